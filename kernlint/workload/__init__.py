@@ -1,0 +1,27 @@
+"""The model that every later stage reads: plain frozen data, no syntax, no cost, no opinion."""
+
+from kernlint.workload.dtype import Dtype
+from kernlint.workload.expr import Expr, LoopIndex, Opaque, ProgramId, Size, Symbol, Lane, concrete
+from kernlint.workload.kernel import (
+    Atomic,
+    Branch,
+    Cast,
+    Compute,
+    Dot,
+    Kernel,
+    Load,
+    Loop,
+    Node,
+    Operand,
+    Reduce,
+    Scan,
+    Store,
+)
+from kernlint.workload.span import Span
+from kernlint.workload.steps import Event, HostSync, Launch, Repeat, Step, Storage, Tensor, TorchOp, Workload
+
+__all__ = [
+    "Atomic", "Branch", "Cast", "Compute", "Dot", "Dtype", "Event", "Expr", "HostSync", "Kernel", "Lane", "Launch",
+    "Load", "Loop", "LoopIndex", "Node", "Opaque", "Operand", "ProgramId", "Reduce", "Repeat", "Scan", "Size", "Span",
+    "Step", "Storage", "Store", "Symbol", "Tensor", "TorchOp", "Workload", "concrete",
+]

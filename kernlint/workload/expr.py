@@ -1,0 +1,360 @@
+"""Symbolic integers: sums of products of atoms, the one form in which sizes, strides and indices are kept.
+
+A size on the host, a grid extent, a pointer offset in a tile and a mask bound are all an :class:`Expr`. Two that are
+equal as polynomials compare equal, so "is this stride one?", "does this loop advance by exactly a tile?" are
+questions of arithmetic. What no polynomial can say (floor division, modulo, min, max, a loaded value) becomes an
+:class:`Opaque` atom that still can be evaluated once its inputs are known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Union
+
+
+@dataclass(frozen=True)
+class Symbol:
+    """A host integer that the source does not fix, such as ``x.shape[0]``; non-negative."""
+
+    name: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True)
+class ProgramId:
+    """The index of a program along one axis of the launch grid."""
+
+    axis: int
+
+    def __str__(self) -> str:
+        return f"pid{self.axis}"
+
+
+@dataclass(frozen=True)
+class Lane:
+    """The position inside a tile along dimension ``dim``, 0 to size - 1."""
+
+    dim: int
+
+    def __str__(self) -> str:
+        return f"lane{self.dim}"
+
+
+@dataclass(frozen=True)
+class LoopIndex:
+    """The iteration number of a loop, 0 to trip - 1."""
+
+    loop: int
+
+    def __str__(self) -> str:
+        return f"iter{self.loop}"
+
+
+@dataclass(frozen=True)
+class Opaque:
+    """``op`` applied to ``args``; ``op`` is one of floordiv, mod, min, max, and, xor, shift, truediv, load, unknown.
+
+    ``load`` is a value read from memory and ``unknown`` one that was not followed; neither can be evaluated.
+    """
+
+    op: str
+    args: tuple[Expr, ...]
+    key: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.op}({', '.join(map(str, self.args))})"
+
+
+Atom = Union[Symbol, ProgramId, Lane, LoopIndex, Opaque]
+Monomial = tuple[Atom, ...]
+Size = Union[int, "Expr"]
+
+
+class Expr:
+    """An immutable polynomial with integer coefficients over atoms.
+
+    Build it with :meth:`atom` or :meth:`constant` and combine it with ``+ - *``; use :func:`floordiv`, :func:`mod`,
+    :func:`minimum`, :func:`maximum` and :func:`ceildiv` for the rest.
+    """
+
+    __slots__ = ("_hash", "terms")
+
+    terms: dict[Monomial, int]
+
+    def __init__(self, terms: Mapping[Monomial, int]) -> None:
+        self.terms = {m: c for m, c in terms.items() if c != 0}
+        self._hash = hash(frozenset(self.terms.items()))
+
+    @staticmethod
+    def atom(atom: Atom) -> Expr:
+        return Expr({(atom,): 1})
+
+    @staticmethod
+    def constant(value: int) -> Expr:
+        return Expr({(): value})
+
+    # -- arithmetic -------------------------------------------------------------------------------------------------
+
+    def __add__(self, other: Size) -> Expr:
+        result = dict(self.terms)
+        for monomial, coefficient in lift(other).terms.items():
+            result[monomial] = result.get(monomial, 0) + coefficient
+        return Expr(result)
+
+    __radd__ = __add__
+
+    def __neg__(self) -> Expr:
+        return Expr({m: -c for m, c in self.terms.items()})
+
+    def __sub__(self, other: Size) -> Expr:
+        return self + (-lift(other))
+
+    def __rsub__(self, other: Size) -> Expr:
+        return lift(other) + (-self)
+
+    def __mul__(self, other: Size) -> Expr:
+        result: dict[Monomial, int] = {}
+        for m1, c1 in self.terms.items():
+            for m2, c2 in lift(other).terms.items():
+                monomial = tuple(sorted(m1 + m2, key=_atom_order))
+                result[monomial] = result.get(monomial, 0) + c1 * c2
+        return Expr(result)
+
+    __rmul__ = __mul__
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, int):
+            other = Expr.constant(other)
+        return isinstance(other, Expr) and self.terms == other.terms
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    # -- questions --------------------------------------------------------------------------------------------------
+
+    @property
+    def value(self) -> int | None:
+        """The integer this is, or None while an atom is left in it."""
+        if not self.terms:
+            return 0
+        if len(self.terms) == 1 and () in self.terms:
+            return self.terms[()]
+        return None
+
+    def atoms(self) -> set[Atom]:
+        """All atoms, those inside opaque ones included."""
+        found: set[Atom] = set()
+        for monomial in self.terms:
+            for atom in monomial:
+                found.add(atom)
+                if isinstance(atom, Opaque):
+                    for arg in atom.args:
+                        found |= arg.atoms()
+        return found
+
+    def coefficient(self, atom: Atom) -> Expr | None:
+        """``c`` where this is ``c * atom + rest`` and neither contains ``atom``; None when it is not linear in it."""
+        linear: dict[Monomial, int] = {}
+        for monomial, coefficient in self.terms.items():
+            count = monomial.count(atom)
+            rest = tuple(a for a in monomial if a != atom)
+            if count > 1 or any(isinstance(a, Opaque) and any(atom in arg.atoms() for arg in a.args) for a in rest):
+                return None
+            if count == 1:
+                linear[rest] = linear.get(rest, 0) + coefficient
+        return Expr(linear)
+
+    def rewrite(self, change: Callable[[Atom], Size | None]) -> Expr:
+        """This with each atom replaced by ``change(atom)``, or kept (its arguments rewritten) where that is None."""
+        total = Expr({})
+        for monomial, coefficient in self.terms.items():
+            product = Expr.constant(coefficient)
+            for atom in monomial:
+                product = product * _rewrite_atom(atom, change)
+            total = total + product
+        return total
+
+    def substitute(self, values: Mapping[Atom, Size]) -> Expr:
+        return self.rewrite(values.get)
+
+    def evaluate(self, values: Mapping[Atom, float]) -> float | None:
+        """The number this is under ``values``; None where an atom has none (or is a loaded value)."""
+        total: float = 0
+        for monomial, coefficient in self.terms.items():
+            product: float = coefficient
+            for atom in monomial:
+                number = values.get(atom)
+                if number is None and isinstance(atom, Opaque):
+                    number = _evaluate_opaque(atom, values)
+                if number is None:
+                    return None
+                product *= number
+            total += product
+        return total
+
+    def __str__(self) -> str:
+        if not self.terms:
+            return "0"
+        parts = []
+        for monomial, coefficient in sorted(self.terms.items(), key=lambda t: (-len(t[0]), str(t[0]))):
+            names = "*".join(str(a) for a in monomial)
+            if not names:
+                parts.append(str(coefficient))
+            elif coefficient == 1:
+                parts.append(names)
+            else:
+                parts.append(f"{coefficient}*{names}")
+        return " + ".join(parts).replace("+ -", "- ")
+
+    def __repr__(self) -> str:
+        return f"Expr({self})"
+
+
+def lift(value: Size) -> Expr:
+    return value if isinstance(value, Expr) else Expr.constant(int(value))
+
+
+def simplify(value: Size) -> Size:
+    """An int where the expression is constant, so that concrete sizes stay plain Python integers."""
+    if isinstance(value, Expr):
+        number = value.value
+        return value if number is None else number
+    return value
+
+
+def concrete(value: Size | None) -> int | None:
+    """The integer, or None where the size is symbolic or unknown."""
+    if value is None:
+        return None
+    return value.value if isinstance(value, Expr) else int(value)
+
+
+def floordiv(a: Size, b: Size) -> Size:
+    x, y = lift(a), lift(b)
+    if y.value == 1:
+        return simplify(x)
+    if x.value is not None and y.value:
+        return x.value // y.value
+    if y.value:
+        # Split off the part that the divisor divides: (32*p + r) // 32 == p + r // 32.
+        whole = {m: c // y.value for m, c in x.terms.items() if c % y.value == 0}
+        rest = Expr({m: c for m, c in x.terms.items() if c % y.value})
+        if not rest.terms:
+            return simplify(Expr(whole))
+        if whole:
+            return simplify(Expr(whole) + Expr.atom(Opaque("floordiv", (rest, y))))
+    quotient = _exact_quotient(x, y)
+    return quotient if quotient is not None else Expr.atom(Opaque("floordiv", (x, y)))
+
+
+def mod(a: Size, b: Size) -> Size:
+    x, y = lift(a), lift(b)
+    if y.value == 1:
+        return 0
+    if x.value is not None and y.value:
+        return x.value % y.value
+    if y.value:
+        rest = Expr({m: c % y.value for m, c in x.terms.items()})
+        if not rest.terms:
+            return 0
+        return Expr.atom(Opaque("mod", (rest, y)))
+    if _exact_quotient(x, y) is not None:
+        return 0
+    return Expr.atom(Opaque("mod", (x, y)))
+
+
+def ceildiv(a: Size, b: Size) -> Size:
+    x, y = lift(a), lift(b)
+    if x.value is not None and y.value:
+        return -(-x.value // y.value)
+    return simplify(-lift(floordiv(-x, y)))
+
+
+def minimum(*values: Size) -> Size:
+    return _extreme("min", min, values)
+
+
+def maximum(*values: Size) -> Size:
+    return _extreme("max", max, values)
+
+
+def opaque(op: str, *args: Size, key: int = 0) -> Expr:
+    return Expr.atom(Opaque(op, tuple(lift(a) for a in args), key))
+
+
+def _extreme(op: str, pick: Callable[[Iterable[int]], int], values: tuple[Size, ...]) -> Size:
+    lifted = list(dict.fromkeys(lift(v) for v in values))
+    numbers = [v.value for v in lifted if v.value is not None]
+    symbolic = [v for v in lifted if v.value is None]
+    if not symbolic:
+        return pick(numbers)
+    args = symbolic + ([Expr.constant(pick(numbers))] if numbers else [])
+    return args[0] if len(args) == 1 else Expr.atom(Opaque(op, tuple(args)))
+
+
+def _exact_quotient(x: Expr, y: Expr) -> Size | None:
+    """x / y where y is one monomial that divides each term of x, else None."""
+    if len(y.terms) != 1:
+        return None
+    ((divisor, factor),) = y.terms.items()
+    result: dict[Monomial, int] = {}
+    for monomial, coefficient in x.terms.items():
+        rest = list(monomial)
+        for atom in divisor:
+            if atom not in rest:
+                return None
+            rest.remove(atom)
+        if coefficient % factor:
+            return None
+        result[tuple(rest)] = coefficient // factor
+    return simplify(Expr(result))
+
+
+def _rewrite_atom(atom: Atom, change: Callable[[Atom], Size | None]) -> Expr:
+    new = change(atom)
+    if new is not None:
+        return lift(new)
+    if isinstance(atom, Opaque):
+        args = tuple(arg.rewrite(change) for arg in atom.args)
+        if args != atom.args:
+            return lift(_APPLY[atom.op](*args)) if atom.op in _APPLY else Expr.atom(Opaque(atom.op, args, atom.key))
+    return Expr.atom(atom)
+
+
+_APPLY: dict[str, Callable[..., Size]] = {
+    "floordiv": floordiv, "mod": mod, "min": minimum, "max": maximum,
+}  # fmt: skip
+
+_NUMERIC: dict[str, Callable[..., float]] = {
+    "floordiv": lambda a, b: a // b,
+    "mod": lambda a, b: a % b,
+    "min": min,
+    "max": max,
+    "and": lambda a, b: int(a) & int(b),
+    "or": lambda a, b: int(a) | int(b),
+    "xor": lambda a, b: int(a) ^ int(b),
+    "shl": lambda a, b: int(a) << int(b),
+    "shr": lambda a, b: int(a) >> int(b),
+    "truediv": lambda a, b: a / b,
+    "pow2": lambda a: 1 << max(0, int(a) - 1).bit_length(),
+}
+
+
+def _evaluate_opaque(atom: Opaque, values: Mapping[Atom, float]) -> float | None:
+    function = _NUMERIC.get(atom.op)
+    if function is None:
+        return None
+    args = [arg.evaluate(values) for arg in atom.args]
+    if any(a is None for a in args):
+        return None
+    try:
+        return function(*args)
+    except (ZeroDivisionError, OverflowError, ValueError):
+        return None
+
+
+def _atom_order(atom: Atom) -> tuple[str, str]:
+    return (type(atom).__name__, str(atom))

@@ -1,0 +1,272 @@
+"""What one program of a Triton kernel does, for one launch: a tree of loops over memory accesses, dots and arithmetic.
+
+Built once per distinct launch, with constexpr values, argument dtypes and sizes known; so tile shapes are plain
+integers. Offsets are in elements, not bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Union
+
+from kernlint.workload.dtype import Dtype
+from kernlint.workload.expr import Expr, Lane, Size, simplify
+from kernlint.workload.span import Span
+
+
+@dataclass(frozen=True)
+class Cast:
+    """A change of element type on the way from a load to its use."""
+
+    source: Dtype
+    target: Dtype
+    span: Span
+
+
+@dataclass(frozen=True)
+class Access:
+    """A tile of addresses ``base + offset``.
+
+    ``base`` is the kernel parameter it points into; ``shape`` the tile's extents; ``offset`` an expression over
+    ``ProgramId``, ``Lane``, ``LoopIndex`` (None when it was not followed, say a gather through a loaded index).
+    ``mask`` holds the conjunction of ``left < right`` bounds (None: not masked; empty: masked by something else).
+    """
+
+    id: int
+    base: str
+    dtype: Dtype
+    shape: tuple[int, ...]
+    offset: Expr | None
+    mask: tuple[tuple[Expr, Expr], ...] | None
+    span: Span
+
+    @property
+    def elements(self) -> int:
+        """Elements of the tile."""
+        count = 1
+        for extent in self.shape:
+            count *= extent
+        return count
+
+    @property
+    def bytes(self) -> int:
+        """Bytes of the tile, before masks and sector granularity."""
+        return self.elements * self.dtype.bytes
+
+    def stride(self, dim: int) -> Size | None:
+        """Elements from one lane to the next along ``dim``; None where it is not constant."""
+        if self.offset is None:
+            return None
+        coefficient = self.offset.coefficient(Lane(dim))
+        return None if coefficient is None else simplify(coefficient)
+
+
+@dataclass(frozen=True)
+class Load(Access):
+    """``tl.load``: ``other`` is the value of masked lanes (None: undefined), ``eviction`` the cache hint."""
+
+    other: float | None = None
+    eviction: str = ""
+
+
+@dataclass(frozen=True)
+class Store(Access):
+    """``tl.store``; ``depends`` are the ids of the loads that the stored value was computed from."""
+
+    depends: frozenset[int] = frozenset()
+    casts: tuple[Cast, ...] = ()
+
+
+@dataclass(frozen=True)
+class Atomic(Access):
+    """``tl.atomic_*``; ``op`` is add, max, cas, ..."""
+
+    op: str = "add"
+    depends: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One operand of a dot.
+
+    ``dtype`` is the type as fed; ``loads`` are the ids of the loads it comes from, ``casts`` the element-type changes
+    between (oldest first), ``load`` the one load when there is a single chain of casts and transposes from it. ``direct`` says that nothing but casts, transposes and broadcasts lie between one load
+    and the dot, so that the memory layout reaches the tensor core. ``k_stride`` and ``other_stride`` are then the
+    strides in elements of memory along the contracted and the other axis.
+    """
+
+    dtype: Dtype
+    loads: frozenset[int]
+    casts: tuple[Cast, ...]
+    direct: bool
+    k_stride: Size | None
+    other_stride: Size | None
+    span: Span
+    load: int | None = None
+
+    @property
+    def memory_dtype(self) -> Dtype:
+        """The type before any cast, as it lies in memory when the operand is ``direct``."""
+        return self.casts[0].source if self.casts else self.dtype
+
+    @property
+    def k_major(self) -> bool | None:
+        """True when neighbours along the contracted axis are neighbours in memory, None when not known."""
+        if not self.direct:
+            return None
+        if self.k_stride == 1:
+            return True
+        return False if self.other_stride == 1 else None
+
+
+@dataclass(frozen=True)
+class Dot:
+    """``tl.dot``: [m, k] times [k, n], once per loop iteration. ``precision`` is tf32, tf32x3 or ieee."""
+
+    id: int
+    m: int
+    n: int
+    k: int
+    a: Operand
+    b: Operand
+    out: Dtype
+    precision: str
+    accumulates: bool
+    span: Span
+    batch: int = 1
+
+    @property
+    def flops(self) -> int:
+        """Operations of one execution, a multiply-add counted as two."""
+        return 2 * self.m * self.n * self.k * self.batch
+
+
+@dataclass(frozen=True)
+class Reduce:
+    """``tl.sum``, ``tl.max`` ... of a tile along ``axis``; ``scalar`` when one number is left."""
+
+    op: str
+    shape: tuple[int, ...]
+    axis: int | None
+    scalar: bool
+    depends: frozenset[int]
+    span: Span
+
+
+@dataclass(frozen=True)
+class Scan:
+    """``tl.cumsum``, ``tl.associative_scan`` along ``axis``."""
+
+    op: str
+    shape: tuple[int, ...]
+    axis: int
+    span: Span
+
+
+@dataclass(frozen=True)
+class Compute:
+    """Elementwise arithmetic on ``elements`` values: ``kind`` is arith, special (exp, log, sqrt, divide), or cast."""
+
+    kind: str
+    elements: int
+    dtype: Dtype
+    span: Span
+
+
+@dataclass(frozen=True)
+class Loop:
+    """A loop of ``trip`` iterations (an expression over program ids; None when not known).
+
+    ``kind`` is range, tl.range, static_range or while; ``num_stages`` that of ``tl.range``; ``carried`` is true when a
+    computed value (not a pointer or index) flows from one iteration to the next.
+    """
+
+    id: int
+    kind: str
+    trip: Size | None
+    body: tuple[Node, ...]
+    span: Span
+    num_stages: int | None = None
+    carried: bool = False
+
+
+@dataclass(frozen=True)
+class Branch:
+    """An ``if`` on a run-time condition; the arms exclude each other."""
+
+    arms: tuple[tuple[Node, ...], ...]
+    span: Span
+
+
+Node = Union[Load, Store, Atomic, Dot, Reduce, Scan, Compute, Loop, Branch]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A ``@triton.jit`` function, specialised for one launch.
+
+    ``complete`` is false when something in the body was not followed; ``notes`` then say what.
+    ``pointers`` are the names of parameters that are read or written.
+    """
+
+    name: str
+    body: tuple[Node, ...]
+    span: Span
+    name_span: Span
+    file: str
+    complete: bool = True
+    notes: tuple[str, ...] = ()
+    dims: int = 3
+
+    def walk(self, kind: type | tuple[type, ...] = object) -> Iterator[tuple[Node, tuple[Loop, ...]]]:
+        """Every node of ``kind`` with the loops around it, in program order."""
+        yield from _walk(self.body, kind, ())
+
+    def loads(self) -> list[Load]:
+        return [node for node, _ in self.walk(Load)]  # type: ignore[misc]
+
+    def stores(self) -> list[Store]:
+        return [node for node, _ in self.walk(Store)]  # type: ignore[misc]
+
+    def dots(self) -> list[Dot]:
+        return [node for node, _ in self.walk(Dot)]  # type: ignore[misc]
+
+    def load(self, id: int) -> Load | None:
+        return next((load for load in self.loads() if load.id == id), None)
+
+
+def _walk(
+    body: tuple[Node, ...], kind: type | tuple[type, ...], loops: tuple[Loop, ...]
+) -> Iterator[tuple[Node, tuple[Loop, ...]]]:
+    for node in body:
+        if isinstance(node, kind):
+            yield node, loops
+        if isinstance(node, Loop):
+            yield from _walk(node.body, kind, (*loops, node))
+        elif isinstance(node, Branch):
+            for arm in node.arms:
+                yield from _walk(arm, kind, loops)
+
+
+def rewrite(body: tuple[Node, ...], change) -> tuple[Node, ...]:  # noqa: ANN001 - see docstring
+    """``body`` with ``change(node)`` applied to every node, innermost first.
+
+    ``change`` returns the node to keep in its place, or None to drop it.
+    """
+    result: list[Node] = []
+    for node in body:
+        if isinstance(node, Loop):
+            node = _replace(node, body=rewrite(node.body, change))
+        elif isinstance(node, Branch):
+            node = _replace(node, arms=tuple(rewrite(arm, change) for arm in node.arms))
+        new = change(node)
+        if new is not None:
+            result.append(new)
+    return tuple(result)
+
+
+def _replace(node, **changes):  # noqa: ANN001, ANN003, ANN202
+    from dataclasses import replace
+
+    return replace(node, **changes)

@@ -1,0 +1,19 @@
+"""Where in the source something stands."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, order=True)
+class Span:
+    """A half-open source range: lines from 1, columns from 1, as editors and SARIF count them.
+
+    In a Markdown task file the lines are those of the Markdown file.
+    """
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int

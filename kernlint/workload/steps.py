@@ -1,0 +1,217 @@
+"""What one call of the analysed function does on the host: launches, torch calls and syncs, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Union
+
+from kernlint.workload.dtype import Dtype
+from kernlint.workload.expr import Size, concrete
+from kernlint.workload.kernel import Kernel
+from kernlint.workload.span import Span
+
+
+@dataclass(frozen=True)
+class Storage:
+    """The memory behind a tensor. ``origin`` is input, parameter, empty, filled (zeros, ones, full), result, constant."""
+
+    id: int
+    origin: str
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class Tensor:
+    """A view of a storage: dtype, shape and strides in elements; None where the source does not tell.
+
+    ``name`` is what the source calls it, for messages.
+    """
+
+    name: str
+    dtype: Dtype | None
+    shape: tuple[Size, ...] | None
+    strides: tuple[Size, ...] | None
+    storage: Storage
+    offset: Size = 0
+
+    @property
+    def numel(self) -> int | None:
+        """Elements, or None while a size is symbolic."""
+        if self.shape is None:
+            return None
+        count = 1
+        for extent in self.shape:
+            number = concrete(extent)
+            if number is None:
+                return None
+            count *= number
+        return count
+
+    @property
+    def nbytes(self) -> int | None:
+        """Bytes of the elements seen through this view."""
+        count = self.numel
+        return None if count is None or self.dtype is None else count * self.dtype.bytes
+
+    @property
+    def is_contiguous(self) -> bool | None:
+        """Row-major without gaps; None when strides or sizes are not known."""
+        if self.shape is None or self.strides is None:
+            return None
+        expected: Size = 1
+        for extent, stride in zip(reversed(self.shape), reversed(self.strides)):
+            if concrete(extent) != 1 and stride != expected:
+                return False
+            expected = expected * extent
+        return True
+
+    def __str__(self) -> str:
+        shape = "?" if self.shape is None else ", ".join(map(str, self.shape))
+        return f"{self.name}: {self.dtype or 'unknown'}[{shape}]"
+
+
+@dataclass(frozen=True)
+class TorchOp:
+    """A call that torch answers, usually with one device kernel.
+
+    ``kind`` is what it costs: copy, transpose (a copy that permutes), cast, fill, elementwise, reduce, matmul, softmax,
+    norm, attention, conv, scan, gather, cat, random, rnn, alloc (no device work), unknown.
+    ``dims`` carries what the cost needs beyond the tensors: batch, m, n, k of a matmul; axis of a reduction ...
+    ``flops`` counts a multiply-add as two.
+    """
+
+    name: str
+    kind: str
+    reads: tuple[Tensor, ...]
+    writes: tuple[Tensor, ...]
+    span: Span
+    function: str
+    flops: int | None = 0
+    dims: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A kernel launch: ``kernel`` as it behaves under these arguments.
+
+    ``grid`` has one to three extents. ``arguments`` binds each kernel parameter to a Tensor, an integer, a float or
+    None; ``constexprs`` the ``tl.constexpr`` ones. ``alternatives`` holds the same launch under each further autotune
+    configuration; the run time picks the fastest. ``function`` is the host function that launches.
+    ``explicit`` are the parameters and options that the call itself gives, ``literals`` the source ranges of those that
+    are integer literals, ``grid_follows`` says that the grid is computed from the constexprs (a function of META).
+    """
+
+    kernel: Kernel
+    grid: tuple[Size, ...]
+    arguments: Mapping[str, Tensor | Size | float | None]
+    constexprs: Mapping[str, object]
+    num_warps: int
+    num_stages: int
+    span: Span
+    function: str
+    autotuned: bool = False
+    alternatives: tuple[Launch, ...] = ()
+    explicit: frozenset[str] = frozenset()
+    literals: Mapping[str, Span] = field(default_factory=dict)
+    grid_follows: bool = False
+
+    @property
+    def programs(self) -> int | None:
+        """Programs in the grid, or None while an extent is symbolic."""
+        count = 1
+        for extent in self.grid:
+            number = concrete(extent)
+            if number is None:
+                return None
+            count *= number
+        return count
+
+    def tensor(self, parameter: str) -> Tensor | None:
+        value = self.arguments.get(parameter)
+        return value if isinstance(value, Tensor) else None
+
+
+@dataclass(frozen=True)
+class HostSync:
+    """The host waits for the device: ``.item()``, ``.cpu()``, a tensor in an ``if`` ..."""
+
+    what: str
+    span: Span
+    function: str
+
+
+@dataclass(frozen=True)
+class Event:
+    """Host-side work per call that costs time but launches nothing: jit created per call, a property query ..."""
+
+    what: str
+    span: Span
+    function: str
+
+
+@dataclass(frozen=True)
+class Repeat:
+    """A Python loop around device work: ``body`` happens ``count`` times."""
+
+    count: Size | None
+    body: tuple[Step, ...]
+    span: Span
+    function: str
+
+
+Step = Union[Launch, TorchOp, HostSync, Event, Repeat]
+
+
+@dataclass(frozen=True)
+class Workload:
+    """One call of ``entry``.
+
+    ``inputs`` are its tensor arguments and parameters, ``outputs`` what it returns. ``assumptions`` say which facts
+    did not come from code; ``unknowns`` what the interpreter could not follow. ``symbols`` are the names of sizes that
+    are still open. ``sizes`` are the module-level constants in force.
+    """
+
+    entry: str
+    file: str
+    steps: tuple[Step, ...]
+    inputs: tuple[Tensor, ...] = ()
+    outputs: tuple[Tensor, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    unknowns: tuple[str, ...] = ()
+    symbols: tuple[str, ...] = ()
+    sizes: Mapping[str, int] = field(default_factory=dict)
+    reference: Workload | None = None
+
+    def walk(self) -> Iterator[tuple[Step, tuple[Repeat, ...]]]:
+        """Every step with the Python loops around it, in order."""
+        yield from _walk(self.steps, ())
+
+    def launches(self) -> list[Launch]:
+        return [step for step, _ in self.walk() if isinstance(step, Launch)]
+
+
+def _walk(steps: tuple[Step, ...], loops: tuple[Repeat, ...]) -> Iterator[tuple[Step, tuple[Repeat, ...]]]:
+    for step in steps:
+        yield step, loops
+        if isinstance(step, Repeat):
+            yield from _walk(step.body, (*loops, step))
+
+
+def map_steps(steps: tuple[Step, ...], change) -> tuple[Step, ...]:  # noqa: ANN001 - see docstring
+    """``steps`` with ``change(step)`` applied to each, loops innermost first.
+
+    ``change`` returns the step to keep in its place, a tuple of steps, or None to drop it.
+    """
+    from dataclasses import replace
+
+    result: list[Step] = []
+    for step in steps:
+        if isinstance(step, Repeat):
+            step = replace(step, body=map_steps(step.body, change))
+        new = change(step)
+        if isinstance(new, tuple):
+            result.extend(new)
+        elif new is not None:
+            result.append(new)
+    return tuple(result)
