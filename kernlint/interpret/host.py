@@ -1,0 +1,1195 @@
+"""The host side on abstract values: what one call allocates, computes, copies, launches and waits for.
+
+:class:`HostEvaluator` runs module code, constructors and functions the way Python would, down to every torch call and
+kernel launch, and records the device work in order. Nothing is imported and nothing is executed.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import libcst as cst
+
+from kernlint.interpret import layers, torch_ops
+from kernlint.interpret.kernel import Range, argument_block, read_kernel
+from kernlint.interpret.edits import Edits, Literal
+from kernlint.interpret.python import (
+    MAX_UNROLL,
+    NO_EDITS,
+    Break,
+    Continue,
+    Evaluator,
+    Raised,
+    Return,
+    python_compare,
+    same,
+)
+from kernlint.interpret.values import (
+    Builtin,
+    Class,
+    Config,
+    Descriptor,
+    Block,
+    Function,
+    GridLauncher,
+    Instance,
+    Jit,
+    Namespace,
+    PointerType,
+    Scope,
+    Unknown,
+    is_concrete,
+)
+from kernlint.syntax.names import dotted_name
+from kernlint.syntax.tree import Module
+from kernlint.workload import (
+    Dtype,
+    Event,
+    Expr,
+    HostSync,
+    Kernel,
+    Launch,
+    Repeat,
+    Size,
+    Span,
+    Step,
+    Storage,
+    Symbol,
+    Tensor,
+    TorchOp,
+)
+from kernlint.workload import dtype as dt
+from kernlint.workload import expr as ex
+
+#: Launch options that are no kernel parameters.
+_OPTIONS = frozenset(
+    "num_warps num_stages num_ctas maxnreg enable_fp_fusion waves_per_eu matrix_instr_nonkdim kpack warmup stream "
+    "ctas_per_cga launch_cooperative_grid launch_pdl ir_override".split()
+)
+
+#: torch sub-packages of which functions take and give tensors as ``torch.*`` does.
+_TENSOR_MODULES = ("torch", "torch.nn.functional", "torch.special", "torch.linalg", "torch.Tensor", "torch.cuda")
+
+MAX_CONFIGS = 48
+UNROLL_LAUNCHES = 1
+
+
+@dataclass(frozen=True)
+class HostFacts:
+    """What the analysed program would learn of the device by asking torch."""
+
+    sm_count: int = 132
+    capability: tuple[int, int] = (9, 0)
+
+
+@dataclass(frozen=True)
+class ShapeOf:
+    """The shape of a tensor whose rank is not known yet."""
+
+    tensor: Tensor
+    what: str
+
+
+class HostEvaluator(Evaluator):
+    """Evaluates one program. ``steps`` is what device work has been recorded so far.
+
+    ``overrides`` replace module-level constants by name; ``assumed`` gives integers for names of local sizes.
+    """
+
+    def __init__(
+        self, facts: HostFacts, overrides: Mapping[str, Any], assumed_sizes: Mapping[str, int],
+        resolved: Mapping[Symbol, Size], edits: Edits = NO_EDITS, kernels: dict[Any, Kernel] | None = None,
+        budget: int = 400_000,
+    ) -> None:  # fmt: skip
+        super().__init__(budget, edits)
+        self.new_options: dict[Span, dict[str, int]] = {}
+        for span, name, value in edits.options:
+            self.new_options.setdefault(span, {})[name] = value
+        self.facts = facts
+        self.overrides = overrides
+        self.used_overrides: set[str] = set()
+        self.assumed_sizes = assumed_sizes
+        self.used_sizes: set[str] = set()
+        self.resolved = dict(resolved)
+        self.learned: dict[Symbol, Size] = {}
+        self.refined: dict[int, Tensor] = {}
+        self.sinks: list[list[Step]] = []
+        self.assumptions: list[str] = []
+        self.unknowns: list[str] = []
+        self.constants: dict[str, Any] = {}
+        self.next_storage = 0
+        self.kernels: dict[Any, Kernel] = {} if kernels is None else kernels
+        self.loader: Callable[[Module, str, int], Scope | None] | None = None
+
+    # -- recording --------------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def recording(self) -> Iterator[list[Step]]:
+        """Collect the steps of the block; outside any such block (set-up code) steps are dropped."""
+        steps: list[Step] = []
+        self.sinks.append(steps)
+        try:
+            yield steps
+        finally:
+            self.sinks.pop()
+
+    @contextmanager
+    def silent(self) -> Iterator[None]:
+        """Set-up that a call does not pay for."""
+        saved, self.sinks = self.sinks, []
+        try:
+            yield
+        finally:
+            self.sinks = saved
+
+    def record(self, step: Step) -> None:
+        if self.sinks:
+            self.sinks[-1].append(step)
+
+    def torch_op(
+        self, name: str, kind: str, reads: tuple[Tensor, ...], writes: tuple[Tensor, ...], node: cst.CSTNode,
+        flops: int | None = 0, dims: Mapping[str, int] | None = None,
+    ) -> None:  # fmt: skip
+        if self.sinks:
+            self.record(TorchOp(name, kind, reads, writes, self.span(node), self.symbol, flops, dims or {}))
+
+    def skips(self, node: cst.CSTNode) -> bool:
+        """Whether an edit takes this torch call out of the program."""
+        return bool(self.edits.skipped) and self.span(node) in self.edits.skipped
+
+    def sync(self, what: str, node: cst.CSTNode) -> None:
+        if self.sinks:
+            self.record(HostSync(what, self.span(node), self.symbol))
+
+    def assume(self, what: str) -> None:
+        if self.sinks and what not in self.assumptions:
+            self.assumptions.append(what)
+
+    def unknown(self, what: str) -> None:
+        if self.sinks and what not in self.unknowns:
+            self.unknowns.append(what)
+
+    # -- tensors ----------------------------------------------------------------------------------------------------
+
+    def allocate(
+        self, dtype: Dtype | None, shape: tuple[Size, ...] | None, origin: str, node: cst.CSTNode | None, name: str = ""
+    ) -> Tensor:
+        """A fresh contiguous tensor."""
+        self.next_storage += 1
+        span = self.span(node) if node is not None and self.sinks else None
+        strides = torch_ops.contiguous_strides(shape) if shape is not None else None
+        return Tensor(name, dtype, shape, strides, Storage(self.next_storage, origin, span))
+
+    def unknown_tensor(self, name: str, dtype: Dtype | None = None, shape: tuple[Size, ...] | None = None) -> Tensor:
+        """An argument of which only ``name`` and what is passed here is known."""
+        self.next_storage += 1
+        return Tensor(name, dtype, shape, None, Storage(self.next_storage, "input"))
+
+    def current(self, x: Tensor) -> Tensor:
+        """``x`` with what has been learned of it since (rank, dtype, contiguity)."""
+        known = self.refined.get(x.storage.id)
+        if known is None or known.name != x.name:
+            return x
+        shape = x.shape if x.shape is not None else known.shape
+        strides = x.strides if x.strides is not None else known.strides if shape == known.shape else None
+        return replace(x, dtype=x.dtype or known.dtype, shape=shape, strides=strides)
+
+    def refine(self, x: Tensor, **facts: Any) -> Tensor:
+        known = replace(self.current(x), **facts)
+        self.refined[x.storage.id] = known
+        return known
+
+    def symbol_for(self, x: Tensor, what: str) -> Size:
+        symbol = Symbol(f"{x.name or 'tensor'}.{what}")
+        return self.resolved.get(symbol, Expr.atom(symbol))
+
+    def rank(self, x: Tensor, rank: int) -> Tensor:
+        """``x`` known to have ``rank`` dimensions; sizes that nothing tells become symbols."""
+        x = self.current(x)
+        if x.shape is None:
+            x = self.refine(x, shape=tuple(self.symbol_for(x, f"shape[{i}]") for i in range(rank)))
+        return x
+
+    def shape(self, x: Tensor) -> Any:
+        x = self.current(x)
+        return x.shape if x.shape is not None else ShapeOf(x, "shape")
+
+    def strides(self, x: Tensor) -> Any:
+        x = self.current(x)
+        if x.strides is not None:
+            return x.strides
+        if x.shape is not None:
+            return tuple(self.symbol_for(x, f"stride({i})") for i in range(len(x.shape)))
+        return ShapeOf(x, "stride")
+
+    def contiguity_test(self, x: Any) -> Any:
+        """``x.is_contiguous()`` of a tensor of unknown layout: a condition that an assert can settle."""
+        return ContiguityTest(x) if isinstance(x, Tensor) else Unknown("layout")
+
+    def list_length(self, values: Any) -> Size | None:
+        return getattr(values, "length", len(values)) if isinstance(values, (list, tuple)) else None
+
+    def _lengthen(self, scope: Scope, before: dict[str, int], count: Size | None) -> None:
+        """Give lists that one iteration appended to the length they have after ``count`` iterations."""
+        for name, value in scope.vars.items():
+            if isinstance(value, list) and name in before and len(value) > before[name] and count is not None:
+                scope.vars[name] = LongList(value, ex.simplify(ex.lift(count) * (len(value) - before[name])))
+
+    # -- Python hooks -----------------------------------------------------------------------------------------------
+
+    def eval_Name(self, node: cst.Name, scope: Scope) -> Any:
+        value = super().eval_Name(node, scope)
+        return self.current(value) if isinstance(value, Tensor) else value
+
+    def named(self, name: str, value: Any) -> Any:
+        if isinstance(value, Tensor) and not value.name:
+            return replace(value, name=name)
+        if name in self.assumed_sizes and isinstance(value, (int, Expr)) and not isinstance(value, bool):
+            self.used_sizes.add(name)
+            return self._assume_size(name, value)
+        return value
+
+    def _assume_size(self, name: str, value: Size) -> Size:
+        wanted = self.assumed_sizes[name]
+        if isinstance(value, Expr):
+            atoms = [a for a in value.atoms() if isinstance(a, Symbol)]
+            if len(atoms) == 1 and value == Expr.atom(atoms[0]):
+                self.learned[atoms[0]] = wanted
+            return wanted
+        return value
+
+    def parameter(self, param: cst.Param, value: Any) -> Any:
+        return self.named(param.name.value, value)
+
+    def missing_name(self, name: str, node: cst.CSTNode) -> Any:
+        if name == "__name__":
+            return "kernlint"
+        return super().missing_name(name, node)
+
+    def unpack(self, value: Any, count: int, starred: bool) -> list[Any] | None:
+        if isinstance(value, ShapeOf) and not starred:
+            x = self.rank(value.tensor, count)
+            found = self.shape(x) if value.what == "shape" else self.strides(x)
+            return list(found)
+        return super().unpack(value, count, starred)
+
+    def iterate(self, value: Any) -> list[Any] | None:
+        if isinstance(value, Range):
+            trip, start, step = value.trip, ex.concrete(value.start), ex.concrete(value.step)
+            if isinstance(trip, int) and trip <= MAX_UNROLL and start is not None and step is not None:
+                return [start + i * step for i in range(trip)]
+            return None
+        if isinstance(value, Tensor) and value.shape and isinstance(value.shape[0], int) and value.shape[0] <= 64:
+            return [torch_ops.index(self, value, i, cst.Name("x")) for i in range(value.shape[0])]
+        if isinstance(value, Instance) and "_items" in value.attrs:
+            return list(value.attrs["_items"])
+        return super().iterate(value)
+
+    def truth(self, value: Any) -> bool | None:
+        if isinstance(value, (Dtype, Config, Builtin)):
+            return True
+        return super().truth(value)
+
+    def binary(self, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any, node: cst.CSTNode) -> Any:
+        if isinstance(a, Tensor) or isinstance(b, Tensor):
+            if name == "@" and isinstance(a, Tensor) and isinstance(b, Tensor):
+                return torch_ops.matmul(self, "matmul", a, b, node)
+            return torch_ops.elementwise(self, _OP_NAMES.get(name, name), [a, b], node, flops=1)
+        return super().binary(name, function, a, b, node)
+
+    def augmented(self, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any, node: cst.CSTNode) -> Any:
+        if isinstance(a, Tensor):
+            return torch_ops.elementwise(self, _OP_NAMES.get(name, name) + "_", [a, b], node, into=a)
+        if isinstance(a, list) and isinstance(b, (list, tuple)) and name == "+":
+            a.extend(b)
+            return a
+        return self.binary(name, function, a, b, node)
+
+    def unary(self, name: str, value: Any, node: cst.CSTNode) -> Any:
+        if isinstance(value, Tensor):
+            return torch_ops.elementwise(self, "neg" if name == "-" else "bitwise_not", [value], node)
+        return super().unary(name, value, node)
+
+    def compare(self, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any, node: cst.CSTNode) -> Any:
+        if isinstance(a, ShapeOf) or isinstance(b, ShapeOf):
+            return Unknown("shape comparison")
+        if (isinstance(a, Tensor) or isinstance(b, Tensor)) and name not in ("is", "is not", "in", "not in"):
+            return torch_ops.elementwise(self, name, [a, b], node, dt.BOOL)
+        if name in ("is", "is not") and (isinstance(a, Tensor) or isinstance(b, Tensor)):
+            return (a is b) == (name == "is") if a is None or b is None else Unknown("identity")
+        return python_compare(name, function, a, b)
+
+    def merge(self, a: Any, b: Any, test: Any, node: cst.CSTNode) -> Any:
+        if same(a, b):
+            return a
+        if isinstance(a, (int, Expr)) and isinstance(b, (int, Expr)) and not isinstance(a, bool):
+            return a if isinstance(a, int) and not isinstance(b, int) else b
+        if isinstance(a, Tensor) and isinstance(b, Tensor):
+            return a
+        if isinstance(a, Unknown) or a is None:
+            return b
+        if isinstance(b, Unknown) or b is None:
+            return a
+        return Unknown("undecided choice")
+
+    # -- attributes, items, calls -----------------------------------------------------------------------------------
+
+    def getattr(self, value: Any, name: str, node: cst.CSTNode) -> Any:
+        if isinstance(value, Tensor):
+            return torch_ops.attribute(self, value, name, node)
+        if isinstance(value, Instance):
+            return self._instance_attribute(value, name)
+        if isinstance(value, Class):
+            return self._class_attribute(value, name, None)
+        if isinstance(value, Namespace):
+            return self._external_attribute(value, name)
+        if isinstance(value, ShapeOf):
+            if name == "numel":
+                return Builtin(name, lambda a, k, n: self.symbol_for(value.tensor, "numel"))
+            return Unknown(name)
+        if isinstance(value, tuple) and name == "numel":
+            return Builtin(name, lambda a, k, n: torch_ops.product(value))
+        if isinstance(value, (Dtype,)):
+            if name in ("itemsize",):
+                return value.bytes
+            if name in ("is_floating_point",):
+                return value.is_float
+            return Unknown(name)
+        if isinstance(value, Jit):
+            if name in ("fn", "kernel"):
+                return value
+            if name == "run" or name == "warmup":
+                return Builtin(name, lambda a, k, n: self.launch(value, k.pop("grid", ()), a, k, n))
+            if name == "best_config":
+                return Unknown("best_config")
+        if isinstance(value, Config):
+            return {"kwargs": dict(value.kwargs), "num_warps": value.num_warps, "num_stages": value.num_stages}.get(
+                name, Unknown(name)
+            )
+        if isinstance(value, Builtin) and value.name == "super":
+            return self._super_attribute(value, name)
+        return super().getattr(value, name, node)
+
+    def _instance_attribute(self, value: Instance, name: str) -> Any:
+        if name in value.attrs:
+            found = value.attrs[name]
+            return self.current(found) if isinstance(found, Tensor) else found
+        if value.cls is not None:
+            found = self._class_attribute(value.cls, name, value)
+            if not isinstance(found, Unknown):
+                return found
+        if name == "__class__":
+            return value.cls or Namespace(value.kind)
+        return layers.attribute(self, value, name)
+
+    def _class_attribute(self, cls: Class, name: str, instance: Instance | None) -> Any:
+        for candidate in _lineage(cls):
+            if name in candidate.scope.vars:
+                found = candidate.scope.vars[name]
+                if instance is not None and isinstance(found, Function):
+                    return self._bound(found, instance)
+                return found
+        if name == "apply":
+            # torch.autograd.Function: apply(*args) runs forward(ctx, *args).
+            forward = self._class_attribute(cls, "forward", None)
+            if isinstance(forward, Function):
+                context = Instance(None, "torch.autograd.function.FunctionCtx")
+                return Builtin("apply", lambda a, k, n: self.invoke(forward, [context, *a], k))
+        return Unknown(f"attribute {name}")
+
+    def _bound(self, function: Function, instance: Instance) -> Any:
+        kinds = {dotted_name(d.decorator) for d in getattr(function.node, "decorators", ())}
+        if "staticmethod" in kinds:
+            return function
+        if "property" in kinds or "cached_property" in kinds or "functools.cached_property" in kinds:
+            return self.invoke(function, [instance], {})
+        owner: Any = instance.cls if "classmethod" in kinds else instance
+        return Builtin(function.name, lambda a, k, n: self.invoke(function, [owner, *a], k))
+
+    def _super_attribute(self, value: Builtin, name: str) -> Any:
+        return Builtin(name, value.call) if name == "__init__" else Unknown(name)
+
+    def _external_attribute(self, value: Namespace, name: str) -> Any:
+        path = f"{value.path}.{name}"
+        if value.path == "torch" or value.path.endswith("triton.language"):
+            found = dt.find(name)
+            if found is not None and name not in ("int", "float", "long", "half", "double", "short", "bool"):
+                return found
+            if found is not None and value.path == "torch":
+                return found
+        if path in _CONSTANTS:
+            return _CONSTANTS[path]
+        if path.startswith("torch.backends") or path.startswith("torch.version"):
+            return Unknown(path)
+        return Namespace(path)
+
+    def subscript(self, value: Any, index: Any, node: cst.CSTNode) -> Any:
+        if isinstance(value, Jit):
+            return GridLauncher(value, index)
+        if isinstance(value, Tensor):
+            return torch_ops.index(self, value, index, node)
+        if isinstance(value, ShapeOf):
+            if isinstance(index, int):
+                return self.symbol_for(value.tensor, f"{value.what}[{index}]" if value.what == "shape" else f"stride({index})")
+            return Unknown("shape slice")
+        if isinstance(value, Instance) and "_items" in value.attrs:
+            value = value.attrs["_items"]
+        if isinstance(value, Namespace):
+            return Unknown(f"{value.path}[...]")
+        return super().subscript(value, index, node)
+
+    def setitem(self, container: Any, index: Any, value: Any, node: cst.CSTNode) -> None:
+        if isinstance(container, Tensor):
+            target = torch_ops.index(self, container, index, node)
+            if isinstance(target, Tensor):
+                reads = (value,) if isinstance(value, Tensor) else ()
+                self.torch_op("setitem", "copy" if reads else "fill", reads, (target,), node)
+            return
+        super().setitem(container, index, value, node)
+
+    def call(self, function: Any, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
+        if isinstance(function, GridLauncher):
+            return self.launch(function.kernel, function.grid, args, kwargs, node)
+        if isinstance(function, Function):
+            return self.invoke(function, args, kwargs)
+        if isinstance(function, Class):
+            return self.construct(function, args, kwargs)
+        if isinstance(function, Instance):
+            return self._call_instance(function, args, kwargs, node)
+        if isinstance(function, Namespace):
+            return self._call_external(function.path, args, kwargs, node)
+        if isinstance(function, Dtype):
+            return Unknown("scalar type")
+        if isinstance(function, Jit):
+            return Unknown("kernel called without a grid")
+        if isinstance(function, Unknown):
+            tensors = torch_ops._tensors([*args, *kwargs.values()])
+            if tensors:
+                self.unknown(f"call of {_code(node.func)}")
+            return Unknown("call")
+        return super().call(function, args, kwargs, node)
+
+    def construct(self, cls: Class, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """An instance of ``cls`` with its ``__init__`` run; parameters it creates are not part of a call."""
+        instance = Instance(cls)
+        init = self._class_attribute(cls, "__init__", None)
+        if isinstance(init, Function):
+            with self.silent():
+                self.invoke(init, [instance, *args], kwargs)
+        else:
+            names = [n for n, v in cls.scope.vars.items() if not isinstance(v, (Function, Jit, Class))]
+            for name, value in zip(names, args):
+                instance.attrs[name] = value
+            instance.attrs.update(kwargs)
+        return instance
+
+    def _call_instance(self, instance: Instance, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
+        if instance.cls is not None:
+            for name in ("forward", "__call__"):
+                method = self._class_attribute(instance.cls, name, None)
+                if isinstance(method, Function):
+                    return self.invoke(method, [instance, *args], kwargs)
+        return layers.call(self, instance, args, kwargs, node)
+
+    def _call_external(self, path: str, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
+        head, _, name = path.rpartition(".")
+        if head == "builtins":
+            return self._builtin(name, args, kwargs, node)
+        if head == "math":
+            return _math(name, args)
+        if path in ("triton.cdiv", "triton.language.cdiv") or name == "cdiv":
+            if len(args) == 2 and all(isinstance(a, (int, Expr)) for a in args):
+                return ex.ceildiv(*args) if args[1] != 0 else Unknown("division by zero")
+            return Unknown("cdiv")
+        if name == "next_power_of_2":
+            value = args[0] if args else None
+            if isinstance(value, int):
+                return 1 << max(0, value - 1).bit_length()
+            return ex.opaque("pow2", value) if isinstance(value, Expr) else Unknown(name)
+        if path in ("triton.Config", "triton.runtime.autotuner.Config") or name == "Config" and head.startswith("triton"):
+            meta = args[0] if args else kwargs.get("kwargs", {})
+            return Config(
+                meta if isinstance(meta, dict) else {}, kwargs.get("num_warps", args[1] if len(args) > 1 else 4),
+                kwargs.get("num_stages", args[2] if len(args) > 2 else 3),
+            )  # fmt: skip
+        if path in ("triton.jit", "triton.autotune", "triton.heuristics", "triton.runtime.jit.jit") or (
+            head.startswith("triton") and name in ("jit", "autotune", "heuristics")
+        ):
+            return self._decorator(name, args, kwargs)
+        if path.startswith("triton.language") and name == "constexpr":
+            return args[0] if args else None
+        if path in ("os.environ.get", "os.getenv"):
+            return args[1] if len(args) > 1 else kwargs.get("default")
+        if path == "torch.cuda.get_device_properties" or name == "get_device_properties":
+            return Instance(None, "device properties", self._device_properties())
+        if name == "get_device_capability":
+            return self.facts.capability
+        if path.startswith(("functools.lru_cache", "functools.cache", "functools.wraps", "contextlib.")):
+            return args[0] if len(args) == 1 and isinstance(args[0], Function) else Unknown(path)
+        if path in ("copy.deepcopy", "copy.copy"):
+            return args[0] if args else None
+        if path == "itertools.product":
+            return _product([self.iterate(a) for a in args])
+        if "TensorDescriptor" in path and name in ("TensorDescriptor", "from_tensor"):
+            return self._descriptor(name, args, kwargs)
+        if path.startswith("torch.nn.") and not path.startswith(("torch.nn.functional", "torch.nn.init")):
+            return layers.construct(self, path, args, kwargs, node)
+        if path == "torch.Size":
+            return tuple(args[0]) if args and isinstance(args[0], (tuple, list)) else Unknown("size")
+        if path.startswith("torch.nn.init"):
+            return args[0] if args else None
+        if path.startswith("torch"):
+            if path.startswith(("torch.cuda.", "torch.autograd", "torch.compile", "torch.jit", "torch.library")):
+                return torch_ops.function(self, name, args, kwargs, node) if name in ("synchronize",) else self._torch_tool(path, args)
+            return torch_ops.function(self, name, args, kwargs, node)
+        if torch_ops._tensors([*args, *kwargs.values()]):
+            self.unknown(f"call of {path}")
+        return Unknown(path)
+
+    def _torch_tool(self, path: str, args: list[Any]) -> Any:
+        if path in ("torch.compile", "torch.jit.script") and args and isinstance(args[0], (Function, Instance)):
+            return args[0]
+        return Unknown(path)
+
+    def _device_properties(self) -> dict[str, Any]:
+        return {
+            "multi_processor_count": self.facts.sm_count, "multiprocessor_count": self.facts.sm_count,
+            "major": self.facts.capability[0], "minor": self.facts.capability[1], "warp_size": 32, "warpSize": 32,
+        }  # fmt: skip
+
+    def _descriptor(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        base = args[0] if args else kwargs.get("base")
+        if not isinstance(base, Tensor):
+            return Unknown("descriptor")
+        if name == "from_tensor":
+            shape, strides = base.shape or (), base.strides or ()
+            block = args[1] if len(args) > 1 else kwargs.get("block_shape")
+        else:
+            shape, strides, block = (
+                kwargs.get(n, args[i] if len(args) > i else None) for i, n in ((1, "shape"), (2, "strides"), (3, "block_shape"))
+            )
+        if not isinstance(block, (tuple, list)) or not is_concrete(block):
+            return Unknown("descriptor")
+        return HostDescriptor(base, tuple(shape or ()), tuple(strides or ()), tuple(block))
+
+    def _builtin(self, name: str, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
+        if name == "range":
+            if all(isinstance(a, (int, Expr)) for a in args) and args:
+                start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args[:2], args[2] if len(args) > 2 else 1)
+                return Range("range", start, stop, step) if step != 0 else Unknown("range")
+            return Range("range", 0, None, 1)
+        if name in ("min", "max"):
+            values = self.iterate(args[0]) if len(args) == 1 else args
+            if values and all(isinstance(v, (int, Expr)) for v in values):
+                return (ex.minimum if name == "min" else ex.maximum)(*values)
+            if values and is_concrete(values) and "key" not in kwargs:
+                return _pure(min if name == "min" else max, [values])
+            return Unknown(name)
+        if name == "len":
+            value = args[0] if args else None
+            if isinstance(value, Tensor):
+                shape = self.shape(value)
+                return self.subscript(shape, 0, node)
+            if isinstance(value, ShapeOf):
+                return Unknown("rank")
+            items = self.iterate(value)
+            return len(items) if items is not None else Unknown("length")
+        if name in ("isinstance", "hasattr", "issubclass", "callable"):
+            return self._type_test(name, args)
+        if name == "getattr":
+            found = self.getattr(args[0], args[1], node) if len(args) > 1 and isinstance(args[1], str) else Unknown("getattr")
+            return args[2] if isinstance(found, Unknown) and len(args) > 2 else found
+        if name == "setattr":
+            if len(args) == 3 and isinstance(args[0], Instance) and isinstance(args[1], str):
+                args[0].attrs[args[1]] = args[2]
+            return None
+        if name == "super":
+            return Builtin("super", lambda a, k, n: None)
+        if name in ("int", "float", "bool") and args and isinstance(args[0], Tensor):
+            return torch_ops.function(self, "item", args, {}, node)
+        if name in ("int", "abs", "round") and args and isinstance(args[0], Expr):
+            return args[0]
+        if name in ("list", "tuple", "sorted", "reversed", "set", "enumerate", "zip", "sum", "all", "any", "map", "filter"):
+            return self._sequence(name, args, kwargs, node)
+        if name == "dict":
+            result = dict(args[0]) if args and isinstance(args[0], dict) else {}
+            result.update(kwargs)
+            return result
+        if name in _PURE and is_concrete(args):
+            return _pure(_PURE[name], args)
+        if name in ("staticmethod", "classmethod", "property", "iter"):
+            return args[0] if args else None
+        if name == "type":
+            return Unknown("type")
+        return Unknown(name)
+
+    def _type_test(self, name: str, args: list[Any]) -> Any:
+        if name == "isinstance" and len(args) == 2:
+            value, kinds = args[0], args[1] if isinstance(args[1], tuple) else (args[1],)
+            names = {k.path.rsplit(".", 1)[-1] if isinstance(k, Namespace) else getattr(k, "name", "") for k in kinds}
+            if isinstance(value, Tensor):
+                return bool(names & {"Tensor", "Parameter"})
+            if isinstance(value, (bool, int, float, str, tuple, list, dict)):
+                return type(value).__name__ in names or (isinstance(value, int) and "int" in names)
+            if isinstance(value, Instance) and value.cls is not None:
+                return any(c.name in names for c in _lineage(value.cls))
+        return Unknown(name)
+
+    def _sequence(self, name: str, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
+        if not args:
+            return () if name == "tuple" else []
+        if name in ("map", "filter"):
+            items = self.iterate(args[1]) if len(args) > 1 else None
+            if items is None:
+                return Unknown(name)
+            if name == "map":
+                return [self.call(args[0], [item], {}, node) for item in items]
+            return [item for item in items if self.truth(self.call(args[0], [item], {}, node)) is not False]
+        lists = [self.iterate(a) for a in (args if name == "zip" else args[:1])]
+        if any(items is None for items in lists):
+            return Unknown(name)
+        items = lists[0] or []
+        if name == "zip":
+            return list(zip(*(x or [] for x in lists)))
+        if name == "enumerate":
+            start = args[1] if len(args) > 1 else kwargs.get("start", 0)
+            return [(i + start if isinstance(start, int) else i, item) for i, item in enumerate(items)]
+        if name == "tuple":
+            return tuple(items)
+        if name == "reversed":
+            return items[::-1]
+        if name in ("all", "any"):
+            truths = [self.truth(item) for item in items]
+            decided = (False in truths) if name == "all" else (True in truths)
+            return (name == "any") if decided else Unknown(name) if None in truths else (name == "all")
+        if name == "sum":
+            total: Any = args[1] if len(args) > 1 else 0
+            for item in items:
+                total = self.binary("+", lambda a, b: a + b, total, item, node)
+            return total
+        if name == "sorted":
+            return sorted(items) if is_concrete(items) and not kwargs and len({type(i) for i in items}) <= 1 else items
+        if name == "set":
+            return list(dict.fromkeys(items)) if is_concrete(items) else items
+        return list(items)
+
+    # -- statements -------------------------------------------------------------------------------------------------
+
+    def assign(self, target: cst.BaseExpression, value: Any, scope: Scope) -> None:
+        if isinstance(target, cst.Name) and scope.parent is None:
+            name = target.value
+            if name in self.overrides:
+                self.used_overrides.add(name)
+                value = self.overrides[name]
+            if isinstance(value, (int, float, bool)):
+                self.constants[name] = value
+        super().assign(target, value, scope)
+
+    def exec_Assert(self, node: cst.Assert, scope: Scope) -> None:
+        """A check the program makes is a fact about its arguments."""
+        self._learn(node.test, scope)
+
+    def _learn(self, test: cst.BaseExpression, scope: Scope) -> None:
+        if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
+            self._learn(test.left, scope)
+            self._learn(test.right, scope)
+            return
+        if isinstance(test, cst.Comparison):
+            left = self.eval(test.left, scope)
+            for target in test.comparisons:
+                right = self.eval(target.comparator, scope)
+                if isinstance(target.operator, cst.Equal):
+                    self._equate(test.left, left, target.comparator, right, scope)
+                left = right
+            return
+        value = self.eval(test, scope)
+        if isinstance(value, ContiguityTest):
+            self._make_contiguous(value.tensor)
+
+    def _equate(
+        self, left: cst.BaseExpression, a: Any, right: cst.BaseExpression, b: Any, scope: Scope
+    ) -> None:
+        for node, value, other in ((left, a, b), (right, b, a)):
+            if isinstance(other, Dtype) and isinstance(value, Unknown) and isinstance(node, cst.Attribute):
+                owner = self.eval(node.value, scope)
+                if isinstance(owner, Tensor) and node.attr.value == "dtype":
+                    self.refine(owner, dtype=other)
+            if isinstance(other, int) and isinstance(node, (cst.Call, cst.Attribute)) and isinstance(value, Unknown):
+                owner_node = node.func if isinstance(node, cst.Call) else node
+                if isinstance(owner_node, cst.Attribute) and owner_node.attr.value in ("dim", "ndim", "ndimension"):
+                    owner = self.eval(owner_node.value, scope)
+                    if isinstance(owner, Tensor) and 0 <= other <= 8:
+                        self.rank(owner, other)
+                elif isinstance(owner_node, cst.Attribute) and owner_node.attr.value == "stride":
+                    pass
+        if isinstance(a, (int, Expr)) and isinstance(b, (int, Expr)) and not isinstance(a, bool):
+            for x, y in ((a, b), (b, a)):
+                if isinstance(x, Expr):
+                    atoms = [t for t in x.atoms() if isinstance(t, Symbol)]
+                    if len(atoms) == 1 and x == Expr.atom(atoms[0]) and atoms[0] not in ex.lift(y).atoms():
+                        self.learned.setdefault(atoms[0], y)
+                        return
+
+    def _make_contiguous(self, x: Tensor) -> None:
+        x = self.current(x)
+        if x.shape is not None and x.strides is None:
+            self.refine(x, strides=torch_ops.contiguous_strides(x.shape))
+        elif x.shape is None:
+            self.refine(x)
+            self.assume(f"{x.name} is contiguous")
+
+    def undecided(self, node: cst.If, test: Any, scope: Scope) -> None:
+        if isinstance(test, ContiguityTest):
+            # `if x.is_contiguous(): fast path` and its negation: take the path of a contiguous tensor.
+            self.assume(f"{test.tensor.name} is contiguous")
+            self._make_contiguous(test.tensor)
+            self.run(node.body.body, scope)
+            return
+        if _only_raises(node.body):
+            if node.orelse is not None:
+                self.execute(node.orelse, scope)
+            self._learn_negated(node.test, scope)
+            return
+        before = dict(scope.vars)
+        outcomes: list[tuple[dict[str, Any], list[Step], Return | None]] = []
+        for arm in (node.body, node.orelse):
+            scope.vars = dict(before)
+            returned = None
+            with self.recording() as steps:
+                try:
+                    if isinstance(arm, cst.If):
+                        self.exec_If(arm, scope)
+                    elif arm is not None:
+                        self.run(arm.body.body if isinstance(arm, cst.Else) else arm.body, scope)
+                except Return as result:
+                    returned = result
+                except Raised:
+                    continue
+            outcomes.append((scope.vars, steps, returned))
+        scope.vars = before
+        if not outcomes:
+            raise Raised
+        # Follow the arm that launches more; of two alike, the one that falls through.
+        weight = [sum(isinstance(s, (Launch, Repeat)) for s in steps) for _, steps, _ in outcomes]
+        best = max(range(len(outcomes)), key=lambda i: (weight[i], outcomes[i][2] is None, i))
+        vars, steps, returned = outcomes[best]
+        if len(outcomes) > 1 and (weight[0] or weight[1]):
+            taken = "holds" if best == 0 else "does not hold"
+            self.assume(f"line {self.span(node.test).line}: `{_code(node.test)}` {taken}")
+        for step in steps:
+            self.record(step)
+        if returned is not None:
+            raise returned
+        others = [o for i, o in enumerate(outcomes) if i != best and o[2] is None]
+        merged = dict(vars)
+        if not weight[best]:
+            for other, _, _ in others:
+                for name, value in other.items():
+                    merged[name] = self.merge(merged[name], value, test, node) if name in merged else value
+        scope.vars = merged
+
+    def _learn_negated(self, test: cst.BaseExpression, scope: Scope) -> None:
+        """After ``if bad: raise``, the opposite of ``bad`` holds."""
+        if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
+            target = test.comparisons[0]
+            if isinstance(target.operator, cst.NotEqual):
+                left, right = self.eval(test.left, scope), self.eval(target.comparator, scope)
+                self._equate(test.left, left, target.comparator, right, scope)
+        elif isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+            self._learn(test.expression, scope)
+
+    def loop(self, node: cst.For, iterable: Any, scope: Scope) -> None:
+        items = self.iterate(iterable)
+        if isinstance(iterable, Range) and (items is None or len(items) > UNROLL_LAUNCHES):
+            if self._loop_over_range(node, iterable, items, scope):
+                return
+        if items is None:
+            self._repeat(node, None, [Unknown("loop item")], scope)
+            return
+        for item in items:
+            if not self._iteration(node, item, scope):
+                return
+
+    def _loop_over_range(self, node: cst.For, span: Range, items: list[int] | None, scope: Scope) -> bool:
+        """A loop with device work in its body becomes one Repeat; False when there is none, to be unrolled."""
+        if not self.sinks:
+            return False
+        before, budget = dict(scope.vars), self.budget
+        if items is not None:
+            with self.recording() as steps:
+                self._iteration(node, items[0], scope)
+            if not any(isinstance(s, (Launch, TorchOp, HostSync, Repeat)) and not _is_alloc(s) for s in steps):
+                scope.vars = before
+                if len(items) <= MAX_UNROLL:
+                    self.budget = max(self.budget, budget - 1000)
+                    return False
+        middle = [items[len(items) // 2]] if items else [ex.simplify(ex.lift(span.start))]
+        count: Size | None = len(items) if items is not None else span.trip
+        self._repeat(node, count, middle, scope)
+        return True
+
+    def _repeat(self, node: cst.For, count: Size | None, items: Iterable[Any], scope: Scope) -> None:
+        """Record a representative iteration (the middle one, after one that settles loop-carried variables)."""
+        for item in items:
+            with self.recording():
+                try:
+                    self._iteration(node, item, scope)
+                except (Raised, Return):
+                    return
+            lengths = {name: len(value) for name, value in scope.vars.items() if isinstance(value, list)}
+            with self.recording() as body:
+                self._iteration(node, item, scope)
+            self._lengthen(scope, lengths, count)
+            if body:
+                if count is None:
+                    self.unknown(f"trip count of the loop at line {self.span(node).line}")
+                self.record(Repeat(count, tuple(body), self.span(node), self.symbol))
+
+    def _iteration(self, node: cst.For, item: Any, scope: Scope) -> bool:
+        self.assign(node.target, item, scope)
+        try:
+            self.run(node.body.body, scope)
+        except Continue:
+            pass
+        except Break:
+            return False
+        return True
+
+    def exec_While(self, node: cst.While, scope: Scope) -> None:
+        for _ in range(MAX_UNROLL):
+            test = self.eval(node.test, scope)
+            truth = self.truth(test)
+            if truth is False:
+                return
+            if truth is None:
+                with self.recording() as body:
+                    try:
+                        self.run(node.body.body, scope)
+                    except (Break, Continue):
+                        pass
+                if body:
+                    self.unknown(f"trip count of the loop at line {self.span(node).line}")
+                    self.record(Repeat(None, tuple(body), self.span(node), self.symbol))
+                return
+            try:
+                self.run(node.body.body, scope)
+            except Continue:
+                continue
+            except Break:
+                return
+
+    # -- imports, decorators ----------------------------------------------------------------------------------------
+
+    def exec_Import(self, node: cst.Import, scope: Scope) -> None:
+        for alias in node.names:
+            path = dotted_name(alias.name) or ""
+            if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
+                scope.assign(alias.asname.name.value, Namespace(_canonical(path)))
+            else:
+                root = path.split(".")[0]
+                scope.assign(root, Namespace(root))
+
+    def exec_ImportFrom(self, node: cst.ImportFrom, scope: Scope) -> None:
+        if isinstance(node.names, cst.ImportStar):
+            return
+        package = (dotted_name(node.module) or "") if node.module else ""
+        level = len(node.relative)
+        other = None
+        if self.loader is not None and not package.startswith(("torch.", "triton.")) and package not in ("torch", "triton"):
+            other = self.loader(self.module, package, level)
+        for alias in node.names:
+            name = dotted_name(alias.name) or ""
+            bound = alias.asname.name.value if alias.asname is not None and isinstance(alias.asname.name, cst.Name) else name
+            value: Any
+            if other is not None and name in other.vars:
+                value = other.vars[name]
+            elif name in ("tl", "triton") and not package.startswith("triton"):
+                # A package's own re-export, such as `from vllm.triton_utils import tl, triton`.
+                value = Namespace("triton.language" if name == "tl" else "triton")
+            else:
+                value = self._external_attribute(Namespace(_canonical(package)), name)
+            scope.assign(bound, value)
+
+    def decorate(self, value: Any, decorator: Any, node: cst.CSTNode) -> Any:
+        if isinstance(decorator, Builtin):
+            result = decorator.call([value], {}, node)
+            return result if isinstance(result, (Jit, Function)) else value
+        if isinstance(decorator, Namespace) and isinstance(value, (Function, Jit)):
+            name = decorator.path.rsplit(".", 1)[-1]
+            if name == "jit" and decorator.path.startswith("triton"):
+                return Jit(value) if isinstance(value, Function) else value
+        return value
+
+    def _decorator(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """``triton.jit(fn)``, ``triton.autotune(configs=..., key=...)``, ``triton.heuristics({...})``."""
+        if name == "jit":
+            if args and isinstance(args[0], Function):
+                return Jit(args[0])
+            return Builtin("jit", lambda a, k, n: Jit(a[0]) if a and isinstance(a[0], Function) else Unknown("jit"))
+
+        def wrap(a: list[Any], k: dict[str, Any], n: cst.CSTNode) -> Any:
+            jit = a[0] if a else None
+            if not isinstance(jit, Jit):
+                return Unknown(name)
+            if name == "heuristics":
+                values = args[0] if args else kwargs.get("values")
+                merged = {**(values if isinstance(values, dict) else {}), **jit.heuristics}
+                return Jit(jit.function, jit.configs, jit.key, merged, jit.autotuned)
+            configs = self.iterate(kwargs.get("configs", args[0] if args else [])) or []
+            key = self.iterate(kwargs.get("key", args[1] if len(args) > 1 else [])) or []
+            found = tuple(c for c in configs if isinstance(c, Config))
+            if len(found) < len(configs) or not found:
+                self.unknowns.append(f"autotune configurations of {jit.function.name}")
+            return Jit(jit.function, found[:MAX_CONFIGS], tuple(x for x in key if isinstance(x, str)), jit.heuristics, True)
+
+        return Builtin(name, wrap)
+
+    # -- launches ---------------------------------------------------------------------------------------------------
+
+    def launch(self, kernel: Jit, grid: Any, args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> Any:
+        """``kernel[grid](*args, **kwargs)``: one Launch, with the further autotune configurations beside it."""
+        if not self.sinks:
+            return Unknown("launch outside a call")
+        configs = kernel.configs or (Config({}, None, None),)
+        launches = [self._launch_one(kernel, config, grid, list(args), dict(kwargs), node) for config in configs]
+        first = launches[0]
+        if len(launches) > 1:
+            first = replace(first, alternatives=tuple(launches[1:]))
+        self.record(first)
+        return Unknown("launch result")
+
+    def _launch_one(
+        self, jit: Jit, config: Config, grid: Any, args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode
+    ) -> Launch:
+        function = jit.function
+        assert isinstance(function.node, cst.FunctionDef)
+        params = [*function.node.params.posonly_params, *function.node.params.params, *function.node.params.kwonly_params]
+        names = [p.name.value for p in params]
+        values: dict[str, Any] = dict(zip(names, args))
+        options = {k: kwargs.pop(k) for k in list(kwargs) if k in _OPTIONS and k not in names}
+        for k in ("num_warps", "num_stages"):
+            if k in kwargs:
+                options[k] = kwargs[k]
+        values.update({k: v for k, v in kwargs.items() if k in names})
+        explicit = frozenset({*options, *values})
+        for name, value in config.kwargs.items():
+            values[name] = value
+        for name, rule in jit.heuristics.items():
+            chosen = self.call(rule, [dict(values)], {}, node)  # type: ignore[arg-type]
+            if name in names:
+                values[name] = chosen
+            else:
+                options[name] = chosen
+        for param in params:
+            if param.name.value not in values and param.default is not None:
+                values[param.name.value] = self.default(param, function)
+        constexprs: dict[str, Any] = {}
+        arguments: dict[str, Any] = {}
+        for param in params:
+            name = param.name.value
+            value = values.get(name, Unknown("missing argument"))
+            if _is_constexpr(param, function.module):
+                constexprs[name] = self._constexpr(function.name, name, value)
+            else:
+                arguments[name] = self._argument(value)
+        span = self.span(node)
+        for name, value in self.new_options.get(span, {}).items():
+            if name in constexprs:
+                constexprs[name] = values[name] = value
+            else:
+                options[name] = value
+        literals = {n: v.span for n, v in {**constexprs, **options}.items() if isinstance(v, Literal)}
+        constexprs = {n: int(v) if isinstance(v, Literal) else v for n, v in constexprs.items()}
+        warps = options.get("num_warps", config.num_warps)
+        stages = options.get("num_stages", config.num_stages)
+        extents = self._grid(grid, {**values, **options}, node)
+        kernel = self._kernel(jit, arguments, constexprs, extents)
+        plain = {k: v for k, v in arguments.items() if v is None or isinstance(v, (Tensor, int, float, Expr))}
+        plain.update({k: v.tensor for k, v in arguments.items() if isinstance(v, HostDescriptor)})
+        return Launch(
+            kernel, extents, plain, constexprs, warps if isinstance(warps, int) and warps > 0 else 4,
+            stages if isinstance(stages, int) and stages > 0 else 3, span, self.symbol, jit.autotuned,
+            explicit=explicit, literals=literals, grid_follows=isinstance(grid, (Function, Builtin)),
+        )  # fmt: skip
+
+    def _argument(self, value: Any) -> Any:
+        if isinstance(value, Tensor):
+            return self.current(value)
+        if isinstance(value, Builtin) and value.name == "data_ptr":
+            return Unknown("address")
+        return value
+
+    def _constexpr(self, kernel: str, name: str, value: Any) -> Any:
+        if isinstance(value, Expr):
+            number = value.value
+            if number is not None:
+                return number
+            self.unknown(f"constexpr {name} of {kernel} is {value}")
+            return Unknown(str(value))
+        return value
+
+    def _grid(self, grid: Any, meta: dict[str, Any], node: cst.CSTNode) -> tuple[Size, ...]:
+        if isinstance(grid, (Function, Builtin)):
+            grid = self.call(grid, [meta], {}, node)  # type: ignore[arg-type]
+        if isinstance(grid, (int, Expr)) and not isinstance(grid, bool):
+            grid = (grid,)
+        if isinstance(grid, list):
+            grid = tuple(grid)
+        if not isinstance(grid, tuple) or not 1 <= len(grid) <= 3:
+            self.unknown(f"launch grid at line {self.span(node).line}")
+            return (Expr.atom(Symbol("grid[0]")),)
+        extents: list[Size] = []
+        for axis, extent in enumerate(grid):
+            if isinstance(extent, (int, Expr)) and not isinstance(extent, bool):
+                extents.append(extent)
+            elif isinstance(extent, float) and extent.is_integer():
+                extents.append(int(extent))
+            else:
+                self.unknown(f"extent {axis} of the launch grid at line {self.span(node).line}")
+                extents.append(Expr.atom(Symbol(f"grid[{axis}]")))
+        return tuple(extents)
+
+    def _kernel(
+        self, jit: Jit, arguments: Mapping[str, Any], constexprs: Mapping[str, Any], grid: tuple[Size, ...]
+    ) -> Kernel:
+        inside = {k: (v.inside(k) if isinstance(v, HostDescriptor) else v) for k, v in arguments.items()}
+        key = (
+            jit.function.node, self.edits.native_dots, self.edits.precisions, self.edits.literals, _signature(inside),
+            _signature(constexprs), tuple(map(str, grid)),
+        )  # fmt: skip
+        kernel = self.kernels.get(key)
+        if kernel is None:
+            kernel = self.kernels[key] = read_kernel(jit, inside, constexprs, grid, self.edits)
+        return kernel
+
+
+class LongList(list):  # type: ignore[type-arg]
+    """A list that a loop filled: ``length`` elements, of which only some stand in it."""
+
+    def __init__(self, values: list[Any], length: Size) -> None:
+        super().__init__(values)
+        self.length = length
+
+
+@dataclass(frozen=True)
+class ContiguityTest:
+    """``x.is_contiguous()`` where the layout of ``x`` is not known."""
+
+    tensor: Tensor
+
+
+@dataclass(frozen=True)
+class HostDescriptor:
+    """``TensorDescriptor(base, shape, strides, block_shape)`` made on the host."""
+
+    tensor: Tensor
+    shape: tuple[Any, ...]
+    strides: tuple[Any, ...]
+    block: tuple[int, ...]
+
+    def inside(self, name: str) -> Descriptor:
+        base = argument_block(name, self.tensor)
+        assert isinstance(base, Block)
+        return Descriptor(base, self.shape, self.strides, self.block)
+
+
+def _signature(values: Mapping[str, Any]) -> tuple[Any, ...]:
+    def one(value: Any) -> Any:
+        if isinstance(value, Tensor):
+            return (str(value.dtype),)
+        if isinstance(value, (Function, Jit)):
+            return id(value)
+        return (type(value).__name__, str(value))
+
+    return tuple((name, one(value)) for name, value in values.items())
+
+
+def _is_constexpr(param: cst.Param, module: Module) -> bool:
+    if param.annotation is None:
+        return False
+    annotation = param.annotation.annotation
+    if isinstance(annotation, cst.SimpleString):
+        return "constexpr" in annotation.value
+    name = dotted_name(annotation.value if isinstance(annotation, cst.Subscript) else annotation)
+    return name is not None and name.split(".")[-1] == "constexpr"
+
+
+def _lineage(cls: Class) -> Iterator[Class]:
+    """``cls`` and the classes in view that it derives from, nearest first."""
+    yield cls
+    for base in cls.bases:
+        if isinstance(base, Class):
+            yield from _lineage(base)
+
+
+def _canonical(path: str) -> str:
+    """Import paths under which the same thing is also known."""
+    return {"triton.language.core": "triton.language"}.get(path, path)
+
+
+def _only_raises(body: cst.BaseSuite) -> bool:
+    """Whether a suite ends in ``raise`` (a guard)."""
+    if not body.body:
+        return False
+    last = body.body[-1]
+    if isinstance(last, cst.SimpleStatementLine):
+        return isinstance(last.body[-1], cst.Raise)
+    return isinstance(last, cst.Raise)
+
+
+def _is_alloc(step: Step) -> bool:
+    return isinstance(step, TorchOp) and step.kind == "alloc"
+
+
+def _pure(function: Callable[..., Any], args: list[Any]) -> Any:
+    try:
+        return function(*args)
+    except Exception:
+        raise Raised from None
+
+
+def _math(name: str, args: list[Any]) -> Any:
+    if name == "ceil" and args and isinstance(args[0], Expr):
+        return args[0]
+    if name == "prod" and args and isinstance(args[0], (tuple, list)) and all(isinstance(a, (int, Expr)) for a in args[0]):
+        return torch_ops.product(tuple(args[0]))
+    function = getattr(math, name, None)
+    if callable(function) and args and is_concrete(args) and all(isinstance(a, (int, float)) for a in args):
+        if name in ("factorial", "comb", "perm") or any(isinstance(a, int) and abs(a) > 10**15 for a in args):
+            return Unknown(name)
+        return _pure(function, args)
+    return Unknown(f"math.{name}")
+
+
+def _product(lists: list[list[Any] | None]) -> Any:
+    result: list[tuple[Any, ...]] = [()]
+    for items in lists:
+        if items is None or len(result) * len(items) > MAX_UNROLL:
+            return Unknown("product")
+        result = [(*head, item) for head in result for item in items]
+    return result
+
+
+def _code(node: cst.CSTNode) -> str:
+    text = cst.Module([]).code_for_node(node)
+    return " ".join(text.split())[:80]
+
+
+_OP_NAMES = {
+    "+": "add", "-": "sub", "*": "mul", "/": "div", "//": "floor_divide", "%": "remainder", "**": "pow", "&": "bitwise_and",
+    "|": "bitwise_or", "^": "bitwise_xor", "<<": "shift_left", ">>": "shift_right",
+}  # fmt: skip
+
+_CONSTANTS: dict[str, Any] = {
+    "math.pi": math.pi, "math.e": math.e, "math.inf": math.inf, "torch.inf": math.inf, "torch.pi": math.pi,
+    "torch.strided": "strided", "torch.contiguous_format": "contiguous_format",
+}  # fmt: skip
+
+_PURE: dict[str, Callable[..., Any]] = {
+    "int": int, "float": float, "bool": bool, "abs": abs, "str": str, "round": round, "pow": pow, "divmod": divmod,
+    "id": lambda x: 0, "print": lambda *a: None,
+}  # fmt: skip

@@ -1,0 +1,761 @@
+"""The body of a ``@triton.jit`` function on abstract tiles: what each program loads, computes and stores.
+
+:func:`read_kernel` evaluates the body once for one launch. Loops are not unrolled: the body is evaluated twice, first to
+see how each variable changes from one iteration to the next, then with every variable that advances by a constant step
+written as ``start + step * iteration``. So a pointer that walks along K is an index expression like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import libcst as cst
+
+from kernlint.interpret import tl_ops
+from kernlint.interpret.edits import Edits
+from kernlint.interpret.python import (
+    NO_EDITS,
+    Break,
+    Continue,
+    Evaluator,
+    OutOfBudget,
+    Raised,
+    Return,
+    python_binary,
+    same,
+)
+from kernlint.interpret.values import Block, Builtin, Descriptor, Function, Jit, Namespace, PointerType, Scope, Unknown
+from kernlint.interpret.values import is_concrete
+from kernlint.workload import Branch, Compute, Dtype, Expr, Kernel, Load, Loop, LoopIndex, Node, Span, Symbol, Tensor
+from kernlint.workload import dtype as dt
+from kernlint.workload import expr as ex
+from kernlint.workload.kernel import rewrite
+
+MAX_STATIC_UNROLL = 16
+
+
+@dataclass(frozen=True)
+class Range:
+    """``range``, ``tl.range`` or ``tl.static_range`` inside a kernel."""
+
+    kind: str
+    start: ex.Size
+    stop: ex.Size | None
+    step: ex.Size
+    num_stages: int | None = None
+
+    @property
+    def trip(self) -> ex.Size | None:
+        """Iterations, never negative."""
+        if self.stop is None:
+            return None
+        step = ex.concrete(self.step)
+        if step is not None and step < 0:
+            trip = ex.ceildiv(ex.lift(self.start) - self.stop, -step)
+        else:
+            trip = ex.ceildiv(ex.lift(self.stop) - self.start, self.step)
+        return max(trip, 0) if isinstance(trip, int) else trip
+
+
+class KernelEvaluator(Evaluator):
+    """Evaluates one kernel; ``nodes`` grows to its body."""
+
+    def __init__(self, grid: tuple[ex.Size, ...], edits: Edits = NO_EDITS, budget: int = 120_000) -> None:
+        super().__init__(budget, edits)
+        self.new_precisions = dict(edits.precisions)
+        self.dropped_casts: set[Span] = set()
+        self.grid = grid
+        self.stack: list[list[Node]] = [[]]
+        self.next_id = 0
+        self.loops: list[int] = []
+        self.notes: list[str] = []
+        self.complete = True
+        self.dims = 0
+
+    # -- recording --------------------------------------------------------------------------------------------------
+
+    def emit(self, node: Node) -> None:
+        self.stack[-1].append(node)
+
+    def new_id(self) -> int:
+        self.next_id += 1
+        return self.next_id
+
+    @contextmanager
+    def recording(self) -> Iterator[list[Node]]:
+        body: list[Node] = []
+        self.stack.append(body)
+        try:
+            yield body
+        finally:
+            self.stack.pop()
+
+    def give_up(self, what: str) -> None:
+        """Remember that something was not followed."""
+        self.complete = False
+        if what not in self.notes:
+            self.notes.append(what)
+
+    def compute(self, kind: str, block: Block, node: cst.CSTNode) -> None:
+        """Count elementwise work, unless it is index arithmetic (free beside memory and tensor work)."""
+        if block.dtype is None or (block.dtype.is_integer and not block.loads) or block.dtype.kind == "bool":
+            return
+        elements = 1
+        for extent in block.shape:
+            elements *= extent
+        self.emit(Compute(kind, elements, block.dtype, self.span(node)))
+
+    # -- values -----------------------------------------------------------------------------------------------------
+
+    def lift(self, value: Any) -> Block | None:
+        """``value`` as a block: Python numbers become constants."""
+        if isinstance(value, Block):
+            return value
+        if isinstance(value, bool):
+            return Block(dt.BOOL, constant=float(value))
+        if isinstance(value, int):
+            dtype = dt.INT32 if -(2**31) <= value < 2**31 else dt.INT64
+            return Block(dtype, expr=Expr.constant(value), constant=float(value))
+        if isinstance(value, float):
+            return Block(dt.FLOAT32, constant=value)
+        if isinstance(value, Expr):
+            return Block(dt.INT32, expr=value)
+        return None
+
+    def binary(self, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any, node: cst.CSTNode) -> Any:
+        if not isinstance(a, Block) and not isinstance(b, Block):
+            return python_binary(name, function, a, b)
+        left, right = self.lift(a), self.lift(b)
+        if left is None or right is None:
+            return Unknown("operand")
+        return self.elementwise(name, left, right, node, weak=(not isinstance(a, Block), not isinstance(b, Block)))
+
+    def elementwise(
+        self, name: str, a: Block, b: Block, node: cst.CSTNode, weak: tuple[bool, bool] = (False, False)
+    ) -> Any:
+        shape = broadcast(a.shape, b.shape)
+        if shape is None:
+            self.give_up(f"shapes {a.shape} and {b.shape} do not broadcast")
+            return Unknown("shape mismatch")
+        common: dict[str, Any] = {
+            "loads": a.loads | b.loads, "carried": a.carried | b.carried,
+        }  # fmt: skip
+        a, b = align(a, shape), align(b, shape)
+        expr = None
+        if a.expr is not None and b.expr is not None:
+            value = python_binary(name, _NO_PYTHON, a.expr, b.expr)
+            expr = ex.lift(value) if isinstance(value, (int, Expr)) else None
+        if a.base or b.base:
+            pointer, offset = (a, b) if a.base else (b, a)
+            if offset.expr is None:
+                expr = None
+            elif name == "-":
+                expr = pointer.expr - offset.expr if pointer.expr is not None else None
+            elif name != "+":
+                return Unknown("pointer arithmetic")
+            return Block(pointer.dtype, shape, expr, base=pointer.base, strides=pointer.strides, **common)
+        dtype = self._result_type(name, a, b, weak)
+        if name in ("&", "|", "^") and dtype == dt.BOOL:
+            bounds = None
+            if name == "&":
+                bounds = _both(a, b)
+            return Block(dtype, shape, bounds=bounds, **common)
+        constant = None
+        if a.constant is not None and b.constant is not None:
+            value = python_binary(name, _FLOAT_OPS.get(name, _NO_PYTHON), a.constant, b.constant)
+            constant = float(value) if isinstance(value, (int, float)) else None
+        result = Block(dtype, shape, expr if dtype is None or dtype.is_integer else None, constant=constant, **common)
+        self.compute("special" if name in ("/", "**") else "arith", result, node)
+        return result
+
+    def _result_type(self, name: str, a: Block, b: Block, weak: tuple[bool, bool]) -> Dtype | None:
+        if a.dtype is None or b.dtype is None:
+            return None
+        # A Python literal takes the type of the tensor beside it unless it is of a higher kind.
+        dtype = dt.promote(a.dtype, b.dtype)
+        for literal, other in ((weak[0], b.dtype), (weak[1], a.dtype)):
+            if literal and (dtype.kind == other.kind or other.is_float or (dtype.is_integer and other.is_integer)):
+                dtype = other
+        if name == "/" and dtype.is_integer:
+            return dt.FLOAT32
+        return dtype
+
+    def augmented(self, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any, node: cst.CSTNode) -> Any:
+        return self.binary(name, function, a, b, node)
+
+    def unary(self, name: str, value: Any, node: cst.CSTNode) -> Any:
+        if isinstance(value, Block):
+            if name == "-":
+                expr = -value.expr if value.expr is not None else None
+                constant = -value.constant if value.constant is not None else None
+                result = replace(value, expr=expr, constant=constant, casts=(), source=None, order=(), bounds=None)
+                self.compute("arith", result, node)
+                return result
+            return replace(value, expr=None, bounds=None, casts=(), source=None, order=(), constant=None)
+        return super().unary(name, value, node)
+
+    def compare(self, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any, node: cst.CSTNode) -> Any:
+        if not isinstance(a, Block) and not isinstance(b, Block):
+            return super().compare(name, function, a, b, node)
+        if name in ("is", "is not", "in", "not in"):
+            return name in ("is not", "not in") if (a is None or b is None) else Unknown("identity")
+        left, right = self.lift(a), self.lift(b)
+        if left is None or right is None:
+            return Unknown("comparison")
+        shape = broadcast(left.shape, right.shape)
+        if shape is None:
+            return Unknown("shape mismatch")
+        left, right = align(left, shape), align(right, shape)
+        bounds: tuple[tuple[Expr, Expr], ...] = ()
+        x, y = left.expr, right.expr
+        if x is not None and y is not None:
+            difference = ex.simplify(x - y)
+            if isinstance(difference, int) and not shape and name in _ORDER and not (x.atoms() | y.atoms()):
+                return _ORDER[name](difference)
+            if name == "<":
+                bounds = ((x, y),)
+            elif name == "<=":
+                bounds = ((x, y + 1),)
+            elif name == ">":
+                bounds = ((y, x),)
+            elif name == ">=":
+                bounds = ((y, x + 1),)
+        loads, carried = left.loads | right.loads, left.carried | right.carried
+        return Block(dt.BOOL, shape, bounds=bounds, loads=loads, carried=carried)
+
+    def boolean(self, name: str, a: Any, b: Any, node: cst.CSTNode) -> Any:
+        left, right = self.lift(a), self.lift(b)
+        if left is None or right is None:
+            return Unknown(name)
+        return self.elementwise("&" if name == "and" else "|", left, right, node)
+
+    def truth(self, value: Any) -> bool | None:
+        if isinstance(value, Block):
+            if value.shape == () and value.constant is not None and not value.loads:
+                return bool(value.constant)
+            return None
+        if isinstance(value, (Dtype, PointerType)):
+            return True
+        return super().truth(value)
+
+    def merge(self, a: Any, b: Any, test: Any, node: cst.CSTNode) -> Any:
+        if same(a, b):
+            return a
+        left, right = self.lift(a), self.lift(b)
+        if left is None or right is None:
+            return a if right is None and left is not None else b if left is None and right is not None else a
+        shape = broadcast(left.shape, right.shape)
+        if shape is None:
+            return left
+        expr = left.expr if left.expr is not None and left.expr == right.expr else None
+        if expr is None and left.expr is not None and right.expr is not None:
+            expr = ex.opaque("unknown", key=self.new_id())
+        dtype = left.dtype if left.dtype == right.dtype else _promoted(left.dtype, right.dtype)
+        return Block(
+            dtype, shape, expr, base=left.base or right.base, loads=left.loads | right.loads,
+            carried=left.carried | right.carried, strides=left.strides,
+        )  # fmt: skip
+
+    # -- attributes, indices, calls ---------------------------------------------------------------------------------
+
+    def getattr(self, value: Any, name: str, node: cst.CSTNode) -> Any:
+        if isinstance(value, Block):
+            return self._block_attribute(value, name, node)
+        if isinstance(value, PointerType):
+            if name == "element_ty":
+                return value.element if value.element is not None else Unknown("element type")
+            return Builtin(name, lambda a, k, n: name == "is_ptr") if name.startswith("is_") else value
+        if isinstance(value, Dtype):
+            return _dtype_attribute(value, name)
+        if isinstance(value, Descriptor):
+            return self._descriptor_method(value, name)
+        if isinstance(value, Namespace):
+            found = tl_ops.constant(f"{value.path}.{name}")
+            return found if found is not None else Namespace(f"{value.path}.{name}")
+        if name == "value" and is_concrete(value):
+            return value  # constexpr.value
+        if name == "to" and isinstance(value, (int, float)):
+            return Builtin("to", lambda a, k, n: tl_ops.cast(self, self.lift(value), a[0] if a else None, n))
+        return super().getattr(value, name, node)
+
+    def _block_attribute(self, value: Block, name: str, node: cst.CSTNode) -> Any:
+        if name == "dtype" or name == "type":
+            if value.base:
+                return PointerType(value.dtype)
+            if name == "type":
+                return PointerType(value.dtype)
+            return value.dtype if value.dtype is not None else Unknown("dtype")
+        if name == "shape":
+            return tuple(value.shape)
+        if name == "numel":
+            count = 1
+            for extent in value.shape:
+                count *= extent
+            return count
+        if name == "T":
+            return tl_ops.permute(self, value, tuple(reversed(range(len(value.shape)))))
+        return Builtin(name, lambda args, kwargs, n: tl_ops.call(self, name, [value, *args], kwargs, n, method=True))
+
+    def _descriptor_method(self, value: Descriptor, name: str) -> Any:
+        if name == "load":
+            return Builtin(name, lambda a, k, n: tl_ops.descriptor_load(self, value, a, k, n))
+        if name in ("store", "atomic_add", "atomic_max", "atomic_min"):
+            return Builtin(name, lambda a, k, n: tl_ops.descriptor_store(self, value, name, a, k, n))
+        if name in ("shape", "strides", "block_shape"):
+            return {"shape": value.shape, "strides": value.strides, "block_shape": value.block}[name]
+        if name == "dtype":
+            return value.base.dtype
+        return Unknown(name)
+
+    def subscript(self, value: Any, index: Any, node: cst.CSTNode) -> Any:
+        if isinstance(value, Block):
+            return expand(value, index if isinstance(index, tuple) else (index,))
+        return super().subscript(value, index, node)
+
+    def call(self, function: Any, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
+        if isinstance(function, Jit):
+            function = function.function
+        if isinstance(function, Function):
+            return self.invoke(function, args, kwargs)
+        if isinstance(function, Builtin):
+            return function.call(args, kwargs, node)
+        if isinstance(function, Dtype):
+            return tl_ops.cast(self, self.lift(args[0]) if args else None, function, node)
+        if isinstance(function, Namespace):
+            return self._external(function.path, args, kwargs, node)
+        self.give_up(f"call of {_text(node.func)}")
+        loads = frozenset().union(*(a.loads for a in args if isinstance(a, Block)))
+        shape: tuple[int, ...] = ()
+        for arg in args:
+            if isinstance(arg, Block):
+                shape = broadcast(shape, arg.shape) or arg.shape
+        return Block(dt.FLOAT32, shape, loads=loads) if loads else Unknown("call")
+
+    def _external(self, path: str, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
+        name = path.rsplit(".", 1)[-1]
+        if name in ("range", "static_range"):
+            return self._range(path, args, kwargs)
+        if path.startswith("builtins."):
+            return self._builtin(name, args, kwargs, node)
+        return tl_ops.call(self, name, args, kwargs, node)
+
+    def _builtin(self, name: str, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
+        if name in ("min", "max") and len(args) >= 2:
+            if not any(isinstance(a, Block) for a in args) and is_concrete(args):
+                return (min if name == "min" else max)(args)
+            return tl_ops.call(self, "minimum" if name == "min" else "maximum", args, {}, node)
+        if name == "len" and args and isinstance(args[0], (tuple, list)):
+            return len(args[0])
+        if name == "abs" and isinstance(args[0], Block):
+            return tl_ops.call(self, "abs", args, {}, node)
+        if is_concrete(args) and name in _PURE:
+            try:
+                return _PURE[name](*args)
+            except Exception:
+                raise Raised from None
+        if name in ("int", "float", "bool") and isinstance(args[0], Block):
+            return args[0]
+        if name == "isinstance":
+            return Unknown("isinstance")
+        if name == "print":
+            return None
+        return Unknown(name)
+
+    def _range(self, path: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        kind = {"builtins.range": "range"}.get(path, "tl." + path.rsplit(".", 1)[-1])
+        bounds: list[ex.Size | None] = [self._index(a) for a in args]
+        if len(bounds) == 1:
+            bounds = [0, bounds[0], 1]
+        elif len(bounds) == 2:
+            bounds.append(1)
+        step = self._index(kwargs["step"]) if "step" in kwargs else bounds[2]
+        stages = kwargs.get("num_stages")
+        start = bounds[0] if bounds[0] is not None else ex.opaque("unknown", key=self.new_id())
+        stop = bounds[1]
+        return Range(kind, start, stop, step if step is not None else 1, stages if isinstance(stages, int) else None)
+
+    def _index(self, value: Any) -> ex.Size | None:
+        if isinstance(value, bool) or value is None:
+            return None
+        if isinstance(value, (int, Expr)):
+            return value
+        if isinstance(value, Block) and value.expr is not None:
+            return ex.simplify(value.expr)
+        return None
+
+    # -- control flow -----------------------------------------------------------------------------------------------
+
+    def undecided(self, node: cst.If, test: Any, scope: Scope) -> None:
+        before = dict(scope.vars)
+        arms: list[tuple[Node, ...]] = []
+        ends: list[dict[str, Any]] = []
+        returned: list[Return] = []
+        for arm in (node.body, node.orelse):
+            scope.vars = dict(before)
+            with self.recording() as body:
+                try:
+                    if isinstance(arm, cst.If):
+                        self.exec_If(arm, scope)
+                    elif arm is not None:
+                        self.run(arm.body.body if isinstance(arm, cst.Else) else arm.body, scope)
+                    ends.append(scope.vars)
+                except Return as result:
+                    returned.append(result)
+                except (Raised, Break, Continue):
+                    pass
+            arms.append(tuple(body))
+        if any(arms):
+            self.emit(Branch(tuple(arms), self.span(node)))
+        if not ends:
+            scope.vars = before
+            if returned:
+                raise returned[0]
+            return
+        merged = dict(ends[0])
+        for other in ends[1:]:
+            for name in set(merged) | set(other):
+                if name not in merged:
+                    merged[name] = other[name]
+                elif name in other:
+                    merged[name] = self.merge(merged[name], other[name], test, node)
+        scope.vars = merged
+
+    def loop(self, node: cst.For, iterable: Any, scope: Scope) -> None:
+        if isinstance(iterable, (tuple, list)):
+            for item in iterable:
+                self.assign(node.target, item, scope)
+                if not self._iteration(node.body.body, scope):
+                    return
+            return
+        if not isinstance(iterable, Range):
+            self.give_up("loop over an unknown iterable")
+            iterable = Range("range", 0, None, 1)
+        trip = iterable.trip
+        if iterable.kind == "tl.static_range" and isinstance(trip, int) and trip <= MAX_STATIC_UNROLL:
+            step, start = ex.concrete(iterable.step), ex.concrete(iterable.start)
+            if step is not None and start is not None:
+                for i in range(trip):
+                    self.assign(node.target, start + i * step, scope)
+                    if not self._iteration(node.body.body, scope):
+                        return
+                return
+        if trip == 0:
+            return
+        span = self.span(node)
+
+        def begin(id: int) -> None:
+            index = ex.lift(iterable.start) + ex.lift(iterable.step) * Expr.atom(LoopIndex(id))
+            self.assign(node.target, Block(dt.INT32, expr=index), scope)
+
+        self._loop(iterable.kind, trip, iterable.num_stages, node.body.body, begin, scope, span)
+
+    def exec_While(self, node: cst.While, scope: Scope) -> None:
+        test = self.eval(node.test, scope)
+        if self.truth(test) is False:
+            return
+
+        def begin(id: int) -> None:
+            self.eval(node.test, scope)
+
+        self._loop("while", None, None, node.body.body, begin, scope, self.span(node))
+
+    def _iteration(self, body: Any, scope: Scope) -> bool:
+        """Run one unrolled iteration; False when it breaks out."""
+        try:
+            self.run(body, scope)
+        except Continue:
+            pass
+        except Break:
+            return False
+        return True
+
+    def _loop(
+        self, kind: str, trip: ex.Size | None, num_stages: int | None, body: Any, begin: Callable[[int], None],
+        scope: Scope, span: Span,
+    ) -> None:  # fmt: skip
+        id = self.new_id()
+        index = Expr.atom(LoopIndex(id))
+        entry = dict(scope.vars)
+
+        def once(start: dict[str, Any]) -> tuple[dict[str, Any], tuple[Node, ...]]:
+            scope.vars = dict(start)
+            begin(id)
+            self.loops.append(id)
+            with self.recording() as nodes:
+                try:
+                    self._iteration(body, scope)
+                finally:
+                    self.loops.pop()
+            return scope.vars, tuple(nodes)
+
+        end, _ = once(entry)
+        start, steps, carried = self._generalise(entry, end, id, index)
+        nodes: tuple[Node, ...] = ()
+        for _ in range(3):
+            end, nodes = once(start)
+            wrong = [
+                name
+                for name, step in steps.items()
+                if not (isinstance(end.get(name), Block) and _advance(start[name], end[name]) == step)
+            ]
+            if not wrong:
+                break
+            for name in wrong:
+                start[name] = replace(start[name], expr=ex.opaque("unknown", key=self.new_id()))
+                del steps[name]
+        self.emit(Loop(id, kind, trip, nodes, span, num_stages, carried))
+        final = dict(end)
+        for name, step in steps.items():
+            begun = entry[name]
+            block = self.lift(begun)
+            assert block is not None and block.expr is not None
+            if trip is None:
+                after = block.expr if step == 0 else ex.opaque("unknown", key=self.new_id())
+            else:
+                after = block.expr + step * ex.lift(trip)
+            final[name] = replace(end[name], expr=after)
+        scope.vars = {name: _leave(value, id) for name, value in final.items()}
+
+    def _generalise(
+        self, entry: dict[str, Any], end: dict[str, Any], id: int, index: Expr
+    ) -> tuple[dict[str, Any], dict[str, Expr], bool]:
+        """The variables at the start of iteration ``index``: those that advance by a fixed step, and the rest."""
+        start = dict(entry)
+        steps: dict[str, Expr] = {}
+        carried = False
+        for name, after in end.items():
+            if name not in entry or same(entry[name], after):
+                continue
+            before = self.lift(entry[name])
+            after = self.lift(after)
+            if before is None or after is None:
+                continue
+            step = _advance(before, after)
+            if step is not None and not _mentions(step, id):
+                expr = before.expr + step * index if before.expr is not None else None
+                start[name] = replace(after, expr=expr, shape=after.shape)
+                steps[name] = step
+                continue
+            is_index = after.base != "" or (after.dtype is not None and after.dtype.is_integer and not after.loads)
+            carried = carried or not is_index
+            start[name] = replace(
+                after, expr=ex.opaque("unknown", key=self.new_id()) if is_index else None,
+                loads=before.loads | after.loads, carried=after.carried | {id}, casts=(), source=None, order=(),
+                constant=None,
+            )  # fmt: skip
+        return start, steps, carried
+
+
+def broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The common shape, aligned at the last dimension; None when there is none."""
+    if len(a) < len(b):
+        a = (1,) * (len(b) - len(a)) + a
+    elif len(b) < len(a):
+        b = (1,) * (len(a) - len(b)) + b
+    shape = []
+    for x, y in zip(a, b):
+        if x != y and x != 1 and y != 1:
+            return None
+        shape.append(y if x == 1 else x)
+    return tuple(shape)
+
+
+def align(block: Block, shape: tuple[int, ...]) -> Block:
+    """``block`` seen as a tile of ``shape``: lanes renumbered for leading dimensions, none along broadcast ones."""
+    if block.shape == shape:
+        return block
+    shift = len(shape) - len(block.shape)
+    expr = shift_lanes(block.expr, shift)
+    bounds = block.bounds
+    if bounds and shift:
+        bounds = tuple((shift_lanes(x, shift), shift_lanes(y, shift)) for x, y in bounds)  # type: ignore[misc]
+    grown = any(extent != 1 and (i < shift or block.shape[i - shift] == 1) for i, extent in enumerate(shape))
+    direct = block.source if not grown else None
+    return replace(
+        block, shape=shape, expr=expr, bounds=bounds, source=direct, order=block.order if direct is not None else ()
+    )
+
+
+def shift_lanes(expr: Expr | None, shift: int) -> Expr | None:
+    if expr is None or shift == 0:
+        return expr
+    return rename_lanes(expr, {dim: dim + shift for dim in range(8)})
+
+
+def rename_lanes(expr: Expr, names: Mapping[int, int]) -> Expr:
+    """``expr`` with each ``Lane(d)`` replaced by ``Lane(names[d])``."""
+    return expr.rewrite(
+        lambda atom: Expr.atom(ex.Lane(names[atom.dim])) if isinstance(atom, ex.Lane) and atom.dim in names else None
+    )
+
+
+def expand(value: Block, index: tuple[Any, ...]) -> Any:
+    """``value[:, None]`` and the like."""
+    shape: list[int] = []
+    names: dict[int, int] = {}
+    dim = 0
+    for part in index:
+        if part is None:
+            shape.append(1)
+        elif part is ...:
+            while dim < len(value.shape) - sum(isinstance(p, slice) for p in index):
+                names[dim] = len(shape)
+                shape.append(value.shape[dim])
+                dim += 1
+        elif isinstance(part, slice) and part == slice(None, None, None) and dim < len(value.shape):
+            names[dim] = len(shape)
+            shape.append(value.shape[dim])
+            dim += 1
+        else:
+            return Unknown("tile index")
+    while dim < len(value.shape):
+        names[dim] = len(shape)
+        shape.append(value.shape[dim])
+        dim += 1
+    expr = rename_lanes(value.expr, names) if value.expr is not None else None
+    bounds = value.bounds
+    if bounds:
+        bounds = tuple((rename_lanes(x, names), rename_lanes(y, names)) for x, y in bounds)
+    order: tuple[int, ...] = ()
+    if value.source is not None and len(value.order) == len(value.shape):
+        back = {new: value.order[old] for old, new in names.items()}
+        order = tuple(back.get(i, -1) for i in range(len(shape)))
+    return replace(value, shape=tuple(shape), expr=expr, bounds=bounds, order=order)
+
+
+def read_kernel(
+    jit: Jit, arguments: Mapping[str, Any], constexprs: Mapping[str, Any], grid: tuple[ex.Size, ...],
+    edits: Edits = NO_EDITS,
+) -> Kernel:  # fmt: skip
+    """The kernel as each program runs it when launched with these arguments and with ``edits`` made to its source.
+
+    ``arguments`` maps run-time parameters to Tensor, int, Expr, float or None; ``constexprs`` the ``tl.constexpr``
+    ones to Python values. Nothing raises: what cannot be followed is noted and ``complete`` is false.
+    """
+    function = jit.function
+    evaluator = KernelEvaluator(grid, edits)
+    scope = Scope(function.closure)
+    for name, value in arguments.items():
+        scope.vars[name] = argument_block(name, value)
+    scope.vars.update(constexprs)
+    evaluator.modules.append(function.module)
+    evaluator.calls.append(function)
+    node = function.node
+    assert isinstance(node, cst.FunctionDef)
+    try:
+        evaluator.run(node.body.body, scope)
+    except (Return, Raised):
+        pass
+    except OutOfBudget:
+        evaluator.give_up("kernel too long to follow to its end")
+    except (Break, Continue):
+        evaluator.give_up("break outside a loop")
+    body = tuple(evaluator.stack[0])
+    if evaluator.dropped_casts:
+        body = rewrite(body, lambda n: None if isinstance(n, Compute) and n.span in evaluator.dropped_casts else n)
+    return Kernel(
+        name=function.name, body=body, span=function.module.span(node),
+        name_span=function.module.span(node.name), file=function.module.path, complete=evaluator.complete,
+        notes=tuple(evaluator.notes), dims=max(evaluator.dims, len(grid)),
+    )  # fmt: skip
+
+
+def argument_block(name: str, value: Any) -> Any:
+    """What parameter ``name`` is inside the kernel."""
+    if isinstance(value, Tensor):
+        return Block(value.dtype, expr=Expr.constant(0), base=name)
+    if isinstance(value, bool) or value is None or isinstance(value, str):
+        return value
+    if isinstance(value, int):
+        return Block(dt.INT32 if abs(value) < 2**31 else dt.INT64, expr=Expr.constant(value))
+    if isinstance(value, Expr):
+        return Block(dt.INT32, expr=value)
+    if isinstance(value, float):
+        return Block(dt.FLOAT32)
+    if isinstance(value, (tuple, list)):
+        return tuple(argument_block(f"{name}[{i}]", item) for i, item in enumerate(value))
+    if isinstance(value, (Descriptor, Jit, Function, Dtype)):
+        return value
+    return Block(None, expr=Expr.atom(Symbol(name)))
+
+
+def _advance(before: Block, after: Block) -> Expr | None:
+    """``after - before`` where both are index expressions into the same thing, else None."""
+    if before.expr is None or after.expr is None or before.base != after.base:
+        return None
+    if before.shape != after.shape:
+        shape = broadcast(before.shape, after.shape)
+        if shape != after.shape:
+            return None
+        before = align(before, after.shape)
+        if before.expr is None:
+            return None
+    difference = after.expr - before.expr
+    return None if any(isinstance(a, ex.Opaque) and a.op == "unknown" for a in difference.atoms()) else difference
+
+
+def _mentions(expr: Expr, loop: int) -> bool:
+    return LoopIndex(loop) in expr.atoms()
+
+
+def _leave(value: Any, loop: int) -> Any:
+    """``value`` after its loop: an index that still names the iteration stands for its last one, which is unknown."""
+    if isinstance(value, Block) and value.expr is not None and _mentions(value.expr, loop):
+        return replace(value, expr=ex.opaque("unknown", key=-loop))
+    return value
+
+
+def _both(a: Block, b: Block) -> tuple[tuple[Expr, Expr], ...] | None:
+    if a.bounds is None and b.bounds is None:
+        return ()
+    return (a.bounds or ()) + (b.bounds or ())
+
+
+def _promoted(a: Dtype | None, b: Dtype | None) -> Dtype | None:
+    return None if a is None or b is None else dt.promote(a, b)
+
+
+def _dtype_attribute(value: Dtype, name: str) -> Any:
+    if name in ("element_ty", "scalar"):
+        return value
+    if name == "primitive_bitwidth":
+        return value.bits
+    if name == "itemsize":
+        return value.bytes
+    if name.startswith("is_"):
+        checks = {
+            "is_floating": value.is_float, "is_int": value.is_integer, "is_fp8": value.is_fp8,
+            "is_fp16": value.name == "float16", "is_bf16": value.name == "bfloat16", "is_fp32": value.name == "float32",
+            "is_fp64": value.name == "float64", "is_int8": value.name == "int8", "is_int32": value.name == "int32",
+            "is_ptr": False, "is_block": False, "is_int64": value.name == "int64",
+        }  # fmt: skip
+        return Builtin(name, lambda a, k, n: checks.get(name, Unknown(name)))
+    return Unknown(name)
+
+
+def _text(node: cst.CSTNode) -> str:
+    return cst.Module([]).code_for_node(node)[:60]
+
+
+def _NO_PYTHON(a: Any, b: Any) -> Any:
+    raise Raised
+
+
+_FLOAT_OPS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": lambda a, b: a / b if b else 0.0,
+    "//": lambda a, b: a // b if b else 0.0, "%": lambda a, b: a % b if b else 0.0,
+}  # fmt: skip
+
+_ORDER: dict[str, Callable[[int], bool]] = {
+    "<": lambda d: d < 0, "<=": lambda d: d <= 0, ">": lambda d: d > 0, ">=": lambda d: d >= 0,
+    "==": lambda d: d == 0, "!=": lambda d: d != 0,
+}  # fmt: skip
+
+_PURE: dict[str, Callable[..., Any]] = {
+    "int": int, "float": float, "bool": bool, "abs": abs, "min": min, "max": max, "len": len, "sum": sum, "tuple": tuple,
+    "list": list, "round": round, "pow": pow, "divmod": divmod, "str": str, "all": all, "any": any, "zip": lambda *a: list(zip(*a)),
+    "enumerate": lambda a, start=0: list(enumerate(a, start)), "reversed": lambda a: list(reversed(a)),
+}  # fmt: skip

@@ -1,0 +1,207 @@
+"""Library layers (``torch.nn.*``): the parameters that a constructor makes and what a call costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from kernlint.interpret import torch_ops
+from kernlint.interpret.values import Builtin, Function, Instance, Unknown
+from kernlint.workload import Dtype, Expr, Tensor
+from kernlint.workload import dtype as dt
+
+if TYPE_CHECKING:
+    from kernlint.interpret.host import HostEvaluator
+
+_ACTIVATIONS = {
+    "ReLU": "relu", "GELU": "gelu", "SiLU": "silu", "Sigmoid": "sigmoid", "Tanh": "tanh", "LeakyReLU": "leaky_relu", "ELU": "elu",
+    "Softplus": "softplus", "Hardswish": "hardswish", "Hardsigmoid": "hardsigmoid", "Hardtanh": "hardtanh", "Mish": "mish",
+    "SELU": "selu", "ReLU6": "relu6", "Softsign": "softsign", "CELU": "celu", "LogSigmoid": "logsigmoid", "Softmax": "softmax",
+    "LogSoftmax": "log_softmax",
+}  # fmt: skip
+
+_METHODS_THAT_RETURN_SELF = frozenset("cuda to eval train requires_grad_ cpu".split())
+_CASTS = {"half": dt.FLOAT16, "float": dt.FLOAT32, "double": dt.FLOAT64, "bfloat16": dt.BFLOAT16}
+
+
+def construct(h: HostEvaluator, path: str, args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> Any:
+    """``torch.nn.X(...)``: an instance with the parameters that the layer creates."""
+    name = path.rsplit(".", 1)[-1]
+    if name in ("Parameter", "Buffer"):
+        data = args[0] if args else kwargs.get("data")
+        if isinstance(data, Tensor):
+            return replace(data, storage=replace(data.storage, origin="parameter"))
+        return Unknown("parameter")
+    instance = Instance(None, path, {"_args": args, "_kwargs": kwargs, "training": False})
+    if name in ("Sequential", "ModuleList"):
+        items = args
+        if len(args) == 1 and isinstance(args[0], (list, tuple)):
+            items = list(args[0])
+        instance.attrs["_items"] = [i for i in items]
+        return instance
+    if name in ("ModuleDict", "ParameterDict"):
+        return dict(args[0]) if args and isinstance(args[0], dict) else Unknown(name)
+    if name == "ParameterList":
+        instance.attrs["_items"] = list(args[0]) if args and isinstance(args[0], (list, tuple)) else []
+        return instance
+    make = _PARAMETERS.get(name)
+    if make is not None:
+        dtype = kwargs.get("dtype") if isinstance(kwargs.get("dtype"), Dtype) else dt.FLOAT32
+        for attr, shape in make(_arguments(name, args, kwargs)).items():
+            if shape is None:
+                instance.attrs[attr] = None
+            elif all(isinstance(s, (int, Expr)) for s in shape):
+                tensor = h.allocate(dtype, tuple(shape), "parameter", None, name=attr)
+                instance.attrs[attr] = tensor
+    instance.attrs.update({k: v for k, v in _arguments(name, args, kwargs).items() if k not in instance.attrs})
+    return instance
+
+
+def attribute(h: HostEvaluator, instance: Instance, name: str) -> Any:
+    """An attribute that neither the instance nor its class defines: a method of ``nn.Module``."""
+    if name in _METHODS_THAT_RETURN_SELF:
+        return Builtin(name, lambda a, k, n: _cast(instance, next((x for x in [*a, *k.values()] if isinstance(x, Dtype)), None)))
+    if name in _CASTS:
+        return Builtin(name, lambda a, k, n: _cast(instance, _CASTS[name]))
+    if name == "register_buffer":
+        return Builtin(name, lambda a, k, n: _register(instance, a, k))
+    if name == "register_parameter":
+        return Builtin(name, lambda a, k, n: _register(instance, a, k))
+    if name == "append" and "_items" in instance.attrs:
+        return Builtin(name, lambda a, k, n: instance.attrs["_items"].append(a[0]) if a else None)
+    if name in ("save_for_backward", "mark_dirty", "mark_non_differentiable", "set_materialize_grads"):
+        return Builtin(name, lambda a, k, n: None)
+    if name in ("parameters", "named_parameters", "buffers", "modules", "children"):
+        return Builtin(name, lambda a, k, n: [])
+    if name == "training":
+        return False
+    if name in ("forward", "__call__"):
+        return Builtin(name, lambda a, k, n: call(h, instance, a, k, n))
+    return Unknown(f"attribute {name}")
+
+
+def _register(instance: Instance, args: list[Any], kwargs: dict[str, Any]) -> None:
+    name = args[0] if args else kwargs.get("name")
+    value = args[1] if len(args) > 1 else kwargs.get("tensor", kwargs.get("param"))
+    if isinstance(name, str):
+        if isinstance(value, Tensor):
+            value = replace(value, name=name, storage=replace(value.storage, origin="parameter"))
+        instance.attrs[name] = value
+
+
+def _cast(instance: Instance, target: Dtype | None) -> Instance:
+    if target is not None:
+        for name, value in instance.attrs.items():
+            if isinstance(value, Tensor) and value.dtype is not None and value.dtype.is_float:
+                instance.attrs[name] = replace(value, dtype=target)
+            elif isinstance(value, Instance):
+                _cast(value, target)
+        for item in instance.attrs.get("_items", []):
+            if isinstance(item, Instance):
+                _cast(item, target)
+    return instance
+
+
+def call(h: HostEvaluator, instance: Instance, args: list[Any], kwargs: dict[str, Any], node: Any) -> Any:
+    """``layer(x)``."""
+    name = instance.kind.rsplit(".", 1)[-1]
+    x = args[0] if args else None
+    attrs = instance.attrs
+    if name == "Sequential":
+        for layer in attrs["_items"]:
+            if isinstance(layer, (Instance, Function)):
+                x = h.call(layer, [x], {}, node)
+        return x
+    if name in _ACTIVATIONS:
+        return torch_ops.function(h, _ACTIVATIONS[name], [x], {}, node)
+    if name in ("Identity", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d"):
+        return x
+    if name == "Flatten":
+        return torch_ops.function(h, "flatten", [x, *(attrs["_args"] or [1])], {}, node)
+    if name == "Linear":
+        return torch_ops.linear(h, x, attrs.get("weight"), attrs.get("bias"), node)
+    if name in ("Conv1d", "Conv2d", "Conv3d"):
+        values = (attrs.get(k) for k in ("stride", "padding", "dilation", "groups"))
+        return torch_ops.convolution(h, name.lower(), x, attrs.get("weight"), attrs.get("bias"), *values, node)  # type: ignore[call-arg]
+    if name in ("LayerNorm", "RMSNorm", "GroupNorm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm2d"):
+        extra = [v for k in ("weight", "bias") if isinstance(v := attrs.get(k), Tensor)]
+        return torch_ops.function(h, "layer_norm" if name == "LayerNorm" else "batch_norm", [x, *extra], {}, node)
+    if name == "Embedding":
+        return torch_ops.function(h, "embedding", [x, attrs.get("weight")], {}, node)
+    if name.startswith(("MaxPool", "AvgPool", "AdaptiveAvgPool", "AdaptiveMaxPool")):
+        snake = {"Max": "max_pool", "Avg": "avg_pool", "AdaptiveAvg": "adaptive_avg_pool", "AdaptiveMax": "adaptive_max_pool"}
+        return torch_ops.function(h, snake[name[: name.index("Pool")]] + name[-2:].lower(), [x, *attrs["_args"]], attrs["_kwargs"], node)
+    if name in ("GRU", "LSTM", "RNN"):
+        return _recurrent(h, name, instance, x, node)
+    if name in ("CrossEntropyLoss", "MSELoss", "L1Loss", "NLLLoss", "KLDivLoss", "SmoothL1Loss", "BCELoss", "HuberLoss"):
+        snake_loss = {"CrossEntropyLoss": "cross_entropy", "NLLLoss": "nll_loss"}.get(name, "mse_loss")
+        return torch_ops.function(h, snake_loss, args, {}, node)
+    h.unknown(f"layer {instance.kind or 'of unknown class'}")
+    return Unknown(name)
+
+
+def _recurrent(h: HostEvaluator, name: str, instance: Instance, x: Any, node: Any) -> Any:
+    hidden = instance.attrs.get("hidden_size")
+    if not isinstance(x, Tensor) or x.shape is None or not isinstance(hidden, (int, Expr)):
+        return Unknown(name)
+    output = h.allocate(x.dtype, (*x.shape[:-1], hidden), "result", node)
+    state = h.allocate(x.dtype, (1, x.shape[0], hidden), "result", node)
+    h.torch_op(name.lower(), "rnn", (x,), (output,), node, flops=None)
+    return (output, (state, state) if name == "LSTM" else state)
+
+
+_ARGUMENTS: dict[str, tuple[str, ...]] = {
+    "Linear": ("in_features", "out_features", "bias"),
+    "Bilinear": ("in1_features", "in2_features", "out_features", "bias"),
+    **{f"Conv{d}d": ("in_channels", "out_channels", "kernel_size", "stride", "padding", "dilation", "groups", "bias") for d in (1, 2, 3)},
+    "LayerNorm": ("normalized_shape", "eps", "elementwise_affine", "bias"), "RMSNorm": ("normalized_shape", "eps", "elementwise_affine"),
+    "GroupNorm": ("num_groups", "num_channels", "eps", "affine"), "Embedding": ("num_embeddings", "embedding_dim"),
+    **{f"BatchNorm{d}d": ("num_features", "eps") for d in (1, 2, 3)},
+    **{cell: ("input_size", "hidden_size", "num_layers", "bias", "batch_first") for cell in ("RNN", "LSTM", "GRU")},
+}  # fmt: skip
+
+_DEFAULTS = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1, "bias": True, "elementwise_affine": True, "affine": True}
+
+
+def _arguments(name: str, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+    names = _ARGUMENTS.get(name, ())
+    return {**{k: _DEFAULTS[k] for k in names if k in _DEFAULTS}, **dict(zip(names, args)), **{k: v for k, v in kwargs.items() if k in names}}
+
+
+def _tuple(value: Any, rank: int) -> list[Any]:
+    return list(value) if isinstance(value, (tuple, list)) else [value] * rank
+
+
+def _linear_parameters(a: dict[str, Any]) -> dict[str, Any]:
+    n = a.get("out_features")
+    return {"weight": (n, a.get("in_features")), "bias": (n,) if a.get("bias") is not False else None}
+
+
+def _conv_parameters(rank: int) -> Any:
+    def make(a: dict[str, Any]) -> dict[str, Any]:
+        channels, groups = a.get("in_channels"), a.get("groups")
+        inner = channels // groups if isinstance(channels, int) and isinstance(groups, int) and groups else channels
+        out = a.get("out_channels")
+        return {"weight": (out, inner, *_tuple(a.get("kernel_size"), rank)), "bias": (out,) if a.get("bias") is not False else None}
+
+    return make
+
+
+def _norm_parameters(key: str, with_bias: bool = True) -> Any:
+    def make(a: dict[str, Any]) -> dict[str, Any]:
+        shape = tuple(_tuple(a.get(key), 1))
+        affine = a.get("elementwise_affine", a.get("affine", True)) is not False
+        bias = affine and with_bias and a.get("bias", True) is not False
+        return {"weight": shape if affine else None, "bias": shape if bias else None}
+
+    return make
+
+
+_PARAMETERS: dict[str, Any] = {
+    "Linear": _linear_parameters, **{f"Conv{d}d": _conv_parameters(d) for d in (1, 2, 3)}, "LayerNorm": _norm_parameters("normalized_shape"),
+    "RMSNorm": _norm_parameters("normalized_shape", False), "GroupNorm": _norm_parameters("num_channels"),
+    "Embedding": lambda a: {"weight": (a.get("num_embeddings"), a.get("embedding_dim"))},
+    **{f"BatchNorm{d}d": _norm_parameters("num_features") for d in (1, 2, 3)},
+}  # fmt: skip

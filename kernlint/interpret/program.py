@@ -1,0 +1,373 @@
+"""From a kernel module and its reference to workloads: find the entry, make its arguments, follow the call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import libcst as cst
+
+from kernlint.errors import AnalysisError, UsageError
+from kernlint.interpret import torch_ops
+from kernlint.interpret.host import HostEvaluator, HostFacts
+from kernlint.interpret.edits import Edits
+from kernlint.interpret.python import NO_EDITS, Break, Continue, OutOfBudget, Raised, Return
+from kernlint.interpret.values import Class, Function, Jit, Namespace, Scope, Unknown
+from kernlint.syntax.names import dotted_name
+from kernlint.syntax.tree import Module
+from kernlint.workload import Dtype, Expr, Kernel, Size, Symbol, Tensor, Workload
+from kernlint.workload import dtype as dt
+
+_ROUNDS = 4
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One ``--assume``: ``function.name`` has this dtype and shape, or is this integer."""
+
+    name: str
+    function: str = ""
+    dtype: Dtype | None = None
+    shape: tuple[int, ...] | None = None
+    value: int | None = None
+
+
+@dataclass(frozen=True)
+class Question:
+    """What to analyse: ``entry`` names a function or ``Class.method`` (None: the default), ``overrides`` module-level
+    constants, ``facts`` what the user assumes, ``host`` what the program learns of its device."""
+
+    entry: str | None = None
+    overrides: Mapping[str, Any] = field(default_factory=dict)
+    facts: Sequence[Fact] = ()
+    host: HostFacts = HostFacts()
+
+
+class Program:
+    """A kernel module, its reference and a question about them, ready to be read as often as what-ifs need.
+
+    Raises :class:`UsageError` for an unknown entry, override or fact; :class:`AnalysisError` when module-level code cannot
+    be followed.
+    """
+
+    def __init__(self, kernel: Module, reference: Module | None = None, question: Question | None = None) -> None:
+        self.kernel = kernel
+        self.reference = reference
+        self.question = question or Question()
+        self._kernels: dict[Any, Kernel] = {}
+        self._read: dict[Edits, list[Workload]] = {}
+        self._resolved: dict[Symbol, Size] = {}
+
+    def workloads(self, edits: Edits = NO_EDITS) -> list[Workload]:
+        """The workload of the entry, else of ``ModelNew.forward``, else of each public launching function."""
+        if edits not in self._read:
+            self._read[edits] = self._follow(edits)
+        return self._read[edits]
+
+    def workload(self, entry: str, edits: Edits) -> Workload | None:
+        """That of one entry under ``edits``; None when the edited program no longer gets there."""
+        return next((w for w in self.workloads(edits) if w.entry == entry), None)
+
+    def _follow(self, edits: Edits) -> list[Workload]:
+        for _ in range(_ROUNDS):
+            reading = _Reading(self, edits, self._resolved)
+            workloads = reading.workloads()
+            new = {symbol: value for symbol, value in reading.learned().items() if symbol not in self._resolved}
+            if not new or edits:
+                break
+            self._resolved = _close({**self._resolved, **new})
+        if not edits:
+            reading.check_used()
+        return workloads
+
+
+def _close(facts: dict[Symbol, Size]) -> dict[Symbol, Size]:
+    """``facts`` with symbols inside the values replaced too (no chain is longer than there are facts)."""
+    closed: dict[Symbol, Size] = {}
+    for symbol, value in facts.items():
+        seen = {symbol}
+        while isinstance(value, Expr):
+            atoms = [a for a in value.atoms() if isinstance(a, Symbol) and a in facts]
+            if not atoms or any(a in seen for a in atoms):
+                break
+            seen.update(atoms)
+            value = _plain(value.substitute({a: facts[a] for a in atoms}))
+        if not (isinstance(value, Expr) and symbol in value.atoms()):
+            closed[symbol] = value
+    return closed
+
+
+def _plain(value: Expr) -> Size:
+    number = value.value
+    return value if number is None else number
+
+
+class _Reading:
+    """One pass over the program with the symbols resolved so far."""
+
+    def __init__(self, program: Program, edits: Edits, resolved: Mapping[Symbol, Size]) -> None:
+        question, kernel, reference = program.question, program.kernel, program.reference
+        self.question = question
+        self.kernel_module = kernel
+        self.edited = bool(edits)
+        sizes = {f.name: f.value for f in question.facts if f.value is not None}
+        self.host = HostEvaluator(question.host, question.overrides, sizes, resolved, edits, program._kernels)
+        self.reference_scope = self._module_scope(reference) if reference is not None else None
+        self.scope = self._module_scope(kernel)
+        self.used_facts: set[str] = set()
+
+    def learned(self) -> dict[Symbol, Size]:
+        return self.host.learned
+
+    def _module_scope(self, module: Module) -> Scope:
+        scope = Scope()
+        self.host.modules.append(module)
+        try:
+            for statement in module.tree.body:
+                if _is_main_guard(statement):
+                    continue
+                try:
+                    self.host.execute(statement, scope)
+                except (Raised, Break, Continue, Return):
+                    continue
+        except OutOfBudget:
+            raise AnalysisError(f"{module.path}: module-level code is too long to follow") from None
+        finally:
+            self.host.modules.pop()
+        return scope
+
+    def check_used(self) -> None:
+        """Complain of names the user gave that nothing has."""
+        for name in self.question.overrides:
+            if name not in self.host.used_overrides:
+                known = sorted(n for n in self.host.constants if n.isupper() or n[0].isupper())
+                hint = f" (constants: {', '.join(known[:12])})" if known else ""
+                raise UsageError(f"--set {name}: no module-level constant of that name{hint}")
+        for fact in self.question.facts:
+            if fact.name not in self.used_facts and fact.name not in self.host.used_sizes:
+                raise UsageError(f"--assume {fact.name}: the analysed code has no argument or size of that name")
+
+    # -- entries ----------------------------------------------------------------------------------------------------
+
+    def workloads(self) -> list[Workload]:
+        entry = self.question.entry
+        if entry is not None:
+            return [self._named(entry)]
+        model = self._model(self.scope, ("ModelNew",))
+        if model is None and self.reference_scope is not None:
+            model = self._model(self.scope, ("Model",))
+        if model is not None:
+            return [self._of_model(model)]
+        found = []
+        for name, value in list(self.scope.vars.items()):
+            if not name.startswith("_") and isinstance(value, Function) and value.module is self.kernel_module:
+                workload = self._of_function(value, required=False)
+                if workload is not None and workload.launches():
+                    found.append(workload)
+            elif isinstance(value, Class) and not name.startswith("_"):
+                workload = self._of_class(value)
+                if workload is not None and workload.launches():
+                    found.append(workload)
+        if not found:
+            for name, value in list(self.scope.vars.items()):
+                if name.startswith("_") and isinstance(value, Function) and value.module is self.kernel_module:
+                    workload = self._of_function(value, required=False)
+                    if workload is not None and workload.launches():
+                        found.append(workload)
+        return found
+
+    def _model(self, scope: Scope, names: tuple[str, ...]) -> Class | None:
+        for name in names:
+            value = scope.vars.get(name)
+            if isinstance(value, Class):
+                return value
+        return None
+
+    def _named(self, entry: str) -> Workload:
+        head, _, method = entry.partition(".")
+        value = self.scope.vars.get(head)
+        if isinstance(value, Class):
+            if method in ("", "forward"):
+                return self._of_model(value)
+            found = value.scope.vars.get(method)
+            if isinstance(found, Function):
+                workload = self._of_model(value, method)
+                return workload
+        elif isinstance(value, Function) and not method:
+            workload = self._of_function(value, required=True)
+            assert workload is not None
+            return workload
+        elif isinstance(value, Jit):
+            raise UsageError(f"--entry {entry}: is a kernel; name the function that launches it")
+        names = [n for n, v in self.scope.vars.items() if isinstance(v, (Function, Class)) and not n.startswith("__")]
+        raise UsageError(f"--entry {entry}: not found (there are: {', '.join(sorted(names)[:12]) or 'no functions'})")
+
+    def _of_model(self, cls: Class, method: str = "forward") -> Workload:
+        inputs_scope = self._inputs_scope()
+        arguments: list[Any] | None = None
+        init: list[Any] = []
+        if inputs_scope is not None:
+            init = self._call_list(inputs_scope, "get_init_inputs") or []
+            arguments = self._call_list(inputs_scope, "get_inputs")
+        instance = self._guard(lambda: self.host.construct(cls, list(init), {}), Unknown("model"))
+        forward = self.host._class_attribute(cls, method, None)
+        if not isinstance(forward, Function):
+            raise AnalysisError(f"{self.kernel_module.path}: {cls.name} has no {method}")
+        given = self._arguments(forward, arguments, skip=1)
+        workload = self._follow(forward, [instance, *given], f"{cls.name}.{method}", given)
+        return replace(workload, reference=self._reference(init, arguments))
+
+    def _of_class(self, cls: Class) -> Workload | None:
+        """A layer or autograd function that is no ``ModelNew``: its ``forward`` on unknown arguments."""
+        forward = cls.scope.vars.get("forward")
+        if not isinstance(forward, Function):
+            return None
+        is_function = any(isinstance(b, Namespace) and b.path == "torch.autograd.Function" for b in cls.bases)
+        from kernlint.interpret.values import Instance
+
+        first: Any = Instance(None, "torch.autograd.function.FunctionCtx")
+        if not is_function:
+            first = self._guard(lambda: self.host.construct(cls, [], {}), Unknown("layer"))
+        given = self._arguments(forward, None, skip=1)
+        return self._follow(forward, [first, *given], f"{cls.name}.forward", given)
+
+    def _of_function(self, function: Function, required: bool) -> Workload | None:
+        given = self._arguments(function, None, skip=0)
+        return self._follow(function, given, function.symbol, given)
+
+    def _inputs_scope(self) -> Scope | None:
+        for scope in (self.reference_scope, self.scope):
+            if scope is not None and isinstance(scope.vars.get("get_inputs"), Function):
+                return scope
+        return None
+
+    def _call_list(self, scope: Scope, name: str) -> list[Any] | None:
+        function = scope.vars.get(name)
+        if not isinstance(function, Function):
+            return None
+        with self.host.silent():
+            value = self._guard(lambda: self.host.invoke(function, [], {}), None)
+        return list(value) if isinstance(value, (list, tuple)) else None
+
+    def _guard(self, action: Callable[[], Any], default: Any) -> Any:
+        try:
+            return action()
+        except (Raised, Break, Continue):
+            return default
+
+    def _arguments(self, function: Function, values: list[Any] | None, skip: int) -> list[Any]:
+        """The arguments of the entry: those of ``get_inputs``, else what annotations and the user tell."""
+        node = function.node
+        assert isinstance(node, cst.FunctionDef)
+        params = [*node.params.posonly_params, *node.params.params][skip:]
+        facts = {
+            f.name: f for f in self.question.facts if f.function in ("", function.name, function.symbol)
+        }  # fmt: skip
+        result: list[Any] = []
+        for i, param in enumerate(params):
+            name = param.name.value
+            fact = facts.get(name)
+            if fact is not None and fact.value is None:
+                self.used_facts.add(name)
+                shape = fact.shape
+                tensor = self.host.unknown_tensor(name, fact.dtype, shape)
+                if shape is not None:
+                    tensor = replace(tensor, strides=torch_ops.contiguous_strides(shape))
+                result.append(tensor)
+            elif fact is not None:
+                self.used_facts.add(name)
+                result.append(fact.value)
+            elif values is not None and i < len(values):
+                value = values[i]
+                if isinstance(value, Tensor):
+                    value = replace(value, name=name, storage=replace(value.storage, origin="input"))
+                result.append(value)
+            elif param.default is not None:
+                result.append(self.host.default(param, function))
+            else:
+                result.append(self._from_annotation(param, function))
+        return result
+
+    def _from_annotation(self, param: cst.Param, function: Function) -> Any:
+        name = param.name.value
+        kind = ""
+        if param.annotation is not None:
+            annotation = param.annotation.annotation
+            if isinstance(annotation, cst.SimpleString):
+                kind = annotation.raw_value
+            else:
+                kind = dotted_name(annotation) or ""
+        last = kind.split(".")[-1]
+        if last == "int":
+            return self.host.resolved.get(Symbol(name), Expr.atom(Symbol(name)))
+        if last in ("float", "str"):
+            return Unknown(name)
+        if last == "bool":
+            return False
+        return self.host.unknown_tensor(name)
+
+    def _follow(self, function: Function, args: list[Any], entry: str, given: list[Any]) -> Workload:
+        host = self.host
+        host.assumptions, host.unknowns = [], [u for u in host.unknowns if u.startswith("autotune")]
+        result: Any = None
+        with host.recording() as steps:
+            try:
+                result = host.invoke(function, args, {})
+            except OutOfBudget:
+                host.unknown("the call is too long to follow to its end")
+            except (Raised, Break, Continue):
+                host.unknown(f"{entry} raises for these arguments")
+        inputs = tuple(a for a in given if isinstance(a, Tensor))
+        outputs = torch_ops._tensors(result if isinstance(result, (tuple, list)) else [result])
+        sizes = {n: v for n, v in host.constants.items() if isinstance(v, int) and not isinstance(v, bool)}
+        workload = Workload(
+            entry, self.kernel_module.path, tuple(steps), tuple(host.current(t) for t in inputs), outputs,
+            tuple(host.assumptions), tuple(host.unknowns), sizes=sizes,
+        )  # fmt: skip
+        return replace(workload, symbols=open_symbols(workload))
+
+    def _reference(self, init: list[Any], arguments: list[Any] | None) -> Workload | None:
+        scope = self.reference_scope if self.reference_scope is not None else self.scope
+        model = scope.vars.get("Model")
+        if self.edited or not isinstance(model, Class) or arguments is None:
+            return None
+        forward = model.scope.vars.get("forward")
+        if not isinstance(forward, Function):
+            return None
+        instance = self._guard(lambda: self.host.construct(model, list(init), {}), Unknown("model"))
+        try:
+            return self._follow(forward, [instance, *arguments], f"{model.name}.forward", arguments)
+        except OutOfBudget:
+            return None
+
+
+def open_symbols(workload: Workload) -> tuple[str, ...]:
+    """Names of the sizes that are still open in the launches, in order of appearance."""
+    found: dict[str, None] = {}
+
+    def add(value: Any) -> None:
+        if isinstance(value, Expr):
+            for atom in value.atoms():
+                if isinstance(atom, Symbol):
+                    found[atom.name] = None
+
+    for launch in workload.launches():
+        for extent in launch.grid:
+            add(extent)
+        for value in launch.arguments.values():
+            if isinstance(value, Tensor):
+                for extent in value.shape or ():
+                    add(extent)
+            else:
+                add(value)
+    return tuple(sorted(found))
+
+
+def _is_main_guard(node: cst.CSTNode) -> bool:
+    return (
+        isinstance(node, cst.If)
+        and isinstance(node.test, cst.Comparison)
+        and isinstance(node.test.left, cst.Name)
+        and node.test.left.value == "__name__"
+    )

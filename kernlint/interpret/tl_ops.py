@@ -1,0 +1,814 @@
+"""What each function of ``triton.language`` does to abstract tiles.
+
+One table, by the function's last name: ``tl.exp``, ``tl.math.exp``, ``libdevice.exp`` and ``x.exp()`` are the same operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from kernlint.interpret.values import Block, Descriptor, Function, Jit, Unknown, is_concrete
+from kernlint.workload import Atomic, Cast, Dot, Dtype, Expr, Load, Operand, ProgramId, Reduce, Scan, Store
+from kernlint.workload import dtype as dt
+from kernlint.workload import expr as ex
+from kernlint.workload.expr import Lane
+
+if TYPE_CHECKING:
+    from kernlint.interpret.kernel import KernelEvaluator
+
+Args = list[Any]
+Kwargs = dict[str, Any]
+
+
+def constant(path: str) -> Any:
+    """The value of a ``triton.language`` name that is not a function (an element type), or None."""
+    head, _, name = path.rpartition(".")
+    if head.endswith("language") or head.endswith("language.core"):
+        return dt.find(name) if name not in ("float", "int", "long", "short", "double", "half") else None
+    return None
+
+
+def call(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.Call, method: bool = False) -> Any:
+    """The result of ``tl.name(*args, **kwargs)``."""
+    handler = _TABLE.get(name)
+    if handler is not None:
+        return handler(k, args, kwargs, node)
+    if name in _UNARY:
+        return _unary(k, _UNARY[name], args, node)
+    if name in _REDUCTIONS:
+        return _reduce(k, name, args, kwargs, node)
+    if name.startswith("atomic_"):
+        return _atomic(k, name[7:], args, kwargs, node)
+    if method and name in _BINARY_METHODS:
+        return k.elementwise(_BINARY_METHODS[name], args[0], k.lift(args[1]) or args[0], node)
+    k.give_up(f"{name} is not known")
+    blocks = [a for a in args if isinstance(a, Block)]
+    if not blocks:
+        return Unknown(name)
+    return _plain(blocks[0], loads=frozenset().union(*(b.loads for b in blocks)))
+
+
+# -- helpers ----------------------------------------------------------------------------------------------------------
+
+
+def _plain(block: Block, **changes: Any) -> Block:
+    """``block`` as a computed value: no index, no layout."""
+    fresh: dict[str, Any] = {
+        "expr": None, "base": "", "bounds": None, "casts": (), "source": None, "order": (), "strides": (), "constant": None,
+    }  # fmt: skip
+    return replace(block, **{**fresh, **changes})
+
+
+def _get(args: Args, kwargs: Kwargs, position: int, name: str, default: Any = None) -> Any:
+    if len(args) > position:
+        return args[position]
+    return kwargs.get(name, default)
+
+
+def _int(value: Any) -> int | None:
+    if isinstance(value, bool):
+        return int(value)
+    if isinstance(value, int):
+        return value
+    if isinstance(value, Block) and value.expr is not None:
+        return value.expr.value
+    return None
+
+
+def _shape(k: KernelEvaluator, value: Any) -> tuple[int, ...] | None:
+    if not isinstance(value, (tuple, list)):
+        value = (value,)
+    extents = [_int(v) for v in value]
+    if any(e is None for e in extents):
+        k.give_up("tile shape is not a constant")
+        return None
+    return tuple(e for e in extents if e is not None)
+
+
+def _size(value: Any) -> ex.Size | None:
+    if isinstance(value, Block):
+        return ex.simplify(value.expr) if value.expr is not None else None
+    if isinstance(value, (int, Expr)) and not isinstance(value, bool):
+        return value
+    return None
+
+
+def _dtype(value: Any, default: Dtype | None) -> Dtype | None:
+    return value if isinstance(value, Dtype) else default
+
+
+# -- programs and tiles -----------------------------------------------------------------------------------------------
+
+
+def _program_id(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    axis = _int(_get(args, kwargs, 0, "axis", 0)) or 0
+    k.dims = max(k.dims, axis + 1)
+    if axis < len(k.grid) and k.grid[axis] == 1:
+        return Block(dt.INT32, expr=Expr.constant(0))
+    return Block(dt.INT32, expr=Expr.atom(ProgramId(axis)))
+
+
+def _num_programs(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    axis = _int(_get(args, kwargs, 0, "axis", 0)) or 0
+    extent = k.grid[axis] if axis < len(k.grid) else 1
+    return Block(dt.INT32, expr=ex.lift(extent))
+
+
+def _arange(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    start, end = _int(_get(args, kwargs, 0, "start")), _int(_get(args, kwargs, 1, "end"))
+    if start is None or end is None:
+        k.give_up("tl.arange bounds are not constants")
+        return Unknown("arange")
+    return Block(dt.INT32, (end - start,), Expr.atom(Lane(0)) + start)
+
+
+def _zeros(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    shape = _shape(k, _get(args, kwargs, 0, "shape"))
+    dtype = _dtype(_get(args, kwargs, 1, "dtype"), dt.FLOAT32)
+    return Block(dtype, shape, _zero(dtype), constant=0.0) if shape is not None else Unknown("shape")
+
+
+def _full(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    shape = _shape(k, _get(args, kwargs, 0, "shape"))
+    value = k.lift(_get(args, kwargs, 1, "value"))
+    dtype = _dtype(_get(args, kwargs, 2, "dtype"), value.dtype if value else None)
+    if shape is None:
+        return Unknown("shape")
+    expr = value.expr if value is not None and dtype is not None and dtype.is_integer else None
+    return Block(dtype, shape, expr, constant=value.constant if value else None)
+
+
+def _zero(dtype: Dtype | None) -> Expr | None:
+    return Expr.constant(0) if dtype is not None and dtype.is_integer else None
+
+
+def _zeros_like(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    if not isinstance(args[0], Block):
+        return args[0]
+    return Block(args[0].dtype, args[0].shape, _zero(args[0].dtype), constant=0.0)
+
+
+def _broadcast_to(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    from kernlint.interpret.kernel import align
+
+    value = k.lift(args[0])
+    target = args[1] if len(args) == 2 or not args[1:] else tuple(args[1:])
+    shape = _shape(k, kwargs.get("shape", target))
+    if value is None or shape is None:
+        return Unknown("broadcast_to")
+    return align(value, shape)
+
+
+def _expand_dims(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    from kernlint.interpret.kernel import expand
+
+    value, axis = args[0], _get(args, kwargs, 1, "axis")
+    axes = [axis] if isinstance(axis, int) else list(axis) if isinstance(axis, (tuple, list)) else None
+    if not isinstance(value, Block) or axes is None:
+        return Unknown("expand_dims")
+    for a in axes:
+        position = a if a >= 0 else len(value.shape) + 1 + a
+        index: list[Any] = [slice(None)] * len(value.shape)
+        index.insert(position, None)
+        value = expand(value, tuple(index))
+    return value
+
+
+def permute(k: KernelEvaluator, value: Any, order: tuple[int, ...]) -> Any:
+    """``value`` with dimension ``order[i]`` as its i-th."""
+    from kernlint.interpret.kernel import rename_lanes
+
+    if not isinstance(value, Block) or sorted(order) != list(range(len(value.shape))):
+        return Unknown("permute")
+    names = {old: new for new, old in enumerate(order)}
+    expr = rename_lanes(value.expr, names) if value.expr is not None else None
+    bounds = value.bounds
+    if bounds:
+        bounds = tuple((rename_lanes(x, names), rename_lanes(y, names)) for x, y in bounds)
+    layout = tuple(value.order[i] for i in order) if len(value.order) == len(order) else ()
+    return replace(value, shape=tuple(value.shape[i] for i in order), expr=expr, bounds=bounds, order=layout)
+
+
+def _trans(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    value = args[0]
+    if not isinstance(value, Block):
+        return Unknown("trans")
+    dims = args[1:] if len(args) > 1 else kwargs.get("dims", ())
+    if len(dims) == 1 and isinstance(dims[0], (tuple, list)):
+        dims = dims[0]
+    rank = len(value.shape)
+    order = tuple(_int(d) or 0 for d in dims) if dims else (*range(rank - 2), rank - 1, rank - 2) if rank >= 2 else (0,)
+    return permute(k, value, order)
+
+
+def _reshape(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    value = k.lift(args[0])
+    target = kwargs.get("shape", args[1] if len(args) == 2 else tuple(args[1:]))
+    shape = _shape(k, target)
+    if value is None or shape is None:
+        return Unknown("reshape")
+    if shape == value.shape:
+        return value
+    expr = None
+    if value.expr is not None:
+        lanes = {a.dim for a in value.expr.atoms() if isinstance(a, Lane)}
+        expr = value.expr if not lanes else _reshape_expr(value, shape)
+    return _plain(value, shape=shape, expr=expr, base=value.base, constant=value.constant)
+
+
+def _reshape_expr(value: Block, shape: tuple[int, ...]) -> Expr | None:
+    """The index expression of a reshaped tile: each old lane written through the new row-major position."""
+    if value.expr is None:
+        return None
+    flat = Expr.constant(0)
+    for dim, extent in enumerate(shape):
+        flat = flat * extent + (Expr.atom(Lane(dim)) if extent > 1 else 0)
+    places: dict[int, ex.Size] = {}
+    weight = 1
+    for dim in reversed(range(len(value.shape))):
+        place: ex.Size = ex.floordiv(flat, weight)
+        if dim > 0:
+            place = ex.mod(place, value.shape[dim])
+        places[dim] = place
+        weight *= value.shape[dim]
+    return value.expr.rewrite(lambda a: places[a.dim] if isinstance(a, Lane) and a.dim in places else None)
+
+
+def _ravel(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    value = args[0]
+    if not isinstance(value, Block):
+        return Unknown("ravel")
+    count = 1
+    for extent in value.shape:
+        count *= extent
+    return _reshape(k, [value, (count,)], {}, node)
+
+
+def _join(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    a, b = k.lift(args[0]), k.lift(args[1])
+    if a is None or b is None:
+        return Unknown("join")
+    return _plain(a, shape=(*a.shape, 2), loads=a.loads | b.loads)
+
+
+def _interleave(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    a, b = k.lift(args[0]), k.lift(args[1])
+    if a is None or b is None or not a.shape:
+        return Unknown("interleave")
+    return _plain(a, shape=(*a.shape[:-1], 2 * a.shape[-1]), loads=a.loads | b.loads)
+
+
+def _split(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    if not isinstance(args[0], Block) or not args[0].shape:
+        return Unknown("split")
+    half = _plain(args[0], shape=args[0].shape[:-1])
+    return (half, half)
+
+
+def _cat(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    a, b = k.lift(args[0]), k.lift(args[1])
+    if a is None or b is None or not a.shape:
+        return Unknown("cat")
+    return _plain(a, shape=(a.shape[0] + b.shape[0], *a.shape[1:]), loads=a.loads | b.loads)
+
+
+def _hint(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    return args[0] if args else kwargs.get("input")
+
+
+def _nothing(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    return None
+
+
+# -- memory -----------------------------------------------------------------------------------------------------------
+
+
+def _pointer(k: KernelEvaluator, value: Any) -> Block | None:
+    """``value`` as a pointer tile; a parameter that was not bound to a tensor becomes its own base."""
+    if not isinstance(value, Block):
+        return None
+    if value.base or value.expr is None:
+        return value
+    for atom in value.expr.atoms():
+        if isinstance(atom, ex.Symbol) and value.expr.coefficient(atom) == 1:
+            return replace(value, base=atom.name, expr=value.expr - Expr.atom(atom), dtype=None)
+    return value
+
+
+def _mask(value: Any, k: KernelEvaluator) -> tuple[tuple[Expr, Expr], ...] | None:
+    if value is None or value is True:
+        return None
+    if isinstance(value, Block):
+        return value.bounds if value.bounds is not None else ()
+    return ()
+
+
+def _load(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    from kernlint.interpret.kernel import align, broadcast
+
+    pointer = _pointer(k, args[0] if args else kwargs.get("pointer"))
+    if pointer is None:
+        k.give_up("load through an unknown pointer")
+        return Unknown("load")
+    mask, other = _get(args, kwargs, 1, "mask"), _get(args, kwargs, 2, "other")
+    shape = pointer.shape
+    if isinstance(mask, Block) and mask.shape != shape:
+        shape = broadcast(shape, mask.shape) or shape
+        pointer, mask = align(pointer, shape), align(mask, shape)
+    dtype = pointer.dtype
+    filled = k.lift(other)
+    eviction = kwargs.get("eviction_policy", "")
+    load = Load(
+        k.new_id(), pointer.base, dtype or dt.FLOAT32, shape, pointer.expr, _mask(mask, k), k.span(node),
+        filled.constant if filled is not None else None, eviction if isinstance(eviction, str) else "",
+    )  # fmt: skip
+    if not pointer.base:
+        k.give_up("load through an unknown pointer")
+    k.emit(load)
+    loads = pointer.loads | {load.id} | (mask.loads if isinstance(mask, Block) else frozenset())
+    expr = ex.opaque("load", key=load.id) if dtype is not None and dtype.is_integer else None
+    return Block(
+        dtype, shape, expr, loads=loads, source=load.id, order=tuple(range(len(shape))),
+        bounds=() if dtype == dt.BOOL else None,
+    )  # fmt: skip
+
+
+def _store(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    from kernlint.interpret.kernel import align, broadcast
+
+    pointer = _pointer(k, args[0] if args else kwargs.get("pointer"))
+    value, mask = k.lift(_get(args, kwargs, 1, "value")), _get(args, kwargs, 2, "mask")
+    if pointer is None:
+        k.give_up("store through an unknown pointer")
+        return None
+    shape = pointer.shape
+    for other in (value, mask):
+        if isinstance(other, Block):
+            shape = broadcast(shape, other.shape) or shape
+    pointer = align(pointer, shape)
+    if isinstance(mask, Block):
+        mask = align(mask, shape)
+    if not pointer.base:
+        k.give_up("store through an unknown pointer")
+    dtype = pointer.dtype or (value.dtype if value is not None else None) or dt.FLOAT32
+    k.emit(
+        Store(
+            k.new_id(), pointer.base, dtype, shape, pointer.expr, _mask(mask, k), k.span(node),
+            depends=value.loads if value is not None else frozenset(), casts=value.casts if value is not None else (),
+        )
+    )  # fmt: skip
+    return None
+
+
+def _atomic(k: KernelEvaluator, op: str, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    from kernlint.interpret.kernel import align, broadcast
+
+    pointer = _pointer(k, args[0] if args else kwargs.get("pointer"))
+    value = k.lift(_get(args, kwargs, 2 if op == "cas" else 1, "val"))
+    mask = _get(args, kwargs, 2, "mask") if op != "cas" else None
+    if pointer is None:
+        k.give_up("atomic through an unknown pointer")
+        return Unknown("atomic")
+    shape = pointer.shape
+    for other in (value, mask):
+        if isinstance(other, Block):
+            shape = broadcast(shape, other.shape) or shape
+    pointer = align(pointer, shape)
+    if isinstance(mask, Block):
+        mask = align(mask, shape)
+    atomic = Atomic(
+        k.new_id(), pointer.base, pointer.dtype or dt.FLOAT32, shape, pointer.expr, _mask(mask, k), k.span(node), op,
+        value.loads if value is not None else frozenset(),
+    )  # fmt: skip
+    k.emit(atomic)
+    return Block(atomic.dtype, shape, loads=frozenset({atomic.id}))
+
+
+def _make_block_ptr(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    base = _pointer(k, _get(args, kwargs, 0, "base"))
+    shape = _get(args, kwargs, 1, "shape")
+    strides = _get(args, kwargs, 2, "strides")
+    offsets = _get(args, kwargs, 3, "offsets")
+    block = _shape(k, _get(args, kwargs, 4, "block_shape"))
+    if base is None or block is None or not isinstance(strides, (tuple, list)) or not isinstance(offsets, (tuple, list)):
+        k.give_up("block pointer")
+        return Unknown("block pointer")
+    return _tile_pointer(base, strides, offsets, block, shape)
+
+
+def _tile_pointer(base: Block, strides: Any, offsets: Any, block: tuple[int, ...], shape: Any) -> Any:
+    expr = base.expr
+    steps = tuple(_size(s) for s in strides)
+    for dim, (offset, stride) in enumerate(zip(offsets, steps)):
+        place = _size(offset)
+        if expr is None or stride is None or place is None:
+            expr = None
+            break
+        expr = expr + (ex.lift(place) + (Expr.atom(Lane(dim)) if block[dim] > 1 else 0)) * stride
+    return replace(base, shape=block, expr=expr, strides=steps)
+
+
+def _advance(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    pointer, offsets = _get(args, kwargs, 0, "base"), _get(args, kwargs, 1, "offsets")
+    if not isinstance(pointer, Block) or not isinstance(offsets, (tuple, list)) or not pointer.strides:
+        return Unknown("advance")
+    expr = pointer.expr
+    for offset, stride in zip(offsets, pointer.strides):
+        place = _size(offset)
+        expr = expr + ex.lift(place) * stride if expr is not None and place is not None and stride is not None else None
+    return replace(pointer, expr=expr)
+
+
+def _make_descriptor(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    base = _pointer(k, _get(args, kwargs, 0, "base"))
+    shape = _get(args, kwargs, 1, "shape")
+    strides = _get(args, kwargs, 2, "strides")
+    block = _shape(k, _get(args, kwargs, 3, "block_shape"))
+    if base is None or block is None or not isinstance(strides, (tuple, list)):
+        k.give_up("tensor descriptor")
+        return Unknown("descriptor")
+    return Descriptor(base, tuple(shape or ()), tuple(strides), block)
+
+
+def descriptor_load(k: KernelEvaluator, desc: Descriptor, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    """``desc.load([i, j])``."""
+    offsets = _get(args, kwargs, 0, "offsets")
+    pointer = _tile_pointer(desc.base, desc.strides, offsets if isinstance(offsets, (tuple, list)) else [], desc.block, ())
+    return _load(k, [pointer], {}, node)  # type: ignore[arg-type]
+
+
+def descriptor_store(
+    k: KernelEvaluator, desc: Descriptor, name: str, args: Args, kwargs: Kwargs, node: cst.CSTNode
+) -> Any:
+    """``desc.store([i, j], value)`` and its atomic forms."""
+    offsets, value = _get(args, kwargs, 0, "offsets"), _get(args, kwargs, 1, "value")
+    pointer = _tile_pointer(desc.base, desc.strides, offsets if isinstance(offsets, (tuple, list)) else [], desc.block, ())
+    if name == "store":
+        return _store(k, [pointer, value], {}, node)  # type: ignore[arg-type]
+    return _atomic(k, name[7:], [pointer, value], {}, node)  # type: ignore[arg-type]
+
+
+# -- arithmetic -------------------------------------------------------------------------------------------------------
+
+
+def cast(k: KernelEvaluator, value: Block | None, target: Any, node: cst.CSTNode, bitcast: bool = False) -> Any:
+    """``value.to(target)``; keeps the memory layout and records the change of type."""
+    if value is None:
+        return Unknown("cast")
+    if value.base and not isinstance(target, Dtype):
+        return replace(value, dtype=getattr(target, "element", value.dtype))
+    if not isinstance(target, Dtype):
+        return replace(value, dtype=None)
+    if value.dtype == target or value.base:
+        return value
+    expr = value.expr if target.is_integer and not bitcast else None
+    casts = value.casts
+    if value.dtype is not None and value.constant is None:
+        casts = (*value.casts, Cast(value.dtype, target, k.span(node)))
+    result = replace(value, dtype=target, expr=expr, casts=casts, bounds=value.bounds if target == dt.BOOL else None)
+    k.compute("cast", result, node)
+    return result
+
+
+def _cast(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    value = k.lift(args[0] if args else kwargs.get("input"))
+    return cast(k, value, _get(args, kwargs, 1, "dtype"), node, bool(kwargs.get("bitcast")))
+
+
+def _dot(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    a, b = k.lift(_get(args, kwargs, 0, "input")), k.lift(_get(args, kwargs, 1, "other"))
+    acc = k.lift(_get(args, kwargs, 2, "acc"))
+    if a is None or b is None or len(a.shape) < 2 or len(b.shape) < 2:
+        k.give_up("dot of unknown operands")
+        return Unknown("dot")
+    out = _dtype(kwargs.get("out_dtype"), None)
+    if out is None:
+        out = acc.dtype if acc is not None and acc.dtype is not None else None
+    span = k.span(node)
+    if span in k.edits.native_dots:
+        a, b, out = _native(k, a), _native(k, b), None
+    integer = a.dtype is not None and a.dtype.is_integer
+    out = out or (dt.INT32 if integer else dt.FLOAT32)
+    allow_tf32 = kwargs.get("allow_tf32")
+    precision = kwargs.get("input_precision")
+    if not isinstance(precision, str):
+        precision = "ieee" if allow_tf32 is False else "tf32"
+    precision = k.new_precisions.get(span, precision)
+    batch = 1
+    for extent in a.shape[:-2]:
+        batch *= extent
+    m, kk, n = a.shape[-2], a.shape[-1], b.shape[-1]
+    accumulates = acc is not None
+    dot = Dot(
+        k.new_id(), m, n, kk, _operand(k, a, -1, _argument(node, 0)), _operand(k, b, -2, _argument(node, 1)), out,
+        precision, accumulates, span, batch,
+    )  # fmt: skip
+    k.emit(dot)
+    loads = a.loads | b.loads | (acc.loads if acc is not None else frozenset())
+    carried = a.carried | b.carried | (acc.carried if acc is not None else frozenset())
+    return Block(out, (*a.shape[:-1], n), loads=loads, carried=carried)
+
+
+def _native(k: KernelEvaluator, block: Block) -> Block:
+    """``block`` without the casts since it was loaded; their work is dropped from the kernel."""
+    if block.source is None or not block.casts:
+        return block
+    k.dropped_casts |= {cast.span for cast in block.casts}
+    return replace(block, dtype=block.casts[0].source, casts=())
+
+
+def _dot_scaled(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    lhs, rhs = _get(args, kwargs, 0, "lhs"), _get(args, kwargs, 3, "rhs")
+    acc = _get(args, kwargs, 6, "acc")
+    operands = [lhs, rhs]
+    return _dot(k, operands, {"acc": acc, "out_dtype": dt.FLOAT32}, node)
+
+
+def _argument(node: cst.Call, index: int) -> cst.CSTNode:
+    return node.args[index].value if index < len(node.args) else node
+
+
+def _operand(k: KernelEvaluator, block: Block, contracted: int, node: cst.CSTNode) -> Operand:
+    """What a dot knows of the operand; ``contracted`` is the operand's K dimension."""
+    rank = len(block.shape)
+    k_dim, other = contracted % rank, (-1 if contracted == -2 else -2) % rank
+    k_stride = other_stride = None
+    direct = block.source is not None and len(block.order) == rank
+    if direct:
+        load = _find_load(k, block.source)
+        if load is None:
+            direct = False
+        else:
+            k_stride = load.stride(block.order[k_dim]) if block.order[k_dim] >= 0 else None
+            other_stride = load.stride(block.order[other]) if block.order[other] >= 0 else None
+    dtype = block.dtype or dt.FLOAT32
+    return Operand(dtype, block.loads, block.casts, direct, k_stride, other_stride, k.span(node), block.source)
+
+
+def _find_load(k: KernelEvaluator, id: int | None) -> Load | None:
+    for body in reversed(k.stack):
+        found = _search(body, id)
+        if found is not None:
+            return found
+    return None
+
+
+def _search(body: Any, id: int | None) -> Load | None:
+    for node in reversed(body):
+        if isinstance(node, Load) and node.id == id:
+            return node
+        inner = getattr(node, "body", None)
+        if inner is not None:
+            found = _search(inner, id)
+            if found is not None:
+                return found
+        for arm in getattr(node, "arms", ()):
+            found = _search(arm, id)
+            if found is not None:
+                return found
+    return None
+
+
+def _unary(k: KernelEvaluator, kind: str, args: Args, node: cst.Call) -> Any:
+    value = k.lift(args[0]) if args else None
+    if value is None:
+        return Unknown("operand")
+    dtype = value.dtype
+    if kind == "special" and dtype is not None and not dtype.is_float:
+        dtype = dt.FLOAT32
+    blocks = [b for b in (k.lift(a) for a in args) if b is not None]
+    result = _plain(
+        value, dtype=dtype, loads=frozenset().union(*(b.loads for b in blocks)),
+        carried=frozenset().union(*(b.carried for b in blocks)),
+    )  # fmt: skip
+    for other in blocks[1:]:
+        from kernlint.interpret.kernel import broadcast
+
+        result = replace(result, shape=broadcast(result.shape, other.shape) or result.shape)
+    k.compute(kind, result, node)
+    return result
+
+
+def _extreme(op: str) -> Callable[..., Any]:
+    def handler(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+        blocks = [k.lift(a) for a in args]
+        if any(b is None for b in blocks) or not blocks:
+            return Unknown(op)
+        if all(b is not None and b.expr is not None for b in blocks):
+            shape: tuple[int, ...] = ()
+            from kernlint.interpret.kernel import align, broadcast
+
+            for b in blocks:
+                assert b is not None
+                shape = broadcast(shape, b.shape) or shape
+            exprs = [align(b, shape).expr for b in blocks if b is not None]
+            pick = ex.minimum if op == "min" else ex.maximum
+            return Block(
+                blocks[0].dtype, shape, ex.lift(pick(*[e for e in exprs if e is not None])),  # type: ignore[union-attr]
+                loads=frozenset().union(*(b.loads for b in blocks if b is not None)),
+            )  # fmt: skip
+        result = blocks[0]
+        assert result is not None
+        for b in blocks[1:]:
+            assert b is not None
+            result = k.elementwise("max", result, b, node)
+            if not isinstance(result, Block):
+                return result
+        return _plain(result)
+
+    return handler
+
+
+def _where(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    condition, x, y = (k.lift(_get(args, kwargs, i, n)) for i, n in enumerate(("condition", "x", "y")))
+    if x is None or y is None:
+        return Unknown("where")
+    weak = (not isinstance(_get(args, kwargs, 1, "x"), Block), not isinstance(_get(args, kwargs, 2, "y"), Block))
+    result = k.elementwise("where", x, y, node, weak)
+    if not isinstance(result, Block):
+        return result
+    if condition is not None:
+        from kernlint.interpret.kernel import broadcast
+
+        shape = broadcast(condition.shape, result.shape) or result.shape
+        result = replace(
+            result, shape=shape, loads=result.loads | condition.loads, carried=result.carried | condition.carried
+        )
+    is_index = x.expr is not None and y.expr is not None and not x.base
+    expr = ex.opaque("unknown", key=k.new_id()) if is_index else None
+    if x.base:
+        return replace(result, base=x.base, expr=ex.opaque("unknown", key=k.new_id()), dtype=x.dtype)
+    return _plain(result, expr=expr)
+
+
+def _cdiv(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    a, b = _size(args[0]), _size(args[1]) if len(args) > 1 else None
+    if a is None or b is None:
+        return Block(dt.INT32, expr=ex.opaque("unknown", key=k.new_id()))
+    value = ex.ceildiv(a, b)
+    return value if not any(isinstance(x, Block) for x in args) else Block(dt.INT32, expr=ex.lift(value))
+
+
+def _next_power_of_2(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    n = _int(args[0])
+    return 1 << max(0, n - 1).bit_length() if n is not None else Unknown("next_power_of_2")
+
+
+def _fma(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    a, b, c = (k.lift(x) for x in args[:3])
+    if a is None or b is None or c is None:
+        return Unknown("fma")
+    product = k.elementwise("*", a, b, node)
+    return k.elementwise("+", product, c, node) if isinstance(product, Block) else product
+
+
+def _clamp(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    return _unary(k, "arith", args[:1], node)
+
+
+def _random(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    offset = k.lift(_get(args, kwargs, 1, "offset"))
+    shape = offset.shape if offset is not None else ()
+    result = Block(dt.FLOAT32, shape, loads=offset.loads if offset is not None else frozenset())
+    k.compute("special", result, node)
+    return result
+
+
+def _reduce(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    value = args[0] if args else kwargs.get("input")
+    if isinstance(value, tuple):
+        return tuple(_reduce(k, name, [v, *args[1:]], kwargs, node) for v in value)
+    value = k.lift(value)
+    if value is None:
+        return Unknown(name)
+    axis = _int(_get(args, kwargs, 1, "axis"))
+    if axis is not None and value.shape and axis < 0:
+        axis += len(value.shape)
+    keep = bool(kwargs.get("keep_dims", False))
+    if axis is None:
+        shape: tuple[int, ...] = (1,) * len(value.shape) if keep else ()
+    elif axis >= len(value.shape):
+        return Unknown(name)
+    else:
+        middle = (1,) if keep else ()
+        shape = value.shape[:axis] + middle + value.shape[axis + 1 :]
+    dtype = value.dtype
+    if name.startswith("arg"):
+        dtype = dt.INT32
+    elif name == "sum" and dtype is not None and (dtype == dt.BOOL or (dtype.is_integer and dtype.bits < 32)):
+        dtype = dt.INT32
+    k.emit(Reduce(name, value.shape, axis, not shape or all(e == 1 for e in shape), value.loads, k.span(node)))
+    result = Block(dtype, shape, loads=value.loads, carried=value.carried)
+    if kwargs.get("return_indices") is True:
+        return (result, replace(result, dtype=dt.INT32))
+    return result
+
+
+def _custom_reduce(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    axis = _get(args, kwargs, 1, "axis")
+    return _reduce(k, "reduce", [args[0], axis], {x: v for x, v in kwargs.items() if x == "keep_dims"}, node)
+
+
+def _scan(op: str) -> Callable[..., Any]:
+    def handler(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+        value = args[0] if args else kwargs.get("input")
+        first = value[0] if isinstance(value, tuple) and value else value
+        block = k.lift(first)
+        if block is None:
+            return Unknown(op)
+        axis = _int(_get(args, kwargs, 1, "axis", 0)) or 0
+        k.emit(Scan(op, block.shape, axis % max(1, len(block.shape)), k.span(node)))
+        if isinstance(value, tuple):
+            return tuple(_plain(k.lift(v) or block) for v in value)
+        return _plain(block)
+
+    return handler
+
+
+def _map_elementwise(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    function = args[0]
+    if isinstance(function, (Jit, Function)):
+        return k.call(function, args[1:], {}, node)
+    return Unknown("map_elementwise")
+
+
+def _inline_asm(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    inputs = _get(args, kwargs, 2, "args", ())
+    dtype = _get(args, kwargs, 3, "dtype")
+    blocks = [b for b in (k.lift(v) for v in inputs) if b is not None] if isinstance(inputs, (tuple, list)) else []
+    loads = frozenset().union(*(b.loads for b in blocks))
+    shape = blocks[0].shape if blocks else ()
+    if isinstance(dtype, (tuple, list)):
+        return tuple(Block(d if isinstance(d, Dtype) else None, shape, loads=loads) for d in dtype)
+    return Block(dtype if isinstance(dtype, Dtype) else None, shape, loads=loads)
+
+
+def _gather(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    source, index = k.lift(args[0]), k.lift(_get(args, kwargs, 1, "index"))
+    if source is None or index is None:
+        return Unknown("gather")
+    return _plain(source, shape=index.shape, loads=source.loads | index.loads)
+
+
+def _constexpr(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    return args[0] if args else None
+
+
+def _swizzle2d(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    """``tl.swizzle2d(i, j, size_i, size_j, size_g)``: column-major order inside groups of ``size_g`` rows."""
+    i, j, size_i, size_j, size_g = (_size(a) for a in args[:5])
+    if i is None or j is None or size_i is None or size_j is None or size_g is None:
+        unknown = Block(dt.INT32, expr=ex.opaque("unknown", key=k.new_id()))
+        return (unknown, unknown)
+    flat = ex.lift(i) * size_j + j
+    per_group = ex.lift(size_g) * size_j
+    group = ex.floordiv(flat, per_group)
+    first = ex.lift(group) * size_g
+    rows = ex.minimum(ex.lift(size_i) - first, size_g)
+    inside = ex.mod(flat, per_group)
+    new_i = first + ex.mod(inside, rows)
+    return (Block(dt.INT32, expr=ex.lift(new_i)), Block(dt.INT32, expr=ex.lift(ex.floordiv(inside, rows))))
+
+
+def _debug(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    return None
+
+
+_TABLE: dict[str, Callable[..., Any]] = {
+    "program_id": _program_id, "num_programs": _num_programs, "arange": _arange, "zeros": _zeros, "full": _full,
+    "zeros_like": _zeros_like, "full_like": lambda k, a, kw, n: _full(k, [a[0].shape, *a[1:]], {"dtype": a[0].dtype, **kw}, n),
+    "broadcast_to": _broadcast_to, "broadcast": lambda k, a, kw, n: tuple(a), "expand_dims": _expand_dims,
+    "trans": _trans, "permute": _trans, "reshape": _reshape, "view": _reshape, "ravel": _ravel, "flatten": _ravel,
+    "join": _join, "interleave": _interleave, "split": _split, "cat": _cat, "flip": _hint,
+    "multiple_of": _hint, "max_contiguous": _hint, "max_constancy": _hint, "assume": _nothing,
+    "static_assert": _nothing, "static_print": _nothing, "device_print": _nothing, "device_assert": _nothing,
+    "debug_barrier": _nothing, "load": _load, "store": _store, "make_block_ptr": _make_block_ptr, "advance": _advance,
+    "make_tensor_descriptor": _make_descriptor, "_experimental_make_tensor_descriptor": _make_descriptor,
+    "load_tensor_descriptor": lambda k, a, kw, n: descriptor_load(k, a[0], a[1:], kw, n),
+    "store_tensor_descriptor": lambda k, a, kw, n: descriptor_store(k, a[0], "store", a[1:], kw, n),
+    "cast": _cast, "to": _cast, "dot": _dot, "dot_scaled": _dot_scaled, "minimum": _extreme("min"), "maximum": _extreme("max"),
+    "where": _where, "cdiv": _cdiv, "next_power_of_2": _next_power_of_2, "fma": _fma, "clamp": _clamp, "rand": _random,
+    "randn": _random, "randint": _random, "rand4x": lambda k, a, kw, n: (_random(k, a, kw, n),) * 4,
+    "randint4x": lambda k, a, kw, n: (_random(k, a, kw, n),) * 4, "cumsum": _scan("cumsum"), "cumprod": _scan("cumprod"),
+    "associative_scan": _scan("associative_scan"), "sort": _scan("sort"), "topk": _scan("sort"), "reduce": _custom_reduce,
+    "map_elementwise": _map_elementwise, "inline_asm_elementwise": _inline_asm, "gather": _gather, "constexpr": _constexpr,
+    "swizzle2d": _swizzle2d, "histogram": lambda k, a, kw, n: _plain(a[0], shape=(_int(_get(a, kw, 1, "num_bins")) or 1,)),
+    "softmax": lambda k, a, kw, n: _unary(k, "special", a[:1], n), "device_assert_": _debug,
+}  # fmt: skip
+
+_UNARY: dict[str, str] = {
+    **dict.fromkeys(
+        "exp exp2 log log2 log10 log1p expm1 sqrt rsqrt sqrt_rn sin cos tan tanh sinh cosh asin acos atan atan2 sigmoid erf "
+        "erfc erfinv pow div_rn fdiv rcp fast_expf fast_dividef lgamma gamma cbrt acosh asinh atanh fast_logf fast_sinf fast_cosf fast_powf tgamma rcbrt".split(),
+        "special",
+    ),
+    **dict.fromkeys("abs floor ceil round rint trunc isnan isinf isfinite isfinited finitef llrint nearbyint sign signbit popc clz umulhi mul_hi fmod ffs fabs mul_rn add_rn sub_rn fmin fmax copysign".split(), "arith"),
+}  # fmt: skip
+
+_REDUCTIONS = frozenset("sum max min argmax argmin xor_sum reduce_or prod".split())
+
+_BINARY_METHODS = {"__add__": "+", "__mul__": "*", "__sub__": "-"}

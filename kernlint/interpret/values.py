@@ -1,0 +1,182 @@
+"""Abstract values: what a name can stand for while kernlint reads a program.
+
+Plain Python numbers, strings, tuples, lists and dicts stand for themselves. Everything else is one of the classes here,
+or a :class:`~kernlint.workload.Tensor`, :class:`~kernlint.workload.Dtype` or :class:`~kernlint.workload.Expr`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import libcst as cst
+
+from kernlint.syntax.tree import Module
+from kernlint.workload import Cast, Dtype, Expr
+
+
+@dataclass(frozen=True)
+class Unknown:
+    """A value that was not followed; ``reason`` says why. Never an error, never a guess."""
+
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class Namespace:
+    """An external module or something inside one, by its canonical dotted path (``torch.nn.functional``)."""
+
+    path: str
+
+
+@dataclass(frozen=True)
+class Builtin:
+    """A method bound to an abstract value: ``call(args, kwargs, node)``."""
+
+    name: str
+    call: Callable[[list[Any], dict[str, Any], cst.CSTNode], Any]
+
+
+class Scope:
+    """Variables of a function call, chained to those around it."""
+
+    __slots__ = ("nonlocals", "parent", "vars")
+
+    def __init__(self, parent: Scope | None = None, vars: dict[str, Any] | None = None) -> None:
+        self.parent = parent
+        self.vars: dict[str, Any] = {} if vars is None else vars
+        self.nonlocals: set[str] = set()
+
+    def lookup(self, name: str) -> Any:
+        scope: Scope | None = self
+        while scope is not None:
+            if name in scope.vars:
+                return scope.vars[name]
+            scope = scope.parent
+        raise KeyError(name)
+
+    def assign(self, name: str, value: Any) -> None:
+        if name in self.nonlocals:
+            scope = self.parent
+            while scope is not None:
+                if name in scope.vars:
+                    scope.vars[name] = value
+                    return
+                scope = scope.parent
+        self.vars[name] = value
+
+
+@dataclass(eq=False)
+class Function:
+    """A ``def`` or ``lambda`` with its closure."""
+
+    name: str
+    node: cst.FunctionDef | cst.Lambda
+    module: Module
+    closure: Scope
+    owner: str = ""
+
+    @property
+    def symbol(self) -> str:
+        return f"{self.owner}.{self.name}" if self.owner else self.name
+
+
+@dataclass(eq=False)
+class Config:
+    """``triton.Config``: meta-parameters and launch options."""
+
+    kwargs: Mapping[str, Any]
+    num_warps: Any = 4
+    num_stages: Any = 3
+
+
+@dataclass(eq=False)
+class Jit:
+    """A ``@triton.jit`` function with the autotuner and heuristics around it."""
+
+    function: Function
+    configs: tuple[Config, ...] = ()
+    key: tuple[str, ...] = ()
+    heuristics: Mapping[str, Any] = field(default_factory=dict)
+    autotuned: bool = False
+
+
+@dataclass(eq=False)
+class GridLauncher:
+    """``kernel[grid]``: calling it launches."""
+
+    kernel: Jit
+    grid: Any
+
+
+@dataclass(eq=False)
+class Class:
+    """A class statement; ``bases`` are evaluated, ``scope`` holds its body's names."""
+
+    name: str
+    bases: tuple[Any, ...]
+    scope: Scope
+    module: Module
+    node: cst.ClassDef
+
+
+@dataclass(eq=False)
+class Instance:
+    """An object of a class in view, or of a library class (``kind`` is then its dotted path)."""
+
+    cls: Class | None
+    kind: str = ""
+    attrs: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class PointerType:
+    """The type of a kernel pointer argument: ``ptr.dtype``; ``element_ty`` leads to ``element``."""
+
+    element: Dtype | None
+
+
+@dataclass(frozen=True)
+class Block:
+    """A value inside a kernel: a scalar (shape ``()``) or a tile.
+
+    ``expr`` is its index expression where it is an integer (or pointer offset in elements) that arithmetic can follow.
+    ``base`` is the pointer parameter it points into, else empty. ``bounds`` is, for a boolean, the conjunction of
+    ``left < right`` it stands for (None: something else). ``loads`` are the loads it was computed from, ``source`` the one
+    load it is a cast or transpose of, with ``order`` mapping its dimensions to those of the load. ``strides`` belongs to
+    block pointers and descriptors. ``carried`` marks a value that came from the previous iteration of a loop.
+    """
+
+    dtype: Dtype | None
+    shape: tuple[int, ...] = ()
+    expr: Expr | None = None
+    base: str = ""
+    bounds: tuple[tuple[Expr, Expr], ...] | None = None
+    loads: frozenset[int] = frozenset()
+    casts: tuple[Cast, ...] = ()
+    source: int | None = None
+    order: tuple[int, ...] = ()
+    strides: tuple[Any, ...] = ()
+    constant: float | None = None
+    carried: frozenset[int] = frozenset()
+
+    def with_expr(self, expr: Expr | None) -> Block:
+        return replace(self, expr=expr)
+
+
+@dataclass(frozen=True)
+class Descriptor:
+    """A tensor descriptor: ``desc.load([i, j])`` reads a tile of ``block`` at ``base + i*strides[0] + j*strides[1]``."""
+
+    base: Block
+    shape: tuple[Any, ...]
+    strides: tuple[Any, ...]
+    block: tuple[int, ...]
+
+
+def is_concrete(value: Any) -> bool:
+    """Whether ``value`` is an ordinary Python value all the way down."""
+    if isinstance(value, (tuple, list)):
+        return all(map(is_concrete, value))
+    return value is None or isinstance(value, (bool, int, float, str, complex))
