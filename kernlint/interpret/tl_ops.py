@@ -468,7 +468,7 @@ def cast(k: KernelEvaluator, value: Block | None, target: Any, node: cst.CSTNode
     expr = value.expr if target.is_integer and not bitcast else None
     casts = value.casts
     if value.dtype is not None and value.constant is None:
-        casts = (*value.casts, Cast(value.dtype, target, k.span(node)))
+        casts = (*value.casts, Cast(value.dtype, target, k.span(node), k.symbol))
     result = replace(value, dtype=target, expr=expr, casts=casts, bounds=value.bounds if target == dt.BOOL else None)
     k.compute("cast", result, node)
     return result

@@ -17,11 +17,12 @@ from kernlint.workload.span import Span
 
 @dataclass(frozen=True)
 class Cast:
-    """A change of element type on the way from a load to its use."""
+    """A change of element type on the way from a load to its use; ``function`` is the one whose body it stands in."""
 
     source: Dtype
     target: Dtype
     span: Span
+    function: str = ""
 
 
 @dataclass(frozen=True)

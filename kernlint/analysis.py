@@ -1,0 +1,111 @@
+"""The main job as one function: from source text to a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from kernlint.cost.device import Device, UnknownDevice, find_device
+from kernlint.cost.estimate import MODEL_VERSION
+from kernlint.errors import AnalysisError, UsageError
+from kernlint.interpret.assume import parse_fact
+from kernlint.interpret.host import HostFacts
+from kernlint.interpret.program import Program, Question
+from kernlint.rules.registry import all_rules
+from kernlint.syntax.dialect import dialect, has_kernel
+from kernlint.syntax.source import SourceText
+from kernlint.syntax.task import Task, read_task
+from kernlint.syntax.tree import Module
+from kernlint.verdict.judge import Judgement, judge
+from kernlint.verdict.model import Verdict
+from kernlint.verdict.words import write_verdict
+
+DEFAULT_DEVICE = "h100-sxm"
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """What was read and judged; ``verdict`` is the answer, ``judgement`` the numbers behind it."""
+
+    task: Task
+    program: Program
+    judgement: Judgement
+    verdict: Verdict
+
+
+def analyze(
+    source: str, *, path: str = "kernel.py", reference: str | None = None, reference_path: str = "reference.py",
+    device: str = DEFAULT_DEVICE, scope: str = "gpu", entry: str | None = None, overrides: Mapping[str, Any] | None = None,
+    assumptions: Iterable[str] = (),
+) -> Verdict:  # fmt: skip
+    """Whether the Triton code in ``source`` is worth optimising, and how.
+
+    ``source`` is Python or a Markdown task file, told by the suffix of ``path``; ``reference`` the PyTorch code it
+    replaces, when it is not in ``source``. ``overrides`` replace module-level constants by name, ``assumptions`` are facts
+    such as ``x:int8[128,2048]`` or ``M=128``. ``entry`` names the function to analyse, ``scope`` is ``gpu`` (device time of
+    a call) or ``call`` (wall time of a call).
+
+    Raises :class:`~kernlint.errors.SourceError` for input that cannot be parsed,
+    :class:`~kernlint.errors.UsageError` for an unknown device, scope, entry, override or fact, and
+    :class:`~kernlint.errors.AnalysisError` when there is no verdict.
+    """
+    return analysis(
+        source, path=path, reference=reference, reference_path=reference_path, device=device, scope=scope, entry=entry,
+        overrides=overrides, assumptions=assumptions,
+    ).verdict  # fmt: skip
+
+
+def analysis(
+    source: str, *, path: str = "kernel.py", reference: str | None = None, reference_path: str = "reference.py",
+    device: str = DEFAULT_DEVICE, scope: str = "gpu", entry: str | None = None, overrides: Mapping[str, Any] | None = None,
+    assumptions: Iterable[str] = (),
+) -> Analysis:  # fmt: skip
+    """As :func:`analyze`, with everything the verdict was made from."""
+    if scope not in ("gpu", "call"):
+        raise UsageError(f"unknown scope {scope!r}; it is gpu or call")
+    gpu = _device(device)
+    task = read_task(SourceText(source, path))
+    module = task.reference
+    if reference is not None:
+        module = read_task(SourceText(reference, reference_path)).kernel
+    _check_dialect(task.kernel)
+    facts = tuple(parse_fact(text) for text in assumptions)
+    program = Program(task.kernel, module, Question(entry, overrides or {}, facts, host_facts(gpu)))
+    workloads = [w for w in program.workloads() if w.launches()]
+    if not workloads:
+        raise AnalysisError(_nothing_launched(task.kernel, program))
+    rules = [rule for rule in all_rules() if rule.default and rule.category not in ("correctness", "portability")]
+    judgements = [judge(program, workload, gpu, scope, rules) for workload in workloads]
+    # Of several public functions the one with the largest saving; of equals the first.
+    best = max(judgements, key=lambda j: (j.worth, j.saving_us))
+    return Analysis(task, program, best, write_verdict(best, gpu, MODEL_VERSION))
+
+
+def host_facts(device: Device) -> HostFacts:
+    """What the analysed program would learn about ``device`` by asking torch."""
+    major, _, minor = (device.compute_capability or "9.0").partition(".")
+    return HostFacts(device.sm_count, (int(major), int(minor or 0)))
+
+
+def _device(name: str) -> Device:
+    try:
+        return find_device(name)
+    except UnknownDevice as error:
+        raise UsageError(f"{error}; `kernlint --device list` lists all") from None
+
+
+def _check_dialect(module: Module) -> None:
+    other = dialect(module)
+    if other is not None and not has_kernel(module):
+        raise AnalysisError(f"{module.path}: the kernels are written in {other}, which kernlint does not read")
+    if not has_kernel(module):
+        raise AnalysisError(f"{module.path}: no Triton kernel in it (no function decorated with triton.jit)")
+
+
+def _nothing_launched(module: Module, program: Program) -> str:
+    workloads = program.workloads()
+    if not workloads:
+        return f"{module.path}: no function in it launches a kernel; name one with --entry"
+    unknown = "; ".join(workloads[0].unknowns[:3])
+    return f"{module.path}: {workloads[0].entry} launches no kernel" + (f" that could be followed ({unknown})" if unknown else "")

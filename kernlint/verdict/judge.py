@@ -1,0 +1,129 @@
+"""From findings to one answer: price every change, take the one that saves most, say the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from kernlint.cost.device import Device
+from kernlint.cost.estimate import Estimate, estimate, speedup
+from kernlint.interpret.program import Program
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Context, Finding, Variant
+from kernlint.workload import Workload
+
+#: Worth it from here on ...
+WORTH = 1.20
+#: ... never below this, and between the two only when the change can be made automatically.
+NOT_WORTH = 1.10
+#: A change that is predicted to gain less than this is not a candidate at all: it is within the model's noise.
+NOISE = 1.02
+MAX_FOLLOW_UPS = 3
+
+
+@dataclass(frozen=True)
+class Priced:
+    """Times of one change in one scope, microseconds, and the speedup with its 80 % interval."""
+
+    before_us: float
+    after_us: float
+    middle: float
+    low: float
+    high: float
+
+    @property
+    def saving_us(self) -> float:
+        return self.before_us - self.after_us
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A finding with what its change is worth: by scope, empty where sizes are open or there is no change."""
+
+    finding: Finding
+    gains: dict[str, Priced]
+
+    def worth(self, scope: str) -> bool | None:
+        """Whether to make the change; None when it cannot be told."""
+        gain = self.gains.get(scope)
+        if gain is None:
+            return None
+        automatic = self.finding.change is not None and self.finding.change.automatic
+        return gain.middle >= WORTH or (gain.middle >= NOT_WORTH and automatic)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """All that a verdict needs: the workload, its time, the chosen change, what comes after it and what else was found."""
+
+    workload: Workload
+    before: Estimate
+    reference: Estimate | None
+    chosen: Candidate | None
+    candidates: tuple[Candidate, ...]
+    follow_ups: tuple[Candidate, ...]
+    scope: str
+
+    @property
+    def worth(self) -> bool:
+        return self.chosen is not None and self.chosen.worth(self.scope) is True
+
+    @property
+    def saving_us(self) -> float:
+        gain = self.chosen.gains.get(self.scope) if self.chosen is not None else None
+        return gain.saving_us if gain is not None else 0.0
+
+
+def judge(program: Program, workload: Workload, device: Device, scope: str, rules: Sequence[Rule]) -> Judgement:
+    """The best single change to ``workload`` on ``device`` in ``scope``, and what would pay after it."""
+    context = Context(program, workload, device, price=lambda w: estimate(w, device))
+    candidates = price(context, rules)
+    chosen = _best(candidates, scope)
+    follow_ups: list[Candidate] = []
+    here = context
+    current = chosen
+    while current is not None and current.worth(scope) and len(follow_ups) < MAX_FOLLOW_UPS:
+        assert current.finding.change is not None
+        here = here.at(current.finding.change.variant)
+        done = {c.finding.key for c in (chosen, *follow_ups) if c is not None}
+        later = [c for c in price(here, rules) if c.finding.key not in done]
+        current = _best(later, scope)
+        if current is not None and current.worth(scope):
+            follow_ups.append(current)
+    reference = context.estimate(workload.reference) if workload.reference is not None else None
+    return Judgement(
+        workload, context.estimate(workload), reference, chosen, tuple(candidates), tuple(follow_ups), scope
+    )
+
+
+def price(context: Context, rules: Iterable[Rule]) -> list[Candidate]:
+    """Every finding of ``rules`` with the gain of its change, in source order."""
+    candidates = []
+    for rule in rules:
+        for finding in rule.check(context):
+            candidates.append(Candidate(finding, _gains(context, finding)))
+    return sorted(candidates, key=lambda c: (c.finding.span, c.finding.rule.code))
+
+
+def _gains(context: Context, finding: Finding) -> dict[str, Priced]:
+    if finding.change is None:
+        return {}
+    after = context.after(finding.change.variant)
+    if after is None:
+        return {}
+    old, new = context.estimate(context.workload), context.estimate(after)
+    gains = {}
+    for scope in ("gpu", "call"):
+        before_us, after_us = old.total_us(scope), new.total_us(scope)
+        if before_us is not None and after_us is not None:
+            gains[scope] = Priced(before_us, after_us, *speedup(old, new, scope))
+    return gains
+
+
+def _best(candidates: Sequence[Candidate], scope: str) -> Candidate | None:
+    """The largest saving; of changes without a known gain the first proven one, when none has a known gain."""
+    known = [c for c in candidates if scope in c.gains and c.gains[scope].middle >= NOISE]
+    if known:
+        return max(known, key=lambda c: c.gains[scope].saving_us)
+    open_ones = [c for c in candidates if not c.gains and c.finding.change is not None and c.finding.severity != "info"]
+    return open_ones[0] if open_ones else None

@@ -1,0 +1,182 @@
+"""Puts a judgement into words: the six answers and the details behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.cost.device import Device
+from kernlint.rules.finding import Finding
+from kernlint.verdict.judge import NOT_WORTH, WORTH, Candidate, Judgement, Priced
+from kernlint.verdict.model import (
+    Details,
+    EstimateReport,
+    FindingReport,
+    FollowUp,
+    Location,
+    RuleRef,
+    ScopeEstimate,
+    Verdict,
+)
+from kernlint.verdict.speedup import format_speedup
+from kernlint.workload import Span
+
+#: The library is called clearly faster than the kernel from this ratio on.
+_CLEARLY = 1.25
+
+
+def write_verdict(judgement: Judgement, device: Device, model_version: str) -> Verdict:
+    """The verdict that says what ``judgement`` found."""
+    chosen, scope = judgement.chosen, judgement.scope
+    worth = judgement.worth or (chosen is not None and chosen.worth(scope) is None)
+    details = Details(
+        file=judgement.workload.file,
+        kernel=_kernel(judgement),
+        category=chosen.finding.rule.category if worth and chosen is not None else "none",
+        rule=_rule(chosen.finding) if worth and chosen is not None else None,
+        location=_location(chosen.finding.span, chosen.finding.symbol) if worth and chosen is not None else None,
+        estimate=_estimate(judgement, chosen, device),
+        model_version=model_version,
+        follow_ups=tuple(_follow_up(judgement, c, device) for c in judgement.follow_ups),
+        findings=tuple(_finding(judgement, c, device) for c in judgement.candidates if _worth_telling(c)),
+    )
+    if not worth or chosen is None or chosen.finding.change is None:
+        return Verdict(False, _why_not(judgement, device), details)
+    change = chosen.finding.change
+    gain = chosen.gains.get(scope)
+    return Verdict(
+        True, _why(judgement, chosen, device), details, _bottleneck(chosen, gain, device, judgement), change.method, change.plan,
+        format_speedup(gain.low, gain.high) if gain is not None else "",
+    )  # fmt: skip
+
+
+def _why(judgement: Judgement, chosen: Candidate, device: Device) -> str:
+    gain = chosen.gains.get(judgement.scope)
+    if gain is None:
+        missing = ", ".join(judgement.before.missing[:4])
+        return (
+            f"{_sentence(chosen.finding.message)}; how much that costs depends on sizes the source leaves open ({missing}): "
+            "give them with --set or --assume."
+        )
+    return (
+        f"{_sentence(chosen.finding.message)}; one change is predicted to cut the call from {gain.before_us:.1f} to "
+        f"{gain.after_us:.1f} us on {device.id}."
+    )
+
+
+def _bottleneck(chosen: Candidate, gain: Priced | None, device: Device, judgement: Judgement) -> str:
+    assert chosen.finding.change is not None
+    text = chosen.finding.change.bottleneck
+    reference = judgement.reference.total_us(judgement.scope) if judgement.reference is not None else None
+    if gain is not None and reference is not None and reference * _CLEARLY < gain.after_us:
+        text += f" PyTorch's own kernels would need about {reference:.1f} us here, less than even the mended kernel."
+    return text
+
+
+def _why_not(judgement: Judgement, device: Device) -> str:
+    before = judgement.before.total_us(judgement.scope)
+    chosen = judgement.chosen
+    if before is None:
+        missing = ", ".join(judgement.before.missing[:4])
+        return f"No anti-pattern can be proven; times are unknown while sizes are open ({missing}): give them with --set or --assume."
+    bound = _dominant(judgement)
+    head = f"The call takes about {before:.1f} us on {device.id}, {bound}"
+    reference = judgement.reference.total_us(judgement.scope) if judgement.reference is not None else None
+    tail = ""
+    if reference is not None and reference * _CLEARLY < before:
+        tail = f" (PyTorch's own kernels would need about {reference:.1f} us)"
+    if chosen is None or judgement.scope not in chosen.gains:
+        return f"{head}, and nothing found would make it faster{tail}."
+    gain = chosen.gains[judgement.scope]
+    limit = f"{(WORTH - 1) * 100:.0f} %" if gain.middle >= NOT_WORTH else f"{(NOT_WORTH - 1) * 100:.0f} %"
+    return (
+        f"{head}; the best change found ({chosen.finding.rule.name}) is predicted to gain {(gain.middle - 1) * 100:.0f} %, below the "
+        f"{limit} that would pay for it{tail}."
+    )
+
+
+def _dominant(judgement: Judgement) -> str:
+    steps = [s for s in judgement.before.steps if s.total_gpu_us > 0]
+    if not steps:
+        return "all of it host overhead"
+    top = max(steps, key=lambda s: s.total_gpu_us)
+    share = top.total_gpu_us / sum(s.total_gpu_us for s in steps)
+    name = getattr(getattr(top.step, "kernel", None), "name", getattr(top.step, "name", "a step"))
+    return f"{share * 100:.0f} % of it in `{name}` and bound by {_BOUNDS.get(top.bound, top.bound)}"
+
+
+_BOUNDS = {
+    "tensor": "the tensor cores", "memory": "memory bandwidth", "l2": "L2 bandwidth", "latency": "latency",
+    "issue": "instruction issue", "launch": "launch overhead", "atomics": "atomics", "alu": "arithmetic",
+}  # fmt: skip
+
+
+def _sentence(text: str) -> str:
+    return text[0].upper() + text[1:] if text and text[0] != "`" else text
+
+
+def _kernel(judgement: Judgement) -> str | None:
+    if judgement.chosen is not None and judgement.chosen.finding.kernel:
+        return judgement.chosen.finding.kernel
+    launches = judgement.workload.launches()
+    return launches[0].kernel.name if launches else None
+
+
+def _rule(finding: Finding) -> RuleRef:
+    return RuleRef(finding.rule.code, finding.rule.name)
+
+
+def _location(span: Span, symbol: str | None) -> Location:
+    return Location(span.file, span.line, span.column, span.end_line, span.end_column, symbol)
+
+
+def _estimate(judgement: Judgement, candidate: Candidate | None, device: Device) -> EstimateReport:
+    return EstimateReport(
+        device.id, judgement.scope, dict(sorted(judgement.workload.sizes.items())),
+        _scope(judgement, candidate, "call"), _scope(judgement, candidate, "gpu"), tuple(_assumptions(judgement)),
+    )  # fmt: skip
+
+
+def _scope(judgement: Judgement, candidate: Candidate | None, scope: str) -> ScopeEstimate:
+    reference = judgement.reference.total_us(scope) if judgement.reference is not None else None
+    gain = candidate.gains.get(scope) if candidate is not None else None
+    if gain is None:
+        before = judgement.before.total_us(scope)
+        if before is None:
+            return ScopeEstimate(reference_us=reference)
+        return ScopeEstimate(before, before, reference, 1.0, 1.0, 1.0, False)
+    assert candidate is not None
+    return ScopeEstimate(gain.before_us, gain.after_us, reference, gain.middle, gain.low, gain.high, candidate.worth(scope))
+
+
+def _assumptions(judgement: Judgement) -> Iterable[str]:
+    yield from judgement.workload.assumptions
+    for unknown in judgement.workload.unknowns:
+        yield f"not followed: {unknown}"
+    for launch in judgement.workload.launches():
+        for note in launch.kernel.notes:
+            yield f"not followed in {launch.kernel.name}: {note}"
+    for symbol in judgement.before.missing:
+        yield f"{symbol} is open"
+
+
+def _follow_up(judgement: Judgement, candidate: Candidate, device: Device) -> FollowUp:
+    assert candidate.finding.change is not None
+    return FollowUp(_rule(candidate.finding), candidate.finding.change.method, _estimate(judgement, candidate, device))
+
+
+def _worth_telling(candidate: Candidate) -> bool:
+    """Whether a finding is more than the model's noise: its gain is, in some scope, or it cannot be told."""
+    return not candidate.gains or any(gain.middle >= NOT_WORTH for gain in candidate.gains.values())
+
+
+def _finding(judgement: Judgement, candidate: Candidate, device: Device) -> FindingReport:
+    finding = candidate.finding
+    evidence = tuple(f"{_place(e.span)}{e.text}" for e in finding.evidence)
+    estimate = _estimate(judgement, candidate, device) if candidate.gains else None
+    worth = candidate.worth(judgement.scope)
+    severity = "info" if worth is False else finding.severity
+    return FindingReport(_rule(finding), severity, finding.message, _location(finding.span, finding.symbol), evidence, estimate)
+
+
+def _place(span: Span | None) -> str:
+    return f"line {span.line}: " if span is not None else ""

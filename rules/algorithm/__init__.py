@@ -1,0 +1,1 @@
+"""Another way to compute the same result."""

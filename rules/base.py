@@ -1,0 +1,87 @@
+"""What every rule is: an identity, its documentation, examples that run as its tests, and a check."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, ClassVar
+
+if TYPE_CHECKING:
+    from kernlint.rules.finding import Context, Finding
+
+#: Category to the hundred that its codes begin with.
+CODE_BANDS = {
+    "precision": 1,
+    "tiling": 2,
+    "memory": 3,
+    "fusion": 4,
+    "algorithm": 5,
+    "launch": 6,
+    "correctness": 7,
+    "portability": 8,
+}
+
+SEVERITIES = ("error", "warning", "info")
+
+_CODE = re.compile(r"KL([1-8])\d\d")
+_NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_REQUIRED_TEXTS = ("summary", "what_it_does", "why", "when_not", "fix_safety", "evidence", "bad", "good")
+
+
+class Rule(ABC):
+    """One anti-pattern. Subclasses set the class attributes below; a wrong or missing one fails at import.
+
+    ``name`` says the bad pattern, not the remedy. ``severity`` is that of a finding proven from values; ``default`` is
+    whether the rule runs unless it is asked not to. The texts are Markdown without headings, indented as source or
+    not. ``bad`` is a whole program that the rule finds something in, ``good`` one that it does not; both run as tests.
+    """
+
+    code: ClassVar[str]
+    name: ClassVar[str]
+    category: ClassVar[str]
+    severity: ClassVar[str]
+    summary: ClassVar[str]
+    default: ClassVar[bool] = True
+
+    what_it_does: ClassVar[str]
+    why: ClassVar[str]
+    when_not: ClassVar[str]
+    fix_safety: ClassVar[str]
+    #: The measured gain with GPU, shape and source.
+    evidence: ClassVar[str]
+    references: ClassVar[tuple[str, ...]] = ()
+
+    bad: ClassVar[str]
+    good: ClassVar[str]
+    #: The lines of ``bad`` and ``good`` that documentation shows; the whole program where empty.
+    example: ClassVar[str] = ""
+    use_instead: ClassVar[str] = ""
+
+    def __init_subclass__(cls, abstract: bool = False, **kwargs: object) -> None:
+        super().__init_subclass__(**kwargs)
+        if not abstract:
+            _validate(cls)
+
+    @abstractmethod
+    def check(self, context: Context) -> Iterable[Finding]:
+        """The places of ``context`` where the condition holds, each with its proof; none where it cannot be proven."""
+
+
+def _validate(rule: type[Rule]) -> None:
+    """Raise ``TypeError`` where a class attribute of ``rule`` is missing or wrong."""
+
+    def demand(holds: object, what: str) -> None:
+        if not holds:
+            raise TypeError(f"rule {rule.__module__}.{rule.__qualname__}: {what}")
+
+    for attribute in ("code", "name", "category", "severity", *_REQUIRED_TEXTS):
+        value = getattr(rule, attribute, None)
+        demand(isinstance(value, str) and value.strip(), f"`{attribute}` must be a text")
+    code = _CODE.fullmatch(rule.code)
+    demand(code, f"{rule.code!r} is not a code such as KL101")
+    demand(_NAME.fullmatch(rule.name), f"{rule.name!r} is not a kebab-case name")
+    demand(rule.category in CODE_BANDS, f"{rule.category!r} is not a category")
+    band = CODE_BANDS[rule.category]
+    demand(code and int(code[1]) == band, f"codes of category {rule.category} are KL{band}01 to KL{band}99")
+    demand(rule.severity in SEVERITIES, f"{rule.severity!r} is not a severity")

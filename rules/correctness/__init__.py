@@ -1,0 +1,1 @@
+"""Code that computes the wrong thing for some input."""

@@ -1,0 +1,130 @@
+"""What a rule sees and what it answers: the context of one workload, and findings with their proof and change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+from kernlint.cost.device import Device
+from kernlint.cost.estimate import Estimate
+from kernlint.interpret.edits import Edits
+from kernlint.interpret.program import Program
+from kernlint.workload import Launch, Span, Tensor, Workload
+
+if TYPE_CHECKING:
+    from kernlint.rules.base import Rule
+
+#: A change that no single edit of the source expresses: the workload after it, from the workload before it.
+Transform = Callable[[Workload], Workload]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """A version of the analysed program: ``edits`` made to its source, then ``transforms`` to its workload, in order."""
+
+    edits: Edits = Edits()
+    transforms: tuple[Transform, ...] = ()
+
+    def then(self, edits: Edits | None = None, transform: Transform | None = None) -> Variant:
+        """This with a further change."""
+        merged = self.edits | edits if edits is not None else self.edits
+        return Variant(merged, (*self.transforms, transform) if transform is not None else self.transforms)
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One link of a proof: what is the case, and where."""
+
+    text: str
+    span: Span | None = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """The remedy: ``variant`` is the program with it made.
+
+    ``bottleneck`` says in a sentence or two what holds the code back, ``method`` what to do, ``plan`` the steps.
+    ``automatic`` is true when a rewrite can make the change.
+    """
+
+    variant: Variant
+    bottleneck: str
+    method: str
+    plan: str
+    automatic: bool = False
+
+
+@dataclass(frozen=True)
+class Finding:
+    """An anti-pattern at a place, with its proof.
+
+    ``symbol`` is the function to blame (kernel or host), ``kernel`` the kernel concerned (empty for host code).
+    """
+
+    rule: Rule
+    severity: str
+    message: str
+    span: Span
+    symbol: str
+    kernel: str = ""
+    evidence: tuple[Evidence, ...] = ()
+    change: Change | None = None
+
+    @property
+    def key(self) -> tuple[str, str, Span]:
+        """What makes two findings the same one."""
+        return (self.rule.code, self.kernel, self.span)
+
+
+@dataclass
+class Context:
+    """One workload under the eyes of the rules.
+
+    ``after(variant)`` is the workload as it would be under a variant (None when the changed program cannot be followed);
+    ``estimate`` prices a workload on ``device``. Both remember their answers.
+    """
+
+    program: Program
+    workload: Workload
+    device: Device
+    variant: Variant = Variant()
+    price: Callable[[Workload], Estimate] = field(kw_only=True)
+    _after: dict[Variant, Workload | None] = field(default_factory=dict)
+    _estimates: dict[int, tuple[Workload, Estimate]] = field(default_factory=dict)
+
+    def after(self, variant: Variant) -> Workload | None:
+        if variant not in self._after:
+            workload = self.program.workload(self.workload.entry, variant.edits)
+            for transform in variant.transforms:
+                workload = transform(workload) if workload is not None else None
+            self._after[variant] = workload
+        return self._after[variant]
+
+    def estimate(self, workload: Workload) -> Estimate:
+        # By identity, with the workload kept alive beside its estimate: workloads hold mappings and have no hash.
+        if id(workload) not in self._estimates:
+            self._estimates[id(workload)] = (workload, self.price(workload))
+        return self._estimates[id(workload)][1]
+
+    def gpu_us(self, variant: Variant) -> float | None:
+        """Predicted device time of the program under ``variant``; None where sizes are open or it cannot be followed."""
+        workload = self.after(variant)
+        return None if workload is None else self.estimate(workload).gpu_us
+
+    def at(self, variant: Variant) -> Context:
+        """The same question about a changed program, to look for what is worth doing next."""
+        workload = self.after(variant)
+        assert workload is not None
+        return replace(self, workload=workload, variant=variant)
+
+    # -- questions that many rules ask ------------------------------------------------------------------------------
+
+    def launches(self) -> list[Launch]:
+        """Every launch in the workload, autotuned ones as the configuration that the model thinks fastest."""
+        return self.workload.launches()
+
+
+def tensor_name(tensor: Tensor | None, fallback: str) -> str:
+    """What to call a tensor in a message."""
+    return tensor.name if tensor is not None and tensor.name else fallback

@@ -1,0 +1,1 @@
+"""Consecutive steps that could be one kernel."""

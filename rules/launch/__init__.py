@@ -1,0 +1,1 @@
+"""Launches, host work and host syncs that could be fewer."""

@@ -1,0 +1,1 @@
+"""Layouts, copies and access patterns: bytes moved that need not move."""

@@ -1,0 +1,176 @@
+"""KL301."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.interpret.edits import Edits
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.layout import consumers
+from kernlint.workload import Launch, TorchOp
+
+
+class PerCallCopy(Rule):
+    code = "KL301"
+    name = "per-call-copy"
+    category = "memory"
+    severity = "warning"
+    summary = "the launcher copies, casts or clears tensors that the kernel could read or write in place"
+    what_it_does = """
+        Finds `.contiguous()`, `.clone()`, `.to(dtype)` and `zeros_like` passes around a kernel launch: the copy is read by
+        Triton kernels only (or is made of a kernel's output only to change its type), so the kernel could read the original
+        through its strides, convert in registers, and write the final type.
+        """
+    why = """
+        Each such pass reads and writes the whole tensor and is a launch of its own; for a memory-bound kernel it costs as
+        much as the kernel. A transposing copy is worse: 8-bit elements move at a tenth of the bandwidth.
+        """
+    when_not = """
+        `.contiguous()` of a tensor that already is (no copy happens). Copies that torch operations read too. A kernel that
+        reads the tensor many times in an order that the original does not offer: the estimate decides.
+        """
+    fix_safety = "Safe when the kernel takes strides; where it assumes row-major memory, its offsets must be rewritten with them."
+    evidence = """
+        H100: `w.t().contiguous()` of a 2048 x 2048 int8 matrix takes 30 us, more than the GEMM that reads it
+        (`benchmarks/facts/h100-seed.txt`). Pattern rows PERF-034, PERF-035, PERF-036, PERF-044.
+        """
+
+    bad = '''
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def scale(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                x = x.to(torch.float32)
+                y = torch.empty_like(x)
+                scale[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+                return y.to(torch.float16)
+
+        def get_inputs():
+            return [torch.randn(4096, 4096, dtype=torch.float16)]
+        '''
+    good = '''
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def scale(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            tl.store(y + i, (tl.load(x + i, mask=i < n).to(tl.float32) * 2.0).to(tl.float16), mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                scale[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(4096, 4096, dtype=torch.float16)]
+        '''
+    example = "kernel[grid](x.to(torch.float32), ...)\nreturn y.to(torch.float16)"
+    use_instead = "kernel[grid](x, ...)  # convert in registers\nreturn y"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        by_function: dict[str, list[TorchOp]] = {}
+        for step, _ in context.workload.walk():
+            if isinstance(step, TorchOp) and _avoidable(context, step):
+                by_function.setdefault(step.function, []).append(step)
+        for function, passes in by_function.items():
+            skipped = frozenset(p.span for p in passes if p.kind != "fill")
+            unfilled = frozenset(p.span for p in passes if p.kind == "fill")
+            names = [f"{p.name} of `{_subject(p)}` (line {p.span.line})" for p in passes]
+            listed = names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
+            moved = sum((t.nbytes or 0) for p in passes for t in (*p.reads, *p.writes))
+            size = f", {moved / 1e6:.1f} MB in all" if moved else ""
+            kernel = next((s.kernel.name for s in context.launches()), "")
+            yield Finding(
+                self, self.severity, f"`{function}` makes avoidable passes over whole tensors on every call: {listed}",
+                passes[0].span, function, kernel,
+                tuple(Evidence(_proof(p), p.span) for p in passes),
+                Change(
+                    context.variant.then(Edits(skipped=skipped, unfilled=unfilled)),
+                    f"Every call runs {len(passes)} extra pass{'es' * (len(passes) > 1)} over whole tensors{size}: {listed}.",
+                    "Read the original tensors through their strides, convert types in registers, and write the final type into "
+                    "an uninitialised output, so that these passes go.",
+                    f"Remove {listed}; pass the strides of the original to the kernel and cast after `tl.load` and before `tl.store`.",
+                    automatic=all(p.kind in ("copy", "transpose") for p in passes),
+                ),
+            )  # fmt: skip
+
+
+def _avoidable(context: Context, op: TorchOp) -> bool:
+    """Whether kernels alone see what ``op`` makes, so that they could do without it."""
+    if len(op.writes) != 1:
+        return False
+    target = op.writes[0]
+    readers = consumers(context.workload, target.storage.id)
+    readers = [r for r in readers if r is not op]
+    if op.kind == "fill":
+        # A cleared tensor that a kernel then fills entirely; only beside other passes is that this rule's business.
+        return bool(readers) and all(isinstance(r, Launch) for r in readers) and _overwritten(readers, target.storage.id)
+    if op.kind not in ("copy", "transpose", "cast") or len(op.reads) != 1:
+        return False
+    if op.name in ("copy_", "setitem", "repeat", "repeat_interleave", "pad", "roll", "flip"):
+        return False
+    if op.reads[0].storage.origin == "constant":
+        return False
+    if readers:
+        return all(isinstance(r, Launch) or (isinstance(r, TorchOp) and _avoidable(context, r)) for r in readers) and not _written(
+            readers, target.storage.id
+        )
+    # Nothing in view reads it: it is what the call returns. A kernel that made the source could have written this type.
+    made = [s for s in context.launches() if _writes(s, op.reads[0].storage.id)]
+    return op.kind == "cast" and bool(made) and any(t.storage.id == target.storage.id for t in context.workload.outputs)
+
+
+def _writes(launch: Launch, storage: int) -> bool:
+    return any(
+        (tensor := launch.tensor(store.base)) is not None and tensor.storage.id == storage for store in launch.kernel.stores()
+    )
+
+
+def _written(readers: list, storage: int) -> bool:  # type: ignore[type-arg]
+    return any(isinstance(r, Launch) and _writes(r, storage) for r in readers)
+
+
+def _overwritten(readers: list[Launch], storage: int) -> bool:  # type: ignore[type-arg]
+    """Whether the first launch that sees the storage only stores to it, over every element."""
+    launch = readers[0]
+    touched = [p for p, v in launch.arguments.items() if getattr(getattr(v, "storage", None), "id", None) == storage]
+    accesses = [n for n, _ in launch.kernel.walk() if getattr(n, "base", None) in touched]
+    from kernlint.workload import Store
+
+    if not accesses or not all(isinstance(a, Store) for a in accesses):
+        return False
+    tensor = launch.tensor(touched[0])
+    programs = launch.programs
+    if tensor is None or tensor.numel is None or programs is None:
+        return False
+    return len(accesses) == 1 and programs * accesses[0].elements >= tensor.numel and launch.kernel.complete
+
+
+def _subject(op: TorchOp) -> str:
+    tensors = op.reads or op.writes
+    return tensor_name(tensors[0], tensor_name(op.writes[0], "a result"))
+
+
+def _proof(op: TorchOp) -> str:
+    target = op.writes[0]
+    shape = ", ".join(map(str, target.shape or ()))
+    if op.kind == "fill":
+        return f"{op.name} clears [{shape}] {target.dtype} that the kernel overwrites"
+    source = op.reads[0]
+    change = f"{source.dtype} to {target.dtype}" if source.dtype != target.dtype else f"strides {_text(source.strides)} to {_text(target.strides)}"
+    return f"{op.name} copies [{shape}]: {change}"
+
+
+def _text(strides) -> str:  # noqa: ANN001
+    return "(" + ", ".join(map(str, strides)) + ")" if strides is not None else "?"

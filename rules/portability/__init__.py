@@ -1,0 +1,1 @@
+"""Code that works on some devices or versions only."""

@@ -1,0 +1,1 @@
+"""Element types and dot precision: work done in a wider type than the data needs."""

@@ -1,0 +1,118 @@
+"""KL101."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Context, Finding
+from kernlint.rules.upcast import upcast_finding, upcasts
+from kernlint.workload import concrete
+
+#: Largest K for which int32 holds any sum of int8 products: 2^31 / 128^2, less the one product that would reach it.
+MAX_EXACT_K = 131_071
+
+
+class Int8UpcastBeforeDot(Rule):
+    code = "KL101"
+    name = "int8-upcast-before-dot"
+    category = "precision"
+    severity = "warning"
+    summary = "int8 operands are cast to a floating type before tl.dot"
+    what_it_does = """
+        Finds `tl.dot` calls whose two operands are both int8 in memory and are widened to a floating type on the way,
+        through `.to`, `tl.cast` or a helper. Follows the values, so names and comments do not matter.
+        """
+    why = """
+        Tensor cores multiply int8 at twice the rate of fp16 and four times that of tf32, and hold four times as many
+        values per byte of shared memory as fp32. The cast throws that away and spends ALU work on every tile. On Hopper
+        the int8 dot is fast only when both operands are contiguous along K, so the change includes the layout when the
+        source can provide it.
+        """
+    when_not = """
+        Only one operand is int8 (weight-only quantisation): there is no mixed dot. K above 131,071: int32 could overflow.
+        The device has no int8 tensor cores.
+        """
+    fix_safety = """
+        Safe while K <= 131,071: the int32 sum is exact, where fp32 accumulation rounds. A change of layout is safe where
+        the copy it removes has no other reader.
+        """
+    evidence = """
+        H100, M=128, N=K=2048, tile 64x64x32: 63.6 us with a transposed copy and tf32; 62 us with only the dot swapped;
+        13.1 us with an int8 dot that reads the weight in place (`benchmarks/facts/h100-seed.txt`). 4096^3: int8 K-major
+        126 us, N-major 509 us (`h100-gemm.csv`). Pattern row PERF-003.
+        """
+    references = ("https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-shared-memory-layout",)
+
+    bad = '''
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+            m, n, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+            acc = tl.zeros((BM, BN), tl.float32)
+            for start in range(0, K, BK):
+                x = tl.load(a + m[:, None] * K + (start + k)[None, :]).to(tl.float32)
+                y = tl.load(b + (start + k)[:, None] + n[None, :] * K).to(tl.float32)
+                acc += tl.dot(x, y)
+            tl.store(c + m[:, None] * BN + n[None, :], acc)
+
+        def launch(a, b):
+            assert a.dtype == torch.int8 and b.dtype == torch.int8
+            c = torch.empty(64, 64, device=a.device)
+            kernel[(1,)](a, b, c, 4096, BM=64, BN=64, BK=64)
+            return c
+        '''
+    good = '''
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+            m, n, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+            acc = tl.zeros((BM, BN), tl.int32)
+            for start in range(0, K, BK):
+                x = tl.load(a + m[:, None] * K + (start + k)[None, :])
+                y = tl.load(b + (start + k)[:, None] + n[None, :] * K)
+                acc += tl.dot(x, y)
+            tl.store(c + m[:, None] * BN + n[None, :], acc.to(tl.float32))
+
+        def launch(a, b):
+            assert a.dtype == torch.int8 and b.dtype == torch.int8
+            c = torch.empty(64, 64, device=a.device)
+            kernel[(1,)](a, b, c, 4096, BM=64, BN=64, BK=64)
+            return c
+        '''
+    example = "acc += tl.dot(x.to(tl.float32), y.to(tl.float32))"
+    use_instead = "acc += tl.dot(x, y)  # int8 operands, int32 accumulator"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        if context.device.peak_int8_tensor_dense_tops is None:
+            return
+        for upcast in upcasts(context, lambda dtype: dtype.name == "int8"):
+            if (_contracted(upcast.launch, upcast.dot.span) or 0) > MAX_EXACT_K:
+                continue
+            yield upcast_finding(
+                self, context, upcast,
+                f"The int8 operands are cast to {upcast.wide} in registers, so the tensor cores run at the "
+                f"{'tf32' if upcast.wide.bits == 32 else upcast.wide} rate and each tile takes "
+                f"{upcast.wide.bits // 8} times the shared memory.",
+                "the int8 tiles themselves and accumulate in int32",
+            )  # fmt: skip
+
+
+def _contracted(launch, dot_span):  # noqa: ANN001, ANN202
+    """The whole K that the dot sums over, where its loop's trip count is known."""
+    for node, loops in launch.kernel.walk():
+        if getattr(node, "span", None) == dot_span and hasattr(node, "k"):
+            total = node.k
+            for loop in loops:
+                trip = concrete(loop.trip) if loop.trip is not None else None
+                if trip is None:
+                    return None
+                total *= trip
+            return total
+    return None

@@ -1,0 +1,93 @@
+"""KL102."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Context, Finding
+from kernlint.rules.upcast import upcast_finding, upcasts
+
+
+class Fp8UpcastBeforeDot(Rule):
+    code = "KL102"
+    name = "fp8-upcast-before-dot"
+    category = "precision"
+    severity = "warning"
+    summary = "fp8 operands are cast to a wider type before tl.dot"
+    what_it_does = """
+        Finds `tl.dot` calls whose two operands are both the same fp8 type in memory and are widened before the dot, on
+        devices with fp8 tensor cores.
+        """
+    why = """
+        fp8 tensor cores run at twice the rate of fp16. The cast costs that, doubles or quadruples the shared memory of a
+        tile, and every element passes through the ALUs.
+        """
+    when_not = """
+        The device has no fp8 tensor cores (before sm_89, or gfx90a). Operands of different fp8 types. On Hopper an fp8 dot
+        with few K-steps may keep fewer accumulator bits than fp32; see Fix safety.
+        """
+    fix_safety = """
+        Unsafe: products are exact, but Hopper accumulates fp8 dots with about 14 bits between promotions
+        (`max_num_imprecise_acc`), so long sums can differ in the last digits.
+        """
+    evidence = """
+        H100, 4096^3, best tile: fp8 native 124 us, upcast to fp16 245 us (`benchmarks/facts/h100-gemm.csv`).
+        Pattern rows PERF-006 and PERF-047.
+        """
+
+    bad = '''
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+            m, n, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+            acc = tl.zeros((BM, BN), tl.float32)
+            for start in range(0, K, BK):
+                x = tl.load(a + m[:, None] * K + (start + k)[None, :])
+                y = tl.load(b + (start + k)[:, None] + n[None, :] * K)
+                acc = tl.dot(x.to(tl.float16), y.to(tl.float16), acc)
+            tl.store(c + m[:, None] * BN + n[None, :], acc)
+
+        def launch(a, b):
+            assert a.dtype == torch.float8_e4m3fn and b.dtype == torch.float8_e4m3fn
+            c = torch.empty(64, 64, device=a.device)
+            kernel[(1,)](a, b, c, 4096, BM=64, BN=64, BK=64)
+            return c
+        '''
+    good = '''
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+            m, n, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+            acc = tl.zeros((BM, BN), tl.float32)
+            for start in range(0, K, BK):
+                x = tl.load(a + m[:, None] * K + (start + k)[None, :])
+                y = tl.load(b + (start + k)[:, None] + n[None, :] * K)
+                acc = tl.dot(x, y, acc)
+            tl.store(c + m[:, None] * BN + n[None, :], acc)
+
+        def launch(a, b):
+            assert a.dtype == torch.float8_e4m3fn and b.dtype == torch.float8_e4m3fn
+            c = torch.empty(64, 64, device=a.device)
+            kernel[(1,)](a, b, c, 4096, BM=64, BN=64, BK=64)
+            return c
+        '''
+    example = "acc = tl.dot(x.to(tl.float16), y.to(tl.float16), acc)"
+    use_instead = "acc = tl.dot(x, y, acc)"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        if context.device.peak_fp8_tensor_dense_fp32acc_tflops is None:
+            return
+        for upcast in upcasts(context, lambda dtype: dtype.is_fp8):
+            yield upcast_finding(
+                self, context, upcast,
+                f"The fp8 operands are widened to {upcast.wide} in registers, so the tensor cores run at half the fp8 rate "
+                "or less and each tile takes more shared memory.",
+                "the fp8 tiles themselves",
+            )  # fmt: skip

@@ -1,0 +1,123 @@
+"""Which constexprs set the tile of a dot, and which tile the cost model likes best."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kernlint.interpret.edits import Edits
+from kernlint.rules.finding import Context, Variant
+from kernlint.rules.layout import find_dot
+from kernlint.workload import Dot, Launch
+
+#: Output tiles worth trying, rows by columns. Powers of two, as tl.arange demands; 16 is the least that MMA takes.
+_TILES = [(m, n) for m in (16, 32, 64, 128, 256) for n in (16, 32, 64, 128, 256) if 512 <= m * n <= 32_768]
+#: fp32 accumulators a thread can hold without spilling.
+_MAX_ACCUMULATORS = 128
+_STAGES = (3, 4)
+
+
+@dataclass(frozen=True)
+class TileNames:
+    """The constexpr behind each extent of a dot; two may be the same (a square tile of one constant)."""
+
+    m: str
+    n: str
+    k: str
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A tile and launch options for a dot kernel."""
+
+    m: int
+    n: int
+    k: int
+    num_warps: int
+    num_stages: int
+
+    def __str__(self) -> str:
+        return f"{self.m}x{self.n}x{self.k} with {self.num_warps} warps and {self.num_stages} stages"
+
+
+def editable(launch: Launch, name: str) -> bool:
+    """Whether setting ``name`` changes the whole program consistently: it is a literal, or the grid is computed from it."""
+    return name in launch.literals or (launch.grid_follows and name in launch.constexprs)
+
+
+def setting(launch: Launch, values: dict[str, int]) -> Edits:
+    """The edits that give constexprs and launch options of ``launch`` these values."""
+    literals = {(launch.literals[n], v) for n, v in values.items() if n in launch.literals}
+    options = {(launch.span, n, v) for n, v in values.items() if n not in launch.literals}
+    return Edits(literals=frozenset(literals), options=frozenset(options))
+
+
+def tile_names(context: Context, base: Variant, launch: Launch, dot: Dot) -> TileNames | None:
+    """The constexprs that set the extents of ``dot``, found by changing each and looking at the dot; None where an extent
+    is not set by one that can be edited."""
+    names: dict[str, str] = {}
+    for name, value in launch.constexprs.items():
+        if not isinstance(value, int) or isinstance(value, bool) or value not in (dot.m, dot.n, dot.k):
+            continue
+        if not editable(launch, name):
+            continue
+        found = find_dot(context.after(base.then(setting(launch, {name: 2 * value}))), launch.span, dot.span)
+        if found is None:
+            continue
+        for axis in "mnk":
+            if getattr(found[1], axis) == 2 * value == 2 * getattr(dot, axis):
+                names.setdefault(axis, name)
+    if set(names) != set("mnk"):
+        return None
+    return TileNames(names["m"], names["n"], names["k"])
+
+
+def candidates(dot: Dot, names: TileNames, num_stages: tuple[int, ...] = _STAGES) -> Iterator[Tile]:
+    """Tiles worth pricing for a dot of these operand types; square ones only where one constant sets both sides."""
+    width = max(dot.a.dtype.bits, dot.b.dtype.bits)
+    for m, n in _TILES:
+        if names.m == names.n and m != n:
+            continue
+        for k in _k_extents(width):
+            if (names.k in (names.m, names.n)) and not k == (m if names.k == names.m else n):
+                continue
+            warps = 8 if m * n >= 128 * 128 else 4
+            if m * n / (32 * warps) > _MAX_ACCUMULATORS:
+                continue
+            for stages in num_stages:
+                yield Tile(m, n, k, warps, stages)
+
+
+def _k_extents(bits: int) -> tuple[int, ...]:
+    # 128 bytes along K fill a swizzled shared-memory row; half and double of it are the usual alternatives.
+    return {8: (64, 128), 16: (32, 64, 128), 32: (32, 64)}.get(bits, (32, 64))
+
+
+def best_tile(
+    context: Context, base: Variant, launch: Launch, dot: Dot, names: TileNames, num_stages: tuple[int, ...] = _STAGES
+) -> tuple[Tile, Variant] | None:
+    """The tile with the least predicted device time, and the program with it; None when no candidate can be priced."""
+    best: tuple[float, Tile, Variant] | None = None
+    for tile in candidates(dot, names, num_stages):
+        variant = base.then(_tile_edits(launch, names, tile))
+        time = context.gpu_us(variant)
+        if time is not None and (best is None or time < best[0]):
+            best = (time, tile, variant)
+    return None if best is None else (best[1], best[2])
+
+
+def _tile_edits(launch: Launch, names: TileNames, tile: Tile) -> Edits:
+    values = {
+        names.k: tile.k, names.n: tile.n, names.m: tile.m, "num_warps": tile.num_warps, "num_stages": tile.num_stages,
+    }  # fmt: skip
+    return setting(launch, values)
+
+
+def current_tile(launch: Launch, dot: Dot) -> Tile:
+    return Tile(dot.m, dot.n, dot.k, launch.num_warps, launch.num_stages)
+
+
+def main_dot(launch: Launch) -> tuple[Dot, bool] | None:
+    """The one dot of a GEMM-like kernel, and whether it sits in a loop; None for kernels with none or several."""
+    dots = [(node, bool(loops)) for node, loops in launch.kernel.walk(Dot)]
+    return dots[0] if len(dots) == 1 else None  # type: ignore[return-value]

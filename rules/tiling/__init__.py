@@ -1,0 +1,1 @@
+"""Tile shapes, grids, warps and stages: how well a launch fills the device."""

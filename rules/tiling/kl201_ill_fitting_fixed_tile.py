@@ -1,0 +1,135 @@
+"""KL201."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.tiles import best_tile, current_tile, main_dot, tile_names
+
+
+class IllFittingFixedTile(Rule):
+    code = "KL201"
+    name = "ill-fitting-fixed-tile"
+    category = "tiling"
+    severity = "warning"
+    summary = "a matmul kernel is launched with one hard-coded tile that fits neither device nor problem"
+    what_it_does = """
+        Finds matmul-like kernels (one `tl.dot` in a loop) that are launched with constant tile sizes and no autotuning, where
+        another tile is predicted to run faster on this device for these sizes.
+        """
+    why = """
+        A tile reads BLOCK_M + BLOCK_N values per BLOCK_M x BLOCK_N results and K-step, so a small one asks several times more
+        of the L2 and issues smaller tensor-core instructions (Hopper's wgmma needs 64 rows and four warps). A large one
+        leaves most SMs idle when the problem has few tiles.
+        """
+    when_not = "Autotuned kernels. Tiles bound to the problem (a head dimension). Kernels with several dots, such as attention."
+    fix_safety = "Safe: the same sums in blocks of another size; the order of a K sum changes with BLOCK_K."
+    evidence = """
+        H100, fp16: at 2048^3 the tile 32x32x32 with 4 warps runs at 110 TFLOP/s, 128x128x64 with 8 warps at 450
+        (`benchmarks/facts/h100-gemm.csv`). int8 at M=128, N=K=2048: 64x64x32 13.1 us, 64x32x128 5.2 us
+        (`h100-seed.txt`). Pattern rows PERF-011, PERF-012.
+        """
+
+    bad = '''
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def matmul(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+            m = tl.program_id(0) * BM + tl.arange(0, BM)
+            n = tl.program_id(1) * BN + tl.arange(0, BN)
+            k = tl.arange(0, BK)
+            acc = tl.zeros((BM, BN), tl.float32)
+            for start in range(0, K, BK):
+                x = tl.load(a + m[:, None] * K + (start + k)[None, :])
+                y = tl.load(b + (start + k)[:, None] * N + n[None, :])
+                acc = tl.dot(x, y, acc)
+            tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16))
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, a, b):
+                c = torch.empty(4096, 4096, device=a.device, dtype=torch.float16)
+                grid = lambda meta: (4096 // meta["BM"], 4096 // meta["BN"])
+                matmul[grid](a, b, c, 4096, 4096, BM=16, BN=16, BK=32)
+                return c
+
+        def get_inputs():
+            return [torch.randn(4096, 4096, dtype=torch.float16), torch.randn(4096, 4096, dtype=torch.float16)]
+        '''
+    good = '''
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.autotune(configs=[triton.Config({"BM": 128, "BN": 128, "BK": 64}, num_warps=8), triton.Config({"BM": 64, "BN": 128, "BK": 64})], key=["N", "K"])
+        @triton.jit
+        def matmul(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+            m = tl.program_id(0) * BM + tl.arange(0, BM)
+            n = tl.program_id(1) * BN + tl.arange(0, BN)
+            k = tl.arange(0, BK)
+            acc = tl.zeros((BM, BN), tl.float32)
+            for start in range(0, K, BK):
+                x = tl.load(a + m[:, None] * K + (start + k)[None, :])
+                y = tl.load(b + (start + k)[:, None] * N + n[None, :])
+                acc = tl.dot(x, y, acc)
+            tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16))
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, a, b):
+                c = torch.empty(4096, 4096, device=a.device, dtype=torch.float16)
+                grid = lambda meta: (4096 // meta["BM"], 4096 // meta["BN"])
+                matmul[grid](a, b, c, 4096, 4096)
+                return c
+
+        def get_inputs():
+            return [torch.randn(4096, 4096, dtype=torch.float16), torch.randn(4096, 4096, dtype=torch.float16)]
+        '''
+    example = "matmul[grid](a, b, c, N, K, BM=16, BN=16, BK=32)"
+    use_instead = "matmul[grid](a, b, c, N, K, BM=128, BN=128, BK=64, num_warps=8)  # or autotune"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        for launch in context.launches():
+            found = main_dot(launch)
+            if launch.autotuned or found is None or not found[1] or launch.programs is None:
+                continue
+            dot = found[0]
+            names = tile_names(context, context.variant, launch, dot)
+            if names is None:
+                continue
+            # A source that asks for no pipelining has another problem (KL204); leave that to its own rule.
+            stages = (launch.num_stages,) if launch.num_stages < 2 else (3, 4)
+            best = best_tile(context, context.variant, launch, dot, names, stages)
+            before = context.gpu_us(context.variant)
+            if best is None or before is None:
+                continue
+            tile, variant = best
+            after = context.gpu_us(variant)
+            old = current_tile(launch, dot)
+            if after is None or after >= before or (tile.m, tile.n, tile.k) == (old.m, old.n, old.k):
+                continue
+            grid = " x ".join(map(str, launch.grid))
+            device = context.device
+            if launch.programs < device.sm_count:
+                why = (
+                    f"The fixed tile {dot.m}x{dot.n}x{dot.k} gives {launch.programs} programs for {device.sm_count} SMs, so part "
+                    "of the device idles while few programs walk the whole K loop."
+                )
+            else:
+                why = (
+                    f"The fixed tile {dot.m}x{dot.n}x{dot.k} loads {dot.m + dot.n} values per K-step for {dot.m * dot.n} results and "
+                    "keeps the tensor cores waiting for operands."
+                )
+            change = Change(
+                variant, why, f"Launch `{launch.kernel.name}` with the tile {tile}.",
+                f"Set {names.m}={tile.m}, {names.n}={tile.n}, {names.k}={tile.k}, num_warps={tile.num_warps}, "
+                f"num_stages={tile.num_stages} at line {launch.span.line}, or autotune over tiles near it with the sizes as key.",
+                automatic=True,
+            )  # fmt: skip
+            yield Finding(
+                self, self.severity, f"`{launch.kernel.name}` runs with the fixed tile {old}", launch.span, launch.kernel.name,
+                launch.kernel.name,
+                (Evidence(f"grid {grid} = {launch.programs} programs of tile {dot.m}x{dot.n}x{dot.k}", launch.span),), change,
+            )  # fmt: skip

@@ -1,0 +1,165 @@
+"""KL203."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.tiles import main_dot
+from kernlint.workload import Compute, Dot, Kernel, Launch, Load, Loop, Size, Span, Step, Storage, Store, Tensor, Workload, concrete
+from kernlint.workload import dtype as dt
+from kernlint.workload.expr import Expr, Lane, ProgramId, ceildiv, lift
+from kernlint.workload.kernel import rewrite
+from kernlint.workload.steps import map_steps
+
+_SPLITS = (2, 4, 8, 16, 32)
+
+
+class UnderfilledGrid(Rule):
+    code = "KL203"
+    name = "underfilled-grid"
+    category = "tiling"
+    severity = "warning"
+    summary = "a long-K matmul has fewer tiles than the device has SMs"
+    what_it_does = """
+        Finds matmul-like kernels whose grid has fewer programs than the device has SMs while each program walks a long K
+        loop alone.
+        """
+    why = """
+        SMs without a program do nothing, and the few that work are bound by the latency and bandwidth of one SM each.
+        Splitting K over several programs (and adding the partial sums) puts the whole device to work.
+        """
+    when_not = "Grids that fill the device. Short K loops. Results that must be bitwise reproducible, if split with atomics."
+    fix_safety = "Unsafe: the partial sums are added in another order; needs scratch memory of split x M x N fp32 values."
+    evidence = """
+        H100, M=16, N=768..6144, K up to 24,576: split-K micro-benchmarks (`benchmarks/facts`). Pattern rows PERF-024, PERF-025.
+        """
+
+    bad = '''
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def skinny(x, w, y, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+            m = tl.arange(0, BM)
+            n = tl.program_id(0) * BN + tl.arange(0, BN)
+            k = tl.arange(0, BK)
+            acc = tl.zeros((BM, BN), tl.float32)
+            for start in range(0, K, BK):
+                a = tl.load(x + m[:, None] * K + (start + k)[None, :])
+                b = tl.load(w + n[None, :] * K + (start + k)[:, None])
+                acc = tl.dot(a, b, acc)
+            tl.store(y + m[:, None] * N + n[None, :], acc.to(tl.float16))
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x, w):
+                y = torch.empty(16, 1024, device=x.device, dtype=torch.float16)
+                skinny[(8,)](x, w, y, 1024, 16384, BM=16, BN=128, BK=64)
+                return y
+
+        def get_inputs():
+            return [torch.randn(16, 16384, dtype=torch.float16), torch.randn(1024, 16384, dtype=torch.float16)]
+        '''
+    good = (
+        bad.replace("(16, 16384", "(4096, 1024").replace("(1024, 16384", "(4096, 1024").replace("1024, 16384, BM=16", "4096, 1024, BM=128")
+        .replace("[(8,)]", "[(32, 32)]").replace("m = tl.arange(0, BM)", "m = tl.program_id(1) * BM + tl.arange(0, BM)")
+        .replace("empty(16, 1024", "empty(4096, 4096")
+    )  # fmt: skip
+    example = "skinny[(N // 128,)](...)  # 8 programs, K = 16384"
+    use_instead = "skinny[(N // 128, SPLIT_K)](...)  # partial sums, added by a second kernel"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        device = context.device
+        for launch in context.launches():
+            found = main_dot(launch)
+            programs = launch.programs
+            if launch.autotuned or found is None or not found[1] or programs is None or programs >= device.sm_count:
+                continue
+            dot = found[0]
+            loop = next(loops[-1] for node, loops in launch.kernel.walk(Dot) if node is dot)
+            trip = concrete(loop.trip) if loop.trip is not None else None
+            if trip is None or trip < 8 or launch.kernel.dims > 2:
+                continue
+            before = context.gpu_us(context.variant)
+            options = []
+            for split in _SPLITS:
+                if trip >= 2 * split:
+                    variant = context.variant.then(transform=SplitK(launch.span, split))
+                    time = context.gpu_us(variant)
+                    if time is not None:
+                        options.append((time, split, variant))
+            if not options or before is None or min(options)[0] >= before:
+                continue
+            _, split, variant = min(options)
+            change = Change(
+                variant,
+                f"Only {programs} programs run on {device.sm_count} SMs, and each walks {trip} K-steps alone, so most of the device "
+                "idles while the few are bound by the latency of their own loads.",
+                f"Split K over {split} programs per tile ({programs * split} programs) and add the fp32 partial sums.",
+                f"Add a grid axis of {split}; let each program sum K/{split} and store its fp32 tile to a scratch buffer; add the "
+                f"{split} partial tiles, with the epilogue, in a second kernel.",
+            )
+            yield Finding(
+                self, self.severity,
+                f"`{launch.kernel.name}` runs {programs} programs on {device.sm_count} SMs while each walks {trip} K-steps",
+                launch.span, launch.kernel.name, launch.kernel.name,
+                (Evidence(f"grid {' x '.join(map(str, launch.grid))}", launch.span), Evidence(f"K loop of {trip} iterations", loop.span)),
+                change,
+            )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class SplitK:
+    """The workload with one launch split over K: partial sums in fp32, then a kernel that adds them."""
+
+    launch: Span
+    split: int
+
+    def __call__(self, workload: Workload) -> Workload:
+        return replace(workload, steps=map_steps(workload.steps, self._step))
+
+    def _step(self, step: Step) -> Step | tuple[Step, ...]:
+        if not isinstance(step, Launch) or step.span != self.launch:
+            return step
+        axis = len(step.grid)
+        kernel = step.kernel
+        store = kernel.stores()[-1]
+        output = step.tensor(store.base)
+        if output is None or output.numel is None:
+            return step
+        scratch = Tensor("partial", dt.FLOAT32, (self.split, output.numel), (output.numel, 1), Storage(-1, "empty"))
+        part = Expr.atom(ProgramId(axis))
+
+        def change(node):  # noqa: ANN001, ANN202
+            if isinstance(node, Loop) and any(isinstance(n, Dot) for n in node.body):
+                return replace(node, trip=ceildiv(node.trip or 1, self.split))
+            if isinstance(node, Store):
+                offset = node.offset + part * output.numel if node.offset is not None else None
+                return replace(node, base="partial", dtype=dt.FLOAT32, offset=offset)
+            return node
+
+        partial_sums = replace(
+            step, kernel=replace(kernel, body=rewrite(kernel.body, change), dims=axis + 1), grid=(*step.grid, self.split),
+            arguments={**step.arguments, "partial": scratch},
+        )  # fmt: skip
+        return (partial_sums, self._add(step, output, scratch))
+
+    def _add(self, step: Launch, output: Tensor, scratch: Tensor) -> Launch:
+        block = 512
+        count = output.numel or 1
+        index = Expr.atom(ProgramId(0)) * block + Expr.atom(Lane(0))
+        mask = ((lift(index), lift(count)),)
+        span = step.span
+        loads = [
+            Load(i + 1, "partial", dt.FLOAT32, (block,), index + i * count, mask, span) for i in range(self.split)
+        ]  # fmt: skip
+        body = (
+            *loads, Compute("arith", block * self.split, dt.FLOAT32, span),
+            Store(self.split + 1, "out", output.dtype or dt.FLOAT32, (block,), index, mask, span),
+        )  # fmt: skip
+        kernel = Kernel("add_partial_sums", body, span, span, step.kernel.file, dims=1)
+        grid: tuple[Size, ...] = (ceildiv(count, block),)
+        return Launch(kernel, grid, {"partial": scratch, "out": output}, {}, 4, 3, span, step.function)

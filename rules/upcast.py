@@ -1,0 +1,96 @@
+"""What the three operand-upcast rules share: dots fed with operands that were widened on the way from memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from kernlint.interpret.edits import Edits
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
+from kernlint.rules.layout import find_dot, k_major_remedy, operand_tensor, wants_k_major
+from kernlint.workload import Cast, Dot, Dtype, Launch, Operand
+
+
+@dataclass(frozen=True)
+class Upcast:
+    """A dot whose two operands both lie in memory as ``narrow`` and are fed as ``wide``."""
+
+    launch: Launch
+    dot: Dot
+    narrow: Dtype
+    wide: Dtype
+
+    @property
+    def cast(self) -> Cast:
+        """The change of type that loses the narrow tensor-core rate: the first on operand a, else on b."""
+        return (self.dot.a.casts or self.dot.b.casts)[0]
+
+
+def upcasts(context: Context, narrow: Callable[[Dtype], bool]) -> Iterator[Upcast]:
+    """The dots that could run natively on ``narrow`` operands: both operands reach the dot through casts alone, from the
+    same type in memory, and at least one of them was widened to a floating type."""
+    seen = set()
+    for launch in context.launches():
+        for dot in launch.kernel.dots():
+            key = (launch.span, dot.span)
+            a, b = dot.a, dot.b
+            if key in seen or not (a.direct and b.direct and (a.casts or b.casts)):
+                continue
+            seen.add(key)
+            stored = a.memory_dtype
+            if stored != b.memory_dtype or not narrow(stored):
+                continue
+            if a.dtype.is_float and a.dtype.bits > stored.bits or a.dtype.is_float and stored.is_integer:
+                yield Upcast(launch, dot, stored, a.dtype)
+
+
+def upcast_finding(rule: Rule, context: Context, upcast: Upcast, bottleneck: str, native: str) -> Finding:
+    """The finding for ``upcast``, its change being the native dot and whatever layout that dot needs to be fast.
+
+    ``native`` says what the dot should be, such as "an int8 dot with an int32 accumulator".
+    """
+    launch, dot = upcast.launch, upcast.dot
+    kernel = launch.kernel.name
+    edited = context.variant.then(Edits(native_dots=frozenset({dot.span})))
+    variant, methods, plans = edited, [f"Feed `tl.dot` {native}"], []
+    evidence = [_operand_evidence(launch, dot.a), _operand_evidence(launch, dot.b)]
+    automatic = True
+    if wants_k_major(context.device, upcast.narrow):
+        for side in ("a", "b"):
+            found = find_dot(context.after(variant), launch.span, dot.span)
+            remedy = k_major_remedy(context, variant, *found, side) if found is not None else None
+            if remedy is not None and _pays(context, variant, remedy.variant):
+                variant = remedy.variant
+                methods.append(remedy.method)
+                plans.append(remedy.plan)
+                evidence += remedy.evidence
+                automatic = automatic and remedy.automatic
+                narrow = upcast.narrow
+                evidence.append(
+                    Evidence(f"{context.device.id} reads {narrow} dot operands fast only when they are K-contiguous", dot.span)
+                )
+    casts = sorted({cast.span.line for operand in (dot.a, dot.b) for cast in operand.casts})
+    steps = [f"Remove the casts at line{'s' * (len(casts) > 1)} {', '.join(map(str, casts))}; feed {native}."]
+    if upcast.narrow.is_integer:
+        steps.append("Cast the finished accumulator to float32 in the epilogue, before the scales.")
+    return Finding(
+        rule, rule.severity,
+        f"`{kernel}` casts {upcast.narrow} operands to {upcast.wide} before tl.dot at line {dot.span.line}",
+        upcast.cast.span, upcast.cast.function or kernel, kernel, tuple(evidence),
+        Change(variant, bottleneck, " and ".join(methods) + ".", " ".join(steps + plans), automatic),
+    )  # fmt: skip
+
+
+def _pays(context: Context, before: Variant, after: Variant) -> bool:
+    """Whether a further step makes the change faster (open sizes: assume that it does, the layout is a lowering fact)."""
+    old, new = context.gpu_us(before), context.gpu_us(after)
+    return old is None or new is None or new < old
+
+
+def _operand_evidence(launch: Launch, operand: Operand) -> Evidence:
+    name = tensor_name(operand_tensor(launch, operand), "a tensor")
+    casts = ", ".join(f"cast to {cast.target} at line {cast.span.line}" for cast in operand.casts) or "not cast"
+    layout = {True: "K-contiguous", False: "not K-contiguous", None: "layout unknown"}[operand.k_major]
+    span = operand.casts[0].span if operand.casts else operand.span
+    return Evidence(f"operand from `{name}` is {operand.memory_dtype} in memory ({layout}), {casts}", span)
