@@ -3,6 +3,7 @@
 from kernlint.workload.dtype import Dtype
 from kernlint.workload.expr import Expr, LoopIndex, Opaque, ProgramId, Size, Symbol, Lane, concrete
 from kernlint.workload.kernel import (
+    Access,
     Atomic,
     Branch,
     Cast,
@@ -21,7 +22,7 @@ from kernlint.workload.span import Span
 from kernlint.workload.steps import Event, HostSync, Launch, Repeat, Step, Storage, Tensor, TorchOp, Workload
 
 __all__ = [
-    "Atomic", "Branch", "Cast", "Compute", "Dot", "Dtype", "Event", "Expr", "HostSync", "Kernel", "Lane", "Launch",
+    "Access", "Atomic", "Branch", "Cast", "Compute", "Dot", "Dtype", "Event", "Expr", "HostSync", "Kernel", "Lane", "Launch",
     "Load", "Loop", "LoopIndex", "Node", "Opaque", "Operand", "ProgramId", "Reduce", "Repeat", "Scan", "Size", "Span",
     "Step", "Storage", "Store", "Symbol", "Tensor", "TorchOp", "Workload", "concrete",
 ]

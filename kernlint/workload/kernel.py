@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Union
 
 from kernlint.workload.dtype import Dtype
-from kernlint.workload.expr import Expr, Lane, Size, simplify
+from kernlint.workload.expr import Atom, Expr, Lane, Opaque, Size, simplify
 from kernlint.workload.span import Span
 
 
@@ -56,11 +56,29 @@ class Access:
         return self.elements * self.dtype.bytes
 
     def stride(self, dim: int) -> Size | None:
-        """Elements from one lane to the next along ``dim``; None where it is not constant."""
+        """Elements from one lane to the next along ``dim``, but for the steps of a floor division or the wrap of a modulo
+        (``(i // w) * s + i % w`` has stride 1); None where it is not constant."""
         if self.offset is None:
             return None
-        coefficient = self.offset.coefficient(Lane(dim))
+        coefficient = _smooth(self.offset, Lane(dim)).coefficient(Lane(dim))
         return None if coefficient is None else simplify(coefficient)
+
+
+def _smooth(offset: Expr, lane: Lane) -> Expr:
+    """``offset`` without the jumps that floor divisions and modulos of ``lane`` make."""
+
+    def unfold(atom: Atom) -> Expr | None:
+        # x % n == x - n * (x // n), so that (x // n) * n + x % n folds back into x.
+        if isinstance(atom, Opaque) and atom.op == "mod" and any(lane in arg.atoms() for arg in atom.args):
+            x, n = atom.args
+            return x.rewrite(unfold) - n * Expr.atom(Opaque("floordiv", (x, n)))
+        return None
+
+    def flatten(atom: Atom) -> int | None:
+        jumps = isinstance(atom, Opaque) and atom.op == "floordiv" and any(lane in arg.atoms() for arg in atom.args)
+        return 0 if jumps else None
+
+    return offset.rewrite(unfold).rewrite(flatten)
 
 
 @dataclass(frozen=True)
