@@ -41,7 +41,7 @@ def table(rows: list[tuple[str, Coverage]]) -> str:
 def main(arguments: list[str]) -> None:
     rows: list[tuple[str, Coverage]] = []
     if not arguments:
-        for pair in sorted(PAIRS.iterdir()):
+        for pair in sorted(p for p in PAIRS.iterdir() if p.is_dir()):
             for version in ("before", "after"):
                 if (pair / f"{version}.py").exists():
                     rows.append((f"{pair.name}/{version}", of_file(pair / f"{version}.py", pair / "reference.py")))

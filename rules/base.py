@@ -33,7 +33,8 @@ class Rule(ABC):
     """One anti-pattern. Subclasses set the class attributes below; a wrong or missing one fails at import.
 
     ``name`` says the bad pattern, not the remedy. ``severity`` is that of a finding proven from values; ``default`` is
-    whether the rule runs unless it is asked not to. The texts are Markdown without headings, indented as source or
+    whether the rule runs unless it is asked not to. ``tuning`` marks a choice whose best value depends on everything
+    else in the kernel (a tile), so that it is made last. The texts are Markdown without headings, indented as source or
     not. ``bad`` is a whole program that the rule finds something in, ``good`` one that it does not; both run as tests.
     """
 
@@ -43,6 +44,7 @@ class Rule(ABC):
     severity: ClassVar[str]
     summary: ClassVar[str]
     default: ClassVar[bool] = True
+    tuning: ClassVar[bool] = False
 
     what_it_does: ClassVar[str]
     why: ClassVar[str]

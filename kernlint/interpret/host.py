@@ -334,6 +334,8 @@ class HostEvaluator(Evaluator):
             return b
         if isinstance(b, Unknown) or b is None:
             return a
+        if isinstance(a, (Namespace, Function, Jit, Class)):
+            return a  # two ways to import one thing
         return Unknown("undecided choice")
 
     # -- attributes, items, calls -----------------------------------------------------------------------------------

@@ -36,6 +36,9 @@ from kernlint.workload.kernel import rewrite
 
 MAX_STATIC_UNROLL = 16
 
+#: Stands in for a constexpr that the source does not fix.
+ASSUMED_CONSTEXPR = 64
+
 
 @dataclass(frozen=True)
 class Range:
@@ -67,6 +70,7 @@ class KernelEvaluator(Evaluator):
         super().__init__(budget, edits)
         self.new_precisions = dict(edits.precisions)
         self.dropped_casts: set[Span] = set()
+        self.maybe_pointers: list[str] = []
         self.grid = grid
         self.stack: list[list[Node]] = [[]]
         self.next_id = 0
@@ -637,10 +641,19 @@ def read_kernel(
     """
     function = jit.function
     evaluator = KernelEvaluator(grid, edits)
+    assumed = []
+    given = dict(constexprs)
+    for name, value in constexprs.items():
+        if isinstance(value, Unknown):
+            # A tile must have some extent to be followed at all; what depends on it is told as an assumption.
+            given[name] = ASSUMED_CONSTEXPR
+            assumed.append(f"{name} = {ASSUMED_CONSTEXPR}")
     scope = Scope(function.closure)
     for name, value in arguments.items():
         scope.vars[name] = argument_block(name, value)
-    scope.vars.update(constexprs)
+        if isinstance(value, Unknown):
+            evaluator.maybe_pointers.append(name)
+    scope.vars.update(given)
     evaluator.modules.append(function.module)
     evaluator.calls.append(function)
     node = function.node
@@ -659,7 +672,7 @@ def read_kernel(
     return Kernel(
         name=function.name, body=body, span=function.module.span(node),
         name_span=function.module.span(node.name), file=function.module.path, complete=evaluator.complete,
-        notes=tuple(evaluator.notes), dims=max(evaluator.dims, len(grid)),
+        notes=tuple(evaluator.notes), assumed=tuple(assumed), dims=max(evaluator.dims, len(grid)),
     )  # fmt: skip
 
 

@@ -519,7 +519,11 @@ class Evaluator:
     def default(self, param: cst.Param, function: Function) -> Any:
         if param.default is None:
             return Unknown(f"argument {param.name.value}")
-        return self.eval(param.default, function.closure)
+        self.modules.append(function.module)
+        try:
+            return self.eval(param.default, function.closure)
+        finally:
+            self.modules.pop()
 
     def parameter(self, param: cst.Param, value: Any) -> Any:
         return value

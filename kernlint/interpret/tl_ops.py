@@ -293,9 +293,10 @@ def _pointer(k: KernelEvaluator, value: Any) -> Block | None:
         return None
     if value.base or value.expr is None:
         return value
-    for atom in value.expr.atoms():
-        if isinstance(atom, ex.Symbol) and value.expr.coefficient(atom) == 1:
-            return replace(value, base=atom.name, expr=value.expr - Expr.atom(atom), dtype=None)
+    for name in k.maybe_pointers:
+        atom = ex.Symbol(name)
+        if value.expr.coefficient(atom) == 1:
+            return replace(value, base=name, expr=value.expr - Expr.atom(atom), dtype=None)
     return value
 
 

@@ -121,9 +121,12 @@ def _gains(context: Context, finding: Finding) -> dict[str, Priced]:
 
 
 def _best(candidates: Sequence[Candidate], scope: str) -> Candidate | None:
-    """The largest saving; of changes without a known gain the first proven one, when none has a known gain."""
+    """The largest saving, where structure comes before tuning: the best tile depends on operand type, layout, fusion and
+    algorithm, so it is chosen after them, as a follow-up. Of changes without a known gain the first proven one, when none
+    has a known gain."""
     known = [c for c in candidates if scope in c.gains and c.gains[scope].middle >= NOISE]
     if known:
-        return max(known, key=lambda c: c.gains[scope].saving_us)
+        structural = [c for c in known if not c.finding.rule.tuning and c.gains[scope].middle >= WORTH]
+        return max(structural or known, key=lambda c: c.gains[scope].saving_us)
     open_ones = [c for c in candidates if not c.gains and c.finding.change is not None and c.finding.severity != "info"]
     return open_ones[0] if open_ones else None

@@ -153,6 +153,8 @@ def _assumptions(judgement: Judgement) -> Iterable[str]:
     for unknown in judgement.workload.unknowns:
         yield f"not followed: {unknown}"
     for launch in judgement.workload.launches():
+        for assumed in launch.kernel.assumed:
+            yield f"assumed in {launch.kernel.name}: {assumed}"
         for note in launch.kernel.notes:
             yield f"not followed in {launch.kernel.name}: {note}"
     for symbol in judgement.before.missing:

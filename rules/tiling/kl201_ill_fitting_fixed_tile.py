@@ -14,6 +14,7 @@ class IllFittingFixedTile(Rule):
     name = "ill-fitting-fixed-tile"
     category = "tiling"
     severity = "warning"
+    tuning = True
     summary = "a matmul kernel is launched with one hard-coded tile that fits neither device nor problem"
     what_it_does = """
         Finds matmul-like kernels (one `tl.dot` in a loop) that are launched with constant tile sizes and no autotuning, where

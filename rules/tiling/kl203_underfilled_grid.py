@@ -10,7 +10,7 @@ from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.tiles import main_dot
 from kernlint.workload import Compute, Dot, Kernel, Launch, Load, Loop, Size, Span, Step, Storage, Store, Tensor, Workload, concrete
 from kernlint.workload import dtype as dt
-from kernlint.workload.expr import Expr, Lane, ProgramId, ceildiv, lift
+from kernlint.workload.expr import Expr, Lane, LoopIndex, ProgramId, ceildiv, lift
 from kernlint.workload.kernel import rewrite
 from kernlint.workload.steps import map_steps
 
@@ -22,6 +22,7 @@ class UnderfilledGrid(Rule):
     name = "underfilled-grid"
     category = "tiling"
     severity = "warning"
+    tuning = True
     summary = "a long-K matmul has fewer tiles than the device has SMs"
     what_it_does = """
         Finds matmul-like kernels whose grid has fewer programs than the device has SMs while each program walks a long K
@@ -132,10 +133,17 @@ class SplitK:
             return step
         scratch = Tensor("partial", dt.FLOAT32, (self.split, output.numel), (output.numel, 1), Storage(-1, "empty"))
         part = Expr.atom(ProgramId(axis))
+        loop = next(loops[-1] for _, loops in kernel.walk(Dot))
+        steps = ceildiv(loop.trip or 1, self.split)
+        # Each program of a tile walks its own part of K.
+        shifted = {LoopIndex(loop.id): Expr.atom(LoopIndex(loop.id)) + part * steps}
 
         def change(node):  # noqa: ANN001, ANN202
-            if isinstance(node, Loop) and any(isinstance(n, Dot) for n in node.body):
-                return replace(node, trip=ceildiv(node.trip or 1, self.split))
+            if isinstance(node, Loop) and node.id == loop.id:
+                return replace(node, trip=steps)
+            if isinstance(node, Load) and node.offset is not None:
+                mask = node.mask and tuple((x.substitute(shifted), y.substitute(shifted)) for x, y in node.mask)
+                return replace(node, offset=node.offset.substitute(shifted), mask=mask)
             if isinstance(node, Store):
                 offset = node.offset + part * output.numel if node.offset is not None else None
                 return replace(node, base="partial", dtype=dt.FLOAT32, offset=offset)

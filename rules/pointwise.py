@@ -1,0 +1,98 @@
+"""Torch's elementwise calls as the Triton kernel that would do the same, so that both kinds of step fuse alike."""
+
+from __future__ import annotations
+
+from kernlint.rules.indexing import broadcast_offset
+from kernlint.workload import (
+    Compute,
+    Dtype,
+    Expr,
+    Kernel,
+    Lane,
+    Launch,
+    Load,
+    ProgramId,
+    Size,
+    Span,
+    Step,
+    Store,
+    Tensor,
+    TorchOp,
+    concrete,
+)
+from kernlint.workload.expr import ceildiv, lift
+
+#: Elements of a program of the equivalent kernel; immaterial once it is fused into another's tile.
+BLOCK = 1024
+
+#: Calls that the interpreter prices as elementwise and that move elements about, draw random numbers or end in one value.
+_NOT_POINTWISE = frozenset({"outer", "rot90", "glu", "polar", "isin", "equal", "dropout"})
+_SPECIAL = frozenset(
+    "div true_divide divide pow exp exp2 log log2 log10 log1p expm1 sqrt rsqrt sin cos tan tanh sinh cosh asin acos atan "
+    "atan2 sigmoid gelu silu elu selu celu softplus mish logsigmoid tanhshrink erf erfc reciprocal logaddexp remainder "
+    "fmod floor_divide".split()
+)
+
+
+def is_pointwise(op: TorchOp) -> bool:
+    """Whether each element of what ``op`` makes depends on the matching elements of what it reads alone."""
+    return (
+        op.kind in ("elementwise", "cast")
+        and op.name not in _NOT_POINTWISE
+        and len(op.writes) == 1
+        and all(t.dtype is not None and t.shape is not None and t.strides is not None for t in (*op.reads, *op.writes))
+    )
+
+
+def arithmetic(op: TorchOp, elements: int, dtype: Dtype) -> Compute:
+    """The arithmetic of ``op`` on ``elements`` values."""
+    name = op.name.rstrip("_")
+    kind = "cast" if op.kind == "cast" else "special" if name in _SPECIAL else "arith"
+    return Compute(kind, elements, dtype, op.span)
+
+
+def as_launch(step: Step) -> Launch | None:
+    """``step`` if it is a launch; the launch that would replace it if it is a pointwise torch call; else None."""
+    if isinstance(step, Launch):
+        return step
+    if not isinstance(step, TorchOp) or not is_pointwise(step):
+        return None
+    (out,) = step.writes
+    assert out.shape is not None and out.dtype is not None
+    count = elements(out.shape)
+    index = Expr.atom(ProgramId(0)) * BLOCK + Expr.atom(Lane(0))
+    mask = ((index, lift(count)),)
+    loads: list[Load] = []
+    arguments: dict[str, Tensor] = {}
+    for tensor in step.reads:
+        offset = broadcast_offset(tensor, out.shape, index)
+        if offset is None or tensor.dtype is None:
+            return None
+        name = f"in{len(loads)}"
+        shape, bounds = ((BLOCK,), mask) if Lane(0) in offset.atoms() else ((), None)
+        loads.append(Load(len(loads) + 1, name, tensor.dtype, shape, offset, bounds, step.span))
+        arguments[name] = tensor
+    target = broadcast_offset(out, out.shape, index)
+    if target is None:
+        return None
+    arguments["out"] = out
+    depends = frozenset(load.id for load in loads)
+    body = (
+        *loads, arithmetic(step, BLOCK, out.dtype),
+        Store(len(loads) + 1, "out", out.dtype, (BLOCK,), target, mask, step.span, depends),
+    )  # fmt: skip
+    kernel = Kernel(step.name, body, step.span, step.span, step.span.file, dims=1)
+    return Launch(kernel, (ceildiv(count, BLOCK),), arguments, {}, 4, 3, step.span, step.function)
+
+
+def elements(shape: tuple[Size, ...]) -> Size:
+    """The number of elements of a tensor of ``shape``."""
+    count: Size = 1
+    for extent in shape:
+        count = count * extent
+    number = concrete(count)
+    return count if number is None else number
+
+
+def span_of(step: Step) -> Span:
+    return step.span
