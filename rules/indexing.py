@@ -45,7 +45,7 @@ class Inverse:
         if offset == self.anchor.offset:
             return _I
         moved = offset.substitute(self.values)
-        return moved if not (moved.atoms() - {ELEMENT}) & _places(moved) and not _loaded(moved) else None
+        return None if _places(moved) or _loaded(moved) else moved
 
 
 def inverses(anchor: Access) -> list[Inverse]:

@@ -13,7 +13,6 @@ from kernlint.workload import (
     Load,
     ProgramId,
     Size,
-    Span,
     Step,
     Store,
     Tensor,
@@ -92,7 +91,3 @@ def elements(shape: tuple[Size, ...]) -> Size:
         count = count * extent
     number = concrete(count)
     return count if number is None else number
-
-
-def span_of(step: Step) -> Span:
-    return step.span

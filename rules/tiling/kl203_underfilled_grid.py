@@ -123,7 +123,8 @@ class SplitK:
         return replace(workload, steps=map_steps(workload.steps, self._step))
 
     def _step(self, step: Step) -> Step | tuple[Step, ...]:
-        if not isinstance(step, Launch) or step.span != self.launch:
+        # The kernel that adds the parts stands at the same place in the source, but has no dot.
+        if not isinstance(step, Launch) or step.span != self.launch or not step.kernel.dots():
             return step
         axis = len(step.grid)
         kernel = step.kernel

@@ -1,0 +1,1 @@
+"""Time of a workload on a device: physics with fitted constants, never an opinion about what should change."""
