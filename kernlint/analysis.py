@@ -97,7 +97,7 @@ def _device(name: str) -> Device:
 
 def _check_dialect(module: Module) -> None:
     other = dialect(module)
-    if other is not None and not has_kernel(module):
+    if other is not None:
         raise AnalysisError(f"{module.path}: the kernels are written in {other}, which kernlint does not read")
     if not has_kernel(module):
         raise AnalysisError(f"{module.path}: no Triton kernel in it (no function decorated with triton.jit)")

@@ -1,51 +1,74 @@
-"""Who reads and writes which memory: the questions of data flow that rules about several steps ask."""
+"""Who touches a tensor's storage, and when: the order of reads and writes among the steps of a call."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from kernlint.rules.indices import addresses, always_run, elements
+from kernlint.workload import Access, Atomic, Launch, Load, Repeat, Step, Store, Tensor, TorchOp, Workload
 
-from kernlint.workload import Atomic, Launch, Load, Repeat, Step, Store, Tensor, TorchOp, Workload
 
-
-def read_tensors(step: Step) -> list[Tensor]:
-    """The tensors whose elements ``step`` reads; of a launch those that its kernel loads from (atomics read too)."""
+def touches(step: Step, storage: int) -> bool:
+    """Whether ``step`` itself (not a loop around it) reads or writes ``storage``, or is passed it."""
     if isinstance(step, TorchOp):
-        return list(step.reads)
-    return _accessed(step, (Load, Atomic)) if isinstance(step, Launch) else []
+        return any(tensor.storage.id == storage for tensor in (*step.reads, *step.writes))
+    if isinstance(step, Launch):
+        return bool(parameters(step, storage))
+    return False
 
 
-def written_tensors(step: Step) -> list[Tensor]:
-    """The tensors whose elements ``step`` writes; those that a torch call allocates or fills included."""
-    if isinstance(step, TorchOp):
-        return list(step.writes)
-    return _accessed(step, (Store, Atomic)) if isinstance(step, Launch) else []
+def uses(workload: Workload, storage: int) -> list[tuple[Step, tuple[Repeat, ...]]]:
+    """Every step that touches ``storage``, with the Python loops around it, in order."""
+    return [(step, loops) for step, loops in workload.walk() if touches(step, storage)]
 
 
-def _accessed(launch: Launch, kinds: tuple[type, ...]) -> list[Tensor]:
-    bases = dict.fromkeys(node.base for node, _ in launch.kernel.walk(kinds))  # type: ignore[union-attr]
-    return [tensor for base in bases if (tensor := launch.tensor(base)) is not None]
+def next_user(workload: Workload, step: Step, storage: int) -> Step | None:
+    """The first step after ``step`` that touches ``storage``; None where it stands in other Python loops."""
+    users = uses(workload, storage)
+    position = next((i for i, (user, _) in enumerate(users) if user is step), len(users))
+    if position + 1 >= len(users) or users[position][1] != users[position + 1][1]:
+        return None
+    return users[position + 1][0]
 
 
-def storages(tensors: list[Tensor]) -> set[int]:
-    """The ids of the storages behind ``tensors``."""
-    return {tensor.storage.id for tensor in tensors}
+def parameters(launch: Launch, storage: int) -> list[str]:
+    """The kernel parameters bound to ``storage``."""
+    return [
+        name
+        for name, value in launch.arguments.items()
+        if isinstance(value, Tensor) and value.storage.id == storage
+    ]  # fmt: skip
 
 
-def reads(step: Step, storage: int) -> bool:
-    """Whether ``step`` (or one inside it) reads ``storage``."""
-    if isinstance(step, Repeat):
-        return any(reads(inner, storage) for inner in step.body)
-    return storage in storages(read_tensors(step))
+def accesses(launch: Launch, storage: int, kind: type[Access] | tuple[type[Access], ...] = Access) -> list[Access]:
+    """The loads, stores and atomics of the kernel that point into ``storage``."""
+    names = parameters(launch, storage)
+    return [node for node, _ in launch.kernel.walk(kind) if node.base in names]  # type: ignore[misc,union-attr]
 
 
-def blocks(workload: Workload) -> Iterator[tuple[Step, ...]]:
-    """Each run of steps that follow one another: the call's own, and the body of each Python loop."""
-    yield workload.steps
-    for step, _ in workload.walk():
-        if isinstance(step, Repeat):
-            yield step.body
+def overwrites(launch: Launch, tensor: Tensor) -> bool:
+    """Whether ``launch`` writes every element of ``tensor`` and reads none: one of its stores, which no branch skips,
+    reaches all of its addresses."""
+    storage = tensor.storage.id
+    if not launch.kernel.complete or accesses(launch, storage, (Load, Atomic)):
+        return False
+    names = parameters(launch, storage)
+    count = elements(tensor)
+    if count is None or not all(_whole(launch.tensor(name), tensor) for name in names):
+        return False
+    for store, loops in always_run(launch.kernel, Store):
+        if store.base in names:
+            found = addresses(launch, store, loops)
+            if found is not None and found.cover(count):
+                return True
+    return False
 
 
-def is_alloc(step: Step) -> bool:
-    """Whether ``step`` only makes memory, with or without a first value in it."""
-    return isinstance(step, TorchOp) and step.kind in ("alloc", "fill") and not step.reads
+def _whole(view: Tensor | None, tensor: Tensor) -> bool:
+    """Whether ``view`` begins where ``tensor`` does and both lie dense, so that offsets count its elements."""
+    return (
+        view is not None
+        and view.offset == 0
+        and tensor.offset == 0
+        and view.dtype == tensor.dtype
+        and (tensor.is_contiguous is True or tensor.strides == view.strides)
+        and elements(view) == elements(tensor)
+    )

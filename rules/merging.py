@@ -13,17 +13,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from kernlint.rules.indexing import ELEMENT, Inverse, covers_each_once, inverses, moves_in, placed, same_address
+from kernlint.rules.indexing import Inverse, covers_each_once, inverses, moves_in, placed, same_address
 from kernlint.workload import (
     Atomic,
     Branch,
     Compute,
     Dot,
-    Expr,
     Launch,
     Load,
     Loop,
-    LoopIndex,
     Node,
     Reduce,
     Scan,
@@ -58,7 +56,7 @@ def merge(first: Launch, second: Launch, needed: frozenset[int]) -> Merge | None
     if a is None or b is None:
         return None
     passed = a.stored & b.loaded
-    if not passed or b.has(Atomic) or b.has(Dot) or _touches(a, Atomic, b):
+    if not passed or b.has((Atomic, Dot)) or _touches(a, Atomic, b) or not _same_views(a, b):
         return None
     for attempt in (_same_programs, _into_producer, _into_consumer):
         merged = attempt(a, b, passed, needed)
@@ -129,6 +127,17 @@ class _Accesses:
     def pointwise(self) -> bool:
         """Straight arithmetic on tiles: no reduction, scan, dot, loop, branch or atomic."""
         return not self.has((Reduce, Scan, Dot, Loop, Branch, Atomic))
+
+
+def _same_views(a: _Accesses, b: _Accesses) -> bool:
+    """Whether each storage that both touch is seen from one start, so that offsets can be compared."""
+    starts: dict[int, set[object]] = {}
+    for part in (a, b):
+        for node, id, _ in part.nodes:
+            tensor = part.launch.tensor(node.base)
+            assert tensor is not None
+            starts.setdefault(id, set()).add((tensor.offset, tensor.dtype))
+    return all(len(starts[id]) == 1 for id in {id for _, id, _ in a.nodes} & {id for _, id, _ in b.nodes})
 
 
 def _touches(a: _Accesses, kind: type, b: _Accesses) -> bool:
@@ -326,6 +335,8 @@ class _Names:
             for known, other in self.arguments.items():
                 if isinstance(other, Tensor) and _same_view(value, other):
                     return known
+        elif type(value) is type(self.arguments.get(name)) and value == self.arguments[name]:
+            return name
         fresh, number = name, 2
         while fresh in self.arguments:
             fresh, number = f"{name}_{number}", number + 1
@@ -400,7 +411,7 @@ def _spliced(body: tuple[Node, ...], at: Access, nodes: tuple[Node, ...], keep: 
         elif isinstance(node, Branch):
             arms = [_spliced(arm, at, nodes, keep) for arm in node.arms]
             if any(arm is not None for arm in arms):
-                inner = replace(node, arms=tuple(new or old for new, old in zip(arms, node.arms)))
+                inner = replace(node, arms=tuple(o if n is None else n for n, o in zip(arms, node.arms)))
         if inner is not None:
             return (*body[:position], inner, *body[position + 1 :])
     return None

@@ -688,7 +688,7 @@ class HostEvaluator(Evaluator):
                 self.used_overrides.add(name)
                 value = self.overrides[name]
             if isinstance(value, (int, float, bool)):
-                self.constants[name] = value
+                self.constants[name] = int(value) if isinstance(value, Literal) else value
         super().assign(target, value, scope)
 
     def exec_Assert(self, node: cst.Assert, scope: Scope) -> None:

@@ -33,7 +33,15 @@ def constant(path: str) -> Any:
 
 
 def call(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.Call, method: bool = False) -> Any:
-    """The result of ``tl.name(*args, **kwargs)``."""
+    """The result of ``tl.name(*args, **kwargs)``; noted as not followed when the arguments do not fit."""
+    try:
+        return _call(k, name, args, kwargs, node, method)
+    except (IndexError, AttributeError, TypeError, ValueError, AssertionError):
+        k.give_up(f"arguments of {name}")
+        return Unknown(name)
+
+
+def _call(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.Call, method: bool) -> Any:
     handler = _TABLE.get(name)
     if handler is not None:
         return handler(k, args, kwargs, node)

@@ -24,6 +24,9 @@ Args = list[Any]
 Kwargs = dict[str, Any]
 Shape = tuple[Size, ...]
 
+#: What a handler raises on arguments that do not fit.
+_MISFIT = (IndexError, AttributeError, TypeError, ValueError, AssertionError)
+
 
 def function(h: HostEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     """The result of ``torch.name(*args, **kwargs)`` or ``F.name``."""
@@ -38,7 +41,12 @@ def function(h: HostEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.
             h.torch_op(name, "unknown", reads, (), node, flops=None)
             h.unknown(f"torch function {name}")
         return Unknown(f"torch.{name}")
-    return handler(h, args, kwargs, node)
+    try:
+        return handler(h, args, kwargs, node)
+    except _MISFIT:
+        # The program passes what this function does not take (or what was not followed): its own error, not ours.
+        h.unknown(f"arguments of torch function {name}")
+        return Unknown(f"torch.{name}")
 
 
 def attribute(h: HostEvaluator, x: Tensor, name: str, node: cst.CSTNode) -> Any:

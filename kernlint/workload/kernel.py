@@ -225,8 +225,8 @@ Node = Union[Load, Store, Atomic, Dot, Reduce, Scan, Compute, Loop, Branch]
 class Kernel:
     """A ``@triton.jit`` function, specialised for one launch.
 
-    ``complete`` is false when something in the body was not followed; ``notes`` then say what.
-    ``pointers`` are the names of parameters that are read or written.
+    ``complete`` is false when something in the body was not followed; ``notes`` then say what. ``assumed`` names the
+    constexprs that no source fixes, with the value taken for them.
     """
 
     name: str
@@ -236,6 +236,7 @@ class Kernel:
     file: str
     complete: bool = True
     notes: tuple[str, ...] = ()
+    assumed: tuple[str, ...] = ()
     dims: int = 3
 
     def walk(self, kind: type | tuple[type, ...] = object) -> Iterator[tuple[Node, tuple[Loop, ...]]]:

@@ -1,0 +1,110 @@
+"""The ``kernlint`` command: which subcommand is meant, and how every way to fail ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+
+import click
+
+from kernlint.errors import KernlintError
+from kernlint.version import __version__
+
+#: Subcommand to the place of its ``click.Command``, imported only when it runs: `--help` and `--version` must not pay
+#: for LibCST. ``verdict`` is what `kernlint PATH` means.
+_COMMANDS = {
+    "verdict": "kernlint.cli.verdict_command:verdict",
+    "rule": "kernlint.cli.rule_command:rule",
+    "rules": "kernlint.cli.rule_command:rules",
+    "schema": "kernlint.cli.schema_command:schema",
+}
+
+#: Names that are kept for subcommands to come, so that no script comes to rely on them as file names.
+_RESERVED = frozenset({"check", "explain", "fix", "verify"})
+
+_DEFAULT = "verdict"
+_CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+_EXIT_ERROR = 2
+_EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells count
+_EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE
+
+
+class _Commands(click.Group):
+    """A group whose members are imported on use and whose default member needs no name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return sorted(name for name in _COMMANDS if name != _DEFAULT)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in _COMMANDS:
+            return None
+        module, _, attribute = _COMMANDS[cmd_name].partition(":")
+        command: click.Command = getattr(import_module(module), attribute)
+        return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] in _RESERVED:
+            raise click.UsageError(f"`{args[0]}` is not a command of this version; a file of that name is ./{args[0]}")
+        own_options = {"--version", *ctx.help_option_names}
+        if not args or args[0] not in {*_COMMANDS, *own_options}:
+            args = [_DEFAULT, *args]
+        return super().parse_args(ctx, args)
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        command = self.get_command(ctx, _DEFAULT)
+        assert command is not None
+        formatter.write_usage(ctx.command_path, "PATH [OPTIONS]")
+        formatter.write_usage(ctx.command_path, "COMMAND [ARGS]...", prefix="       ")
+        command.format_help_text(ctx, formatter)
+        options = [*command.get_params(ctx), *self.get_params(ctx)]
+        records = {record[0]: record for option in options if (record := option.get_help_record(ctx))}
+        with formatter.section("Options"):
+            formatter.write_dl(list(records.values()))
+        self.format_commands(ctx, formatter)
+
+
+@click.command(cls=_Commands, context_settings=_CONTEXT)
+@click.version_option(__version__, prog_name="kernlint", message="%(prog)s %(version)s")
+def cli() -> None:
+    """A static analyser for Triton kernels."""
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status; errors become one line on standard error, never a traceback."""
+    try:
+        # Not `cli.main`: it has its own ways to end on Ctrl-C and on a closed pipe.
+        with cli.make_context("kernlint", list(sys.argv[1:] if arguments is None else arguments)) as context:
+            cli.invoke(context)
+        sys.stdout.flush()
+    except click.exceptions.Exit as exit_:
+        return exit_.exit_code
+    except click.ClickException as error:
+        return _fail(error.format_message())
+    except KernlintError as error:
+        return _fail(str(error))
+    except (KeyboardInterrupt, click.Abort):
+        return _EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # Python flushes standard output once more at exit, and would complain about the same pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _EXIT_BROKEN_PIPE
+    except OSError as error:
+        return _fail(f"cannot write: {error.strerror or error}")
+    except Exception as error:
+        if os.environ.get("KERNLINT_DEBUG"):
+            raise
+        return _fail(
+            f"internal error, please report it: {type(error).__name__}: {error} (KERNLINT_DEBUG=1 shows where)"
+        )
+    return 0
+
+
+def _fail(message: str) -> int:
+    line = " ".join(message.split())
+    # A file name may hold what the terminal's encoding does not.
+    encoding = sys.stderr.encoding or "utf-8"
+    print("kernlint: error: " + line.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)
+    return _EXIT_ERROR

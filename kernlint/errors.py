@@ -1,0 +1,19 @@
+"""Errors that a user can cause: each is one clear line, and the command line ends with status 2 on any of them."""
+
+from __future__ import annotations
+
+
+class KernlintError(Exception):
+    """The base of them all. ``str(error)`` is one line, without the ``kernlint: error:`` in front."""
+
+
+class SourceError(KernlintError):
+    """The input cannot be read or parsed: missing, binary, too large, too deep, or not Python."""
+
+
+class AnalysisError(KernlintError):
+    """The input was read, but there is no verdict on it: no kernel, nothing launched, not Triton's language."""
+
+
+class UsageError(KernlintError):
+    """The question is wrong: an unknown device, rule or name, or two settings that contradict each other."""

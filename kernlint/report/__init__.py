@@ -1,0 +1,1 @@
+"""How people and machines want to read a verdict."""

@@ -1,0 +1,60 @@
+"""What a name in a module refers to, as far as its import statements tell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import libcst
+
+from kernlint.syntax.walk import walk
+
+
+def import_table(tree: libcst.CSTNode) -> dict[str, str]:
+    """The dotted origin of each name that an import binds, anywhere in ``tree``.
+
+    ``import triton.language as tl`` binds tl to ``triton.language``, ``import a.b`` binds a to ``a``, ``from .x
+    import y as z`` binds z to ``.x.y``. Where two imports bind one name (``try`` and ``except ImportError``) the
+    first one counts.
+    """
+    table: dict[str, str] = {}
+    for node in walk(tree):
+        if isinstance(node, libcst.Import):
+            for alias in node.names:
+                origin = dotted_name(alias.name) or ""
+                bound = alias.evaluated_alias
+                if bound is None:
+                    origin = bound = origin.split(".")[0]
+                table.setdefault(bound, origin)
+        elif isinstance(node, libcst.ImportFrom) and not isinstance(node.names, libcst.ImportStar):
+            package = "." * len(node.relative) + ((dotted_name(node.module) or "") if node.module else "")
+            for alias in node.names:
+                separator = "" if not package or package.endswith(".") else "."
+                name = dotted_name(alias.name) or ""
+                table.setdefault(alias.evaluated_alias or name, f"{package}{separator}{name}")
+    return table
+
+
+def dotted_name(node: libcst.CSTNode | None) -> str | None:
+    """``a.b.c`` where ``node`` is a name or a chain of attributes of one, else None."""
+    parts: list[str] = []
+    while isinstance(node, libcst.Attribute):
+        parts.append(node.attr.value)
+        node = node.value
+    if not isinstance(node, libcst.Name):
+        return None
+    parts.append(node.value)
+    return ".".join(reversed(parts))
+
+
+def origin_of(node: libcst.CSTNode, imports: Mapping[str, str]) -> str | None:
+    """The dotted origin of the name or attribute chain ``node``: ``tl.dot`` gives ``triton.language.dot``.
+
+    A call is looked through, as decorators with arguments need. A name that no import binds stands for itself.
+    """
+    while isinstance(node, libcst.Call):
+        node = node.func
+    name = dotted_name(node)
+    if name is None:
+        return None
+    head, dot, rest = name.partition(".")
+    return imports.get(head, head) + dot + rest

@@ -1,0 +1,92 @@
+"""From a path, or standard input, to text that the parser may be shown."""
+
+from __future__ import annotations
+
+import io
+import os
+import sys
+import tokenize
+from dataclasses import dataclass
+
+from kernlint.errors import SourceError
+
+#: No hand-written kernel file comes near this; generated tables do, and are not worth minutes of parsing.
+MAX_BYTES = 8_000_000
+
+#: How standard input is called in messages and in ``file`` fields.
+STDIN_NAME = "<stdin>"
+
+_BOM = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True)
+class SourceText:
+    """Decoded source.
+
+    ``text`` keeps its line ends as they were (so that positions hold) and has lost its byte-order mark;
+    ``path`` is the name for messages; ``encoding`` and ``bom`` are what it takes to write the bytes back.
+    """
+
+    text: str
+    path: str
+    encoding: str = "utf-8"
+    bom: bool = False
+
+
+def read_source(path: str) -> SourceText:
+    """Read the file at ``path``, or standard input where it is ``-``.
+
+    Raises ``SourceError``: missing, unreadable, a directory, larger than ``MAX_BYTES``, binary, undecodable, empty.
+    """
+    if path == "-":
+        return decode_source(sys.stdin.buffer.read(MAX_BYTES + 1), STDIN_NAME)
+    try:
+        # A device or a named pipe may never end, so only what a regular file can hold is read.
+        with open(path, "rb") as file:
+            return decode_source(file.read(MAX_BYTES + 1), path)
+    except IsADirectoryError:
+        raise SourceError(f"{path}: is a directory, not a file") from None
+    except FileNotFoundError:
+        raise SourceError(f"{path}: no such file") from None
+    except PermissionError:
+        reason = "is a directory, not a file" if os.path.isdir(path) else "permission denied"
+        raise SourceError(f"{path}: {reason}") from None
+    except ValueError:
+        raise SourceError(f"{path!r}: not a file name") from None
+    except OSError as error:
+        raise SourceError(f"{path}: cannot be read: {error.strerror or error}") from None
+
+
+def decode_source(data: bytes, path: str) -> SourceText:
+    """Decode ``data`` as Python does: byte-order mark, else coding line, else UTF-8. Raises ``SourceError``."""
+    if len(data) > MAX_BYTES:
+        raise SourceError(f"{path}: larger than {MAX_BYTES // 1_000_000} MB, not analysed")
+    if b"\0" in data:
+        raise SourceError(f"{path}: a binary file, not source")
+    encoding = _encoding(data, path)
+    bom = data.startswith(_BOM)
+    try:
+        text = data[len(_BOM) if bom else 0 :].decode(encoding)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise SourceError(f"{path}:{line}: not {encoding} text: byte 0x{data[error.start]:02x}") from None
+    except (LookupError, UnicodeError) as error:
+        raise SourceError(f"{path}: cannot be decoded as {encoding}: {error}") from None
+    if not text.strip():
+        raise SourceError(f"{path}: the file is empty")
+    return SourceText(text, path, encoding, bom)
+
+
+def _encoding(data: bytes, path: str) -> str:
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(data).readline)
+    except SyntaxError as error:
+        if "invalid or missing" in str(error.msg):
+            return "utf-8"  # so that decoding fails at the byte that is to blame
+        raise SourceError(f"{path}: {str(error.msg).removesuffix(f' for {path!r}')}") from None
+    return "utf-8" if encoding == "utf-8-sig" else encoding
+
+
+def split_lines(text: str) -> list[str]:
+    """The lines of ``text`` without their ends, divided where Python divides them: LF, CRLF and CR, nothing else."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")

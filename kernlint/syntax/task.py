@@ -1,0 +1,176 @@
+"""The input as a task: a kernel, perhaps its PyTorch reference and its performance data, from Markdown or Python."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import PurePath
+
+from kernlint.errors import SourceError
+from kernlint.syntax.source import STDIN_NAME, SourceText, split_lines
+from kernlint.syntax.tree import Module, parse_module
+
+_MARKDOWN_SUFFIXES = frozenset({".md", ".markdown", ".mdown", ".mkd"})
+_PYTHON_LANGUAGES = frozenset({"", "python", "python3", "py", "py3"})
+_HEADING = re.compile(r" {0,3}#{1,6}[ \t]+(?P<title>.*?)[ \t]*#*[ \t]*$")
+_RULE = re.compile(r" {0,3}(?:-[ \t]*){3,}$|[ \t]*(?:\*[ \t]*){3,}$")
+_FENCE = re.compile(r"(?P<indent> {0,3})(?P<fence>`{3,}|~{3,})[ \t]*(?P<info>[^`]*)$")
+
+
+@dataclass(frozen=True)
+class Task:
+    """What is to be judged: ``kernel`` always, the PyTorch ``reference`` where there is one, and what is known of its
+    ``performance`` as plain text (empty when nothing is).
+
+    Spans of both modules count the lines of the file at ``path``.
+    """
+
+    kernel: Module
+    reference: Module | None
+    performance: str
+    path: str
+
+
+@dataclass(frozen=True)
+class _Fence:
+    """A fenced code block: ``language`` in lower case, ``first`` the line number of its first line of code, from 1."""
+
+    language: str
+    first: int
+    lines: tuple[str, ...]
+
+
+@dataclass
+class _Section:
+    title: str
+    fences: list[_Fence]
+    prose: list[str]
+
+
+def read_task(source: SourceText) -> Task:
+    """Read a Markdown task file or plain Python; which of them is told by the suffix, else by the content.
+
+    Raises ``SourceError`` on a syntax error and on Markdown that holds no Python code.
+    """
+    if is_markdown(source):
+        return _read_markdown(source)
+    return Task(parse_module(source.text, source.path), None, "", source.path)
+
+
+def is_markdown(source: SourceText) -> bool:
+    """Whether ``source`` is Markdown. Without a telling suffix it is when it has a fence and is not Python."""
+    suffix = PurePath(source.path).suffix.lower()
+    if suffix in _MARKDOWN_SUFFIXES:
+        return True
+    if suffix and source.path != STDIN_NAME:
+        return False
+    if not any(section.fences for section in _sections(source.text)):
+        return False
+    try:
+        parse_module(source.text, source.path)
+    except SourceError:
+        return True
+    return False
+
+
+def _read_markdown(source: SourceText) -> Task:
+    sections = _sections(source.text)
+    kernel = reference = None
+    performance = ""
+    unclaimed: list[_Fence] = []
+    for section in sections:
+        role = _role(section.title)
+        code = _python_fences(section.fences)
+        if role == "performance":
+            performance = performance or _until_rule(section.prose)
+        elif role == "reference" and reference is None and code:
+            reference = code
+        elif role == "kernel" and kernel is None and code:
+            kernel = code
+        else:
+            # An unmarked fence under a foreign heading is output or data more often than code.
+            unclaimed += [fence for fence in code if fence.language]
+    if kernel is None:
+        kernel = [fence for fence in unclaimed if any("triton" in line for line in fence.lines)] or unclaimed
+    if not kernel:
+        raise SourceError(f"{source.path}: Markdown without Python code: no fenced block holds a kernel")
+    return Task(
+        _module(kernel, source.path),
+        None if reference is None else _module(reference, source.path),
+        performance,
+        source.path,
+    )
+
+
+def _until_rule(prose: list[str]) -> str:
+    """The text up to the first horizontal rule, behind which a prompt often goes on with something else."""
+    end = next((index for index, line in enumerate(prose) if _RULE.match(line)), len(prose))
+    return "\n".join(prose[:end]).strip()
+
+
+def _python_fences(fences: list[_Fence]) -> list[_Fence]:
+    """Those marked as Python; where none is, those without a mark (beside marked ones they are output or shell)."""
+    code = [fence for fence in fences if fence.language in _PYTHON_LANGUAGES]
+    return [fence for fence in code if fence.language] or code
+
+
+def _role(title: str) -> str:
+    """What a section with this heading holds: reference, kernel, performance or something else (empty)."""
+    words = re.sub(r"[^a-z0-9 ]", " ", title.lower()).split()
+    text = " ".join(words)
+    if text in ("performance", "performance data", "profile", "profiling", "latency"):
+        return "performance"
+    if (words and words[-1] == "reference") or text.startswith(("pytorch reference", "reference implementation")):
+        return "reference"
+    if (words and words[-1] == "kernel") or "triton kernel" in text:
+        return "kernel"
+    return ""
+
+
+def _module(fences: list[_Fence], path: str) -> Module:
+    """The fences as one module in which each keeps its distance from the others, so that line numbers hold."""
+    first = fences[0].first
+    lines: list[str] = []
+    for fence in fences:
+        lines += [""] * (fence.first - first - len(lines))
+        lines += fence.lines
+    return parse_module("\n".join(lines) + "\n", path, first)
+
+
+def _sections(text: str) -> list[_Section]:
+    """Divide Markdown at its headings; a ``#`` inside a fence is a comment of the code, not a heading."""
+    sections = [_Section("", [], [])]
+    lines = split_lines(text)
+    index = 0
+    while index < len(lines):
+        line = lines[index]
+        index += 1
+        heading, opening = _HEADING.match(line), _FENCE.match(line)
+        if heading:
+            sections.append(_Section(heading["title"], [], []))
+        elif opening:
+            index = _read_fence(lines, index, opening, sections[-1])
+        else:
+            sections[-1].prose.append(line)
+    return sections
+
+
+def _read_fence(lines: list[str], index: int, opening: re.Match[str], section: _Section) -> int:
+    """Add the fence whose code starts at ``lines[index]`` to ``section``; the index behind its end."""
+    fence, indent = opening["fence"], len(opening["indent"])
+    closing = re.compile(rf" {{0,3}}{re.escape(fence[0])}{{{len(fence)},}}[ \t]*$")
+    start = index
+    while index < len(lines) and not closing.match(lines[index]):
+        index += 1
+    code = tuple(_dedent(line, indent) for line in lines[start:index])
+    info = opening["info"].strip().lower()
+    language = re.split(r"[\s{},]", info.lstrip("{."), maxsplit=1)[0]
+    section.fences.append(_Fence(language, start + 1, code))
+    section.prose.extend(code)
+    return index + 1
+
+
+def _dedent(line: str, indent: int) -> str:
+    """``line`` without up to ``indent`` leading spaces, as Markdown reads the code of an indented fence."""
+    leading = len(line) - len(line.lstrip(" "))
+    return line[min(indent, leading) :]

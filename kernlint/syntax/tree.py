@@ -1,0 +1,137 @@
+"""One parsed module: a LibCST tree and where its nodes stand."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+import libcst
+from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
+
+from kernlint.errors import SourceError
+from kernlint.syntax.guard import check_depth
+from kernlint.syntax.source import split_lines
+from kernlint.workload import Span
+
+#: Frames for LibCST's code generator, which computes positions: about four a level of the deepest tree that
+#: ``check_depth`` lets through.
+_RECURSION_LIMIT = 30_000
+
+_LINE_NUMBER = re.compile(r" (?:\(detected at line \d+\)|on line \d+)$")
+
+#: The place where the grammar's errors say that parsing stopped.
+_PLACE = re.compile(r"error at (?P<line>\d+):(?P<column>\d+): expected ")
+
+
+class Module:
+    """A module's ``tree``, its ``text`` and its ``path``.
+
+    ``first_line`` is the number of the text's first line in the file it was cut from (1 for a file of its own). Two
+    modules are equal only when they are the same object.
+    """
+
+    def __init__(self, tree: libcst.Module, text: str, path: str, first_line: int = 1) -> None:
+        self.tree = tree
+        self.text = text
+        self.path = path
+        self.first_line = first_line
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """The text's lines without their ends; ``lines[0]`` is line ``first_line`` of the file."""
+        return split_lines(self.text)
+
+    @cached_property
+    def _positions(self) -> Mapping[libcst.CSTNode, Any]:
+        # All positions cost two parses, one position costs nothing then; skipping the copy keeps node identity.
+        wrapper = MetadataWrapper(self.tree, unsafe_skip_copy=True)
+        with deep_recursion():
+            return wrapper.resolve(PositionProvider)
+
+    def span(self, node: libcst.CSTNode) -> Span:
+        """Where ``node`` of this tree stands; lines are those of the file, columns count from 1."""
+        position = self._positions[node]
+        if not isinstance(position, CodeRange):
+            position = position()
+        offset = self.first_line - 1
+        start, end = position.start, position.end
+        return Span(self.path, start.line + offset, start.column + 1, end.line + offset, end.column + 1)
+
+    def excerpt(self, span: Span) -> list[str]:
+        """The source lines that ``span`` touches, without their ends."""
+        offset = self.first_line
+        return self.lines[max(0, span.line - offset) : max(0, span.end_line - offset + 1)]
+
+    def __repr__(self) -> str:
+        return f"Module({self.path!r})"
+
+
+def parse_module(text: str, path: str, first_line: int = 1) -> Module:
+    """Parse ``text``; ``first_line`` shifts the lines of spans and messages.
+
+    Raises ``SourceError`` on a syntax error (``file:line:column: syntax error: ...``) and on source that is nested too
+    deeply to parse safely.
+    """
+    check_depth(text, path, first_line)
+    try:
+        tree = libcst.parse_module(text)
+    except libcst.ParserSyntaxError as error:
+        raise SourceError(_syntax_message(error, text, path, first_line)) from None
+    except RecursionError:
+        raise SourceError(f"{path}: too deeply nested to analyse") from None
+    except Exception as error:
+        # The parser raises bare errors of several types on some malformed input (a lone backslash, a bad indent).
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise SourceError(f"{path}: syntax error: {reason}") from None
+    return Module(tree, text, path, first_line)
+
+
+@contextmanager
+def deep_recursion(limit: int = _RECURSION_LIMIT) -> Iterator[None]:
+    """Allow ``limit`` Python frames for a walk over a tree that ``check_depth`` has passed."""
+    before = sys.getrecursionlimit()
+    sys.setrecursionlimit(max(before, limit))
+    try:
+        yield
+    finally:
+        sys.setrecursionlimit(before)
+
+
+def _syntax_message(error: libcst.ParserSyntaxError, text: str, path: str, first_line: int) -> str:
+    line, column, reason = _python_error(text) or _libcst_error(error)
+    # Where the text ends too early the parsers point behind its last line.
+    line = min(line, len(split_lines(text)))
+    return f"{path}:{line + first_line - 1}:{column}: syntax error: {reason}"
+
+
+def _python_error(text: str) -> tuple[int, int, str] | None:
+    """Line, column and message of the running Python's own parser, which knows best what people get wrong.
+
+    None where it accepts the text, being newer than LibCST's grammar.
+    """
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            ast.parse(text)
+    except SyntaxError as error:
+        if error.lineno and error.msg:
+            # The line numbers that some messages end with would contradict ours in a Markdown file.
+            message = _LINE_NUMBER.sub("", " ".join(error.msg.split()))
+            return error.lineno, max(1, error.offset or 1), message
+    except (ValueError, RecursionError, MemoryError):
+        pass
+    return None
+
+
+def _libcst_error(error: libcst.ParserSyntaxError) -> tuple[int, int, str]:
+    message = " ".join(error.message.split()).removeprefix("parser error: ").removeprefix("tokenizer error: ")
+    place = _PLACE.match(message)
+    if place:
+        return int(place["line"]), int(place["column"]) + 1, "invalid syntax"
+    return error.editor_line, error.editor_column, message

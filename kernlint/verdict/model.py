@@ -1,0 +1,246 @@
+"""The verdict: plain frozen data that knows how to become JSON, and nothing about how it was reached.
+
+``schema/verdict.schema.json`` describes the JSON. Field names are those of the schema, except where a key has a space.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kernlint.verdict.speedup import round_ratio, round_us
+from kernlint.version import __version__
+
+#: Raised when a key of the JSON changes its meaning or goes; new keys do not count.
+SCHEMA_VERSION = 1
+
+CATEGORIES = ("precision", "tiling", "fusion", "algorithm", "launch", "memory", "none")
+SEVERITIES = ("error", "warning", "info")
+SCOPES = ("gpu", "call")
+
+
+@dataclass(frozen=True)
+class RuleRef:
+    """A rule by its ``code`` (KL101) and its kebab-case ``name``."""
+
+    code: str
+    name: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {"code": self.code, "name": self.name}
+
+
+@dataclass(frozen=True)
+class Location:
+    """A half-open source range, lines and columns from 1; ``symbol`` is the function around it, if any.
+
+    In a Markdown task file the lines are those of the Markdown file.
+    """
+
+    file: str
+    line: int
+    column: int
+    end_line: int
+    end_column: int
+    symbol: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "file": self.file,
+            "line": self.line,
+            "column": self.column,
+            "end_line": self.end_line,
+            "end_column": self.end_column,
+            "symbol": self.symbol,
+        }
+
+
+@dataclass(frozen=True)
+class ScopeEstimate:
+    """Predicted times of one call in one scope, in microseconds.
+
+    ``speedup`` is before over after, ``low`` to ``high`` its 80 % interval. ``reference_us`` is the time of the PyTorch
+    reference. ``worth`` is the decision in this scope. A field is None where sizes are symbolic or nothing is known.
+    """
+
+    before_us: float | None = None
+    after_us: float | None = None
+    reference_us: float | None = None
+    speedup: float | None = None
+    low: float | None = None
+    high: float | None = None
+    worth: bool | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("before_us", "after_us", "reference_us", "speedup", "low", "high"):
+            value = getattr(self, name)
+            if value is not None and not (math.isfinite(value) and value >= 0):
+                raise ValueError(f"{name} must be a non-negative number, not {value}")
+        if self.low is not None and self.high is not None and self.low > self.high:
+            raise ValueError(f"an interval from {self.low} to {self.high} is upside down")
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "before_us": round_us(self.before_us),
+            "after_us": round_us(self.after_us),
+            "reference_us": round_us(self.reference_us),
+            "speedup": round_ratio(self.speedup),
+            "low": round_ratio(self.low),
+            "high": round_ratio(self.high),
+            "worth": self.worth,
+        }
+
+
+@dataclass(frozen=True)
+class EstimateReport:
+    """What one change gains on ``device`` at ``sizes`` (name to value), in both scopes; ``scope`` is the chosen one.
+
+    ``gpu`` is device time of one call, as in a replayed CUDA graph; ``call`` is wall time per call of an eager loop.
+    ``assumptions`` say which facts did not come from code.
+    """
+
+    device: str
+    scope: str
+    sizes: Mapping[str, int]
+    call: ScopeEstimate
+    gpu: ScopeEstimate
+    assumptions: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.scope not in SCOPES:
+            raise ValueError(f"scope is one of {', '.join(SCOPES)}, not {self.scope!r}")
+
+    @property
+    def chosen(self) -> ScopeEstimate:
+        """The estimate of the chosen scope."""
+        return self.gpu if self.scope == "gpu" else self.call
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "device": self.device,
+            "scope": self.scope,
+            "sizes": dict(self.sizes),
+            "call": self.call.to_json(),
+            "gpu": self.gpu.to_json(),
+            "assumptions": list(self.assumptions),
+        }
+
+
+@dataclass(frozen=True)
+class FollowUp:
+    """A further change worth doing once the chosen one is in: its gain is counted from there."""
+
+    rule: RuleRef
+    change: str
+    estimate: EstimateReport
+
+    def to_json(self) -> dict[str, Any]:
+        return {"rule": self.rule.to_json(), "change": self.change, "estimate": self.estimate.to_json()}
+
+
+@dataclass(frozen=True)
+class FindingReport:
+    """One finding of one rule. ``evidence`` lists the values that prove it; ``estimate`` is None where no time is at
+    stake or none can be predicted."""
+
+    rule: RuleRef
+    severity: str
+    message: str
+    location: Location
+    evidence: tuple[str, ...] = ()
+    estimate: EstimateReport | None = None
+
+    def __post_init__(self) -> None:
+        if self.severity not in SEVERITIES:
+            raise ValueError(f"severity is one of {', '.join(SEVERITIES)}, not {self.severity!r}")
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "rule": self.rule.to_json(),
+            "severity": self.severity,
+            "message": self.message,
+            "location": self.location.to_json(),
+            "evidence": list(self.evidence),
+            "estimate": None if self.estimate is None else self.estimate.to_json(),
+        }
+
+
+@dataclass(frozen=True)
+class Details:
+    """What the answer rests on. ``rule`` and ``location`` belong to the chosen change (None without one); ``estimate``
+    is then that of the best rejected candidate, else a speedup of 1.0. ``verification`` is None until ``verify``."""
+
+    file: str
+    kernel: str | None
+    category: str
+    rule: RuleRef | None
+    location: Location | None
+    estimate: EstimateReport
+    model_version: str
+    follow_ups: tuple[FollowUp, ...] = ()
+    findings: tuple[FindingReport, ...] = ()
+    verification: Mapping[str, Any] | None = None
+    kernlint_version: str = __version__
+    schema_version: int = field(default=SCHEMA_VERSION)
+
+    def __post_init__(self) -> None:
+        if self.category not in CATEGORIES:
+            raise ValueError(f"category is one of {', '.join(CATEGORIES)}, not {self.category!r}")
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "schema_version": self.schema_version,
+            "kernlint_version": self.kernlint_version,
+            "model_version": self.model_version,
+            "file": self.file,
+            "kernel": self.kernel,
+            "category": self.category,
+            "rule": None if self.rule is None else self.rule.to_json(),
+            "location": None if self.location is None else self.location.to_json(),
+            "estimate": self.estimate.to_json(),
+            "follow_ups": [follow_up.to_json() for follow_up in self.follow_ups],
+            "findings": [finding.to_json() for finding in self.findings],
+            "verification": None if self.verification is None else dict(self.verification),
+        }
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer: six texts and what they rest on.
+
+    ``bottleneck``, ``optimisation_method``, ``modification_plan`` and ``expected_speedup`` are empty when it is not
+    worth it. ``expected_speedup`` is also empty when it is worth it but no size is known.
+    """
+
+    worth_optimizing: bool
+    reason: str
+    details: Details
+    bottleneck: str = ""
+    optimisation_method: str = ""
+    modification_plan: str = ""
+    expected_speedup: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.reason:
+            raise ValueError("a verdict needs a reason")
+        advice = (self.bottleneck, self.optimisation_method, self.modification_plan, self.expected_speedup)
+        if not self.worth_optimizing and any(advice):
+            raise ValueError("a verdict of no carries no advice")
+        if self.worth_optimizing and not all(advice[:3]):
+            raise ValueError("a verdict of yes names bottleneck, method and plan")
+
+    def to_json(self, details: bool = True) -> dict[str, Any]:
+        """The verdict as JSON-ready data, keys in their published order; ``details=False`` leaves the six answers."""
+        answer: dict[str, Any] = {
+            "worth_optimizing": "yes" if self.worth_optimizing else "no",
+            "reason": self.reason,
+            "bottleneck": self.bottleneck,
+            "optimisation method": self.optimisation_method,
+            "modification plan": self.modification_plan,
+            "expected_speedup": self.expected_speedup,
+        }
+        if details:
+            answer["details"] = self.details.to_json()
+        return answer

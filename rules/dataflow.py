@@ -1,0 +1,44 @@
+"""What steps read and write, and which steps follow one another: the data flow that algorithm and launch rules prove."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from kernlint.workload import Atomic, Launch, Load, Repeat, Step, Store, Tensor, TorchOp, Workload
+
+
+def read_tensors(step: Step) -> list[Tensor]:
+    """The tensors whose elements ``step`` reads; of a launch those that its kernel loads from (atomics read too)."""
+    if isinstance(step, TorchOp):
+        return list(step.reads)
+    return _accessed(step, (Load, Atomic)) if isinstance(step, Launch) else []
+
+
+def written_tensors(step: Step) -> list[Tensor]:
+    """The tensors whose elements ``step`` writes; those that a torch call allocates or fills included."""
+    if isinstance(step, TorchOp):
+        return list(step.writes)
+    return _accessed(step, (Store, Atomic)) if isinstance(step, Launch) else []
+
+
+def _accessed(launch: Launch, kinds: tuple[type, ...]) -> list[Tensor]:
+    bases = dict.fromkeys(node.base for node, _ in launch.kernel.walk(kinds))  # type: ignore[union-attr]
+    return [tensor for base in bases if (tensor := launch.tensor(base)) is not None]
+
+
+def storages(tensors: list[Tensor]) -> set[int]:
+    """The ids of the storages behind ``tensors``."""
+    return {tensor.storage.id for tensor in tensors}
+
+
+def blocks(workload: Workload) -> Iterator[tuple[Step, ...]]:
+    """Each run of steps that follow one another: the call's own, and the body of each Python loop."""
+    yield workload.steps
+    for step, _ in workload.walk():
+        if isinstance(step, Repeat):
+            yield step.body
+
+
+def is_alloc(step: Step) -> bool:
+    """Whether ``step`` only makes memory, with or without a first value in it."""
+    return isinstance(step, TorchOp) and step.kind in ("alloc", "fill") and not step.reads

@@ -1,0 +1,277 @@
+"""The command as users run it: by subprocess, looking at status, standard output and standard error."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jsonschema
+import pytest
+from support import fake_cli
+
+from kernlint.schema import load
+from kernlint.syntax.source import MAX_BYTES
+from kernlint.version import __version__
+
+REAL = [sys.executable, "-m", "kernlint"]
+FAKE = [sys.executable, fake_cli.__file__]
+
+
+def run(command, *arguments, stdin=b"", cwd=None, env=None):
+    environment = {**os.environ, **(env or {})}
+    result = subprocess.run(
+        [*command, *map(str, arguments)],
+        input=stdin,
+        capture_output=True,
+        timeout=60,
+        cwd=cwd,
+        env=environment,
+        check=False,
+    )
+    assert b"Traceback" not in result.stderr or env, result.stderr.decode()
+    return result
+
+
+def refused(result):
+    """The message of a command that gave no verdict: one line on standard error, status 2."""
+    assert result.returncode == 2, result
+    assert result.stdout == b""
+    lines = result.stderr.decode().splitlines()
+    assert len(lines) == 1
+    assert lines[0].startswith("kernlint: error: ")
+    return lines[0].removeprefix("kernlint: error: ")
+
+
+@pytest.fixture
+def source(tmp_path):
+    def write(text, name="k.py"):
+        path = tmp_path / name
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return path
+
+    return write
+
+
+# -- verdicts ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("word", ["yes", "no"])
+def test_a_verdict_is_one_json_object_and_status_0(source, word):
+    result = run(FAKE, source(word))
+    assert result.returncode == 0
+    data = json.loads(result.stdout)
+    jsonschema.Draft202012Validator(load("verdict")).validate(data)
+    assert data["worth_optimizing"] == word
+    assert result.stderr == b""  # not a terminal
+
+
+def test_without_details(source):
+    data = json.loads(run(FAKE, source("yes"), "--no-details").stdout)
+    assert len(data) == 6
+
+
+def test_standard_input():
+    assert run(FAKE, "-", stdin=b"yes").returncode == 0
+
+
+def test_options_reach_the_analysis(source):
+    arguments = ["--set", "M=0x10", "--set", "M=16", "--set", "EPS=1e-5", "--set", "B=True", "--assume", "x:int8[4]"]
+    arguments += ["--device", "A100", "--scope", "call", "--entry", "f", "--reference", source("ref", "ref.py")]
+    message = refused(run(FAKE, source("options"), *arguments))
+    options = dict(eval(message))
+    assert options["overrides"] == {"M": 16, "EPS": 1e-5, "B": True}
+    assert options["assumptions"] == ["x:int8[4]"]
+    assert options["device"].startswith("a100")
+    assert options["scope"] == "call"
+    assert options["entry"] == "f"
+    assert options["reference"] == "ref"
+    assert options["reference_path"].endswith("ref.py")
+    assert options["path"].endswith("k.py")
+
+
+def test_defaults(source):
+    options = dict(eval(refused(run(FAKE, source("options")))))
+    assert options["device"] == "h100-sxm"
+    assert options["scope"] == "gpu"
+    assert options["entry"] is None
+    assert "reference" not in options
+
+
+@pytest.mark.parametrize("arguments", [["./check"], ["--", "check"], ["--no-details", "check"]])
+def test_a_file_called_like_a_subcommand(source, tmp_path, arguments):
+    source("yes", "check")
+    assert run(FAKE, *arguments, cwd=tmp_path).returncode == 0
+
+
+def test_a_terminal_sees_the_findings(source):
+    pty = pytest.importorskip("pty")
+    path = source("yes\n\n    tl.dot(a, b)\n")
+    terminal, other_end = pty.openpty()
+    process = subprocess.Popen([*FAKE, path], stdout=subprocess.DEVNULL, stderr=other_end)
+    os.close(other_end)
+    shown = b""
+    while True:
+        try:
+            chunk = os.read(terminal, 65536)
+        except OSError:  # how Linux says that the other end is closed
+            break
+        if not chunk:
+            break
+        shown += chunk
+    os.close(terminal)
+    assert process.wait(30) == 0
+    assert b"int8-upcast-before-dot" in shown
+    assert b"worth optimizing" in shown
+
+
+# -- no verdict -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        pytest.param("raise", "no kernel in this file", id="the analysis says no"),
+        pytest.param("crash", "died of SIGSEGV", id="the parser dies"),
+        pytest.param("exit", "ended early, with status 7", id="the worker ends"),
+        pytest.param("hang", "took longer than 2 s", id="it takes too long"),
+        pytest.param("memory", "needs more than 4 GiB", id="it takes too much memory"),
+        pytest.param("recursion", "too deeply nested", id="it recurses without end"),
+        pytest.param("bug", "internal error, please report it: ValueError: two lines", id="a bug"),
+    ],
+)
+@pytest.mark.skipif(sys.platform == "win32", reason="signals and memory limits of POSIX")
+def test_whatever_happens_to_the_analysis_is_one_line(source, word, message):
+    assert message in refused(run(FAKE, source(word)))
+
+
+def test_a_bug_can_be_traced(source):
+    result = run(FAKE, source("bug"), env={"KERNLINT_DEBUG": "1"})
+    assert result.returncode == 2
+    assert b"Traceback" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        pytest.param(b"", "empty", id="empty"),
+        pytest.param(b"\x7fELF\0", "binary", id="binary"),
+        pytest.param(b"x = '\xff'\n", "not utf-8", id="undecodable"),
+        pytest.param(b"#" * (MAX_BYTES + 1), "larger than 8 MB", id="huge"),
+    ],
+)
+def test_unreadable_source(source, data, message):
+    path = source(data)
+    assert refused(run(REAL, path)).startswith(f"{path}:")
+    assert message in refused(run(REAL, "-", stdin=data))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        pytest.param([], "a PATH is missing", id="nothing"),
+        pytest.param(["none.py"], "none.py: no such file", id="missing file"),
+        pytest.param(["none\nline.py"], "no such file", id="a line end in the name"),
+        pytest.param(["."], "is a directory", id="directory"),
+        pytest.param(["k.py", "l.py"], "unexpected extra argument", id="two paths"),
+        pytest.param(["k.py", "--nope"], "No such option", id="unknown option"),
+        pytest.param(["k.py", "--scope", "cpu"], "'cpu' is not one of", id="unknown scope"),
+        pytest.param(["k.py", "--device", "h1000"], "did you mean h100", id="unknown device"),
+        pytest.param(["k.py", "--set", "M"], "expected NAME=VALUE", id="--set without a value"),
+        pytest.param(["k.py", "--set", "1=2"], "expected NAME=VALUE", id="--set without a name"),
+        pytest.param(["k.py", "--set", "M=many"], "'many' is not an int", id="--set of a word"),
+        pytest.param(["k.py", "--set", "M=nan"], "'nan' is not an int", id="--set of no number"),
+        pytest.param(["k.py", "--set", "M=(1"], "'(1' is not an int", id="--set of code"),
+        pytest.param(["k.py", "--set", "M=1", "--set", "M=2"], "given twice, as 1 and as 2", id="--set twice"),
+        pytest.param(["k.py", "--set", "M=1", "--set", "M=True"], "given twice", id="--set of two types"),
+        pytest.param(["-", "--reference", "-"], "cannot both come from standard input", id="standard input twice"),
+        pytest.param(["check", "k.py"], "`check` is not a command", id="a command to come"),
+        pytest.param(["schema", "x"], "no schema named 'x'", id="unknown schema"),
+        pytest.param(["rule", "KL999"], "no rule 'KL999'", id="unknown rule"),
+    ],
+)
+def test_usage_errors(arguments, message, tmp_path):
+    assert message in refused(run(REAL, *arguments, cwd=tmp_path))
+
+
+def test_a_closed_pipe_is_silent(source):
+    reader, writer = os.pipe()
+    os.close(reader)
+    result = subprocess.run([*FAKE, source("yes")], stdout=writer, stderr=subprocess.PIPE, timeout=60, check=False)
+    os.close(writer)
+    assert result.returncode == 141
+    assert result.stderr == b""
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs /dev/full")
+def test_a_full_disk_is_one_line(source):
+    with open("/dev/full", "wb") as full:
+        result = subprocess.run([*FAKE, source("yes")], stdout=full, stderr=subprocess.PIPE, timeout=60, check=False)
+    assert result.returncode == 2
+    assert b"cannot write: No space left" in result.stderr
+    assert b"Traceback" not in result.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT of POSIX")
+def test_interrupt_ends_command_and_worker(source):
+    process = subprocess.Popen([*FAKE, source("hang")], stderr=subprocess.PIPE, start_new_session=True)
+    time.sleep(1)
+    os.killpg(process.pid, signal.SIGINT)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert errors == b""
+    with pytest.raises(ProcessLookupError):
+        os.killpg(process.pid, 0)
+
+
+# -- the other commands -----------------------------------------------------------------------------------------------
+
+
+def test_version():
+    assert run(REAL, "--version").stdout.decode() == f"kernlint {__version__}\n"
+
+
+def test_help_names_everything():
+    text = run(REAL, "--help").stdout.decode()
+    for word in (
+        "PATH",
+        "--set",
+        "--assume",
+        "--device",
+        "--scope",
+        "--entry",
+        "--reference",
+        "--no-details",
+        "schema",
+    ):
+        assert word in text
+
+
+def test_schema():
+    assert json.loads(run(REAL, "schema", "verdict").stdout) == load("verdict")
+
+
+def test_device_list():
+    lines = run(REAL, "--device", "list").stdout.decode().splitlines()
+    assert any(line.startswith("h100-sxm ") and line.endswith("measured") for line in lines)
+
+
+def test_rules_lists_what_rule_explains():
+    for line in run(REAL, "rules").stdout.decode().splitlines():
+        code, name = line.split()[:2]
+        page = run(REAL, "rule", code).stdout
+        assert page == run(REAL, "rule", name).stdout
+        assert page.decode().startswith(f"# {name} ({code})")
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["--device", "list"], ["schema", "verdict"]])
+def test_what_needs_no_analysis_imports_no_parser(arguments):
+    program = (
+        "import sys; from kernlint.cli import main; main(sys.argv[1:]); "
+        "sys.exit(' '.join({'libcst', 'jsonschema', 'rich', 'multiprocessing'} & set(sys.modules)))"
+    )
+    result = run([sys.executable, "-c", program], *arguments)
+    assert result.returncode in (0, 1)
+    assert result.stderr.strip() == b""

@@ -1,0 +1,83 @@
+import libcst
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernlint.errors import SourceError
+from kernlint.syntax import parse_module, walk
+from kernlint.workload import Span
+
+
+def call(module):
+    return next(node for node in walk(module.tree) if isinstance(node, libcst.Call))
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n", "\r"], ids=["LF", "CRLF", "CR"])
+def test_spans_count_from_one(newline):
+    module = parse_module(newline.join(["# é", "def f():", '\tx = "é" + tl.dot(a, b)', ""]), "k.py")
+    span = module.span(call(module))
+    assert span == Span("k.py", 3, 12, 3, 24)
+    assert module.excerpt(span) == ['\tx = "é" + tl.dot(a, b)']
+
+
+def test_spans_of_a_fence_are_lines_of_the_file():
+    module = parse_module("x = 1\ny = f(\n    a)\n", "task.md", first_line=118)
+    span = module.span(call(module))
+    assert span == Span("task.md", 119, 5, 120, 7)
+    assert module.excerpt(span) == ["y = f(", "    a)"]
+
+
+def test_positions_survive_a_deep_tree():
+    module = parse_module("x = a" + ".b" * 900, "k.py")
+    deepest = list(walk(module.tree))[-1]
+    assert module.span(deepest).line == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        pytest.param("x = 1\ny = (\n", "k.py:2:5: syntax error: '(' was never closed", id="never closed"),
+        pytest.param("if a:\npass\n", "k.py:2:1: syntax error: expected an indented block", id="no block"),
+        pytest.param("x = 'abc\n", "k.py:1:5: syntax error: unterminated string literal", id="unterminated"),
+        pytest.param("print 'x'\n", "k.py:1:1: syntax error: Missing parentheses", id="Python 2"),
+        pytest.param("\\", "k.py:1:", id="a lone backslash"),
+        pytest.param("def f():\n    a\n  b\n", "k.py:3:", id="dedent to nowhere"),
+    ],
+)
+def test_syntax_errors_are_one_line_with_a_place(source, message):
+    with pytest.raises(SourceError) as caught:
+        parse_module(source, "k.py")
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
+
+
+def test_syntax_errors_in_a_fence_name_the_line_of_the_file():
+    with pytest.raises(SourceError) as caught:
+        parse_module("if a:\npass\n", "task.md", first_line=10)
+    message = str(caught.value)
+    assert message.startswith("task.md:11:1: ")
+    assert "line 1" not in message
+
+
+@given(st.text(alphabet="ab (){}[]\"'f#:\n\t\\.,=+-*/\r1eif%", max_size=60))
+def test_any_text_is_parsed_or_refused(text):
+    try:
+        module = parse_module(text, "k.py")
+    except SourceError as error:
+        message: str = str(error)
+        module = None
+    if module is None:
+        assert message.startswith("k.py:")
+        assert "\n" not in message
+        return
+    assert module.tree.code == text or "\r" in text
+    for node in walk(module.tree):
+        if isinstance(node, libcst.BaseExpression):
+            span = module.span(node)
+            assert 1 <= span.line <= span.end_line <= len(module.lines)
+
+
+def test_walk_visits_names_in_source_order():
+    source = "def f(a, *b, c=d, **e) -> g:\n    h = i + j[k] if l else m(n, o=p)\n    return q\n"
+    names = [node.value for node in walk(parse_module(source, "k.py").tree) if isinstance(node, libcst.Name)]
+    assert sorted(names) == list("abcdefghijklmnopq")
