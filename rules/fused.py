@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kernlint.rules.base import Rule
-from kernlint.rules.chains import Chain, Fuse, blamed
+from kernlint.rules.chains import Chain, Fuse
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.stepping import blamed
 from kernlint.workload import Launch, Size, Tensor, TorchOp, concrete
 
 
@@ -20,10 +21,14 @@ def chain_finding(rule: Rule, context: Context, chain: Chain, message: str, meth
     for tensor in chain.passed:
         writer = next((s for s in chain.steps if _touches(s, tensor)), chain.steps[0])
         name, text = described(tensor)
-        evidence.append(Evidence(f"`{name}` {text} is written here and read back by a later step of the chain alone", writer.span))
+        evidence.append(
+            Evidence(f"`{name}` {text} is written here and read back by a later step of the chain alone", writer.span)
+        )
     for tensor in chain.kept:
         name, text = described(tensor)
-        evidence.append(Evidence(f"`{name}` {text} is also used elsewhere: it must still be written, but not read back"))
+        evidence.append(
+            Evidence(f"`{name}` {text} is also used elsewhere: it must still be written, but not read back")
+        )
     for tensor in chain.shared:
         name, text = described(tensor)
         evidence.append(Evidence(f"`{name}` {text} is read by more than one step of the chain"))
@@ -51,7 +56,7 @@ def listed(names: Sequence[str]) -> str:
 
 def described(tensor: Tensor) -> tuple[str, str]:
     """(name, shape with dtype) of a tensor, for a message."""
-    shape = ", ".join(map(_size, tensor.shape or ()))
+    shape = ", ".join(map(size_text, tensor.shape or ()))
     return tensor_name(tensor, "an intermediate"), f"[{shape}] {tensor.dtype}"
 
 
@@ -70,10 +75,13 @@ def _saving(chain: Chain) -> str:
 
 
 def _touches(step: Launch | TorchOp, tensor: Tensor) -> bool:
-    tensors = step.writes if isinstance(step, TorchOp) else [v for v in step.arguments.values() if isinstance(v, Tensor)]
+    tensors = (
+        step.writes if isinstance(step, TorchOp) else [v for v in step.arguments.values() if isinstance(v, Tensor)]
+    )
     return any(t.storage.id == tensor.storage.id for t in tensors)
 
 
-def _size(size: Size) -> str:
+def size_text(size: Size) -> str:
+    """A size for a message: the number, or the expression while it is open."""
     number = concrete(size)
     return str(size if number is None else number)

@@ -22,7 +22,7 @@ class Inverse:
     values: Mapping[Atom, Expr]
 
     def element(self, access: Access) -> Expr | None:
-        """The offset of ``access`` as a function of :data:`ELEMENT`; None where the element alone does not decide it."""
+        """The offset of ``access`` as a function of :data:`ELEMENT`; None where the element alone does not decide."""
         if access.offset is None:
             return None
         if access.shape == self.anchor.shape or not access.shape:
@@ -49,7 +49,7 @@ class Inverse:
 
 
 def inverses(anchor: Access) -> list[Inverse]:
-    """The ways to write place through element for a tile that walks its tensor: as one line, then as rows of columns."""
+    """The ways to write place through element for a tile that walks its tensor: as one line, then as rows."""
     offset = anchor.offset
     if offset is None or _loaded(offset):
         return []
@@ -209,7 +209,7 @@ def _below(part: Expr, bound: Expr, tile: Access) -> bool:
             most += coefficient * (tile.shape[lane.dim] - 1)
         else:
             return False
-    return 0 <= part.terms.get((), 0) and most < limit
+    return part.terms.get((), 0) >= 0 and most < limit
 
 
 def _merged(dims: list[tuple[Size, Size]]) -> list[tuple[Size, Size]]:

@@ -10,7 +10,7 @@ Three ways, each a proof from offsets that no program needs what another one mak
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from kernlint.rules.indexing import Inverse, covers_each_once, inverses, moves_in, placed, same_address
@@ -185,7 +185,9 @@ def _anchors(a: _Accesses, b: _Accesses, passed: frozenset[int]) -> Iterator[tup
 def _walks_with(guest: _Accesses, inverse: Inverse) -> bool:
     """Whether everything that a pointwise kernel stores lies at the element that its anchor has."""
     stores = [node for node, _, _ in guest.nodes if isinstance(node, Store)]
-    return bool(stores) and all(node.shape == inverse.anchor.shape and node.offset == inverse.anchor.offset for node in stores)
+    return bool(stores) and all(
+        node.shape == inverse.anchor.shape and node.offset == inverse.anchor.offset for node in stores
+    )
 
 
 def _mover(inverse: Inverse, host: Access) -> Move:
@@ -254,7 +256,7 @@ def _append(
     return Merge(launch, tuple(a.tensor(s) for s in sorted(passed)), kept, tuple(shared), by_row)
 
 
-def _has_statistic(stores, a: _Accesses) -> bool:  # noqa: ANN001 - the stores that are handed over
+def _has_statistic(stores: Iterable[Access], a: _Accesses) -> bool:
     """Whether what is handed over holds fewer values than the tiles it was reduced from."""
     reduced = [node for node, _ in a.launch.kernel.walk(Reduce)]
     widest = max((_count(node.shape) for node in reduced if isinstance(node, Reduce)), default=0)
@@ -347,10 +349,12 @@ class _Names:
         return id + self.shift
 
     def access(self, access: Access) -> Node:
-        depends = {}
-        if isinstance(access, (Store, Atomic)):
-            depends = {"depends": frozenset(map(self.id, access.depends))}
-        return replace(access, id=self.id(access.id), base=self._bases[access.base], **depends)  # type: ignore[return-value]
+        """``access``, a load or store of the guest, renumbered."""
+        assert isinstance(access, (Load, Store))
+        fresh = replace(access, id=self.id(access.id), base=self._bases[access.base])
+        if isinstance(fresh, Store):
+            fresh = replace(fresh, depends=frozenset(map(self.id, fresh.depends)))
+        return fresh
 
     def node(self, node: Node) -> Node:
         if isinstance(node, Reduce):

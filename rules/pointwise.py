@@ -11,6 +11,7 @@ from kernlint.workload import (
     Lane,
     Launch,
     Load,
+    Node,
     ProgramId,
     Size,
     Step,
@@ -24,12 +25,13 @@ from kernlint.workload.expr import ceildiv, lift
 #: Elements of a program of the equivalent kernel; immaterial once it is fused into another's tile.
 BLOCK = 1024
 
-#: Calls that the interpreter prices as elementwise and that move elements about, draw random numbers or end in one value.
+#: Calls priced as elementwise that move elements about, draw random numbers or end in one value.
 _NOT_POINTWISE = frozenset({"outer", "rot90", "glu", "polar", "isin", "equal", "dropout"})
 _SPECIAL = frozenset(
-    "div true_divide divide pow exp exp2 log log2 log10 log1p expm1 sqrt rsqrt sin cos tan tanh sinh cosh asin acos atan "
-    "atan2 sigmoid gelu silu elu selu celu softplus mish logsigmoid tanhshrink erf erfc reciprocal logaddexp remainder "
-    "fmod floor_divide".split()
+    {"div", "true_divide", "divide", "pow", "exp", "exp2", "log", "log2", "log10", "log1p", "expm1", "sqrt", "rsqrt"}
+    | {"sin", "cos", "tan", "tanh", "sinh", "cosh", "asin", "acos", "atan", "atan2", "sigmoid", "gelu", "silu", "elu"}
+    | {"selu", "celu", "softplus", "mish", "logsigmoid", "tanhshrink", "erf", "erfc", "reciprocal", "logaddexp"}
+    | {"remainder", "fmod", "floor_divide"}
 )
 
 
@@ -57,7 +59,8 @@ def as_launch(step: Step) -> Launch | None:
     if not isinstance(step, TorchOp) or not is_pointwise(step):
         return None
     (out,) = step.writes
-    assert out.shape is not None and out.dtype is not None
+    assert out.shape is not None
+    assert out.dtype is not None
     count = elements(out.shape)
     index = Expr.atom(ProgramId(0)) * BLOCK + Expr.atom(Lane(0))
     mask = ((index, lift(count)),)
@@ -76,7 +79,7 @@ def as_launch(step: Step) -> Launch | None:
         return None
     arguments["out"] = out
     depends = frozenset(load.id for load in loads)
-    body = (
+    body: tuple[Node, ...] = (
         *loads, arithmetic(step, BLOCK, out.dtype),
         Store(len(loads) + 1, "out", out.dtype, (BLOCK,), target, mask, step.span, depends),
     )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kernlint.interpret.edits import Edits
 from kernlint.rules.finding import Context, Variant
@@ -15,6 +15,8 @@ _TILES = [(m, n) for m in (16, 32, 64, 128, 256) for n in (16, 32, 64, 128, 256)
 #: fp32 accumulators a thread can hold without spilling.
 _MAX_ACCUMULATORS = 128
 _STAGES = (3, 4)
+#: Output tiles that are tried with other K extents and stages as well.
+_REFINED = 2
 
 
 @dataclass(frozen=True)
@@ -72,38 +74,57 @@ def tile_names(context: Context, base: Variant, launch: Launch, dot: Dot) -> Til
     return TileNames(names["m"], names["n"], names["k"])
 
 
-def candidates(dot: Dot, names: TileNames, num_stages: tuple[int, ...] = _STAGES) -> Iterator[Tile]:
-    """Tiles worth pricing for a dot of these operand types; square ones only where one constant sets both sides."""
-    width = max(dot.a.dtype.bits, dot.b.dtype.bits)
-    for m, n in _TILES:
-        if names.m == names.n and m != n:
-            continue
-        for k in _k_extents(width):
-            if (names.k in (names.m, names.n)) and not k == (m if names.k == names.m else n):
-                continue
-            warps = 8 if m * n >= 128 * 128 else 4
-            if m * n / (32 * warps) > _MAX_ACCUMULATORS:
-                continue
-            for stages in num_stages:
-                yield Tile(m, n, k, warps, stages)
-
-
-def _k_extents(bits: int) -> tuple[int, ...]:
-    # 128 bytes along K fill a swizzled shared-memory row; half and double of it are the usual alternatives.
-    return {8: (64, 128), 16: (32, 64, 128), 32: (32, 64)}.get(bits, (32, 64))
-
-
 def best_tile(
     context: Context, base: Variant, launch: Launch, dot: Dot, names: TileNames, num_stages: tuple[int, ...] = _STAGES
 ) -> tuple[Tile, Variant] | None:
-    """The tile with the least predicted device time, and the program with it; None when no candidate can be priced."""
-    best: tuple[float, Tile, Variant] | None = None
-    for tile in candidates(dot, names, num_stages):
-        variant = base.then(_tile_edits(launch, names, tile))
-        time = context.gpu_us(variant)
-        if time is not None and (best is None or time < best[0]):
-            best = (time, tile, variant)
-    return None if best is None else (best[1], best[2])
+    """The tile with the least predicted device time, and the program with it; None when no candidate can be priced.
+
+    First every output tile with the usual K extent, then the best few of them with other K extents and stages: time
+    depends on the output tile far more than on the rest.
+    """
+    priced: dict[Tile, tuple[float, Variant]] = {}
+
+    def price(tile: Tile) -> None:
+        if tile not in priced:
+            variant = base.then(_tile_edits(launch, names, tile))
+            time = context.gpu_us(variant)
+            if time is not None:
+                priced[tile] = (time, variant)
+
+    usual, *other = _k_extents(max(dot.a.dtype.bits, dot.b.dtype.bits))
+    for tile in _tiles(names, usual, num_stages[0]):
+        price(tile)
+    for near in sorted(priced, key=lambda tile: priced[tile][0])[:_REFINED]:
+        for stages in num_stages:
+            for k in (usual, *other):
+                if _consistent(names, near.m, near.n, k):
+                    price(replace(near, k=k, num_stages=stages))
+    if not priced:
+        return None
+    best = min(priced, key=lambda tile: priced[tile][0])
+    return best, priced[best][1]
+
+
+def _tiles(names: TileNames, k: int, num_stages: int) -> Iterator[Tile]:
+    """Every output tile worth trying; where one constant sets several extents, those are equal."""
+    for m, n in _TILES:
+        extent = {names.m: m, names.n: n}.get(names.k, k)
+        if not _consistent(names, m, n, extent):
+            continue
+        warps = 8 if m * n >= 128 * 128 else 4
+        if m * n / (32 * warps) <= _MAX_ACCUMULATORS:
+            yield Tile(m, n, extent, warps, num_stages)
+
+
+def _consistent(names: TileNames, m: int, n: int, k: int) -> bool:
+    """Whether constants shared between extents allow this tile."""
+    values: dict[str, int] = {}
+    return all(values.setdefault(name, extent) == extent for name, extent in ((names.m, m), (names.n, n), (names.k, k)))
+
+
+def _k_extents(bits: int) -> tuple[int, ...]:
+    # 128 bytes along K fill a swizzled shared-memory row: the usual extent first, then its neighbours.
+    return {8: (128, 64), 16: (64, 32, 128), 32: (32, 64)}.get(bits, (32, 64))
 
 
 def _tile_edits(launch: Launch, names: TileNames, tile: Tile) -> Edits:

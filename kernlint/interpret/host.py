@@ -117,6 +117,7 @@ class HostEvaluator(Evaluator):
         self.resolved = dict(resolved)
         self.learned: dict[Symbol, Size] = {}
         self.refined: dict[int, Tensor] = {}
+        self.contiguous: set[int] = set()
         self.sinks: list[list[Step]] = []
         self.assumptions: list[str] = []
         self.unknowns: list[str] = []
@@ -211,7 +212,9 @@ class HostEvaluator(Evaluator):
         """``x`` known to have ``rank`` dimensions; sizes that nothing tells become symbols."""
         x = self.current(x)
         if x.shape is None:
-            x = self.refine(x, shape=tuple(self.symbol_for(x, f"shape[{i}]") for i in range(rank)))
+            shape = tuple(self.symbol_for(x, f"shape[{i}]") for i in range(rank))
+            dense = x.storage.id in self.contiguous
+            x = self.refine(x, shape=shape, strides=torch_ops.contiguous_strides(shape) if dense else None)
         return x
 
     def shape(self, x: Tensor) -> Any:
@@ -290,7 +293,7 @@ class HostEvaluator(Evaluator):
         return super().iterate(value)
 
     def truth(self, value: Any) -> bool | None:
-        if isinstance(value, (Dtype, Config, Builtin)):
+        if isinstance(value, (Dtype, Config)):
             return True
         return super().truth(value)
 
@@ -741,8 +744,7 @@ class HostEvaluator(Evaluator):
         if x.shape is not None and x.strides is None:
             self.refine(x, strides=torch_ops.contiguous_strides(x.shape))
         elif x.shape is None:
-            self.refine(x)
-            self.assume(f"{x.name} is contiguous")
+            self.contiguous.add(x.storage.id)
 
     def undecided(self, node: cst.If, test: Any, scope: Scope) -> None:
         if isinstance(test, ContiguityTest):
@@ -810,7 +812,7 @@ class HostEvaluator(Evaluator):
             if self._loop_over_range(node, iterable, items, scope):
                 return
         if items is None:
-            self._repeat(node, None, [Unknown("loop item")], scope)
+            self._repeat(node, None, Unknown("loop item"), Unknown("loop item"), scope)
             return
         for item in items:
             if not self._iteration(node, item, scope):
@@ -829,27 +831,29 @@ class HostEvaluator(Evaluator):
                 if len(items) <= MAX_UNROLL:
                     self.budget = max(self.budget, budget - 1000)
                     return False
-        middle = [items[len(items) // 2]] if items else [ex.simplify(ex.lift(span.start))]
-        count: Size | None = len(items) if items is not None else span.trip
-        self._repeat(node, count, middle, scope)
+        if items:
+            middle = len(items) // 2
+            self._repeat(node, len(items), items[max(0, middle - 1)], items[middle], scope)
+        else:
+            first = ex.simplify(ex.lift(span.start))
+            self._repeat(node, span.trip, first, ex.simplify(ex.lift(first) + span.step), scope)
         return True
 
-    def _repeat(self, node: cst.For, count: Size | None, items: Iterable[Any], scope: Scope) -> None:
-        """Record a representative iteration (the middle one, after one that settles loop-carried variables)."""
-        for item in items:
-            with self.recording():
-                try:
-                    self._iteration(node, item, scope)
-                except (Raised, Return):
-                    return
-            lengths = {name: len(value) for name, value in scope.vars.items() if isinstance(value, list)}
-            with self.recording() as body:
-                self._iteration(node, item, scope)
-            self._lengthen(scope, lengths, count)
-            if body:
-                if count is None:
-                    self.unknown(f"trip count of the loop at line {self.span(node).line}")
-                self.record(Repeat(count, tuple(body), self.span(node), self.symbol))
+    def _repeat(self, node: cst.For, count: Size | None, before: Any, item: Any, scope: Scope) -> None:
+        """Record the iteration for ``item``, after one for ``before`` that settles loop-carried variables."""
+        with self.recording():
+            try:
+                self._iteration(node, before, scope)
+            except (Raised, Return):
+                return
+        lengths = {name: len(value) for name, value in scope.vars.items() if isinstance(value, list)}
+        with self.recording() as body:
+            self._iteration(node, item, scope)
+        self._lengthen(scope, lengths, count)
+        if body:
+            if count is None:
+                self.unknown(f"trip count of the loop at line {self.span(node).line}")
+            self.record(Repeat(count, tuple(body), self.span(node), self.symbol))
 
     def _iteration(self, node: cst.For, item: Any, scope: Scope) -> bool:
         self.assign(node.target, item, scope)

@@ -74,6 +74,7 @@ class KernelEvaluator(Evaluator):
         self.grid = grid
         self.stack: list[list[Node]] = [[]]
         self.next_id = 0
+        self.next_key = 0
         self.loops: list[int] = []
         self.notes: list[str] = []
         self.complete = True
@@ -87,6 +88,11 @@ class KernelEvaluator(Evaluator):
     def new_id(self) -> int:
         self.next_id += 1
         return self.next_id
+
+    def unknown_index(self) -> Expr:
+        """An integer that was not followed, different from any other."""
+        self.next_key += 1
+        return ex.opaque("unknown", key=self.next_key)
 
     @contextmanager
     def recording(self) -> Iterator[list[Node]]:
@@ -256,7 +262,7 @@ class KernelEvaluator(Evaluator):
             return left
         expr = left.expr if left.expr is not None and left.expr == right.expr else None
         if expr is None and left.expr is not None and right.expr is not None:
-            expr = ex.opaque("unknown", key=self.new_id())
+            expr = self.unknown_index()
         dtype = left.dtype if left.dtype == right.dtype else _promoted(left.dtype, right.dtype)
         return Block(
             dtype, shape, expr, base=left.base or right.base, loads=left.loads | right.loads,
@@ -377,7 +383,7 @@ class KernelEvaluator(Evaluator):
             bounds.append(1)
         step = self._index(kwargs["step"]) if "step" in kwargs else bounds[2]
         stages = kwargs.get("num_stages")
-        start = bounds[0] if bounds[0] is not None else ex.opaque("unknown", key=self.new_id())
+        start = bounds[0] if bounds[0] is not None else self.unknown_index()
         stop = bounds[1]
         return Range(kind, start, stop, step if step is not None else 1, stages if isinstance(stages, int) else None)
 
@@ -483,8 +489,11 @@ class KernelEvaluator(Evaluator):
         id = self.new_id()
         index = Expr.atom(LoopIndex(id))
         entry = dict(scope.vars)
+        first_id = self.next_id
 
         def once(start: dict[str, Any]) -> tuple[dict[str, Any], tuple[Node, ...]]:
+            # The same node gets the same id each time, so that what depends on it stays right.
+            self.next_id = first_id
             scope.vars = dict(start)
             begin(id)
             self.loops.append(id)
@@ -495,8 +504,9 @@ class KernelEvaluator(Evaluator):
                     self.loops.pop()
             return scope.vars, tuple(nodes)
 
-        end, _ = once(entry)
-        start, steps, carried = self._generalise(entry, end, id, index)
+        marked = {n: replace(v, carried=v.carried | {id}) if isinstance(v, Block) else v for n, v in entry.items()}
+        end, _ = once(marked)
+        start, steps, carried = self._generalise(marked, end, id, index)
         nodes: tuple[Node, ...] = ()
         for _ in range(3):
             end, nodes = once(start)
@@ -508,7 +518,7 @@ class KernelEvaluator(Evaluator):
             if not wrong:
                 break
             for name in wrong:
-                start[name] = replace(start[name], expr=ex.opaque("unknown", key=self.new_id()))
+                start[name] = replace(start[name], expr=self.unknown_index())
                 del steps[name]
         self.emit(Loop(id, kind, trip, nodes, span, num_stages, carried))
         final = dict(end)
@@ -517,7 +527,7 @@ class KernelEvaluator(Evaluator):
             block = self.lift(begun)
             assert block is not None and block.expr is not None
             if trip is None:
-                after = block.expr if step == 0 else ex.opaque("unknown", key=self.new_id())
+                after = block.expr if step == 0 else self.unknown_index()
             else:
                 after = block.expr + step * ex.lift(trip)
             final[name] = replace(end[name], expr=after)
@@ -526,12 +536,15 @@ class KernelEvaluator(Evaluator):
     def _generalise(
         self, entry: dict[str, Any], end: dict[str, Any], id: int, index: Expr
     ) -> tuple[dict[str, Any], dict[str, Expr], bool]:
-        """The variables at the start of iteration ``index``: those that advance by a fixed step, and the rest."""
+        """The variables at the start of iteration ``index``: those that advance by a fixed step, and the rest.
+
+        Blocks in ``entry`` are marked as carried by loop ``id``: what bears the mark at the end came from there.
+        """
         start = dict(entry)
         steps: dict[str, Expr] = {}
         carried = False
         for name, after in end.items():
-            if name not in entry or same(entry[name], after):
+            if name not in entry or after is entry[name]:
                 continue
             before = self.lift(entry[name])
             after = self.lift(after)
@@ -544,9 +557,9 @@ class KernelEvaluator(Evaluator):
                 steps[name] = step
                 continue
             is_index = after.base != "" or (after.dtype is not None and after.dtype.is_integer and not after.loads)
-            carried = carried or not is_index
+            carried = carried or (not is_index and (id in after.carried or not isinstance(entry[name], Block)))
             start[name] = replace(
-                after, expr=ex.opaque("unknown", key=self.new_id()) if is_index else None,
+                after, expr=self.unknown_index() if is_index else None,
                 loads=before.loads | after.loads, carried=after.carried | {id}, casts=(), source=None, order=(),
                 constant=None,
             )  # fmt: skip
@@ -717,7 +730,9 @@ def _mentions(expr: Expr, loop: int) -> bool:
 def _leave(value: Any, loop: int) -> Any:
     """``value`` after its loop: an index that still names the iteration stands for its last one, which is unknown."""
     if isinstance(value, Block) and value.expr is not None and _mentions(value.expr, loop):
-        return replace(value, expr=ex.opaque("unknown", key=-loop))
+        value = replace(value, expr=ex.opaque("unknown", key=-loop))
+    if isinstance(value, Block) and loop in value.carried:
+        value = replace(value, carried=value.carried - {loop})
     return value
 
 

@@ -648,16 +648,16 @@ def _where(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> An
             result, shape=shape, loads=result.loads | condition.loads, carried=result.carried | condition.carried
         )
     is_index = x.expr is not None and y.expr is not None and not x.base
-    expr = ex.opaque("unknown", key=k.new_id()) if is_index else None
+    expr = k.unknown_index() if is_index else None
     if x.base:
-        return replace(result, base=x.base, expr=ex.opaque("unknown", key=k.new_id()), dtype=x.dtype)
+        return replace(result, base=x.base, expr=k.unknown_index(), dtype=x.dtype)
     return _plain(result, expr=expr)
 
 
 def _cdiv(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
     a, b = _size(args[0]), _size(args[1]) if len(args) > 1 else None
     if a is None or b is None:
-        return Block(dt.INT32, expr=ex.opaque("unknown", key=k.new_id()))
+        return Block(dt.INT32, expr=k.unknown_index())
     value = ex.ceildiv(a, b)
     return value if not any(isinstance(x, Block) for x in args) else Block(dt.INT32, expr=ex.lift(value))
 
@@ -771,7 +771,7 @@ def _swizzle2d(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -
     """``tl.swizzle2d(i, j, size_i, size_j, size_g)``: column-major order inside groups of ``size_g`` rows."""
     i, j, size_i, size_j, size_g = (_size(a) for a in args[:5])
     if i is None or j is None or size_i is None or size_j is None or size_g is None:
-        unknown = Block(dt.INT32, expr=ex.opaque("unknown", key=k.new_id()))
+        unknown = Block(dt.INT32, expr=k.unknown_index())
         return (unknown, unknown)
     flat = ex.lift(i) * size_j + j
     per_group = ex.lift(size_g) * size_j

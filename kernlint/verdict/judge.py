@@ -86,7 +86,8 @@ def judge(program: Program, workload: Workload, device: Device, scope: str, rule
         assert current.finding.change is not None
         here = here.at(current.finding.change.variant)
         done = {c.finding.key for c in (chosen, *follow_ups) if c is not None}
-        later = [c for c in price(here, rules) if c.finding.key not in done]
+        tuned = {c.finding.rule for c in (chosen, *follow_ups) if c is not None and c.finding.rule.tuning}
+        later = [c for c in price(here, [r for r in rules if r not in tuned]) if c.finding.key not in done]
         current = _best(later, scope)
         if current is not None and current.worth(scope):
             follow_ups.append(current)

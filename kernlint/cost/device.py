@@ -1,0 +1,200 @@
+"""The GPUs the model knows: datasheet numbers, each with its source in ``data/devices.json``."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from importlib import resources
+
+#: Words that open the name a driver gives a card: what follows is a model number and its variant.
+_BRANDS = frozenset({"nvidia", "amd", "tesla", "geforce", "instinct"})
+
+#: The one device all constants were fitted on.
+MEASURED_DEVICE = "h100-sxm"
+
+
+class UnknownDevice(ValueError):  # noqa: N818 - a name, not a failure; the CLI prints it as a usage error
+    """No device of that name; ``suggestions`` holds the ids that look most like it."""
+
+    def __init__(self, name: str, suggestions: tuple[str, ...]) -> None:
+        self.name = name
+        self.suggestions = suggestions
+        hint = f"; did you mean {' or '.join(suggestions)}?" if suggestions else ""
+        super().__init__(f"unknown device {name!r}{hint}")
+
+
+@dataclass(frozen=True)
+class Device:
+    """One GPU as ``data/devices.json`` describes it; a field is None where no source gives it.
+
+    Peaks are dense (no structured sparsity) and with fp32 accumulation, in 10^12 operations per second; sizes in bytes
+    say so in their names, ``*_mb`` is 2^20 bytes, ``*_gb_per_s`` 10^9 bytes per second. On AMD an "SM" is a compute
+    unit and a "warp" a wavefront of 64 threads.
+    """
+
+    id: str
+    name: str
+    vendor: str
+    triton_backend: str
+    sm_count: int
+    warp_size_threads: int
+    memory_bandwidth_gb_per_s: float
+    memory_gb: float
+    l2_cache_mb: float
+    shared_memory_max_bytes_per_block: int
+    shared_memory_bytes_per_sm: int
+    registers_32bit_per_sm: int
+    max_registers_per_thread: int
+    max_warps_per_sm: int
+    max_threads_per_block: int
+    tensor_clock_mhz: float
+    boost_clock_mhz: float
+    fp16_tensor_flops_per_sm_per_clock: float
+    peak_fp32_vector_tflops: float
+    max_blocks_per_sm: int | None = None
+    compute_capability: str | None = None
+    gfx_target: str | None = None
+    last_level_cache_mb: float | None = None
+    peak_fp64_vector_tflops: float | None = None
+    peak_fp64_tensor_tflops: float | None = None
+    peak_fp32_tensor_tflops: float | None = None
+    peak_tf32_tensor_dense_tflops: float | None = None
+    peak_bf16_tensor_dense_fp32acc_tflops: float | None = None
+    peak_fp16_tensor_dense_fp32acc_tflops: float | None = None
+    peak_fp16_tensor_dense_fp16acc_tflops: float | None = None
+    peak_fp8_tensor_dense_fp32acc_tflops: float | None = None
+    peak_int8_tensor_dense_tops: float | None = None
+    measured_bf16_gemm_tflops: float | None = None
+    measured_fp8_gemm_tflops: float | None = None
+    memory_bandwidth_driver_reported_gb_per_s: float | None = None
+    confidence: str = ""
+    notes: str = ""
+    source_peaks: str = ""
+    source_memory: str = ""
+    source_limits: str = ""
+    source_measured: str = ""
+
+    @property
+    def measured(self) -> bool:
+        """True for the device whose timings fitted the model's constants; every other one is scaled from it."""
+        return self.id == MEASURED_DEVICE
+
+    @property
+    def sm(self) -> tuple[int, int] | None:
+        """CUDA compute capability (major, minor); None for other vendors."""
+        if self.compute_capability is None:
+            return None
+        major, _, minor = self.compute_capability.partition(".")
+        return int(major), int(minor or 0)
+
+    @property
+    def sm_major(self) -> int | None:
+        return None if self.sm is None else self.sm[0]
+
+    @property
+    def sm_minor(self) -> int | None:
+        return None if self.sm is None else self.sm[1]
+
+    @property
+    def is_nvidia(self) -> bool:
+        return self.vendor == "nvidia"
+
+    @property
+    def is_amd(self) -> bool:
+        return self.vendor == "amd"
+
+    @property
+    def is_hopper(self) -> bool:
+        """Compute capability 9.0: wgmma, TMA, and tensor cores that read 8-bit and tf32 operands K-major only."""
+        return self.sm_major == 9
+
+    @property
+    def architecture(self) -> str:
+        """``sm_90``-style name of the CUDA target, or the gfx name on AMD."""
+        return f"sm_{self.sm[0]}{self.sm[1]}" if self.sm else self.gfx_target or self.vendor
+
+    @property
+    def l2_bytes(self) -> float:
+        """Bytes of the last cache before memory's own (AMD's Infinity Cache is ``last_level_cache_mb``)."""
+        return self.l2_cache_mb * 2**20
+
+    @property
+    def kinship(self) -> str:
+        """How near the model's measurements are: measured, architecture, vendor, or other (another vendor)."""
+        if self.measured:
+            return "measured"
+        if self.is_hopper:
+            return "architecture"
+        return "vendor" if self.is_nvidia else "other"
+
+    def __str__(self) -> str:
+        return f"{self.id} ({self.name})"
+
+
+@lru_cache(maxsize=1)
+def _table() -> dict[str, Device]:
+    text = resources.files("kernlint.cost").joinpath("data/devices.json").read_text(encoding="utf-8")
+    known = {field.name for field in fields(Device)}
+    table: dict[str, Device] = {}
+    for key, entry in json.loads(text).items():
+        if not key.startswith("_"):
+            table[key] = Device(id=key, **{name: value for name, value in entry.items() if name in known})
+    return table
+
+
+def devices() -> list[Device]:
+    """Every known device, in the order of the data file."""
+    return list(_table().values())
+
+
+def find_device(name: str) -> Device:
+    """The device called ``name``: an id, the marketing name, or an unambiguous part of either.
+
+    Case and punctuation do not matter (``H100_SXM``, ``h100 sxm``). A short name stands for the first device of the
+    data file that it begins (``h100`` is ``h100-sxm``). Raises :class:`UnknownDevice`, with suggestions.
+    """
+    wanted = _plain(name)
+    table = _table()
+    plain_ids = {_plain(key): key for key in table}
+    if wanted in plain_ids:
+        return table[plain_ids[wanted]]
+    if wanted:
+        for device in table.values():
+            if wanted == _plain(device.name) or wanted == _plain(device.name.replace("NVIDIA", "").replace("AMD", "")):
+                return device
+        for key in table:
+            parts = key.split("-")
+            if wanted in ["".join(parts[:count]) for count in range(1, len(parts))] and wanted != "rtx":
+                return table[key]
+        # The name torch.cuda.get_device_name() gives, such as "NVIDIA H100 80GB HBM3": the model number decides.
+        words = [_plain(word) for word in re.split(r"[\s_/-]+", name)]
+        models = {_plain(re.split("-", key)[0] if not key.startswith("rtx") else key): key for key in reversed(table)}
+        branded = any(word in _BRANDS for word in words)
+        for word in words if branded else ():
+            if word in models:
+                return table[_variant(models[word], words)]
+        for count in range(len(words) - 1 if branded else 0):
+            if words[count] + words[count + 1] in models:
+                return table[models[words[count] + words[count + 1]]]
+    raise UnknownDevice(name, _suggestions(wanted, plain_ids))
+
+
+def _plain(text: str) -> str:
+    return re.sub(r"[^a-z0-9]", "", text.lower())
+
+
+def _variant(key: str, words: list[str]) -> str:
+    """The id of the same model that fits most of the other words (``pcie``, ``sxm``, ``80gb``)."""
+    model = key.split("-")[0]
+    family = [other for other in _table() if other.split("-")[0] == model]
+    return max(family, key=lambda other: sum(part in words for part in other.split("-")[1:]))
+
+
+def _suggestions(wanted: str, plain_ids: Mapping[str, str]) -> tuple[str, ...]:
+    close = difflib.get_close_matches(wanted, list(plain_ids), n=3, cutoff=0.4)
+    inside = [plain for plain in plain_ids if wanted[:4] and wanted[:4] in plain]
+    return tuple(dict.fromkeys(plain_ids[plain] for plain in [*close, *inside]))[:3]

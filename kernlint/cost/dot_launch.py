@@ -1,0 +1,315 @@
+"""From a launch whose kernel contains ``tl.dot`` to the :class:`~kernlint.cost.dots.DotLoop` that prices it.
+
+The loop with the most tensor work is the loop of the :class:`DotLoop`; dots elsewhere (a second loop over the masked
+blocks, a product after the loop) count as further iterations in proportion to their work. Loads inside those loops are
+the loop's traffic, everything else is prologue and epilogue.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kernlint.cost.device import Device
+from kernlint.cost.dots import DotLoop, DotOperand, DotStep, dot_time
+from kernlint.cost.evaluate import evaluator, origin
+from kernlint.cost.programs import constants as program_constants
+from kernlint.cost.programs import program_time, widen
+from kernlint.cost.result import KernelTime
+from kernlint.cost.traffic import AccessTraffic, Traffic, put, traffic
+from kernlint.workload import (
+    Branch,
+    Compute,
+    Dot,
+    Expr,
+    Launch,
+    Load,
+    Loop,
+    Node,
+    Opaque,
+    Operand,
+    ProgramId,
+    Reduce,
+    Scan,
+    concrete,
+)
+
+#: Programs looked at to tell the order in which the grid visits the tiles.
+_WAVE_SAMPLE = 32
+#: Row and column strips a group of programs must touch to count as two-dimensional.
+_GROUP_SIDE = 4
+
+
+@dataclass(frozen=True)
+class _Found:
+    """A dot with how often one program executes it and the loops around it, outermost first."""
+
+    dot: Dot
+    executions: float
+    loops: tuple[Loop, ...]
+
+
+def kernel_time(
+    launch: Launch, device: Device, moved: Traffic | None = None, reuse_bytes: Mapping[str, float] | None = None
+) -> KernelTime:
+    """Predicted device time of ``launch``: the dot model where the kernel has a ``tl.dot``, the program model else.
+
+    Of an autotuned launch the fastest alternative counts, as the tuner would choose it. Never raises: what is not
+    known is assumed and widens sigma. ``moved`` is the launch's traffic where it is known already; ``reuse_bytes`` as
+    in :func:`~kernlint.cost.programs.program_time` (the dot model takes its operands as replayed alone).
+    """
+    best = _one_time(launch, device, moved, reuse_bytes)
+    for alternative in launch.alternatives:
+        time = _one_time(alternative, device, None, reuse_bytes)
+        if time.us < best.us:
+            best = time
+    return best
+
+
+def _one_time(
+    launch: Launch, device: Device, moved: Traffic | None, reuse_bytes: Mapping[str, float] | None
+) -> KernelTime:
+    moved = traffic(launch) if moved is None else moved
+    if moved.programs < 1:
+        return KernelTime(0.0, widen(0.1, device), "launch", {})
+    loop = dot_loop(launch, moved) if launch.kernel.dots() else None
+    if loop is None:
+        return program_time(launch, device, moved=moved, reuse_bytes=reuse_bytes)
+    time = dot_time(loop, device)
+    extra = [0.35 * moved.unknown_share]
+    if moved.unknown_trips:
+        extra.append(0.7)
+    if not launch.kernel.complete:
+        extra.append(0.2)
+    if launch.programs is None:
+        extra.append(1.0)
+    if any(_layout_unknown(dot) for dot in launch.kernel.dots()):
+        extra.append(0.3)
+    sigma = math.sqrt(time.sigma**2 + sum(value**2 for value in extra))
+    return KernelTime(time.us, sigma, time.bound, time.terms)
+
+
+def dot_loop(launch: Launch, moved: Traffic | None = None) -> DotLoop | None:
+    """The :class:`DotLoop` of ``launch``; None when its kernel has no dot that runs."""
+    moved = traffic(launch) if moved is None else moved
+    found = [f for f in _dots(launch.kernel.body, 1.0, (), moved) if f.executions > 0]
+    if not found:
+        return None
+    groups: dict[tuple[int, ...], list[_Found]] = {}
+    for one in found:
+        groups.setdefault(tuple(loop.id for loop in one.loops), []).append(one)
+    work = {key: sum(f.dot.flops * f.executions for f in members) for key, members in groups.items()}
+    main_key = max(work, key=lambda key: work[key])
+    members = groups[main_key]
+    iterations = max(f.executions for f in members)
+    iterations *= sum(work.values()) / work[main_key] if work[main_key] else 1.0
+    inner = members[0].loops[-1] if members[0].loops else None
+    dot_loops = {loop_id for key in groups for loop_id in key}
+    inside = _nodes_inside(launch.kernel.body, dot_loops)
+    loop_loads = {node.id for node in inside if isinstance(node, Load)}
+    steps = tuple(_step(f.dot, loop_loads if inner else set()) for f in members)
+
+    unique = loaded = epilogue = 0.0
+    seen: dict[str, float] = {}
+    for access in moved.accesses:
+        if isinstance(access.access, Load) and (access.access.id in loop_loads or inner is None):
+            loaded += max(access.moved_bytes, access.access.bytes * access.executions * moved.programs)
+            seen[access.base] = moved.footprints.get(access.base, access.footprint_bytes)
+        else:
+            epilogue += access.moved_bytes * _write_penalty(access)
+    unique = sum(seen.values())
+    alu, special = _arithmetic(launch.kernel.body, members[0].loops, moved)
+    grid_m, grid_n, grouped = _order(launch, members[0].dot, moved)
+    return DotLoop(
+        programs=max(1, moved.programs),
+        iterations=max(0.0, iterations),
+        steps=steps,
+        num_warps=max(1, launch.num_warps),
+        num_stages=max(1, _stages(inner, launch)),
+        unique_bytes=unique,
+        loaded_bytes=max(loaded, 0.0),
+        epilogue_bytes=epilogue,
+        pipelined=inner is not None and inner.kind in ("range", "tl.range") and _loads_plain(inner, loop_loads),
+        grouped=grouped,
+        grid_m=grid_m,
+        grid_n=grid_n,
+        extra_alu_elements_per_iteration=alu,
+        special_elements_per_iteration=special,
+    )
+
+
+def _dots(body: tuple[Node, ...], executions: float, loops: tuple[Loop, ...], moved: Traffic) -> list[_Found]:
+    result: list[_Found] = []
+    for node in body:
+        if isinstance(node, Dot):
+            result.append(_Found(node, executions, loops))
+        elif isinstance(node, Loop):
+            result += _dots(node.body, executions * moved.trips.get(node.id, 1.0), (*loops, node), moved)
+        elif isinstance(node, Branch):
+            for arm in node.arms:
+                result += _dots(arm, executions / max(1, len(node.arms)), loops, moved)
+    return result
+
+
+def _nodes_inside(body: tuple[Node, ...], loop_ids: set[int]) -> list[Node]:
+    """Nodes of the loops named, at any depth."""
+    result: list[Node] = []
+    for node in body:
+        if isinstance(node, Loop):
+            if node.id in loop_ids:
+                result += _flatten(node.body)
+            else:
+                result += _nodes_inside(node.body, loop_ids)
+        elif isinstance(node, Branch):
+            for arm in node.arms:
+                result += _nodes_inside(arm, loop_ids)
+    return result
+
+
+def _flatten(body: tuple[Node, ...]) -> list[Node]:
+    result: list[Node] = []
+    for node in body:
+        result.append(node)
+        if isinstance(node, Loop):
+            result += _flatten(node.body)
+        elif isinstance(node, Branch):
+            for arm in node.arms:
+                result += _flatten(arm)
+    return result
+
+
+def _stages(inner: Loop | None, launch: Launch) -> int:
+    if inner is None:
+        return 1
+    return inner.num_stages if inner.num_stages is not None else launch.num_stages
+
+
+def _loads_plain(inner: Loop, loads: set[int]) -> bool:
+    """No load of the loop stands under a run-time ``if``, which the pipeliner does not lift."""
+    for node in inner.body:
+        if isinstance(node, Branch) and any(
+            isinstance(deep, Load) and deep.id in loads for arm in node.arms for deep in _flatten(arm)
+        ):
+            return False
+    return True
+
+
+def _step(dot: Dot, loop_loads: set[int]) -> DotStep:
+    m, n, k = (max(1, extent) for extent in (dot.m, dot.n, dot.k))
+    return DotStep(
+        m=m * max(1, dot.batch), n=n, k=k,
+        a=_operand(dot.a, loop_loads), b=_operand(dot.b, loop_loads),
+        precision=dot.precision, out=dot.out,
+    )  # fmt: skip
+
+
+def _operand(operand: Operand, loop_loads: set[int]) -> DotOperand:
+    reload = bool(operand.loads & loop_loads)
+    if not operand.direct:
+        return DotOperand(operand.dtype, operand.dtype, None, reload)
+    k_major = operand.k_major
+    if k_major is None:
+        # Neither stride is known to be one: strided along both axes, else taken as the better layout.
+        strided = concrete(operand.k_stride) is not None and concrete(operand.other_stride) is not None
+        k_major = not strided
+    return DotOperand(operand.memory_dtype, operand.dtype, k_major, reload)
+
+
+def _layout_unknown(dot: Dot) -> bool:
+    """The layout decides (8-bit or tf32 operands) and is not known."""
+    return any(o.direct and o.k_major is None and o.dtype.bits != 16 for o in (dot.a, dot.b))
+
+
+def _write_penalty(access: AccessTraffic) -> float:
+    """How much dearer a byte of this store is than one read: sectors written in part, and read-modify-write."""
+    c = program_constants()
+    if access.kind == "atomic":
+        return 2.0
+    if access.kind == "store" and access.efficiency < 0.6:
+        return max(1.0, c.l2_read_gb_per_s / c.l2_partial_write_gb_per_s)
+    return 1.0
+
+
+def _arithmetic(body: tuple[Node, ...], loops: tuple[Loop, ...], moved: Traffic) -> tuple[float, float]:
+    """(plain, special) elements per innermost iteration, casts of operands left out (the dot model has them)."""
+    inner = loops[-1].body if loops else body
+    plain = special = 0.0
+    for node in inner:
+        if isinstance(node, Compute):
+            if node.kind == "special":
+                special += node.elements
+            elif node.kind == "arith" and node.dtype.is_float:
+                plain += node.elements
+        elif isinstance(node, (Reduce, Scan)):
+            elements = 1
+            for extent in node.shape:
+                elements *= extent
+            plain += elements
+        elif isinstance(node, Loop):
+            p, s = _arithmetic(node.body, (), moved)
+            trip = moved.trips.get(node.id, 1.0)
+            plain, special = plain + p * trip, special + s * trip
+    return plain, special
+
+
+def _order(launch: Launch, dot: Dot, moved: Traffic) -> tuple[int, int, bool]:
+    """(tiles along m, tiles along n, grouped) of one output matrix, read off the operands' offsets.
+
+    The first programs of the grid are enumerated in launch order (axis 0 fastest) and the distinct row strips of A and
+    column strips of B among them counted. Tiles are 0, 0 where that cannot be told or the grid is a batch.
+    """
+    a = next((moved_access for moved_access in _operand_accesses(dot.a, moved)), None)
+    b = next((moved_access for moved_access in _operand_accesses(dot.b, moved)), None)
+    if a is None or b is None or a.access.offset is None or b.access.offset is None:
+        return 0, 0, False
+    programs = moved.programs
+    grid_m, grid_n = _strips(a, programs), _strips(b, programs)
+    if grid_m * grid_n < programs * 0.75 or grid_m * grid_n > programs * 1.5:
+        grid_m = grid_n = 0
+    mixed = any(_mixes(access.access.offset) for access in (a, b))
+    if not mixed or programs < 16:
+        return grid_m, grid_n, False
+    count = min(_WAVE_SAMPLE, programs)
+    rows = _distinct(a.access.offset, launch, count)
+    columns = _distinct(b.access.offset, launch, count)
+    grouped = min(rows, columns) >= _GROUP_SIDE and rows * columns <= 2 * count
+    return grid_m, grid_n, grouped
+
+
+def _operand_accesses(operand: Operand, moved: Traffic) -> list[AccessTraffic]:
+    return [a for a in moved.accesses if isinstance(a.access, Load) and a.access.id in operand.loads]
+
+
+def _strips(access: AccessTraffic, programs: int) -> int:
+    """Distinct strips of a matrix: what the grid reads over what one program reads."""
+    if not access.program_bytes:
+        return 1
+    return max(1, min(programs, round(access.footprint_bytes / access.program_bytes)))
+
+
+def _mixes(offset: Expr | None) -> bool:
+    """The offset depends on a program id through a division, remainder or minimum."""
+    if offset is None:
+        return False
+    return any(
+        isinstance(atom, Opaque) and any(isinstance(inner, ProgramId) for arg in atom.args for inner in arg.atoms())
+        for atom in offset.atoms()
+    )
+
+
+def _distinct(offset: Expr, launch: Launch, count: int) -> int:
+    """Distinct values of the tile's first address among the first ``count`` programs."""
+    value_at, point = evaluator(offset), origin()
+    extents = [max(1, extent) if (extent := concrete(size)) is not None else 1 for size in launch.grid]
+    values: set[float] = set()
+    for index in range(count):
+        rest = index
+        for axis, extent in enumerate(extents):
+            put(point, ProgramId(axis), float(rest % extent))
+            rest //= extent
+        value = value_at(point)
+        if value is None:
+            return 0
+        values.add(value)
+    return len(values)

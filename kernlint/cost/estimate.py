@@ -1,0 +1,503 @@
+"""Time of a whole workload on a device, in two scopes, and the speedup between two workloads with its interval.
+
+Scope ``gpu``: device time of one call without host gaps, as a replayed CUDA graph with warm L2 runs it, plus the bubble
+each host sync leaves because no graph can remove it. Scope ``call``: wall time per call in an eager loop. Host and
+device are two clocks; the host issues ahead, a sync makes it wait, and the call takes what the slower of the two takes
+in steady state.
+
+Errors. Every step has a sigma, the standard deviation of ln(measured / predicted). Steps of one *family* (dots, other
+kernels, each kind of torch op, host) are priced by one model and err together, so their errors add up weighted by share
+of time; different families err independently, so they add in quadrature.
+
+A speedup is surer than the two times it is made of. What both workloads do alike has the same error in both and cancels
+except for its changed share. A kernel and its variant err alike in part: with correlation ``data/estimate.json``,
+measured by ``tools/fit_memory.py`` on the residuals of configurations that differ in tile or warps only.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from importlib import resources
+from typing import Any
+
+from kernlint.cost.device import Device
+from kernlint.cost.dot_launch import kernel_time
+from kernlint.cost.host import host_sigma, host_time, sync_bubble_us
+from kernlint.cost.result import KernelTime
+from kernlint.cost.torch_ops import torch_op_time
+from kernlint.cost.traffic import ASSUMED_TRIP, Traffic, traffic
+from kernlint.workload import (
+    Event,
+    Expr,
+    HostSync,
+    Launch,
+    Loop,
+    Opaque,
+    Repeat,
+    Size,
+    Step,
+    Symbol,
+    Tensor,
+    TorchOp,
+    Workload,
+)
+
+#: Changes whenever a predicted number may: part of the output, so that a verdict can be told from another's.
+MODEL_VERSION = "2026.11-1"
+
+#: Two-sided 80 % quantile of the normal distribution.
+INTERVAL_80 = 1.2816
+
+SCOPES = ("gpu", "call")
+
+#: Steps looked back at for the last use of a tensor.
+_LOOK_BACK = 64
+#: Host events such as a jit per call are known to an order of magnitude.
+_EVENT_SIGMA = 1.0
+#: An iteration count that had to be assumed (``ASSUMED_TRIP``) is right within a factor 2.5 in four cases of five.
+_TRIP_SIGMA = 0.7
+
+
+@dataclass(frozen=True)
+class StepTime:
+    """One step's part in a call.
+
+    ``count`` is how often it runs in one call, ``gpu_us`` and ``host_us`` are microseconds of one run, ``bound`` the
+    deciding term, ``sigma`` the standard deviation of ln(measured / predicted) of ``gpu_us``, ``terms`` the named
+    microseconds behind it, ``family`` the group of steps whose errors move together.
+    """
+
+    step: Step
+    count: float
+    gpu_us: float
+    host_us: float
+    bound: str
+    sigma: float
+    terms: Mapping[str, float] = field(default_factory=dict)
+    family: str = ""
+
+    @property
+    def total_gpu_us(self) -> float:
+        """Device microseconds of all runs in one call."""
+        return self.count * self.gpu_us
+
+    @property
+    def total_host_us(self) -> float:
+        """Host microseconds of all runs in one call."""
+        return self.count * self.host_us
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """Predicted microseconds of one call in both scopes; None, with ``missing`` symbols, while a size is open.
+
+    ``gpu_sigma`` and ``call_sigma`` are standard deviations of ln(measured / predicted) of the totals.
+    """
+
+    device: Device
+    gpu_us: float | None
+    call_us: float | None
+    gpu_sigma: float
+    call_sigma: float
+    steps: tuple[StepTime, ...]
+    missing: tuple[str, ...] = ()
+
+    def total_us(self, scope: str) -> float | None:
+        """``gpu_us`` or ``call_us``. Raises ValueError for another scope."""
+        if scope not in SCOPES:
+            raise ValueError(f"unknown scope {scope!r}: {' or '.join(SCOPES)}")
+        return self.gpu_us if scope == "gpu" else self.call_us
+
+    def sigma(self, scope: str) -> float:
+        return self.gpu_sigma if scope == "gpu" else self.call_sigma
+
+
+def estimate(workload: Workload, device: Device) -> Estimate:
+    """The :class:`Estimate` of one call of ``workload`` on ``device``.
+
+    A workload with open sizes (symbolic grid, trip count or tensor extent of a step that costs time) has totals of None
+    and names what to fix in ``missing``. Never raises for odd input: what is unknown is assumed and widens sigma.
+    """
+    missing = open_symbols(workload)
+    if missing:
+        return Estimate(device, None, None, math.inf, math.inf, (), missing)
+    rows: list[StepTime] = []
+    timeline = _Timeline()
+    _Pricer(device, rows).price(workload.steps, 1.0, timeline.events)
+    gpu_us = sum(row.total_gpu_us for row in rows)
+    call_us, host_share = timeline.per_call_us()
+    gpu_sigma = _combined_sigma(_shares(rows, gpu_us))
+    sigma = math.hypot((1 - host_share) * gpu_sigma, host_share * host_sigma())
+    return Estimate(device, gpu_us, call_us, gpu_sigma, sigma, tuple(rows))
+
+
+def speedup(before: Estimate, after: Estimate, scope: str) -> tuple[float, float, float]:
+    """(middle, low, high) of the time of ``before`` over that of ``after``, with an 80 % interval.
+
+    Raises ValueError when either estimate has no total (open sizes) or the scope is unknown.
+    """
+    old, new = before.total_us(scope), after.total_us(scope)
+    if old is None or new is None:
+        names = ", ".join(dict.fromkeys((*before.missing, *after.missing)))
+        raise ValueError(f"no speedup while sizes are open: {names}")
+    if old <= 0 or new <= 0:
+        return 1.0, 1.0, 1.0
+    middle = old / new
+    sigma = ratio_sigma(before, after, scope)
+    width = math.exp(INTERVAL_80 * sigma)
+    return middle, middle / width, middle * width
+
+
+def ratio_sigma(before: Estimate, after: Estimate, scope: str) -> float:
+    """Standard deviation of the ln of the predicted speedup's error."""
+    data = _data()
+    kept, changed_before, changed_after = _match(before.steps, after.steps)
+    old = before.total_us(scope) or 0.0
+    new = after.total_us(scope) or 0.0
+    variance = _device_variance(kept, changed_before, changed_after, before.gpu_us or 0.0, after.gpu_us or 0.0)
+    if scope == "call":
+        # Host times have one error for all: what matters is how differently the two calls depend on the host.
+        host_before, host_after = _host_share(before), _host_share(after)
+        device_weight = max(1 - host_before, 1 - host_after)
+        common = host_sigma() * (host_before - host_after)
+        own = data["host_ratio_sigma"] * max(host_before, host_after) * (old != new)
+        variance = device_weight**2 * variance + common**2 + own**2
+        if abs(host_before - host_after) > 0.01:
+            absolute = before.gpu_sigma if host_before < host_after else after.gpu_sigma
+            variance += (absolute * (host_before - host_after)) ** 2
+    return math.sqrt(variance + float(data["clock_sigma"]) ** 2)
+
+
+@lru_cache(maxsize=1)
+def _data() -> dict[str, Any]:
+    text = resources.files("kernlint.cost").joinpath("data/estimate.json").read_text(encoding="utf-8")
+    data: dict[str, Any] = json.loads(text)
+    return data
+
+
+# -- pricing ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Turn:
+    """One host action: ``host_us`` to issue, ``gpu_us`` of device work queued, ``sync`` waits for the device."""
+
+    host_us: float
+    gpu_us: float = 0.0
+    sync: bool = False
+
+
+@dataclass
+class _Loop:
+    """A Python loop: ``body`` runs ``count`` times."""
+
+    count: float
+    body: list[_Turn | _Loop]
+
+
+@dataclass
+class _Pricer:
+    """Prices steps in order into ``rows``.
+
+    The replay keeps in L2 what the call touched last: a tensor is warm where little was touched since its last use,
+    in this call or the one before. Inside a Python loop every step is priced among the steps of the loop's body.
+    """
+
+    device: Device
+    rows: list[StepTime]
+
+    def price(self, steps: tuple[Step, ...], count: float, turns: list[_Turn | _Loop], doubt: float = 0.0) -> None:
+        """Append a row to ``rows`` and a turn to ``turns`` for each step, which runs ``count`` times in a call.
+
+        ``doubt`` is the sigma of an iteration count that had to be assumed.
+        """
+        moved = {id(step): traffic(step) for step in steps if isinstance(step, Launch)}
+        distances = reuse_distances([_touched(step, moved) for step in steps])
+        for step, distance in zip(steps, distances):
+            host_us = host_time(step)
+            if isinstance(step, Repeat):
+                known = _iterations(step.count)
+                times = ASSUMED_TRIP if known is None else known
+                inner: list[_Turn | _Loop] = [_Turn(host_us)]
+                self.rows.append(StepTime(step, count * times, 0.0, host_us, "host", host_sigma(), {}, "host"))
+                self.price(step.body, count * times, inner, math.hypot(doubt, _TRIP_SIGMA if known is None else 0.0))
+                turns.append(_Loop(times, inner))
+            elif isinstance(step, HostSync):
+                bubble = sync_bubble_us()
+                terms = {"bubble": bubble}
+                self.rows.append(StepTime(step, count, bubble, host_us, "host", host_sigma(), terms, "host"))
+                turns.append(_Turn(host_us, sync=True))
+            elif isinstance(step, Event):
+                self.rows.append(StepTime(step, count, 0.0, host_us, "host", _EVENT_SIGMA, {}, "host"))
+                turns.append(_Turn(host_us))
+            else:
+                time = self._time(step, moved, distance)
+                sigma = math.hypot(time.sigma, doubt)
+                row = StepTime(step, count, time.us, host_us, time.bound, sigma, time.terms, _family(step))
+                self.rows.append(row)
+                turns.append(_Turn(host_us, time.us))
+
+    def _time(self, step: Launch | TorchOp, moved: Mapping[int, Traffic], distance: Mapping[int, float]) -> KernelTime:
+        if isinstance(step, TorchOp):
+            return torch_op_time(step, self.device, reuse_bytes=distance)
+        by_name = {
+            name: distance.get(value.storage.id, 0.0)
+            for name, value in step.arguments.items() if isinstance(value, Tensor)
+        }  # fmt: skip
+        return kernel_time(step, self.device, moved[id(step)], by_name)
+
+
+def _touched(step: Step, moved: Mapping[int, Traffic]) -> dict[int, float]:
+    """Distinct bytes per storage that ``step`` touches; a loop's body counts once."""
+    touched: dict[int, float] = {}
+    if isinstance(step, Launch):
+        for base, size in moved[id(step)].footprints.items():
+            tensor = step.tensor(base)
+            if tensor is not None:
+                touched[tensor.storage.id] = touched.get(tensor.storage.id, 0.0) + size
+    elif isinstance(step, TorchOp) and step.kind != "alloc":
+        for tensor in (*step.reads, *step.writes):
+            touched[tensor.storage.id] = max(touched.get(tensor.storage.id, 0.0), float(tensor.nbytes or 0))
+    elif isinstance(step, Repeat):
+        for inner in step.body:
+            part = {id(inner): traffic(inner)} if isinstance(inner, Launch) else {}
+            for storage, size in _touched(inner, part).items():
+                touched[storage] = max(touched.get(storage, 0.0), size)
+    return touched
+
+
+def reuse_distances(touched: list[dict[int, float]]) -> list[dict[int, float]]:
+    """For each step and storage, the bytes touched from that storage's last use to the end of the step.
+
+    ``touched`` holds the distinct bytes per storage of each step. The call repeats, so the last use may lie in the
+    call before. Few steps are looked back at; what is not found among them is as far away as all of them together.
+    """
+    count = len(touched)
+    result = []
+    for index, own in enumerate(touched):
+        distances: dict[int, float] = {}
+        between = dict(own)
+        for back in range(1, min(count, _LOOK_BACK) + 1):
+            earlier = touched[(index - back) % count]
+            for storage in own:
+                if storage in earlier and storage not in distances:
+                    distances[storage] = sum(between.values())
+            if len(distances) == len(own):
+                break
+            for storage, size in earlier.items():
+                between[storage] = max(between.get(storage, 0.0), size)
+        total = sum(between.values())
+        result.append({storage: distances.get(storage, total) for storage in own})
+    return result
+
+
+def _family(step: Step) -> str:
+    if isinstance(step, Launch):
+        return "dot" if step.kernel.dots() else "program"
+    if isinstance(step, TorchOp):
+        movement = ("copy", "cast", "fill", "elementwise", "cat")
+        return f"torch {'copy' if step.kind in movement else step.kind}"
+    return "host"
+
+
+def _iterations(count: Size | None) -> float | None:
+    """Iterations of a Python loop; None where they cannot be evaluated."""
+    value = count.evaluate({}) if isinstance(count, Expr) else count
+    return None if value is None else max(0.0, float(value))
+
+
+class _Timeline:
+    """Two clocks, host and device, over a few calls: what a call takes once the queue is in steady state."""
+
+    CALLS = 4
+    TURNS = 3
+
+    def __init__(self) -> None:
+        self.events: list[_Turn | _Loop] = []
+        self.host = 0.0
+        self.device = 0.0
+        self.host_busy = 0.0
+
+    def per_call_us(self) -> tuple[float, float]:
+        """Wall microseconds of one call, and the share of it that the host decides."""
+        ends = []
+        busy_before = 0.0
+        for call in range(self.CALLS):
+            if call == self.CALLS - 1:
+                busy_before = self.host_busy
+            self._run(self.events)
+            ends.append(max(self.host, self.device))
+        call_us = ends[-1] - ends[-2]
+        host_us = self.host_busy - busy_before
+        if call_us <= 0:
+            return 0.0, 0.0
+        # Near the tie either side may decide: a smooth switch with the width of the host's own error.
+        share = min(1.0, host_us / call_us)
+        return call_us, 1 / (1 + math.exp((0.9 - share) / 0.05)) if share < 1 else 1.0
+
+    def _run(self, events: list[_Turn | _Loop]) -> None:
+        for event in events:
+            if isinstance(event, _Turn):
+                self.host += event.host_us
+                self.host_busy += event.host_us
+                if event.gpu_us:
+                    self.device = max(self.device, self.host) + event.gpu_us
+                if event.sync:
+                    self.host = max(self.host, self.device + event.host_us)
+            else:
+                self._loop(event)
+
+    def _loop(self, loop: _Loop) -> None:
+        """A few turns, then the rest at the pace of the last one."""
+        whole = min(int(loop.count), self.TURNS)
+        before = (self.host, self.device, self.host_busy)
+        for _ in range(whole):
+            before = (self.host, self.device, self.host_busy)
+            self._run(loop.body)
+        rest = loop.count - whole
+        if rest > 0 and whole:
+            host, device, busy = self.host - before[0], self.device - before[1], self.host_busy - before[2]
+            self.host += rest * host
+            self.device += rest * device
+            self.host_busy += rest * busy
+
+
+def _host_share(estimated: Estimate) -> float:
+    """Share of a call that the host decides, from the totals."""
+    host = sum(row.total_host_us for row in estimated.steps)
+    call = estimated.call_us or 0.0
+    if call <= 0:
+        return 0.0
+    share = min(1.0, host / call)
+    return 1 / (1 + math.exp((0.9 - share) / 0.05)) if share < 1 else 1.0
+
+
+# -- errors -----------------------------------------------------------------------------------------------------------
+
+
+def _shares(rows: Iterable[StepTime], total: float) -> list[tuple[str, float, float]]:
+    return [(row.family, row.total_gpu_us / total, row.sigma) for row in rows if total > 0 and row.total_gpu_us > 0]
+
+
+def _combined_sigma(shares: Iterable[tuple[str, float, float]]) -> float:
+    """Steps of a family add linearly (one model, one error), families in quadrature."""
+    families: dict[str, float] = {}
+    for family, share, sigma in shares:
+        families[family] = families.get(family, 0.0) + share * sigma
+    return math.sqrt(sum(value**2 for value in families.values()))
+
+
+@dataclass(frozen=True)
+class _Kept:
+    """A step of both workloads, perhaps run another number of times: microseconds before and after, one error."""
+
+    family: str
+    before_us: float
+    after_us: float
+    sigma: float
+
+
+def _match(
+    before: tuple[StepTime, ...], after: tuple[StepTime, ...]
+) -> tuple[list[_Kept], list[StepTime], list[StepTime]]:
+    """(steps in both, only before, only after)."""
+    rest = list(after)
+    kept: list[_Kept] = []
+    only_before: list[StepTime] = []
+    for row in before:
+        position = next((i for i, other in enumerate(rest) if _same(row, other)), None)
+        if position is None:
+            only_before.append(row)
+            continue
+        twin = rest.pop(position)
+        kept.append(_Kept(row.family, row.total_gpu_us, twin.total_gpu_us, row.sigma))
+    return kept, only_before, rest
+
+
+def _same(a: StepTime, b: StepTime) -> bool:
+    if a.gpu_us != b.gpu_us or type(a.step) is not type(b.step):
+        return False
+    return a.step is b.step or a.step == b.step
+
+
+def _device_variance(
+    kept: list[_Kept], changed_before: list[StepTime], changed_after: list[StepTime], old: float, new: float
+) -> float:
+    """Variance of ln(old / new) in scope gpu.
+
+    With W the unchanged time and C the changed: d ln(old/new) = (W/old - W/new) e_W + (C_old/old) e_old -
+    (C_new/new) e_new, where e_old and e_new of one family correlate by rho.
+    """
+    if old <= 0 or new <= 0:
+        return 0.0
+    rho: Mapping[str, float] = _data()["correlation"]
+    variance = 0.0
+    alike: dict[str, float] = {}
+    for row in kept:
+        change = (row.before_us / old - row.after_us / new) * row.sigma
+        alike[row.family] = alike.get(row.family, 0.0) + change
+    variance += sum(value**2 for value in alike.values())
+    left = {family: time * sigma / old for family, time, sigma in _grouped(changed_before)}
+    right = {family: time * sigma / new for family, time, sigma in _grouped(changed_after)}
+    bounds_left = {row.family: row.bound for row in changed_before}
+    bounds_right = {row.family: row.bound for row in changed_after}
+    for family in {*left, *right}:
+        x, y = left.get(family, 0.0), right.get(family, 0.0)
+        shared = rho.get(family, rho["other"])
+        if bounds_left.get(family) != bounds_right.get(family):
+            shared *= float(_data()["other_bound_share"])
+        variance += x * x + y * y - 2 * shared * x * y
+    return max(0.0, variance)
+
+
+def _grouped(rows: Iterable[StepTime]) -> list[tuple[str, float, float]]:
+    """(family, time, sigma) with the time-weighted sigma of the family."""
+    time: dict[str, float] = {}
+    error: dict[str, float] = {}
+    for row in rows:
+        time[row.family] = time.get(row.family, 0.0) + row.total_gpu_us
+        error[row.family] = error.get(row.family, 0.0) + row.total_gpu_us * row.sigma
+    return [(family, t, error[family] / t) for family, t in time.items() if t > 0]
+
+
+# -- open sizes -------------------------------------------------------------------------------------------------------
+
+
+def open_symbols(workload: Workload) -> tuple[str, ...]:
+    """Names of the sizes that the time depends on and the source does not fix, in order of appearance."""
+    names: dict[str, None] = {}
+    for step, _ in workload.walk():
+        for size in _sizes(step):
+            if isinstance(size, Expr):
+                for name in _symbols(size):
+                    names[name] = None
+    return tuple(names)
+
+
+def _sizes(step: Step) -> Iterable[Size | None]:
+    if isinstance(step, Repeat):
+        yield step.count
+    elif isinstance(step, Launch):
+        yield from step.grid
+        for node, _ in step.kernel.walk(Loop):
+            yield node.trip  # type: ignore[union-attr]
+        for argument in step.arguments.values():
+            if isinstance(argument, Tensor):
+                yield from argument.shape or ()
+    elif isinstance(step, TorchOp) and step.kind != "alloc":
+        for tensor in (*step.reads, *step.writes):
+            yield from tensor.shape or ()
+
+
+def _symbols(expr: Expr) -> list[str]:
+    found = []
+    for atom in sorted(expr.atoms(), key=str):
+        if isinstance(atom, Symbol):
+            found.append(atom.name)
+        elif isinstance(atom, Opaque) and atom.op == "unknown" and not atom.args:
+            continue
+    return found

@@ -1,0 +1,117 @@
+"""Expressions as functions of a flat list of numbers: the traffic model evaluates each one at many points.
+
+A point is a list with one slot per atom: program ids, lanes and loop iterations. It gives what
+:meth:`~kernlint.workload.Expr.evaluate` gives, some ten times faster, because the expression is walked once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+
+from kernlint.workload import Expr, Lane, LoopIndex, Opaque, ProgramId
+from kernlint.workload.expr import Atom
+
+_AXES = 3
+_DIMS = 8
+_LOOPS = 500
+#: Numbers in a point.
+SLOTS = _AXES + _DIMS + _LOOPS
+
+Point = list[float]
+Evaluator = Callable[[Point], "float | None"]
+
+
+def slot(atom: Atom) -> int | None:
+    """Where a point keeps the value of ``atom``; None for a symbol, an opaque value or a loop beyond the slots."""
+    if isinstance(atom, ProgramId):
+        return atom.axis if 0 <= atom.axis < _AXES else None
+    if isinstance(atom, Lane):
+        return _AXES + atom.dim if 0 <= atom.dim < _DIMS else None
+    if isinstance(atom, LoopIndex):
+        return _AXES + _DIMS + atom.loop if 0 <= atom.loop < _LOOPS else None
+    return None
+
+
+def origin() -> Point:
+    """The point where every atom is 0."""
+    return [0.0] * SLOTS
+
+
+class _UnknownError(Exception):
+    """A loaded value, a symbol, or a division by zero."""
+
+
+def _unknown(_: Point) -> float:
+    raise _UnknownError
+
+
+@lru_cache(maxsize=4096)
+def evaluator(expr: Expr) -> Evaluator:
+    """A function from a point to the value of ``expr`` there, None where that is not known."""
+    inner = _polynomial(expr)
+
+    def evaluate(point: Point) -> float | None:
+        try:
+            return inner(point)
+        except (_UnknownError, ZeroDivisionError, OverflowError, ValueError):
+            return None
+
+    return evaluate
+
+
+def _polynomial(expr: Expr) -> Callable[[Point], float]:
+    constant = 0
+    linear: list[tuple[int, int]] = []
+    products: list[tuple[int, list[Callable[[Point], float]]]] = []
+    for monomial, coefficient in expr.terms.items():
+        if not monomial:
+            constant = coefficient
+            continue
+        where = slot(monomial[0]) if len(monomial) == 1 else None
+        if where is not None:
+            linear.append((coefficient, where))
+        else:
+            products.append((coefficient, [_atom(atom) for atom in monomial]))
+
+    def evaluate(point: Point) -> float:
+        total: float = constant
+        for coefficient, where in linear:
+            total += coefficient * point[where]
+        for coefficient, factors in products:
+            product: float = coefficient
+            for factor in factors:
+                product *= factor(point)
+            total += product
+        return total
+
+    return evaluate
+
+
+def _atom(atom: Atom) -> Callable[[Point], float]:
+    where = slot(atom)
+    if where is not None:
+        return lambda point: point[where]
+    function = _OPERATIONS.get(atom.op) if isinstance(atom, Opaque) else None
+    if function is None or not isinstance(atom, Opaque):
+        return _unknown
+    args = [_polynomial(arg) for arg in atom.args]
+    if len(args) == 2:
+        first, second = args
+        return lambda point: function(first(point), second(point))
+    return lambda point: function(*[arg(point) for arg in args])
+
+
+_OPERATIONS: dict[str, Callable[..., float]] = {
+    "floordiv": lambda a, b: a // b,
+    "mod": lambda a, b: a % b,
+    "min": min,
+    "max": max,
+    "and": lambda a, b: int(a) & int(b),
+    "or": lambda a, b: int(a) | int(b),
+    "xor": lambda a, b: int(a) ^ int(b),
+    "shl": lambda a, b: int(a) << int(b),
+    "shr": lambda a, b: int(a) >> int(b),
+    "truediv": lambda a, b: a / b,
+    "pow2": lambda a: 1 << max(0, int(a) - 1).bit_length(),
+}

@@ -1,0 +1,603 @@
+"""Device time of a kernel without tensor-core work: streaming, row reductions, gathers, scans, atomics, FMA loops.
+
+The time is ``floor + (sum of term^p)^(1/p)`` over named terms: terms of different units overlap, so the largest decides
+and a near tie costs a little more. Each term is a resource and what the kernel asks of it:
+
+launch   programs x the interval at which the card starts programs (about 0.6 ns, whatever the warps: ``copy_block``
+         with 32-element blocks streams 0.4 TB/s)
+memory   bytes that miss L2 / DRAM bandwidth. In a warm graph replay a footprint under about two thirds of L2 misses
+         nothing, one above L2 everything (``copy_block`` 33 MB: 5.3 TB/s, 67 MB: 2.9 TB/s)
+l2       sectors x 32 bytes / L2 bandwidth, slower when a row is shorter than two sectors, slowest for partial writes
+         (``tile_copy`` 1024 x 1: 4 TB/s read, 1.9 TB/s written)
+latency  the dependent path of one program x the waves of resident programs. A load costs a round trip; a streaming
+         loop keeps a few loads a thread in flight (ptxas unrolls), ``tl.range(num_stages)`` a stage each; a reduction
+         inside the loop exposes the round trip and adds a barrier (``row_loop*``)
+issue    warp instructions / issue slots, the masked lanes' included (they still occupy their slots)
+atomics  operations on one address, and on one 128-byte line, serialise (``atomic_*``)
+
+Constants and residuals: ``data/programs.json``, written by ``tools/fit_memory.py`` from ``h100-micro.csv`` and
+``h100-stream.csv``. Other devices scale by their datasheet (bandwidth, SMs, clock, L2 size).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from functools import lru_cache
+from importlib import resources
+
+from kernlint.cost.device import Device, find_device
+from kernlint.cost.result import KernelTime
+from kernlint.cost.traffic import SECTOR_BYTES, AccessTraffic, Traffic, traffic
+from kernlint.workload import (
+    Atomic,
+    Branch,
+    Compute,
+    Dot,
+    Dtype,
+    Launch,
+    Load,
+    Loop,
+    Node,
+    Opaque,
+    Reduce,
+    Scan,
+    Store,
+)
+
+_LINE_BYTES = 128
+#: A computed tile this many times larger than any loaded one is the product of a broadcast.
+_BROADCAST = 4
+#: Issue slots per element of such a product for reading its operands; reasoned, not measured.
+_BROADCAST_READS = 2.0
+#: More sigma for kernels unlike any measured one, where that decides: a guess, within a factor 1.5 in 4 cases of 5.
+_UNMEASURED_SIGMA = 0.3
+
+
+@dataclass(frozen=True)
+class Constants:
+    """Fitted constants of the H100; ``*_ns`` nanoseconds, ``*_gb_per_s`` 10^9 bytes per second, else pure numbers."""
+
+    floor_us: float = 1.0
+    norm: float = 4.0
+    program_interval_ns: float = 0.604
+    program_start_ns: float = 300.0
+    dram_efficiency: float = 0.90
+    scattered_dram: float = 1.2
+    l2_read_gb_per_s: float = 6500.0
+    l2_write_gb_per_s: float = 6500.0
+    l2_short_row_gb_per_s: float = 4300.0
+    l2_partial_write_gb_per_s: float = 1950.0
+    l2_keeps: float = 0.64
+    l2_drops: float = 1.0
+    l1_keeps: float = 0.6
+    l1_drops: float = 1.4
+    sm_gb_per_s: float = 80.0
+    l1_latency_ns: float = 30.0
+    l2_latency_ns: float = 270.0
+    dram_latency_ns: float = 600.0
+    row_step: float = 0.25
+    row_step_exponent: float = 1.4
+    tile_step: float = 1.0
+    stored_step: float = 0.7
+    tile_step_per_load: float = 0.3
+    pipelined_iteration_ns: float = 100.0
+    loop_iteration_ns: float = 4.0
+    shuffle_ns: float = 30.0
+    barrier_ns: float = 40.0
+    scan_step_ns: float = 30.0
+    store_ns: float = 60.0
+    loop_store_ns: float = 20.0
+    atomic_ns: float = 190.0
+    dependent_issue_ns: float = 2.3
+    warp_start_instructions: float = 60.0
+    instructions_per_access: float = 4.0
+    instructions_per_element: float = 1.0
+    special_cost: float = 6.0
+    issue_efficiency: float = 0.9
+    spill_traffic: float = 25.0
+    registers_base: float = 28.0
+    registers_per_word: float = 1.1
+    same_address_ns: float = 1.8
+    same_line_ns: float = 1.05
+    same_line_lane_ns: float = 0.043
+    hot_store: float = 0.25
+    line_exponent: float = 0.5
+    atomics_per_ns: float = 280.0
+
+
+@lru_cache(maxsize=1)
+def _data() -> tuple[Constants, Mapping[str, float]]:
+    try:
+        text = resources.files("kernlint.cost").joinpath("data/programs.json").read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return Constants(), {}
+    data = json.loads(text)
+    known = {field.name for field in fields(Constants)}
+    constants = {name: entry["value"] for name, entry in data["constants"].items() if name in known}
+    return Constants(**constants), {name: entry["sigma"] for name, entry in data["regimes"].items()}
+
+
+def program_time(
+    launch: Launch,
+    device: Device,
+    constants: Constants | None = None,
+    moved: Traffic | None = None,
+    reuse_bytes: Mapping[str, float] | None = None,
+) -> KernelTime:
+    """Predicted :class:`KernelTime` of a launch without ``tl.dot``.
+
+    ``constants`` replaces the fitted ones (the fitting script's own use), ``moved`` is the launch's traffic where it
+    is known already. ``reuse_bytes`` tells for each pointer parameter how many bytes the device touches from the last
+    use of that memory to the end of this launch, which decides whether L2 still holds it; without it the launch is
+    taken to be replayed alone, so that its own footprint is that distance.
+
+    Symbolic extents count as 1 and unknown loop trips as 16; what was assumed widens sigma. A dot inside is priced as
+    FMA work.
+    """
+    if constants is None:
+        constants = _data()[0]
+    moved = traffic(launch) if moved is None else moved
+    return _Price(launch, moved, device, constants, reuse_bytes or {}).time()
+
+
+def constants() -> Constants:
+    """The fitted constants."""
+    return _data()[0]
+
+
+def launch_floor_us() -> float:
+    """Microseconds that one empty kernel takes in a replayed graph."""
+    return _data()[0].floor_us
+
+
+class _Scale:
+    """How a device compares with the one the constants come from, by datasheet numbers."""
+
+    def __init__(self, device: Device) -> None:
+        base = find_device("h100-sxm")
+        self.clock_ghz = device.boost_clock_mhz / 1000 * 0.9
+        clock = device.boost_clock_mhz / base.boost_clock_mhz
+        # L2 and SM-to-L2 bandwidth follow SMs x clock: each SM's port is 64 bytes per clock on all these parts.
+        self.fabric = clock * device.sm_count / base.sm_count
+        self.clock = clock
+        # fp32 lanes per SM over the 128 of Hopper.
+        self.lanes = min(1.0, device.peak_fp32_vector_tflops / base.peak_fp32_vector_tflops / self.fabric)
+        # A device whose data sheet has no fp64 rate has it at a 64th of fp32, as consumer parts do.
+        fp64 = device.peak_fp64_vector_tflops or device.peak_fp32_vector_tflops / 64
+        self.fp64_cost = max(1.0, device.peak_fp32_vector_tflops / fp64)
+        self.cache_bytes = device.l2_bytes
+        if device.last_level_cache_mb:
+            self.cache_bytes = device.last_level_cache_mb * 2**20
+
+
+#: Extra sigma for a device that was never measured, added in quadrature: same architecture, other NVIDIA, other vendor.
+#: Not fitted (nothing else was measured): from the spread of achieved over datasheet figures between GPU generations
+#: (``measured_bf16_gemm_tflops`` over peak in devices.json spreads by 10 % within Hopper, 20 % over all).
+DEVICE_SIGMA: Mapping[str, float] = {"measured": 0.0, "architecture": 0.10, "vendor": 0.20, "other": 0.35}
+
+
+def widen(sigma: float, device: Device, *more: float) -> float:
+    """``sigma`` with that of the device class and further independent ones added in quadrature."""
+    return math.sqrt(sigma**2 + DEVICE_SIGMA[device.kinship] ** 2 + sum(extra**2 for extra in more))
+
+
+def ramp(value: float, low: float, high: float) -> float:
+    """0 below ``low``, 1 above ``high``, linear between: the share that a cache no longer keeps."""
+    if value <= low:
+        return 0.0
+    return 1.0 if value >= high else (value - low) / (high - low)
+
+
+class _Price:
+    """The terms of one launch on one device."""
+
+    def __init__(
+        self, launch: Launch, moved: Traffic, device: Device, c: Constants, reuse_bytes: Mapping[str, float]
+    ) -> None:
+        self.launch = launch
+        self.moved = moved
+        self.reuse_bytes = reuse_bytes
+        self.device = device
+        self.c = c
+        self.scale = _Scale(device)
+        self.programs = max(0, moved.programs)
+        self.warps = max(1, launch.num_warps)
+        self.threads = 32 * self.warps
+        self.largest_tile = self._largest_tile()
+        self.broadcast = False
+        self.registers = self._registers()
+        self.resident = self._resident()
+        self.active_programs = min(self.programs, self.resident * device.sm_count)
+        self.footprint = moved.footprint_bytes
+        self.program_footprint = self._program_footprint()
+        self.instructions = 0.0
+        self.arithmetic = 0.0
+        self._levels()
+
+    # -- occupancy --------------------------------------------------------------------------------------------------
+
+    def _registers(self) -> float:
+        """32-bit registers a thread: the largest live tile plus addresses; the estimate ptxas would beat or miss."""
+        words = 1.0
+        loaded = self.largest_tile
+        for node, _ in self.launch.kernel.walk((Load, Store, Atomic, Compute, Reduce, Scan)):
+            if isinstance(node, (Load, Store, Atomic, Compute)):
+                elements, bits = node.elements, node.dtype.bits
+            else:
+                elements, bits = math.prod(node.shape), 32  # type: ignore[union-attr]
+            if elements > _BROADCAST * loaded:
+                # The product of a broadcast is reduced as it is made; all of it is never live at once.
+                elements = _BROADCAST * loaded
+            words = max(words, elements * max(1.0, bits / 32) / self.threads)
+        return self.c.registers_base + self.c.registers_per_word * words
+
+    def _largest_tile(self) -> int:
+        """Elements of the largest tile loaded or stored."""
+        nodes = self.launch.kernel.walk((Load, Store, Atomic))
+        return max((node.elements for node, _ in nodes), default=1) or 1  # type: ignore[union-attr]
+
+    def _resident(self) -> int:
+        """Programs resident on one SM."""
+        device = self.device
+        granted = min(max(32.0, self.registers), device.max_registers_per_thread)
+        by_registers = device.registers_32bit_per_sm / (granted * self.threads)
+        by_warps = device.max_warps_per_sm / (self.threads / device.warp_size_threads)
+        by_blocks = device.max_blocks_per_sm or device.max_warps_per_sm
+        staged = 0.0
+        for node, loops in self.launch.kernel.walk(Load):
+            if loops and _pipelined(loops[-1]):
+                staged += node.bytes * (loops[-1].num_stages or 1)  # type: ignore[union-attr]
+        by_shared = device.shared_memory_bytes_per_sm / staged if staged else math.inf
+        return max(1, int(min(by_registers, by_warps, by_blocks, by_shared)))
+
+    # -- caches -----------------------------------------------------------------------------------------------------
+
+    def _program_footprint(self) -> float:
+        """Distinct bytes one program touches."""
+        seen: dict[tuple[object, ...], float] = {}
+        for access in self.moved.accesses:
+            key = (access.base, access.signature)
+            seen[key] = max(seen.get(key, 0.0), access.program_bytes)
+        return sum(seen.values())
+
+    def _levels(self) -> None:
+        """Bytes per access that reach L2 and DRAM, and the mean latency of one of its loads."""
+        c = self.c
+        cache = self.scale.cache_bytes
+        l1 = self.device.shared_memory_bytes_per_sm
+        live = self.active_programs * self.program_footprint
+        live_miss = ramp(live, c.l2_keeps * cache, c.l2_drops * cache)
+        sm_live = min(self.resident, max(1.0, self.programs / self.device.sm_count)) * self.program_footprint
+        l1_miss = ramp(sm_live, c.l1_keeps * l1, c.l1_drops * l1)
+        seen: set[tuple[object, ...]] = set()
+        footprints = self.moved.footprints
+        shares: dict[str, float] = {}
+        for access in self.moved.accesses:
+            key = (access.base, access.signature)
+            shares[access.base] = shares.get(access.base, 0.0) + (0.0 if key in seen else access.footprint_bytes)
+            seen.add(key)
+        seen.clear()
+        self.l2_bytes: dict[int, float] = {}
+        self.dram_bytes = 0.0
+        self.latency: dict[int, float] = {}
+        for access in self.moved.accesses:
+            key = (access.base, access.signature)
+            again = key in seen
+            seen.add(key)
+            distance = max(self.footprint, self.reuse_bytes.get(access.base, 0.0))
+            cold = ramp(distance, c.l2_keeps * cache, c.l2_drops * cache)
+            reread_miss = min(cold, live_miss)
+            moved = access.moved_bytes
+            if access.kind == "load":
+                moved = min(moved, access.near_bytes * self.programs)
+            first = 0.0 if again else min(moved, access.program_bytes * self.programs)
+            later = l1_miss * max(0.0, moved - first)
+            if access.kind == "load" and access.known and access.program_bytes:
+                # A small operand that every program reads (a bias, a norm's weights) stays in each SM's L1 where
+                # little passes between two programs that read the same part of it.
+                period = max(1.0, access.footprint_bytes / access.program_bytes)
+                kept = 1.0 - ramp(period * sm_live, c.l1_keeps * l1, c.l1_drops * l1)
+                once = min(first, access.footprint_bytes * self.device.sm_count)
+                first = kept * once + (1.0 - kept) * first
+            reach_l2 = first + later
+            if access.kind == "atomic":
+                reach_l2 = moved
+            part = 1.0
+            if shares.get(access.base):
+                part = min(1.0, footprints[access.base] / shares[access.base])
+            own = min(access.footprint_bytes * part, moved)
+            # DRAM answers in 64-byte pairs of sectors: isolated sectors cost double (strided_load, stride 16 and up).
+            granule = 2.0 if access.density < 0.6 and access.contiguous_bytes < 64 and own >= moved * 0.9 else 1.0
+            if access.efficiency < 0.3 and own >= moved * 0.9:
+                granule *= c.scattered_dram
+            dram = (reread_miss if again else cold) * own * granule
+            shared = max(0.0, reach_l2 - own)
+            dram += self._shared_miss(access, cold) * shared * (0.0 if again else 1.0)
+            self.dram_bytes += dram
+            self.l2_bytes[id(access.access)] = reach_l2
+            to_dram = min(1.0, dram / access.moved_bytes) if moved else 0.0
+            to_l2 = min(1.0, reach_l2 / access.moved_bytes) if moved else 0.0
+            self.latency[id(access.access)] = (
+                c.l1_latency_ns * (1 - to_l2)
+                + c.l2_latency_ns * max(0.0, to_l2 - to_dram)
+                + c.dram_latency_ns * to_dram
+            )
+
+    def _shared_miss(self, access: AccessTraffic, cold: float) -> float:
+        """Share of re-reads by other programs that miss L2: those that come back after a sweep larger than L2."""
+        if not cold or not access.shared_axes or not access.known:
+            return 0.0 if access.known else cold
+        grid = [max(1, int(extent)) if isinstance(extent, int) else 1 for extent in self.launch.grid]
+        between = self.program_footprint
+        for axis in range(min(access.shared_axes)):
+            between *= grid[axis]
+        cache = self.scale.cache_bytes
+        return min(cold, ramp(between, self.c.l2_keeps * cache, self.c.l2_drops * cache))
+
+    # -- the path of one program ------------------------------------------------------------------------------------
+
+    def path_ns(self, body: tuple[Node, ...], executions: float) -> float:
+        """Dependent nanoseconds of one program through ``body``; counts issued instructions on the way.
+
+        ``executions`` is how often the body runs in one program.
+        """
+        total = 0.0
+        waiting_ns = 0.0
+        waiting_bytes = 0.0
+        waiting: list[Load] = []
+        for node in body:
+            if isinstance(node, Load):
+                if waiting and waiting_ns and _depends(node, waiting):
+                    waiting.clear()
+                    total += waiting_ns + self._serial_ns(waiting_bytes)
+                    waiting_ns = waiting_bytes = 0.0
+                self._count_access(node, executions)
+                waiting_ns = max(waiting_ns, self.latency.get(id(node), 0.0))
+                waiting_bytes += self._asked(node)
+                waiting.append(node)
+                continue
+            if waiting_ns:
+                total += waiting_ns + self._serial_ns(waiting_bytes)
+                waiting_ns = waiting_bytes = 0.0
+            total += self._node_ns(node, executions)
+        return total + (waiting_ns + self._serial_ns(waiting_bytes) if waiting_ns else 0.0)
+
+    def _serial_ns(self, bytes_moved: float) -> float:
+        return bytes_moved / (self.c.sm_gb_per_s * self.scale.clock)
+
+    def _asked(self, node: Load | Store | Atomic) -> float:
+        access = self.moved.by_node.get(id(node))
+        return node.bytes if access is None else min(node.bytes, access.asked_bytes)
+
+    def _node_ns(self, node: Node, executions: float) -> float:
+        c = self.c
+        if isinstance(node, (Store, Atomic)):
+            self._count_access(node, executions)
+            if isinstance(node, Atomic):
+                return c.atomic_ns * max(1.0, self._asked(node) / node.dtype.bytes / self.threads) / self.scale.clock
+            return (c.store_ns if executions <= 1 else c.loop_store_ns) + self._serial_ns(self._asked(node))
+        if isinstance(node, Compute):
+            return self._arithmetic_ns(node.kind, node.elements, node.dtype, executions)
+        if isinstance(node, Reduce):
+            elements = math.prod(node.shape)
+            work = self._arithmetic_ns("arith", elements, None, executions)
+            if elements <= 1:
+                return work
+            return work + self._exchange_ns(elements)
+        if isinstance(node, Scan):
+            extent = node.shape[node.axis] if node.shape else 1
+            elements = math.prod(node.shape)
+            work = 2 * self._arithmetic_ns("arith", elements, None, executions)
+            return work + c.scan_step_ns * math.log2(max(2, extent)) + self._exchange_ns(elements)
+        if isinstance(node, Dot):
+            return self._arithmetic_ns("arith", node.m * node.n * node.k * node.batch, None, executions)
+        if isinstance(node, Branch):
+            return max((self.path_ns(arm, executions / len(node.arms)) for arm in node.arms), default=0.0)
+        if isinstance(node, Loop):
+            return self._loop_ns(node, executions)
+        return 0.0
+
+    def _exchange_ns(self, elements: int) -> float:
+        """A reduction across the lanes of a warp (shuffles), then across warps (shared memory and a barrier)."""
+        cost = self.c.shuffle_ns
+        if self.warps > 1 and elements > 32:
+            cost += self.c.barrier_ns * (1 + 0.25 * math.log2(self.warps))
+        return cost / self.scale.clock
+
+    def _arithmetic_ns(self, kind: str, elements: int, dtype: Dtype | None, executions: float) -> float:
+        """Latency of one program's elementwise step; adds its issue slots."""
+        per_thread = max(1.0, elements / self.threads)
+        cost = self.c.special_cost if kind == "special" else 1.0
+        if elements > _BROADCAST * self.largest_tile and kind == "arith":
+            # Both operands of a broadcast product come from shared memory, at a quarter of the FMA rate.
+            cost += _BROADCAST_READS
+            self.broadcast = True
+        if dtype is not None and dtype.is_float and dtype.bits == 64:
+            cost *= self.scale.fp64_cost
+        self.instructions += per_thread * cost * self.warps * executions
+        self.arithmetic += per_thread * cost * self.warps * executions
+        return per_thread * cost * self.c.dependent_issue_ns * max(1.0, self.warps / 4) / 4 / self.scale.clock
+
+    def _count_access(self, node: Load | Store | Atomic, executions: float) -> None:
+        per_thread = max(1.0, node.elements / self.threads)
+        access = self.moved.by_node.get(id(node))
+        run = node.dtype.bytes if access is None else max(node.dtype.bytes, min(16.0, access.contiguous_bytes))
+        vectors = max(1.0, per_thread * node.dtype.bytes / run)
+        cost = self.c.instructions_per_access * vectors + self.c.instructions_per_element * per_thread
+        self.instructions += cost * self.warps * executions
+
+    def _loop_ns(self, loop: Loop, executions: float) -> float:
+        c = self.c
+        trip = self.moved.trips.get(loop.id, 1.0)
+        if trip <= 0:
+            return 0.0
+        runs = executions * trip
+        body = loop.body
+        loads = [node for node in body if isinstance(node, Load)]
+        others = tuple(node for node in body if not isinstance(node, Load))
+        if not loads:
+            return trip * (self.path_ns(body, runs) + c.loop_iteration_ns)
+        chained = any(_depends(load, loads[:position]) for position, load in enumerate(loads))
+        streaming = not chained and not any(isinstance(node, (Loop, Scan, Dot, Branch, Atomic)) for node in others)
+        latency = max(self.latency.get(id(load), 0.0) for load in loads)
+        asked = sum(self._asked(load) for load in loads)
+        if streaming and _pipelined(loop):
+            for load in loads:
+                self._count_access(load, 2 * runs)
+            rest = self.path_ns(others, runs)
+            stages = max(1, (loop.num_stages or 2) - 1)
+            step = max(c.pipelined_iteration_ns + rest, latency / stages, self._serial_ns(asked))
+            return latency + trip * step
+        exposed = any(isinstance(node, Reduce) and _across_threads(node) for node in others)
+        if streaming and loop.kind == "static_range":
+            for load in loads:
+                self._count_access(load, runs)
+            return latency + self._serial_ns(asked * trip) + trip * self.path_ns(others, runs)
+        if streaming and not exposed:
+            for load in loads:
+                self._count_access(load, runs)
+            rest = self.path_ns(others, runs)
+            share = self._exposed_share(loads)
+            if any(isinstance(node, Store) for node in others):
+                # The next load may alias this store, so ptxas cannot move it ahead (gather_rows, scalar_chain).
+                share = max(share, c.stored_step)
+            step = latency * share
+            each = max(step, self._serial_ns(asked)) + rest + c.loop_iteration_ns
+            return latency + self._serial_ns(asked) + rest + (trip - 1) * each if trip > 1 else latency + trip * each
+        return trip * (self.path_ns(body, runs) + c.loop_iteration_ns)
+
+    def _exposed_share(self, loads: list[Load]) -> float:
+        """Round trips of memory that one iteration of a plain streaming loop waits for.
+
+        Measured, not derived: ptxas unrolls a loop with one load a thread about four times (0.2 round trips), less the
+        more registers its loads take, and a loop over two-dimensional tiles not at all (``row_loop``, ``col_reduce``).
+        """
+        vectors = 0.0
+        flat = True
+        for load in loads:
+            flat = flat and sum(extent > 1 for extent in load.shape) <= 1
+            access = self.moved.by_node.get(id(load))
+            width = 16.0 if access is None else max(load.dtype.bytes, min(16.0, access.contiguous_bytes))
+            vectors += max(1.0, self._asked(load) / self.threads / width)
+        if flat:
+            return self.c.row_step * vectors**self.c.row_step_exponent
+        return self.c.tile_step + self.c.tile_step_per_load * vectors
+
+    # -- the sum ----------------------------------------------------------------------------------------------------
+
+    def time(self) -> KernelTime:
+        c, device = self.c, self.device
+        if self.programs == 0:
+            return KernelTime(0.0, widen(0.1, device), "launch", {})
+        # The first program starts with the kernel (floor); each later one on the same slot starts anew.
+        path = self.path_ns(self.launch.kernel.body, 1.0)
+        rounds = self._waves() - 1
+        terms = {
+            "launch": self.programs * c.program_interval_ns / 1000,
+            "memory": self.dram_bytes / (device.memory_bandwidth_gb_per_s * c.dram_efficiency) / 1000,
+            "l2": self._l2_us(),
+            "latency": (path + rounds * (path + c.program_start_ns)) / 1000,
+            "issue": self._issue_us(),
+            "atomics": self._atomics_us(),
+        }
+        busy = sum(value**c.norm for value in terms.values()) ** (1 / c.norm)
+        bound = max(terms, key=lambda name: terms[name])
+        us = c.floor_us + busy
+        sigma = self._sigma(bound, terms)
+        return KernelTime(us, sigma, bound, {**terms, "floor": c.floor_us})
+
+    def _waves(self) -> float:
+        """Rounds of resident programs; a started round counts in part, as programs end one by one."""
+        waves = self.programs / (self.resident * self.device.sm_count)
+        return max(1.0, waves)
+
+    def _l2_us(self) -> float:
+        """Microseconds of L2 traffic: each access at the rate of its shape, or what the SMs in use can draw."""
+        c, scale = self.c, self.scale
+        total_ns = 0.0
+        drawn = 0.0
+        for access in self.moved.accesses:
+            moved = self.l2_bytes.get(id(access.access), 0.0)
+            short = access.contiguous_bytes < 2 * SECTOR_BYTES
+            if access.kind == "load":
+                rate = c.l2_short_row_gb_per_s if short else c.l2_read_gb_per_s
+            elif access.kind == "store" and access.moved_bytes > 16 * access.footprint_bytes:
+                rate = c.l2_write_gb_per_s * c.hot_store
+            elif access.kind == "store" and access.efficiency < 0.6:
+                rate = c.l2_partial_write_gb_per_s
+            else:
+                rate = c.l2_short_row_gb_per_s if short else c.l2_write_gb_per_s
+            total_ns += moved / (rate * scale.fabric)
+            drawn += moved
+        spilled = max(0.0, self.registers - self.device.max_registers_per_thread)
+        if spilled:
+            spill = spilled * 4 * self.threads * self.programs * c.spill_traffic
+            total_ns += spill / (c.l2_read_gb_per_s * scale.fabric)
+        used = min(self.programs, self.device.sm_count)
+        return max(total_ns, drawn / (used * c.sm_gb_per_s * scale.clock)) / 1000
+
+    def _issue_us(self) -> float:
+        """Four issue slots an SM and cycle; with half the fp32 lanes an fp32 instruction takes two of them."""
+        slots = self.device.sm_count * 4 * self.scale.clock_ghz * self.c.issue_efficiency
+        used = min(1.0, self.programs / self.device.sm_count)
+        other = self.instructions - self.arithmetic + self.c.warp_start_instructions * self.warps
+        total = (other + self.arithmetic / self.scale.lanes) * self.programs
+        return total / (slots * used) / 1000
+
+    def _atomics_us(self) -> float:
+        total = 0.0
+        c = self.c
+        for access in self.moved.accesses:
+            if access.kind != "atomic":
+                continue
+            size = access.access.dtype.bytes
+            operations = access.active_elements * access.executions * self.programs
+            addresses = max(1.0, access.footprint_bytes / size) if access.known else max(1.0, operations / 8)
+            whole = self.launch.tensor(access.base)
+            if whole is not None and whole.numel:
+                addresses = min(addresses, float(whole.numel))
+            lanes = min(32.0, max(1.0, access.active_elements), addresses)
+            lines = max(1.0, addresses * size / _LINE_BYTES)
+            same_address = operations / addresses * c.same_address_ns
+            request_ns = c.same_line_ns + c.same_line_lane_ns * (lanes - 1)
+            same_line = operations / lanes * request_ns / lines**c.line_exponent
+            total += max(same_address, same_line, operations / c.atomics_per_ns)
+        return total / 1000 / self.scale.clock
+
+    def _sigma(self, bound: str, terms: Mapping[str, float]) -> float:
+        regimes = _data()[1]
+        sigma = regimes.get(bound, 0.3)
+        extra = [0.35 * self.moved.unknown_share]
+        if self.moved.unknown_trips:
+            extra.append(0.7)
+        if not self.launch.kernel.complete:
+            extra.append(0.25)
+        if self.launch.programs is None:
+            extra.append(1.0)
+        # Products by broadcasting and nested loops of loads (a direct convolution) were not measured: how ptxas
+        # unrolls and schedules them is open, the more so the nearer their terms come to deciding.
+        if self.broadcast or any(len(loops) > 1 for _, loops in self.launch.kernel.walk(Load)):
+            extra.append(_UNMEASURED_SIGMA * max(terms["issue"], terms["latency"], terms["l2"]) / max(terms.values()))
+        return widen(sigma, self.device, *extra)
+
+
+def _pipelined(loop: Loop) -> bool:
+    return loop.kind == "tl.range" and (loop.num_stages or 0) > 1
+
+
+def _depends(load: Load, earlier: list[Load]) -> bool:
+    """The address of ``load`` waits for one of ``earlier`` (for an integer one where the offset was not followed)."""
+    if load.offset is None:
+        return any(other.dtype.is_integer for other in earlier)
+    keys = {atom.key for atom in load.offset.atoms() if isinstance(atom, Opaque) and atom.op == "load"}
+    return bool(keys) and any(other.id in keys for other in earlier)
+
+
+def _across_threads(reduce: Reduce) -> bool:
+    """The reduction needs an exchange between threads: the reduced axis is longer than a thread holds."""
+    if reduce.scalar or reduce.axis is None:
+        return True
+    return reduce.axis == len(reduce.shape) - 1

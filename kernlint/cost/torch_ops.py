@@ -1,0 +1,339 @@
+"""Device time of the calls torch answers with its own kernels: copies, maps, reductions, cuBLAS, SDPA, cuDNN.
+
+Kernels that move data follow one formula, with constants per case (``copy``, ``cast_widen``, ``reduce_outer`` ...):
+
+    us = floor + (memory^p + l2^p + elements^p + rows^p + chain^p)^(1/p),  p = 4
+
+``memory`` and ``l2`` are the bytes read and written (the passes over them counted) over the bandwidths, in a warm
+graph replay; ``elements`` is the rate of kernels that cannot vectorise (a transposing copy costs about 7 ps an element
+whatever the dtype: int8 at 280 GB/s); ``rows`` the rate at which one block a row is dealt out (``layer_norm``: 1 ns);
+``chain`` the serial walk along one row (``cumsum``, long rows of a norm). Matrix products take the best of cuBLAS's
+tile shapes and splits of k on the SMs there are. Constants and residuals: ``data/torch_ops.json``, written by
+``tools/fit_torch_ops.py`` from ``h100-torch-ops.csv`` (``gpu_us``).
+
+fp32 products run on the FMA units, as torch does by default (``allow_tf32`` is off, and the facts show 49 TFLOP/s);
+the 370 TFLOP/s of ``h100-overheads.json`` was timed with TF32 on. An op whose ``dims`` hold ``tf32: 1`` is priced so.
+Convolutions use TF32 for fp32, as cuDNN does by default.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import resources
+
+from kernlint.cost.device import Device, find_device
+from kernlint.cost.programs import ramp, widen
+from kernlint.cost.result import KernelTime
+from kernlint.workload import Dtype, Tensor, TorchOp, concrete
+
+_NORM = 4.0
+
+#: Elements up to which torch reduces a whole tensor with one kernel.
+_ONE_STAGE_ELEMENTS = 32768
+#: Columns up to which torch keeps a softmax row in registers (``softmax_warp_forward`` of ATen).
+_SHORT_ROW = 1024
+#: Tiles cuBLAS picks from and the share of the large tile's rate a smaller one reaches.
+_TILES = ((128, 256, 1.0), (128, 128, 0.92), (64, 128, 0.72), (64, 64, 0.5))
+_SPLITS = (1, 2, 4, 8, 16)
+#: Ops priced by the constants of a measured relative, and how much more sigma that takes (judged, not measured).
+_RELATIVES: Mapping[str, float] = {
+    "rms_norm": 0.2, "normalize": 0.5, "batch_norm": 0.4, "group_norm": 0.4, "instance_norm": 0.4, "cummax": 0.3,
+    "cummin": 0.3, "topk": 0.9, "sort": 0.9, "argsort": 0.9,
+}  # fmt: skip
+#: Norms that reduce over whole planes, not over the last dimension: only their passes over memory are priced.
+_PLANE_NORMS = frozenset({"batch_norm", "group_norm", "instance_norm"})
+
+
+@dataclass(frozen=True)
+class Case:
+    """Constants of one case of data movement; see the module's formula."""
+
+    floor_us: float
+    element_ps: float = 0.0
+    row_ns: float = 0.0
+    chain_ns: float = 0.0
+    passes: float = 1.0
+    l2_share: float = 1.0
+    sigma: float = 0.2
+
+
+@dataclass(frozen=True)
+class _Constants:
+    cases: Mapping[str, Case]
+    rates: Mapping[str, float]
+    sigmas: Mapping[str, float]
+
+
+@lru_cache(maxsize=1)
+def _data() -> _Constants:
+    text = resources.files("kernlint.cost").joinpath("data/torch_ops.json").read_text(encoding="utf-8")
+    return parse(json.loads(text))
+
+
+def parse(data: Mapping[str, Mapping[str, object]]) -> _Constants:
+    """The constants in ``data``, the content of ``torch_ops.json``."""
+    cases = {name: Case(**entry) for name, entry in data["cases"].items()}  # type: ignore[arg-type]
+    return _Constants(cases, dict(data["rates"]), dict(data["sigmas"]))  # type: ignore[arg-type]
+
+
+def torch_op_time(
+    op: TorchOp, device: Device, constants: _Constants | None = None, reuse_bytes: Mapping[int, float] | None = None
+) -> KernelTime:
+    """Predicted :class:`KernelTime` of ``op`` in a warm graph replay.
+
+    Sizes that are not known count as one element and widen sigma; ``constants`` is for the fitting script.
+    ``reuse_bytes`` tells for each storage id how many bytes the device touches from its last use to the end of this
+    op; without it the op is taken to be replayed alone.
+    """
+    c = _data() if constants is None else constants
+    reuse = reuse_bytes or {}
+    if op.kind == "alloc":
+        return KernelTime(0.0, widen(0.05, device), "launch", {})
+    if op.kind == "matmul":
+        return _matmul(op, device, c, reuse)
+    if op.kind in ("attention", "conv", "rnn"):
+        return _library(op, device, c, reuse)
+    return _movement(op, device, c, reuse)
+
+
+def case_of(op: TorchOp) -> str:
+    """The case of data movement that ``op`` belongs to."""
+    read = op.reads[0] if op.reads else None
+    written = op.writes[0] if op.writes else None
+    if op.kind == "cast":
+        widening = _bits(read) < _bits(written)
+        return "cast_widen" if widening else "elementwise"
+    if op.kind == "elementwise":
+        return "elementwise_indexed" if _needs_indexing(op) else "elementwise"
+    if op.kind == "reduce":
+        if len(op.writes) > 1 or op.name in ("max", "min", "argmax", "argmin", "amax_with_index", "sort"):
+            whole = written is not None and written.numel == 1
+            if not whole and (len(op.writes) > 1 or op.name.startswith("arg")):
+                return "reduce_index"
+        if written is not None and written.numel == 1:
+            return "reduce_all" if (read is not None and (read.numel or 0) > _ONE_STAGE_ELEMENTS) else "reduce_inner"
+        return "reduce_inner" if op.dims.get("inner", 1) else "reduce_outer"
+    if op.kind == "softmax":
+        return "softmax_short" if _last(read) <= _SHORT_ROW else "softmax_long"
+    if op.kind in ("copy", "transpose") and read is not None and read.is_contiguous is False:
+        # A view whose rows stay whole (a permute that keeps the last axis, a slice) is read coalesced but indexed.
+        return "elementwise_indexed" if _rows_whole(read) else "transpose"
+    if op.kind in ("copy", "transpose", "fill", "norm", "scan", "gather", "cat", "random"):
+        return op.kind
+    return "unknown"
+
+
+def _movement(op: TorchOp, device: Device, c: _Constants, reuse: Mapping[int, float]) -> KernelTime:
+    name = case_of(op)
+    case = c.cases[name]
+    known = all(tensor.nbytes is not None for tensor in (*op.reads, *op.writes)) and bool(op.writes or op.reads)
+    read = sum(_bytes(tensor) for tensor in op.reads)
+    written = sum(_bytes(tensor) for tensor in op.writes)
+    elements = max([_numel(tensor) for tensor in (*op.writes, *op.reads)], default=1.0)
+    if op.kind == "gather" and op.writes:
+        # Only the gathered rows of the table are read.
+        elements = _numel(op.writes[0])
+        read = min(read, written + sum(_bytes(t) for t in op.reads if t.dtype is not None and t.dtype.is_integer))
+    width = _last(op.writes[0]) if op.kind == "gather" and op.writes else _last(op.reads[0] if op.reads else None)
+    rows = elements / max(1.0, width)
+    if op.name in _PLANE_NORMS:
+        width = rows = 0.0
+    speed = _Speed(device)
+    cold = _cold(op, read + written, c, speed, reuse)
+    bytes_moved = read * case.passes + written
+    terms = {
+        "memory": cold * bytes_moved / (device.memory_bandwidth_gb_per_s * c.rates["dram_efficiency"]) / 1000,
+        "l2": bytes_moved / (c.rates["l2_gb_per_s"] * case.l2_share * speed.fabric) / 1000,
+        "elements": elements * case.element_ps / 1e6 / speed.fabric,
+        "rows": rows * case.row_ns / 1000 / speed.fabric,
+        "chain": _chain(name, elements, width, op) * case.chain_ns / 1000 / speed.clock,
+    }
+    us = case.floor_us + sum(value**_NORM for value in terms.values()) ** (1 / _NORM)
+    bound = max(terms, key=lambda term: terms[term])
+    if case.floor_us > terms[bound]:
+        bound = "launch"
+    sigma = widen(case.sigma, device, 0.0 if known else 1.0, _RELATIVES.get(op.name, 0.0))
+    name_of = {"elements": "issue", "rows": "issue", "chain": "latency"}
+    return KernelTime(us, sigma, name_of.get(bound, bound), {"floor": case.floor_us, **terms})
+
+
+def _chain(case: str, elements: float, width: float, op: TorchOp) -> float:
+    """Dependent steps of one block: elements along a row, along the reduced axis, or rounds of a scan."""
+    if case == "reduce_outer":
+        outputs = _numel(op.writes[0]) if op.writes else 1.0
+        return elements / max(1.0, outputs)
+    if case == "scan":
+        # ATen's scan_innermost_dim: 2^x threads a row, x between 4 and 9 by the ratio of columns to rows, and each
+        # round scans two elements a thread (aten/src/ATen/native/cuda/ScanUtils.cuh).
+        rows = max(1.0, elements / width)
+        log_threads = min(9, max(4, int((9 + math.log2(width) - math.log2(rows)) // 2)))
+        return math.ceil(width / 2 ** (log_threads + 1))
+    return width
+
+
+def _matmul(op: TorchOp, device: Device, c: _Constants, reuse: Mapping[int, float]) -> KernelTime:
+    known = all(key in op.dims for key in ("batch", "m", "n", "k"))
+    batch, m, n, k = (max(0, op.dims.get(key, 1)) for key in ("batch", "m", "n", "k"))
+    if not known and op.flops:
+        m = n = k = max(1, round((op.flops / 2) ** (1 / 3)))
+    path = _path(op)
+    peak = _peak(path, device) * c.rates[f"{path}_efficiency"]
+    bytes_moved = sum(_bytes(tensor) for tensor in (*op.reads, *op.writes))
+    speed = _Speed(device)
+    best = math.inf
+    for tile_m, tile_n, share in _TILES:
+        tiles = batch * math.ceil(m / tile_m) * math.ceil(n / tile_n)
+        for split in _SPLITS:
+            if split > 1 and k / split < 256:
+                break
+            units = tiles * split
+            waves = units / device.sm_count
+            # A part wave costs nearly a whole one at the start and less as waves add up (stream-K, uneven ends).
+            rounds = math.ceil(waves) if waves <= 1 else waves + (math.ceil(waves) - waves) * 0.6
+            rate = peak * share / device.sm_count * 1e6
+            depth = k / split
+            us = rounds * 2 * tile_m * tile_n * depth / rate
+            us += depth * c.rates["k_step_ns"] / 1000 / speed.clock
+            if split > 1:
+                us += c.rates["split_us"]
+            best = min(best, us)
+    if min(m, n) <= 1:
+        # A matrix-vector product: cuBLAS has kernels of its own for it, bound by the matrix.
+        best = 2.0 * batch * m * n * k / (device.peak_fp32_vector_tflops * 0.5) / 1e6
+    cold = _cold(op, bytes_moved, c, speed, reuse)
+    small = min(m, n) <= 32
+    l2_rate = c.rates["skinny_l2_gb_per_s" if small else "l2_gb_per_s"]
+    terms = {
+        "tensor": best,
+        "memory": cold * bytes_moved / (device.memory_bandwidth_gb_per_s * c.rates["dram_efficiency"]) / 1000,
+        "l2": bytes_moved / (l2_rate * speed.fabric) / 1000,
+    }
+    us = c.rates["matmul_floor_us"] + sum(value**_NORM for value in terms.values()) ** (1 / _NORM)
+    sigma = widen(c.sigmas["matmul"], device, 0.0 if known else 0.7)
+    bound = max(terms, key=lambda term: terms[term])
+    return KernelTime(us, sigma, bound, {"floor": c.rates["matmul_floor_us"], **terms})
+
+
+def _library(op: TorchOp, device: Device, c: _Constants, reuse: Mapping[int, float]) -> KernelTime:
+    """Attention, convolution, recurrent nets: floating-point work at the library's measured share of the peak."""
+    dtype = op.reads[0].dtype if op.reads else None
+    path = _path(op)
+    if op.kind == "conv" and path == "float32":
+        path = "tf32"
+    flops = op.flops
+    known = flops is not None
+    bytes_moved = sum(_bytes(tensor) for tensor in (*op.reads, *op.writes))
+    share = c.rates[f"{op.kind}_{'half' if dtype is not None and dtype.bits <= 16 else 'single'}_efficiency"]
+    if op.kind == "attention":
+        head = op.dims.get("k", 128)
+        share *= min(1.0, head / 128) ** c.rates["attention_head_exponent"]
+    speed = _Speed(device)
+    cold = _cold(op, bytes_moved, c, speed, reuse)
+    terms = {
+        "tensor": (flops or 0) / (_peak(path, device) * share * 1e6),
+        "memory": cold * bytes_moved / (device.memory_bandwidth_gb_per_s * c.rates["dram_efficiency"]) / 1000,
+        "l2": bytes_moved / (c.rates["l2_gb_per_s"] * speed.fabric) / 1000,
+    }
+    floor = c.rates[f"{op.kind}_floor_us"]
+    us = floor + sum(value**_NORM for value in terms.values()) ** (1 / _NORM)
+    bound = max(terms, key=lambda term: terms[term])
+    return KernelTime(us, widen(c.sigmas[op.kind], device, 0.0 if known else 1.0), bound, {"floor": floor, **terms})
+
+
+def _cold(op: TorchOp, own: float, c: _Constants, speed: _Speed, reuse: Mapping[int, float]) -> float:
+    """Share of the op's bytes that L2 no longer holds."""
+    total = missed = 0.0
+    for tensor in (*op.reads, *op.writes):
+        size = _bytes(tensor)
+        distance = max(own, reuse.get(tensor.storage.id, 0.0))
+        total += size
+        missed += size * ramp(distance, c.rates["l2_keeps"] * speed.cache, c.rates["l2_drops"] * speed.cache)
+    return missed / total if total else 0.0
+
+
+class _Speed:
+    """Ratios to the H100 that the constants come from."""
+
+    def __init__(self, device: Device) -> None:
+        base = find_device("h100-sxm")
+        self.clock = device.boost_clock_mhz / base.boost_clock_mhz
+        self.fabric = self.clock * device.sm_count / base.sm_count
+        self.cache = device.last_level_cache_mb * 2**20 if device.last_level_cache_mb else device.l2_bytes
+
+
+def _path(op: TorchOp) -> str:
+    """The unit a product runs on: float16 (bfloat16 alike), int8, fp8, tf32, float32 or float64."""
+    dtype: Dtype | None = op.reads[0].dtype if op.reads else None
+    if dtype is None:
+        return "float32"
+    if dtype.is_fp8:
+        return "fp8"
+    if dtype.is_float and dtype.bits == 16:
+        return "float16"
+    if dtype.is_integer and dtype.bits == 8:
+        return "int8"
+    if dtype.bits == 64 and dtype.is_float:
+        return "float64"
+    return "tf32" if op.dims.get("tf32") else "float32"
+
+
+def _peak(path: str, device: Device) -> float:
+    """Dense peak in 10^12 operations per second; a path the device lacks falls to the next wider one."""
+    fp32 = device.peak_fp32_vector_tflops
+    half = device.peak_fp16_tensor_dense_fp32acc_tflops or fp32
+    return {
+        "float16": half,
+        "int8": device.peak_int8_tensor_dense_tops or half,
+        "fp8": device.peak_fp8_tensor_dense_fp32acc_tflops or half,
+        "tf32": device.peak_tf32_tensor_dense_tflops or fp32,
+        "float64": device.peak_fp64_tensor_tflops or device.peak_fp64_vector_tflops or fp32 / 32,
+        "float32": fp32,
+    }[path]
+
+
+def _rows_whole(tensor: Tensor) -> bool:
+    """The last dimension (of more than one element) is contiguous for at least a sector of 32 bytes."""
+    if not tensor.shape or not tensor.strides:
+        return False
+    for extent, stride in zip(reversed(tensor.shape), reversed(tensor.strides)):
+        size = concrete(extent)
+        if size != 1:
+            return concrete(stride) == 1 and (size or 0) * _bits(tensor) >= 256
+    return True
+
+
+def _needs_indexing(op: TorchOp) -> bool:
+    """An operand is broadcast or not contiguous: torch then computes an index per element and does not vectorise."""
+    if not op.writes or op.writes[0].shape is None:
+        return False
+    out = op.writes[0]
+    for tensor in op.reads:
+        if tensor.shape is None or tensor.numel == 1:
+            continue
+        if tensor.numel != out.numel or tensor.is_contiguous is False:
+            return True
+    return False
+
+
+def _bits(tensor: Tensor | None) -> int:
+    return tensor.dtype.bits if tensor is not None and tensor.dtype is not None else 32
+
+
+def _numel(tensor: Tensor) -> float:
+    return float(max(0, tensor.numel if tensor.numel is not None else 1))
+
+
+def _bytes(tensor: Tensor) -> float:
+    return _numel(tensor) * (tensor.dtype.bytes if tensor.dtype is not None else 4)
+
+
+def _last(tensor: Tensor | None) -> float:
+    """Extent of the last dimension; 1 where there is none or it is not known."""
+    if tensor is None or not tensor.shape:
+        return 1.0
+    extent = concrete(tensor.shape[-1])
+    return float(max(1, extent)) if extent is not None else 1.0

@@ -1,0 +1,631 @@
+"""Which bytes each access of a kernel moves: executions, active lanes, 32-byte sectors, footprint, reuse.
+
+Everything is read off the offset expressions. An offset is probed numerically at a typical program: the step and the
+reach along each lane, loop and grid axis. A tile that is affine in its lanes gets its sectors from the strides, the
+order Triton lays a tile out in (fastest along the smallest stride); any other tile is sampled. An offset that cannot be
+evaluated (a gather through a loaded index) is taken as new addresses for every row of contiguous lanes.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kernlint.cost.evaluate import Point, evaluator, origin, slot
+from kernlint.workload import (
+    Atomic,
+    Branch,
+    Expr,
+    Kernel,
+    Lane,
+    Launch,
+    Load,
+    Loop,
+    LoopIndex,
+    Node,
+    Opaque,
+    ProgramId,
+    Size,
+    Store,
+    Tensor,
+    concrete,
+)
+from kernlint.workload.expr import Atom
+
+#: The unit in which L2 and DRAM answer on NVIDIA hardware (CUDA C++ Best Practices Guide, "Coalesced access").
+SECTOR_BYTES = 32
+#: Iterations assumed of a loop whose trip count cannot be evaluated; the price then carries a wide sigma.
+ASSUMED_TRIP = 16.0
+#: Working set of an access below which its next iteration still finds it in L1, with other programs on the SM.
+_NEAR_BYTES = 4096
+_PROGRAM_SAMPLES = (0.03, 0.29, 0.5, 0.71, 0.97)
+
+
+@dataclass(frozen=True)
+class AccessTraffic:
+    """What one load, store or atomic of a launch moves.
+
+    ``executions`` counts per program (mean over the grid); ``active_elements`` and ``sectors`` count per execution, a
+    mask taken into account in the mean. ``program_bytes`` are the distinct bytes (whole sectors) one program touches
+    through this access, ``footprint_bytes`` those of the whole grid, ``moved_bytes`` what the grid asks of the caches
+    (sectors x executions x programs). ``contiguous_bytes`` is the run of neighbouring bytes in the tile and so the
+    widest vector a thread can move at once; ``aligned`` that rows begin on a sector. ``known`` is false where the
+    offset could not be evaluated, ``gather`` where it contains a loaded value. ``signature`` is equal for two accesses
+    of one base that walk the same addresses in a program. ``shared_axes`` are the grid axes it does not depend on.
+    ``loop_step_bytes`` is the smallest step from one iteration to the next (infinite outside loops), ``density`` the
+    share of the memory between the grid's first and last address that it touches. ``near_bytes`` are the bytes one
+    program asks of the caches beyond L1's immediate reach: as moved, but what the last iterations touched counts once.
+    """
+
+    access: Load | Store | Atomic
+    base: str
+    executions: float
+    active_elements: float
+    sectors: float
+    program_bytes: float
+    footprint_bytes: float
+    moved_bytes: float
+    contiguous_bytes: float
+    aligned: bool
+    known: bool
+    gather: bool
+    signature: tuple[float, ...]
+    shared_axes: frozenset[int]
+    loop_step_bytes: float
+    density: float = 1.0
+    near_bytes: float = 0.0
+
+    @property
+    def kind(self) -> str:
+        return "load" if isinstance(self.access, Load) else "store" if isinstance(self.access, Store) else "atomic"
+
+    @property
+    def asked_bytes(self) -> float:
+        """Bytes the active lanes of one execution ask for."""
+        return self.active_elements * self.access.dtype.bytes
+
+    @property
+    def efficiency(self) -> float:
+        """Bytes asked over bytes of the sectors touched, at most 1."""
+        touched = self.sectors * SECTOR_BYTES
+        return min(1.0, self.asked_bytes / touched) if touched else 1.0
+
+
+@dataclass(frozen=True)
+class Traffic:
+    """All accesses of a launch, by access object identity in program order, and totals in bytes over the grid."""
+
+    programs: int
+    accesses: tuple[AccessTraffic, ...]
+    trips: Mapping[int, float]
+    unknown_trips: int
+    footprints: Mapping[str, float] = field(default_factory=dict)
+    by_node: Mapping[int, AccessTraffic] = field(default_factory=dict)
+
+    @property
+    def footprint_bytes(self) -> float:
+        """Distinct bytes read or written by the launch."""
+        return sum(self.footprints.values())
+
+    @property
+    def loaded_bytes(self) -> float:
+        return sum(a.moved_bytes for a in self.accesses if a.kind == "load")
+
+    @property
+    def stored_bytes(self) -> float:
+        return sum(a.moved_bytes for a in self.accesses if a.kind != "load")
+
+    @property
+    def unknown_share(self) -> float:
+        """Share of the moved bytes that belongs to accesses with an unknown offset."""
+        total = sum(a.moved_bytes for a in self.accesses)
+        return sum(a.moved_bytes for a in self.accesses if not a.known) / total if total else 0.0
+
+
+class Probe:
+    """Evaluates expressions of one launch at typical and sampled programs and iterations."""
+
+    def __init__(self, kernel: Kernel, grid: Sequence[int]) -> None:
+        self.grid = [max(1, extent) for extent in grid]
+        self.trips: dict[int, float] = {}
+        self.unknown_trips = 0
+        self.centre = origin()
+        for axis, extent in enumerate(self.grid):
+            put(self.centre, ProgramId(axis), float(extent // 2))
+        self._add_loops(kernel.body)
+
+    def _add_loops(self, body: tuple[Node, ...]) -> None:
+        for node in body:
+            if isinstance(node, Loop):
+                trip = self.mean(node.trip)
+                if trip is None:
+                    self.unknown_trips += 1
+                    trip = ASSUMED_TRIP
+                self.trips[node.id] = max(0.0, trip)
+                put(self.centre, LoopIndex(node.id), float(int(max(0.0, trip - 1) / 2)))
+                self._add_loops(node.body)
+            elif isinstance(node, Branch):
+                for arm in node.arms:
+                    self._add_loops(arm)
+
+    def mean(self, size: Size | None) -> float | None:
+        """Mean over the grid of a size that may depend on program ids; None when it cannot be evaluated."""
+        if size is None:
+            return None
+        if not isinstance(size, Expr):
+            return float(size)
+        if size.value is not None:
+            return float(size.value)
+        if not any(isinstance(atom, ProgramId) for atom in size.atoms()):
+            return self.at(size)
+        function = evaluator(size)
+        total = 0.0
+        for point in self.programs():
+            value = function(point)
+            if value is None:
+                return None
+            total += value
+        return total / len(_PROGRAM_SAMPLES)
+
+    def programs(self) -> list[Point]:
+        """A few programs spread over the grid (a lattice: each axis sees each quantile once), loops at midpoint."""
+        points = []
+        count = len(_PROGRAM_SAMPLES)
+        for index in range(count):
+            point = list(self.centre)
+            for axis, extent in enumerate(self.grid):
+                quantile = _PROGRAM_SAMPLES[(index * (1 + axis)) % count]
+                put(point, ProgramId(axis), float(int(quantile * extent)))
+            points.append(point)
+        return points
+
+    def at(self, expr: Expr) -> float | None:
+        """``expr`` at the typical point: middle program, middle iteration, first lane."""
+        return evaluator(expr)(self.centre)
+
+    def moved(self, expr: Expr, atom: Atom, to: float) -> float | None:
+        """``expr`` at the typical point with ``atom`` set to ``to``."""
+        where = slot(atom)
+        if where is None:
+            return None
+        before = self.centre[where]
+        self.centre[where] = to
+        value = evaluator(expr)(self.centre)
+        self.centre[where] = before
+        return value
+
+    def coordinate(self, atom: Atom) -> float:
+        """The value of ``atom`` at the typical point."""
+        where = slot(atom)
+        return 0.0 if where is None else self.centre[where]
+
+
+def put(point: Point, atom: Atom, value: float) -> None:
+    """Set ``atom`` in ``point``; an atom without a slot cannot be evaluated anyway."""
+    where = slot(atom)
+    if where is not None:
+        point[where] = value
+
+
+def traffic(launch: Launch) -> Traffic:
+    """The :class:`Traffic` of ``launch``; symbolic grid extents count as 1, unknown offsets as gathers."""
+    grid = [extent if (extent := concrete(size)) is not None else 1 for size in launch.grid]
+    programs = 1
+    for extent in grid:
+        programs *= max(0, extent)
+    probe = Probe(launch.kernel, grid)
+    accesses: list[AccessTraffic] = []
+    by_node: dict[int, AccessTraffic] = {}
+    _visit(launch.kernel.body, 1.0, (), probe, launch, programs, accesses, by_node)
+    return Traffic(
+        programs=programs,
+        accesses=tuple(accesses),
+        trips=probe.trips,
+        unknown_trips=probe.unknown_trips,
+        footprints=_footprints(accesses, launch),
+        by_node=by_node,
+    )
+
+
+def _visit(
+    body: tuple[Node, ...],
+    executions: float,
+    loops: tuple[Loop, ...],
+    probe: Probe,
+    launch: Launch,
+    programs: int,
+    accesses: list[AccessTraffic],
+    by_node: dict[int, AccessTraffic],
+) -> None:
+    for node in body:
+        if isinstance(node, Loop):
+            inner = executions * probe.trips[node.id]
+            _visit(node.body, inner, (*loops, node), probe, launch, programs, accesses, by_node)
+        elif isinstance(node, Branch):
+            for arm in node.arms:
+                share = executions / max(1, len(node.arms))
+                _visit(arm, share, loops, probe, launch, programs, accesses, by_node)
+        elif isinstance(node, (Load, Store, Atomic)):
+            result = _access(node, executions, loops, probe, launch, programs)
+            accesses.append(result)
+            by_node[id(node)] = result
+
+
+def _access(
+    access: Load | Store | Atomic,
+    executions: float,
+    loops: tuple[Loop, ...],
+    probe: Probe,
+    launch: Launch,
+    programs: int,
+) -> AccessTraffic:
+    size = access.dtype.bytes
+    elements = access.elements
+    active = elements * active_fraction(access, probe)
+    fraction = active / elements if elements else 0.0
+    offset = access.offset
+    start = None if offset is None else probe.at(offset)
+    tensor = launch.tensor(access.base)
+    whole = _span_bytes(tensor)
+    if offset is None or start is None:
+        gather = offset is None or _has_load(offset)
+        run = _contiguous_run(access) * size
+        rows = max(1.0, active * size / run) if active else 0.0
+        sectors = rows * _sectors_of_run(run, size, aligned=False)
+        program_bytes = sectors * SECTOR_BYTES * executions
+        footprint = min(program_bytes * programs, whole)
+        return AccessTraffic(
+            access, access.base, executions, active, sectors, program_bytes, footprint,
+            sectors * SECTOR_BYTES * executions * programs, run, False, False, gather,
+            (float(access.id), float(id(access) % 2**31)), frozenset(), float("inf"),
+            1.0, program_bytes,
+        )  # fmt: skip
+    sectors, run, aligned = _tile_sectors(access, offset, start, probe)
+    sectors *= fraction
+    if active and sectors < 1.0:
+        sectors = min(1.0, max(sectors, fraction))
+    # What one program touches over all its iterations: new addresses only where the offset moves with the loop.
+    # ``near`` forgets what more than a few kilobytes ago was touched, as an L1 shared with other programs does.
+    atoms = offset.atoms()
+    distinct = sectors * SECTOR_BYTES
+    reach = _reach(offset, start, [Lane(dim) for dim in range(len(access.shape))], access.shape, probe)
+    step = float("inf")
+    near = distinct
+    for loop in reversed(loops):
+        trip = probe.trips[loop.id]
+        atom = LoopIndex(loop.id)
+        small = near <= _NEAR_BYTES
+        if trip <= 1:
+            distinct, near = distinct * max(0.0, trip), near * max(0.0, trip)
+            continue
+        if atom not in atoms:
+            near *= 1.0 if small else trip
+            continue
+        one = probe.moved(offset, atom, probe.coordinate(atom) + 1)
+        last = probe.moved(offset, atom, trip - 1)
+        first = probe.moved(offset, atom, 0.0)
+        if one is None or last is None or first is None:
+            distinct, near = distinct * trip, near * trip
+            continue
+        advance = abs(one - start) * size
+        step = min(step, advance)
+        # A window that slides by less than its length (a convolution, a scalar walk) meets only the new bytes.
+        dense = distinct >= 0.5 * (reach + 1) * size
+        fresh = min(distinct, advance) if dense else distinct
+        near = min(near * trip, near + (trip - 1) * min(near, fresh)) if small else near * trip
+        distinct += (trip - 1) * fresh
+        reach += abs(last - first)
+    program_bytes = min(distinct, (reach + 1) * size + SECTOR_BYTES) if executions else 0.0
+    program_bytes = max(program_bytes, min(distinct, sectors * SECTOR_BYTES))
+    signature = (start, reach, fraction)
+    footprint = program_bytes
+    shared = []
+    for axis, extent in enumerate(probe.grid):
+        pid = ProgramId(axis)
+        if pid not in atoms:
+            shared.append(axis)
+            continue
+        footprint *= extent
+        first, last = probe.moved(offset, pid, 0.0), probe.moved(offset, pid, extent - 1.0)
+        reach += math.inf if first is None or last is None or offset.coefficient(pid) is None else abs(last - first)
+    # Tiles of neighbouring programs may overlap (windows, column strips inside one sector): the reach is a cap.
+    footprint = min(footprint, (reach + 1) * size + SECTOR_BYTES)
+    span = min((reach + 1) * size, whole)
+    density = min(1.0, min(footprint, whole) / span) if 0 < span < math.inf else 1.0
+    return AccessTraffic(
+        access, access.base, executions, active, sectors, program_bytes, min(footprint, whole),
+        sectors * SECTOR_BYTES * executions * programs, run, aligned, True, False, signature, frozenset(shared), step,
+        density, min(near, sectors * SECTOR_BYTES * executions),
+    )  # fmt: skip
+
+
+def active_fraction(access: Load | Store | Atomic, probe: Probe) -> float:
+    """Share of the tile's lanes inside the mask, in the mean over programs and iterations.
+
+    Bounds linear in one lane are counted exactly at each sampled program; others are sampled along the lanes; a bound
+    that cannot be evaluated counts as open.
+    """
+    if not access.mask:
+        return 1.0
+    gaps = [right - left for left, right in access.mask]
+    corner = list(probe.centre)
+    for dim, extent in enumerate(access.shape):
+        put(corner, Lane(dim), float(extent - 1))
+    for axis, extent in enumerate(probe.grid):
+        put(corner, ProgramId(axis), float(extent - 1))
+    for loop, trip in probe.trips.items():
+        put(corner, LoopIndex(loop), max(0.0, math.ceil(trip) - 1.0))
+    bounds = [_Bound(gap, access.shape) for gap in gaps if _may_fail(gap, corner)]
+    if not bounds:
+        return 1.0
+    points = _mask_points([bound.gap for bound in bounds], probe)
+    total = sum(_inside(bounds, access.shape, point) for point in points)
+    return total / len(points)
+
+
+def _may_fail(gap: Expr, corner: Point) -> bool:
+    """False where ``gap`` grows with every atom or is positive at the far corner alike: a bound that always holds.
+
+    Tile bounds (``offset < n``) are monotone, so the far corner decides; one that mixes divisions is sampled.
+    """
+    if any(isinstance(atom, Opaque) for atom in gap.atoms()):
+        return True
+    near = evaluator(gap)(origin())
+    far = evaluator(gap)(corner)
+    if near is None or far is None:
+        return False
+    if all(len(monomial) <= 1 for monomial in gap.terms):
+        lowest = near
+        for monomial, coefficient in gap.terms.items():
+            where = slot(monomial[0]) if monomial else None
+            if where is not None and coefficient < 0:
+                lowest += coefficient * corner[where]
+        return lowest <= 0
+    return min(near, far) <= 0
+
+
+class _Bound:
+    """One bound of a mask: positive ``gap`` inside; its lane dimensions, and the slope along the only one."""
+
+    def __init__(self, gap: Expr, shape: tuple[int, ...]) -> None:
+        self.gap = gap
+        self.value = evaluator(gap)
+        self.lanes = [atom.dim for atom in gap.atoms() if isinstance(atom, Lane) and atom.dim < len(shape)]
+        step = gap.coefficient(Lane(self.lanes[0])) if len(self.lanes) == 1 else None
+        self.slope = None if step is None else evaluator(step)
+
+
+def _mask_points(gaps: list[Expr], probe: Probe) -> list[Point]:
+    """Programs and iterations at which to count lanes: all of them where few, else a low-discrepancy sample."""
+    atoms = sorted({atom for gap in gaps for atom in gap.atoms() if isinstance(atom, (ProgramId, LoopIndex))}, key=str)
+    extents = [
+        probe.grid[atom.axis] if isinstance(atom, ProgramId) and atom.axis < len(probe.grid)
+        else max(1, math.ceil(probe.trips.get(atom.loop, 1))) if isinstance(atom, LoopIndex) else 1
+        for atom in atoms
+    ]  # fmt: skip
+    total = math.prod(extents)
+    count = min(total, _MASK_POINTS)
+    points = []
+    for index in range(count):
+        point = list(probe.centre)
+        rest = index
+        for position, (atom, extent) in enumerate(zip(atoms, extents)):
+            if total <= _MASK_POINTS:
+                put(point, atom, float(rest % extent))
+                rest //= extent
+            else:
+                put(point, atom, float(int(((index + 0.5) * _KRONECKER[position % len(_KRONECKER)] % 1.0) * extent)))
+        points.append(point)
+    return points
+
+
+#: Programs and iterations at which a mask is counted, and lanes where it is not linear in one.
+_MASK_POINTS = 32
+_LANE_POINTS = 8
+#: 1/32 for the first axis (an even lattice), then irrational steps that keep the axes independent.
+_KRONECKER = (1 / 32, 0.6180339887, 0.7548776662, 0.5698402910, 0.8191725134)
+
+
+def _inside(bounds: list[_Bound], shape: tuple[int, ...], point: Point) -> float:
+    """Share of the lanes for which all gaps are positive, bounds on different lane dimensions being independent."""
+    shares: dict[int, float] = {}
+    for bound in bounds:
+        value = bound.value(point)
+        if value is None:
+            continue
+        if not bound.lanes:
+            if value <= 0:
+                return 0.0
+            continue
+        dim = max(bound.lanes, key=lambda d: shape[d])
+        extent = shape[dim]
+        slope = None if bound.slope is None else bound.slope(point)
+        if slope is not None:
+            share = _count_positive(value, slope, extent) / extent if extent else 0.0
+        else:
+            share = _sampled_share(bound, shape, point)
+        shares[dim] = min(shares.get(dim, 1.0), share)
+    return math.prod(shares.values())
+
+
+def _count_positive(start: float, slope: float, extent: int) -> float:
+    """How many of ``start + slope * i`` for i in 0 .. extent - 1 are positive."""
+    if slope == 0:
+        return extent if start > 0 else 0
+    if slope < 0:
+        return min(extent, max(0, math.ceil(start / -slope)))
+    return min(extent, max(0, extent - max(0, math.floor(-start / slope) + 1))) if start <= 0 else extent
+
+
+def _sampled_share(bound: _Bound, shape: tuple[int, ...], point: Point) -> float:
+    hits = 0
+    for index in range(_LANE_POINTS):
+        for position, dim in enumerate(bound.lanes):
+            fraction = (index + 0.5) * (1 / _LANE_POINTS, 0.6180339887, 0.7548776662)[position % 3] % 1.0
+            put(point, Lane(dim), float(int(fraction * shape[dim])))
+        value = bound.value(point)
+        hits += value is None or value > 0
+    for dim in bound.lanes:
+        put(point, Lane(dim), 0.0)
+    return hits / _LANE_POINTS
+
+
+def _tile_sectors(access: Load | Store | Atomic, offset: Expr, start: float, probe: Probe) -> tuple[float, float, bool]:
+    """Sectors of one full tile, its contiguous run in bytes, and whether runs begin on a sector boundary."""
+    size = access.dtype.bytes
+    dims: list[tuple[float, int]] = []
+    ends = 0.0
+    for dim, extent in enumerate(access.shape):
+        if extent <= 1:
+            continue
+        one = probe.moved(offset, Lane(dim), 1.0)
+        last = probe.moved(offset, Lane(dim), extent - 1.0)
+        if one is None or last is None:
+            return _uncoalesced(access, size)
+        if last - start != (one - start) * (extent - 1):
+            return _sampled_sectors(access, offset, probe)
+        ends += last - start
+        dims.append((abs(one - start) * size, extent))
+    run = float(size)
+    rows = 1.0
+    aligned = (start * size) % SECTOR_BYTES == 0
+    for stride, extent in sorted(dims):
+        if stride == 0:
+            continue
+        if rows == 1.0 and (stride <= run or stride < SECTOR_BYTES):
+            run = (extent - 1) * stride + run
+            continue
+        rows *= extent
+        aligned = aligned and stride % SECTOR_BYTES == 0
+    contiguous = run if not dims else _contiguous_bytes(dims, size)
+    return rows * _sectors_of_run(run, size, aligned), contiguous, aligned
+
+
+def _contiguous_bytes(dims: list[tuple[float, int]], size: int) -> float:
+    run = float(size)
+    for stride, extent in sorted(dims):
+        if stride == run:
+            run *= extent
+    return run
+
+
+def _sectors_of_run(run_bytes: float, size: int, aligned: bool) -> float:
+    """Sectors under ``run_bytes`` neighbouring bytes; without alignment the mean over all starts."""
+    if aligned:
+        return math.ceil(run_bytes / SECTOR_BYTES)
+    return (run_bytes + SECTOR_BYTES - min(size, SECTOR_BYTES)) / SECTOR_BYTES
+
+
+def _uncoalesced(access: Load | Store | Atomic, size: int) -> tuple[float, float, bool]:
+    return float(access.elements), float(size), False
+
+
+def _sampled_sectors(access: Load | Store | Atomic, offset: Expr, probe: Probe) -> tuple[float, float, bool]:
+    """Sectors of a tile that is not affine in its lanes: count them on 32 neighbouring lanes, scale to the tile."""
+    size = access.dtype.bytes
+    steps = []
+    for dim, extent in enumerate(access.shape):
+        if extent > 1:
+            one, zero = probe.moved(offset, Lane(dim), 1.0), probe.moved(offset, Lane(dim), 0.0)
+            steps.append((abs((one or 0.0) - (zero or 0.0)), dim, extent))
+    order = [(dim, extent) for _, dim, extent in sorted(steps, key=lambda s: (s[0] == 0, s[0]))]
+    if not order:
+        return 1.0, float(size), False
+    # Where several axes step by one, the compiler takes the one that stays contiguous: try each as the fastest.
+    least = min(step for step, _, _ in steps)
+    best: tuple[float, float] | None = None
+    for step, dim, extent in steps:
+        if step != least:
+            continue
+        tried = [(dim, extent), *(other for other in order if other[0] != dim)]
+        result = _count_sectors(access, offset, tried, probe)
+        if result is None:
+            return _uncoalesced(access, size)
+        if best is None or result[0] < best[0]:
+            best = result
+    assert best is not None
+    return (*best, False)
+
+
+def _count_sectors(
+    access: Load | Store | Atomic, offset: Expr, order: list[tuple[int, int]], probe: Probe
+) -> tuple[float, float] | None:
+    """(sectors of the tile, contiguous bytes) with lanes in ``order``, from 32 neighbours; None if not evaluable."""
+    size = access.dtype.bytes
+    value_at, point = evaluator(offset), list(probe.centre)
+    lanes = min(32, access.elements)
+    touched: set[int] = set()
+    addresses = []
+    for index in range(lanes):
+        rest = index
+        for dim, extent in order:
+            put(point, Lane(dim), float(rest % extent))
+            rest //= extent
+        value = value_at(point)
+        if value is None:
+            return None
+        addresses.append(value)
+        touched.add(int(value * size // SECTOR_BYTES))
+    run = 1
+    while run < len(addresses) and addresses[run] - addresses[run - 1] == 1:
+        run += 1
+    contiguous = float(run * size) if run < lanes else float(size * order[0][1])
+    return len(touched) / max(1, lanes) * access.elements, contiguous
+
+
+def _reach(offset: Expr, start: float, lanes: list[Lane], shape: tuple[int, ...], probe: Probe) -> float:
+    """Elements between the lowest and the highest address of the tile."""
+    total = 0.0
+    for lane in lanes:
+        if shape[lane.dim] > 1:
+            last = probe.moved(offset, lane, shape[lane.dim] - 1.0)
+            total += abs((start if last is None else last) - start)
+    return total
+
+
+def _contiguous_run(access: Load | Store | Atomic) -> float:
+    """Elements along the lane dimension with stride 1 of an offset whose value is not known (1 where there is none).
+
+    The fallback for ``offset`` None is the last dimension of a tile of more than one: rows gathered by index are the
+    usual case, a tile of one dimension scatters.
+    """
+    if access.offset is None:
+        return float(access.shape[-1]) if len(access.shape) > 1 else 1.0
+    best = 1.0
+    for dim, extent in enumerate(access.shape):
+        step = access.offset.coefficient(Lane(dim))
+        if step is not None and step.value in (1, -1):
+            best = max(best, float(extent))
+    return best
+
+
+def _has_load(expr: Expr) -> bool:
+    return any(isinstance(atom, Opaque) and atom.op == "load" for atom in expr.atoms())
+
+
+def _span_bytes(tensor: Tensor | None) -> float:
+    """Bytes between a tensor's first and last element in memory, gaps included; infinite when not known."""
+    if tensor is None or tensor.shape is None or tensor.dtype is None:
+        return math.inf
+    strides: Sequence[Size] | None = tensor.strides
+    if strides is None:
+        return math.inf if tensor.nbytes is None else float(tensor.nbytes)
+    reach = 0
+    for extent, stride in zip(tensor.shape, strides):
+        n, s = concrete(extent), concrete(stride)
+        if n is None or s is None:
+            return math.inf
+        if n <= 0:
+            return 0.0
+        reach += (n - 1) * abs(s)
+    return float((reach + 1) * tensor.dtype.bytes)
+
+
+def _footprints(accesses: Sequence[AccessTraffic], launch: Launch) -> dict[str, float]:
+    """Distinct bytes per base: accesses that walk the same addresses count once, all are capped by the tensor."""
+    groups: dict[str, dict[tuple[float, ...], float]] = {}
+    for access in accesses:
+        group = groups.setdefault(access.base, {})
+        group[access.signature] = max(group.get(access.signature, 0.0), access.footprint_bytes)
+    return {base: min(sum(group.values()), _span_bytes(launch.tensor(base))) for base, group in groups.items()}

@@ -1,0 +1,142 @@
+"""KL501."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from kernlint.rules.attention import Attention, FlashAttention, materialised_attention, supported
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
+from kernlint.workload import Launch, Step, concrete
+
+#: Tiles of scores worth pricing: rows, columns, warps.
+_TILES = ((128, 64, 4), (128, 64, 8), (64, 64, 4), (32, 64, 4), (16, 64, 4))
+
+
+class MaterialisedAttention(Rule):
+    code = "KL501"
+    name = "materialised-attention"
+    category = "algorithm"
+    severity = "warning"
+    summary = "attention writes its scores and probabilities to memory between the two products"
+    what_it_does = """
+        Finds a product whose [rows, columns] result is stored, a row softmax that reads it, and a second product that reads
+        the probabilities, in kernels or torch calls. Follows the tensors from step to step; batched or not, with scaling,
+        masking and casts between.
+        """
+    why = """
+        The scores have rows x columns elements a head, far more than queries, keys and values together: writing and reading
+        them several times is what attention then costs. An online softmax keeps a tile of scores on chip and rescales the
+        running output, so one kernel does it all and memory holds only its inputs and output.
+        """
+    when_not = """
+        The probabilities are needed elsewhere (attention maps, a backward pass that re-reads them). Very short sequences,
+        whose scores stay in L2: the estimate decides. Head dimensions above 256.
+        """
+    fix_safety = "Unsafe: a new kernel; sums are taken in another order, and fp32 inputs go through tf32 unless asked otherwise."
+    evidence = """
+        H100, 24 heads of 1536 x 64 in fp16: 84.2 us for the scores in fp32 and 50.6 us for the product with the values, the
+        softmax apart; one flash kernel with tile 128x64 takes 50.5 us (`benchmarks/facts/h100-micro-2.csv`). Pattern row
+        PERF-067.
+        """
+    references = ("https://arxiv.org/abs/2205.14135",)
+
+    bad = '''
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def scores_kernel(q, k, s, T, D: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
+            m = tl.program_id(0) * BM + tl.arange(0, BM)
+            n = tl.program_id(1) * BN + tl.arange(0, BN)
+            d = tl.arange(0, D)
+            head = tl.program_id(2)
+            a = tl.load(q + head * T * D + m[:, None] * D + d[None, :])
+            b = tl.load(k + head * T * D + n[None, :] * D + d[:, None])
+            tl.store(s + head * T * T + m[:, None] * T + n[None, :], tl.dot(a, b) * 0.125)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, q, k, v):
+                heads, length, width = q.shape
+                s = torch.empty(heads, length, length, device=q.device, dtype=torch.float32)
+                scores_kernel[(length // 128, length // 128, heads)](q, k, s, length, D=width, BM=128, BN=128)
+                p = torch.softmax(s, dim=-1).to(torch.float16)
+                return torch.matmul(p, v)
+
+        def get_inputs():
+            return [torch.randn(32, 2048, 64, dtype=torch.float16) for _ in range(3)]
+        '''
+    good = bad.replace(
+        "p = torch.softmax(s, dim=-1).to(torch.float16)\n                return torch.matmul(p, v)",
+        "p = torch.relu(s).to(torch.float16)\n                return torch.matmul(p, v)",
+    )
+    example = "scores[grid](q, k, s)\np = softmax(s)\nout = p @ v"
+    use_instead = "flash_attention[grid](q, k, v, out)  # loop over key blocks, online softmax"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        for found in materialised_attention(context.workload):
+            if supported(found) and found.launches():
+                yield self._finding(context, found)
+
+    def _finding(self, context: Context, found: Attention) -> Finding:
+        tile, variant = _best(context, found)
+        rows, columns, warps = tile
+        names = list(dict.fromkeys(f"`{tensor_name(t, 'scores')}`" for t in found.stored if t.name)) or ["the scores"]
+        stored = " and ".join(names)
+        moved = sum(t.nbytes or 0 for t in found.stored)
+        size = f" ({moved / 1e6:.0f} MB in all, written and read again)" if moved else ""
+        shape = ", ".join(map(str, found.stored[0].shape or ()))
+        first = found.launches()[0]
+        return Finding(
+            self, self.severity,
+            f"attention stores [{shape}] scores between its products, in {len(found.steps)} passes",
+            found.steps[0].span, found.steps[0].function, first.kernel.name,
+            tuple(_links(found)),
+            Change(
+                variant,
+                f"Scores and probabilities {stored} [{shape}] go through memory{size} in {len(found.steps)} kernels, so the call is "
+                "bound by that traffic rather than by the tensor cores.",
+                f"Flash attention: one kernel that loops over blocks of {columns} keys with an online softmax, so that scores and "
+                "probabilities never leave the chip.",
+                f"Write one kernel with grid (cdiv({found.rows}, {rows}), {found.batch}): load a {rows}-row query tile, loop over "
+                f"{columns}-key tiles with two `tl.dot`s, a running row maximum and row sum, rescale the accumulator, divide at the "
+                f"end; {warps} warps, 3 stages. Drop {stored} and the {len(found.steps)} passes.",
+            ),
+        )  # fmt: skip
+
+
+def _best(context: Context, found: Attention) -> tuple[tuple[int, int, int], Variant]:
+    """The tile with the least predicted time; the first one where sizes are open."""
+    options = []
+    for tile in _TILES:
+        variant = context.variant.then(transform=FlashAttention(found.spans, *tile))
+        time = context.gpu_us(variant) if concrete(found.rows) is not None else None
+        if time is not None:
+            options.append((time, tile, variant))
+    if not options:
+        return _TILES[0], context.variant.then(transform=FlashAttention(found.spans, *_TILES[0]))
+    _, tile, variant = min(options, key=lambda option: option[0])
+    return tile, variant
+
+
+def _links(found: Attention) -> Iterator[Evidence]:
+    """One link of the proof per step of the chain."""
+    out = ["writes"] * len(found.steps)
+    for step, word in zip(found.steps, out):
+        target = step.writes[0] if not isinstance(step, Launch) and hasattr(step, "writes") else None
+        name = tensor_name(target, "") or _written(step)
+        yield Evidence(f"{_name(step)} {word} {name}", step.span)
+
+
+def _name(step: Step) -> str:
+    return f"`{step.kernel.name}`" if isinstance(step, Launch) else f"torch {getattr(step, 'name', 'call')}"
+
+
+def _written(step: Step) -> str:
+    if isinstance(step, Launch):
+        stores = step.kernel.stores()
+        tensor = step.tensor(stores[-1].base) if stores else None
+        return str(tensor) if tensor is not None else "a tensor"
+    writes = getattr(step, "writes", ())
+    return str(writes[0]) if writes else "a tensor"

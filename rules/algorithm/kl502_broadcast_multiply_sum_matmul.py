@@ -1,0 +1,292 @@
+"""KL502."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import libcst as cst
+
+from kernlint.interpret.edits import Edits
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.source import node_at
+from kernlint.rules.synthesis import dot
+from kernlint.rules.tiles import editable, setting
+from kernlint.workload import Compute, Dtype, Launch, Load, Loop, LoopIndex, Node, Operand, ProgramId, Reduce, Span, Step, Workload
+from kernlint.workload.dtype import promote
+from kernlint.workload.kernel import rewrite
+from kernlint.workload.steps import map_steps
+
+#: The least extent of a tile that `tl.dot` takes.
+_LEAST = 16
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A loaded tile of the product: ``reduced`` and ``kept`` are its dimensions, ``axis`` the kept axis of the product."""
+
+    load: Load
+    reduced: int
+    kept: int
+    axis: int
+
+
+@dataclass(frozen=True)
+class BroadcastProduct:
+    """``sum(a[:, :, None] * b[None, :, :], axis)``: ``a`` and ``b`` in the order of the kept axes."""
+
+    reduce: Reduce
+    a: Factor
+    b: Factor
+    product: tuple[Compute, ...]
+    casts: tuple[Compute, ...]
+
+    @property
+    def m(self) -> int:
+        return self.reduce.shape[self.a.axis]
+
+    @property
+    def n(self) -> int:
+        return self.reduce.shape[self.b.axis]
+
+    @property
+    def k(self) -> int:
+        assert self.reduce.axis is not None
+        return self.reduce.shape[self.reduce.axis]
+
+
+class BroadcastMultiplySumMatmul(Rule):
+    code = "KL502"
+    name = "broadcast-multiply-sum-matmul"
+    category = "algorithm"
+    severity = "warning"
+    summary = "a matrix product is written as a broadcast multiply and tl.sum instead of tl.dot"
+    what_it_does = """
+        Finds `tl.sum` over the shared axis of a three-dimensional product of two loaded tiles, each of which lacks one of the
+        two axes that remain, both of at least 16: a matrix product without tensor cores.
+        """
+    why = """
+        The product of all three axes is formed element by element on the FMA units, in registers that hold rows x columns x
+        depth values, and then added up. `tl.dot` does the same sum on tensor cores and holds only the operands and the result.
+        """
+    when_not = "One of the two remaining axes is shorter than 16, as in a matrix-vector product: tensor cores would be mostly padding."
+    fix_safety = """
+        Unsafe: sums are taken in another order, and fp32 operands go through tf32 unless `input_precision="ieee"` is given. fp16
+        operands lose nothing: their products are exact in the fp32 accumulator.
+        """
+    evidence = """
+        H100, M=64, N=3072, K=768 in fp16: 6.3 us with a 32x32x32 broadcast product, 18.0 us with 16x16x16 and 12.6 us with 16x16x32
+        (`benchmarks/facts/h100-micro-2.csv`); the same products as `tl.dot` are in `h100-gemm.csv`. Pattern row PERF-071.
+        """
+
+    bad = '''
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def scores(q, k, s, N, D, BM: tl.constexpr, BN: tl.constexpr, BD: tl.constexpr):
+            m = tl.program_id(0) * BM + tl.arange(0, BM)
+            n = tl.program_id(1) * BN + tl.arange(0, BN)
+            acc = tl.zeros((BM, BN), tl.float32)
+            for start in range(0, D, BD):
+                d = start + tl.arange(0, BD)
+                a = tl.load(q + m[:, None] * D + d[None, :])
+                b = tl.load(k + n[:, None] * D + d[None, :])
+                acc += tl.sum(a[:, None, :].to(tl.float32) * b[None, :, :].to(tl.float32), axis=2)
+            tl.store(s + m[:, None] * N + n[None, :], acc)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, q, k):
+                s = torch.empty(q.shape[0], k.shape[0], device=q.device, dtype=torch.float32)
+                scores[(q.shape[0] // 32, k.shape[0] // 32)](q, k, s, k.shape[0], q.shape[1], BM=32, BN=32, BD=32)
+                return s
+
+        def get_inputs():
+            return [torch.randn(2048, 512, dtype=torch.float16), torch.randn(2048, 512, dtype=torch.float16)]
+        '''
+    good = bad.replace(
+        "acc += tl.sum(a[:, None, :].to(tl.float32) * b[None, :, :].to(tl.float32), axis=2)", "acc += tl.dot(a, tl.trans(b))"
+    )
+    example = "acc += tl.sum(a[:, :, None] * b[None, :, :], axis=1)"
+    use_instead = "acc = tl.dot(a, b, acc)"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        seen = set()
+        for launch in context.launches():
+            for found in broadcast_products(launch):
+                place = (launch.span, found.reduce.span)
+                if place in seen or not _multiplies(context, found.product[-1].span):
+                    continue
+                seen.add(place)
+                yield self._finding(context, launch, found)
+
+    def _finding(self, context: Context, launch: Launch, found: BroadcastProduct) -> Finding:
+        kernel = launch.kernel.name
+        dtype = _operand_dtype(found)
+        edits, deeper = _deeper(context, launch, found)
+        variant = context.variant.then(edits, TensorCoreProduct(launch.span, found.reduce.span))
+        depth = deeper or found.k
+        names = [tensor_name(launch.tensor(factor.load.base), factor.load.base) for factor in (found.a, found.b)]
+        return Finding(
+            self, self.severity,
+            f"`{kernel}` multiplies [{found.m}, {found.k}] and [{found.k}, {found.n}] tiles by a broadcast product and tl.sum",
+            found.reduce.span, kernel, kernel,
+            (
+                Evidence(f"tl.sum over axis {found.reduce.axis} of a {' x '.join(map(str, found.reduce.shape))} product", found.reduce.span),
+                *(
+                    Evidence(f"`{name}` is loaded as a {' x '.join(map(str, factor.load.shape))} tile, without axis {other.axis}", factor.load.span)
+                    for name, factor, other in zip(names, (found.a, found.b), (found.b, found.a))
+                ),
+            ),
+            Change(
+                variant,
+                f"Each step forms {math.prod(found.reduce.shape):,} products element by element on the FMA units and adds them up, so "
+                "the tensor cores idle and the three-dimensional tile crowds the registers.",
+                f"Multiply the tiles with `tl.dot` on {dtype} operands and an fp32 accumulator.",
+                f"Replace the broadcast product and tl.sum at line {found.reduce.span.line} by `acc = tl.dot(a, b, acc)` with a "
+                f"[{found.m}, {depth}] and b [{depth}, {found.n}] as {dtype}, without the casts to fp32"
+                + (f", and raise the depth of the tile from {found.k} to {depth}." if depth != found.k else "."),
+            ),
+        )  # fmt: skip
+
+
+def broadcast_products(launch: Launch) -> Iterator[BroadcastProduct]:
+    """Every sum of a kernel that is a matrix product of two loaded tiles."""
+    for body, loops in _bodies(launch.kernel.body, ()):
+        loads = [node for node in body if isinstance(node, Load)]
+        for index, node in enumerate(body):
+            if isinstance(node, Reduce) and node.op == "sum" and len(node.shape) == 3 and node.axis is not None:
+                found = _product(node, body[:index], [load for load in loads if load.id in node.depends], loops)
+                if found is not None:
+                    yield found
+
+
+def _bodies(body: tuple[Node, ...], loops: tuple[Loop, ...]) -> Iterator[tuple[tuple[Node, ...], tuple[Loop, ...]]]:
+    yield body, loops
+    for node in body:
+        if isinstance(node, Loop):
+            yield from _bodies(node.body, (*loops, node))
+
+
+def _product(
+    reduce: Reduce, before: tuple[Node, ...], loads: list[Load], loops: tuple[Loop, ...]
+) -> BroadcastProduct | None:
+    kept = [axis for axis in range(3) if axis != reduce.axis]
+    if len(loads) != 2 or any(reduce.shape[axis] < _LEAST for axis in kept):
+        return None
+    if any(not (load.dtype.is_float or load.dtype.bits == 8) or load.dtype.bits > 32 for load in loads):
+        return None
+    whole = math.prod(reduce.shape)
+    wide = tuple(node for node in before if isinstance(node, Compute) and node.elements == whole)
+    if [node.kind for node in wide if node.kind != "cast"] != ["arith"]:
+        return None
+    for first, second in (kept, kept[::-1]):
+        a, b = _factor(loads[0], reduce, first, loops), _factor(loads[1], reduce, second, loops)
+        if a is not None and b is not None:
+            sizes = {load.elements for load in loads}
+            casts = tuple(n for n in before if isinstance(n, Compute) and n.kind == "cast" and n.elements in sizes)
+            a, b = sorted((a, b), key=lambda factor: factor.axis)
+            return BroadcastProduct(reduce, a, b, wide, casts)
+    return None
+
+
+def _factor(load: Load, reduce: Reduce, axis: int, loops: tuple[Loop, ...]) -> Factor | None:
+    """``load`` as a tile over the reduced axis and the kept ``axis``; None where it cannot be that.
+
+    A tile loaded in three dimensions says so itself. In one of two, the dimension that the loop walks along is the
+    reduced one; without a loop, the dimension that a program id selects is the kept one.
+    """
+    assert reduce.axis is not None
+    depth, extent = reduce.shape[reduce.axis], reduce.shape[axis]
+    if len(load.shape) == 3:
+        other = 3 - reduce.axis - axis
+        fits = load.shape[reduce.axis] == depth and load.shape[axis] == extent and load.shape[other] == 1
+        return Factor(load, reduce.axis, axis, axis) if fits else None
+    if len(load.shape) != 2 or load.offset is None:
+        return None
+    for reduced in (0, 1):
+        kept = 1 - reduced
+        if load.shape[reduced] != depth or load.shape[kept] != extent:
+            continue
+        if loops:
+            step, stride = load.offset.coefficient(LoopIndex(loops[-1].id)), load.stride(reduced)
+            if step is not None and stride is not None and step != 0 and step == depth * stride:
+                return Factor(load, reduced, kept, axis)
+        elif _selected_by_program(load, kept):
+            return Factor(load, reduced, kept, axis)
+    return None
+
+
+def _selected_by_program(load: Load, dim: int) -> bool:
+    stride = load.stride(dim)
+    if stride is None or load.offset is None:
+        return False
+    steps = [load.offset.coefficient(ProgramId(axis)) for axis in range(3)]
+    return any(step is not None and step != 0 and step == load.shape[dim] * stride for step in steps)
+
+
+def _multiplies(context: Context, span: Span) -> bool:
+    """Whether the operator at ``span`` is a multiplication (a difference or a sum of tiles is no matrix product)."""
+    node = node_at(context, span, cst.BinaryOperation)
+    return node is not None and isinstance(node.operator, cst.Multiply)
+
+
+def _operand_dtype(found: BroadcastProduct) -> Dtype:
+    return promote(found.a.load.dtype, found.b.load.dtype)
+
+
+def _deeper(context: Context, launch: Launch, found: BroadcastProduct) -> tuple[Edits, int]:
+    """The edit that gives the tile a depth that tl.dot takes, where it has less; else none and 0."""
+    if found.k >= _LEAST:
+        return Edits(), 0
+    for name, value in launch.constexprs.items():
+        if value == found.k and editable(launch, name):
+            edits = setting(launch, {name: _LEAST})
+            workload = context.after(context.variant.then(edits))
+            for other in workload.launches() if workload is not None else []:
+                if other.span == launch.span and any(p.k == _LEAST and p.m == found.m for p in broadcast_products(other)):
+                    return edits, _LEAST
+    return Edits(), 0
+
+
+@dataclass(frozen=True)
+class TensorCoreProduct:
+    """The workload with one broadcast product and its sum replaced by a dot of the loaded tiles."""
+
+    launch: Span
+    reduce: Span
+
+    def __call__(self, workload: Workload) -> Workload:
+        return replace(workload, steps=map_steps(workload.steps, self._step))
+
+    def _step(self, step: Step) -> Step:
+        if not isinstance(step, Launch) or step.span != self.launch:
+            return step
+        alternatives = tuple(self._step(a) for a in step.alternatives)
+        found = next((p for p in broadcast_products(step) if p.reduce.span == self.reduce), None)
+        if found is None:
+            return step
+        gone = {(node.span, node.kind) for node in (*found.product, *found.casts)}
+
+        def change(node: Node) -> Node | None:
+            if isinstance(node, Compute) and (node.span, node.kind) in gone:
+                return None
+            return self._dot(found) if node == found.reduce else node
+
+        kernel = replace(step.kernel, body=rewrite(step.kernel.body, change))
+        return replace(step, kernel=kernel, alternatives=alternatives)  # type: ignore[arg-type]
+
+    def _dot(self, found: BroadcastProduct) -> Node:
+        dtype = _operand_dtype(found)
+        a, b = (self._operand(factor, dtype) for factor in (found.a, found.b))
+        # An id that no node of the kernel has: loads and loops count up from one.
+        return dot(-found.reduce.span.line, found.m, found.n, found.k, a, b, self.reduce)
+
+    def _operand(self, factor: Factor, dtype: Dtype) -> Operand:
+        load = factor.load
+        return Operand(
+            dtype, frozenset({load.id}), (), True, load.stride(factor.reduced), load.stride(factor.kept), load.span, load.id
+        )

@@ -1,0 +1,291 @@
+"""KL503."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import libcst as cst
+
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.recurrence import associative_updates
+from kernlint.rules.source import node_at
+from kernlint.rules.synthesis import arith, iteration, lane, power_of_two
+from kernlint.workload import (
+    Atomic,
+    Branch,
+    Compute,
+    Dot,
+    Expr,
+    Lane,
+    Launch,
+    Load,
+    Loop,
+    LoopIndex,
+    Node,
+    Reduce,
+    Scan,
+    Span,
+    Step,
+    Store,
+    Workload,
+    concrete,
+)
+from kernlint.workload.expr import ceildiv, lift
+from kernlint.workload.kernel import rewrite
+from kernlint.workload.steps import map_steps
+
+#: Elements that one program scans at a time: four warps with 16 each.
+_BLOCK = 2048
+#: Rows a program may handle beside each other for the loop still to count as one element per row.
+_MAX_ROWS = 128
+#: Below this many iterations there is nothing to scan.
+_LEAST_TRIP = 16
+
+_NAMES = {"sum": "running sum", "product": "running product", "extremum": "running extremum", "linear": "linear recurrence"}
+
+
+@dataclass(frozen=True)
+class ScalarScan:
+    """A loop that reads, accumulates and writes one element (of each of ``rows`` rows) per iteration."""
+
+    loop: Loop
+    loads: tuple[Load, ...]
+    stores: tuple[Store, ...]
+    rows: int
+
+
+class SequentialScalarScan(Rule):
+    code = "KL503"
+    name = "sequential-scalar-scan"
+    category = "algorithm"
+    severity = "warning"
+    summary = "a running sum or recurrence is computed one element per loop iteration"
+    what_it_does = """
+        Finds kernel loops that in each iteration load one element, update a carried value with it by a sum, product, extremum
+        or first-order linear recurrence, and store one element at the next address. The update is read from the values that
+        flow around the loop.
+        """
+    why = """
+        Each iteration waits for a load before the next, moves 4 bytes of a 32-byte sector, and leaves all lanes but one of
+        its warps idle. These updates are associative: a block of the row can be scanned at once in log steps
+        (`tl.cumsum`, `tl.associative_scan`), with one carried value between blocks.
+        """
+    when_not = """
+        Non-linear recurrences (an activation inside). Loops whose lanes already run along contiguous memory, one time step
+        of many channels per iteration: there each iteration moves whole sectors.
+        """
+    fix_safety = "Unsafe: floating-point sums are taken in another order; the tail of the row needs a mask."
+    evidence = """
+        H100, 512 rows of 1024 fp32: 41.7 us one element at a time with 4 warps, 2.1 us in blocks of 1024; 32 rows of 1024: 40.2 us
+        and 1.7 us (`benchmarks/facts/h100-micro-2.csv`, scalar_scan and block_scan_carry). Pattern row PERF-069.
+        """
+
+    bad = '''
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def decay(x, y, n, a):
+            row = tl.program_id(0) * n
+            h = 0.0
+            for i in range(n):
+                h = a * h + tl.load(x + row + i)
+                tl.store(y + row + i, h)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                decay[(x.shape[0],)](x, y, x.shape[1], 0.9)
+                return y
+
+        def get_inputs():
+            return [torch.randn(512, 4096)]
+        '''
+    good = '''
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def combine(a1, b1, a2, b2):
+            return a1 * a2, b1 * a2 + b2
+
+        @triton.jit
+        def decay(x, y, n, a, BLOCK: tl.constexpr):
+            i = tl.arange(0, BLOCK)
+            row = tl.program_id(0) * n
+            b = tl.load(x + row + i, mask=i < n, other=0.0)
+            _, h = tl.associative_scan((tl.full((BLOCK,), a, tl.float32), b), 0, combine)
+            tl.store(y + row + i, h, mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                decay[(x.shape[0],)](x, y, x.shape[1], 0.9, BLOCK=4096)
+                return y
+
+        def get_inputs():
+            return [torch.randn(512, 4096)]
+        '''
+    example = "for i in range(n):\n    total += tl.load(x + i)\n    tl.store(y + i, total)"
+    use_instead = "for start in range(0, n, BLOCK):\n    block = tl.load(x + start + offsets)\n    tl.store(y + start + offsets, tl.cumsum(block) + carry)\n    carry += tl.sum(block)"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        seen = set()
+        for launch in context.launches():
+            for found in scalar_scans(launch):
+                place = (launch.span, found.loop.span)
+                statement = node_at(context, found.loop.span, cst.For)
+                updates = associative_updates(statement) if statement is not None else None
+                if place in seen or updates is None:
+                    continue
+                seen.add(place)
+                yield self._finding(context, launch, found, updates)
+
+    def _finding(self, context: Context, launch: Launch, found: ScalarScan, updates: dict[str, str]) -> Finding:
+        kernel = launch.kernel.name
+        trip = concrete(found.loop.trip)
+        block = _block(found)
+        what = " and ".join(f"{_NAMES[kind]} `{name}`" for name, kind in updates.items())
+        linear = any(kind in ("linear", "product", "extremum") for kind in updates.values())
+        scan = "tl.associative_scan" if linear else "tl.cumsum"
+        source = tensor_name(launch.tensor(found.loads[0].base), found.loads[0].base)
+        target = tensor_name(launch.tensor(found.stores[0].base), found.stores[0].base)
+        times = f"{trip:,} times" if trip is not None else "once per element"
+        carry = "the last state" if linear else "the running total"
+        return Finding(
+            self, self.severity,
+            f"`{kernel}` computes the {what} one element per iteration, {times}",
+            found.loop.span, kernel, kernel,
+            (
+                Evidence(f"`{source}` is loaded one element{' per row' * (found.rows > 1)} per iteration at consecutive addresses", found.loads[0].span),
+                Evidence(f"the {what} is handed from one iteration to the next", found.loop.span),
+                Evidence(f"`{target}` is stored one element per iteration at consecutive addresses", found.stores[0].span),
+            ),
+            Change(
+                context.variant.then(transform=BlockScan(launch.span, found.loop.span)),
+                f"The loop at line {found.loop.span.line} runs {times}, each time waiting for a scalar load before it can add and store, "
+                f"so one lane of {launch.num_warps} warps works and the row takes the latency of every iteration.",
+                f"Scan a block of {block} elements at a time with `{scan}` and carry {carry} between blocks.",
+                f"Load `{source}` in blocks of {block} (masked tail), apply `{scan}` along the row, combine with the carry, store the "
+                f"block to `{target}`, and take the carry of the next block from its end: "
+                + (f"{-(-trip // block)} iterations instead of {trip:,}." if trip is not None else "one iteration a block."),
+            ),
+        )  # fmt: skip
+
+
+def scalar_scans(launch: Launch) -> Iterator[ScalarScan]:
+    """The loops of a kernel that carry a value and move one element per row and iteration along contiguous memory."""
+    if not launch.kernel.complete:
+        return
+    for node, _ in launch.kernel.walk(Loop):
+        assert isinstance(node, Loop)
+        found = _scalar_scan(node)
+        if found is not None:
+            yield found
+
+
+def _scalar_scan(loop: Loop) -> ScalarScan | None:
+    trip = concrete(loop.trip)
+    if not loop.carried or (trip is not None and trip < _LEAST_TRIP) or loop.trip is None:
+        return None
+    if any(isinstance(node, (Loop, Branch, Dot, Reduce, Scan, Atomic)) for node in loop.body):
+        return None
+    if any(isinstance(node, Compute) and node.kind == "special" for node in loop.body):
+        return None
+    loads = tuple(n for n in loop.body if isinstance(n, Load))
+    stores = tuple(n for n in loop.body if isinstance(n, Store))
+    moving = tuple(n for n in loads if _one_by_one(n, loop))
+    if not moving or not stores or not all(_one_by_one(store, loop) for store in stores):
+        return None
+    ids = frozenset(load.id for load in moving)
+    if not any(store.depends & ids for store in stores) or {s.base for s in stores} & {load.base for load in loads}:
+        return None
+    return ScalarScan(loop, moving, stores, moving[0].elements)
+
+
+def _one_by_one(access: Load | Store, loop: Loop) -> bool:
+    """One element per row and iteration, at the address beside the last one's."""
+    if access.offset is None or access.elements > _MAX_ROWS:
+        return False
+    step = access.offset.coefficient(LoopIndex(loop.id))
+    if step is None or step not in (1, -1):
+        return False
+    return all(extent == 1 or access.stride(dim) not in (0, 1, None) for dim, extent in enumerate(access.shape))
+
+
+def _block(found: ScalarScan) -> int:
+    trip = concrete(found.loop.trip)
+    block = max(_LEAST_TRIP, _BLOCK // power_of_two(found.rows))
+    return min(block, power_of_two(trip)) if trip is not None else block
+
+
+@dataclass(frozen=True)
+class BlockScan:
+    """The workload with one element-by-element loop turned into a loop over scanned blocks."""
+
+    launch: Span
+    loop: Span
+
+    def __call__(self, workload: Workload) -> Workload:
+        return replace(workload, steps=map_steps(workload.steps, self._step))
+
+    def _step(self, step: Step) -> Step:
+        if not isinstance(step, Launch) or step.span != self.launch:
+            return step
+        found = next((s for s in scalar_scans(step) if s.loop.span == self.loop), None)
+        alternatives = tuple(self._step(a) for a in step.alternatives)
+        if found is None:
+            return step
+
+        def change(node: Node) -> Node:
+            return _blocked(found) if isinstance(node, Loop) and node.id == found.loop.id else node
+
+        kernel = replace(step.kernel, body=rewrite(step.kernel.body, change))
+        return replace(step, kernel=kernel, alternatives=alternatives)  # type: ignore[arg-type]
+
+
+def _blocked(found: ScalarScan) -> Loop:
+    """The loop over blocks: each access gains a lane along the row, each update becomes a scan and a carry."""
+    loop, block = found.loop, _block(found)
+    trip = lift(loop.trip or 0)
+    body: list[Node] = []
+    for node in loop.body:
+        if isinstance(node, (Load, Store)):
+            rows = tuple(extent for extent in node.shape if extent != 1)
+            body.append(_widened(node, loop, rows, block, trip))
+        elif isinstance(node, Compute):
+            body.append(replace(node, elements=node.elements * block))
+    shape = (*(e for e in found.loads[0].shape if e != 1), block)
+    at = next(i for i, node in enumerate(body) if isinstance(node, Store))
+    scan = (Scan("cumsum", shape, len(shape) - 1, loop.span), arith(found.rows * block, loop.span))
+    # The carry of the next block: the last element of this one, picked out by a masked sum.
+    carry = (
+        Reduce("sum", shape, len(shape) - 1, len(shape) == 1, frozenset({found.loads[0].id}), loop.span),
+        arith(found.rows, loop.span),
+    )
+    return replace(loop, trip=ceildiv(trip, block), body=(*body[:at], *scan, *body[at:], *carry))
+
+
+def _widened(node: Load | Store, loop: Loop, rows: tuple[int, ...], block: int, trip: Expr) -> Node:
+    """``node`` over a whole block: its iteration number becomes ``block * iteration + lane``."""
+    dim = len(rows)
+    names: dict[int, int] = {}
+    for old, extent in enumerate(node.shape):
+        if extent != 1:
+            names[old] = len(names)
+    index = iteration(loop.id) * block + lane(dim)
+
+    def change(atom: object) -> Expr | None:
+        if isinstance(atom, Lane):
+            return lane(names.get(atom.dim, atom.dim))
+        return index if atom == LoopIndex(loop.id) else None
+
+    assert node.offset is not None
+    mask = tuple((left.rewrite(change), right.rewrite(change)) for left, right in node.mask or ())
+    if not (node.offset.coefficient(LoopIndex(loop.id)) or 0) and isinstance(node, Load):
+        return node
+    return replace(node, shape=(*rows, block), offset=node.offset.rewrite(change), mask=(*mask, (index, trip)))

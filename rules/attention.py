@@ -1,0 +1,366 @@
+"""Attention whose scores go through memory, found by data flow, and the flash-attention kernel that takes its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from kernlint.rules.dataflow import blocks, is_alloc, read_tensors, storages, written_tensors
+from kernlint.rules.layout import operand_tensor
+from kernlint.rules.synthesis import (
+    arith,
+    below,
+    cast,
+    dot,
+    from_load,
+    in_registers,
+    iteration,
+    lane,
+    launch,
+    pid,
+    power_of_two,
+    special,
+)
+from kernlint.workload import (
+    Atomic,
+    Compute,
+    Dot,
+    Launch,
+    Load,
+    Loop,
+    Node,
+    Reduce,
+    Size,
+    Span,
+    Step,
+    Store,
+    Tensor,
+    TorchOp,
+    Workload,
+    concrete,
+)
+from kernlint.workload import dtype as dt
+from kernlint.workload.expr import ceildiv, lift
+from kernlint.workload.steps import map_steps
+
+#: Largest head dimension for which a query tile, a key tile and an accumulator fit on chip.
+_MAX_HEAD_DIM = 256
+#: Torch calls on the way from scores to probabilities that a flash kernel does in registers.
+_ELEMENTWISE = frozenset({"elementwise", "cast", "copy"})
+
+
+@dataclass(frozen=True)
+class Attention:
+    """``softmax(q k^T) v`` whose [rows, columns] scores lie in memory on the way.
+
+    ``steps`` are those from the first product to the second, in order; ``stored`` the tensors of scores and
+    probabilities between them. ``q`` and ``k`` may be None where the first product's operands were not followed.
+    """
+
+    steps: tuple[Step, ...]
+    stored: tuple[Tensor, ...]
+    rows: Size
+    columns: Size
+    batch: Size
+    head_dim: Size
+    q: Tensor
+    k: Tensor
+    v: Tensor
+    out: Tensor
+    masks: tuple[Tensor, ...] = ()
+
+    @property
+    def spans(self) -> tuple[Span, ...]:
+        return tuple(step.span for step in self.steps)
+
+    def launches(self) -> list[Launch]:
+        return [step for step in self.steps if isinstance(step, Launch)]
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """A tensor that holds scores, or their probabilities once a softmax has read them; the steps that made it."""
+
+    tensor: Tensor
+    rows: Size
+    columns: Size
+    q: Tensor
+    k: Tensor
+    head_dim: Size
+    steps: tuple[Step, ...]
+    stored: tuple[Tensor, ...]
+    masks: tuple[Tensor, ...] = ()
+    probabilities: bool = False
+
+    def then(self, step: Step, tensor: Tensor, probabilities: bool) -> _Scores:
+        extra = tuple(
+            t for t in read_tensors(step)
+            if t.storage.id != self.tensor.storage.id and t.shape is not None and t.shape[-2:] == (self.rows, self.columns)
+        )  # fmt: skip
+        return replace(
+            self, tensor=tensor, steps=(*self.steps, step), stored=(*self.stored, tensor), masks=(*self.masks, *extra),
+            probabilities=probabilities,
+        )  # fmt: skip
+
+
+def materialised_attention(workload: Workload) -> Iterator[Attention]:
+    """Every chain product, softmax, product in the workload whose scores and probabilities nothing else reads."""
+    for block in blocks(workload):
+        yield from _in_block(workload, block)
+
+
+def _in_block(workload: Workload, block: Sequence[Step]) -> Iterator[Attention]:
+    held: dict[int, _Scores] = {}
+    for step in block:
+        if is_alloc(step):
+            continue
+        sources = [held[t.storage.id] for t in read_tensors(step) if t.storage.id in held]
+        source = sources[0] if sources else None
+        if source is not None:
+            done = _second_product(step, source)
+            if done is not None and _unread_elsewhere(workload, block, done):
+                yield done
+                held.pop(source.tensor.storage.id, None)
+                continue
+            following = _passed_on(step, source)
+            if following is not None:
+                held[following.tensor.storage.id] = following
+                continue
+        begun = _first_product(step)
+        for tensor in written_tensors(step):
+            held.pop(tensor.storage.id, None)
+        if begun is not None:
+            held[begun.tensor.storage.id] = begun
+
+
+def _first_product(step: Step) -> _Scores | None:
+    """The scores that ``step`` stores: a [.., rows, columns] tensor of dot products of rows of two other tensors."""
+    if isinstance(step, TorchOp):
+        if step.kind != "matmul" or len(step.reads) < 2 or len(step.writes) != 1:
+            return None
+        out, (a, b) = step.writes[0], step.reads[:2]
+        if out.shape is None or len(out.shape) < 2 or a.shape is None:
+            return None
+        return _Scores(out, out.shape[-2], out.shape[-1], a, b, a.shape[-1], (step,), (out,))
+    if not isinstance(step, Launch) or not step.kernel.complete:
+        return None
+    found = _product(step)
+    if found is None:
+        return None
+    node, store, out = found
+    if store.stride(1) != 1 or out.shape is None or len(out.shape) < 2 or store.shape[-1] != node.n:
+        return None
+    a, b = operand_tensor(step, node.a), operand_tensor(step, node.b)
+    if a is None or b is None or a.shape is None or a.storage.id == out.storage.id:
+        return None
+    scores = _Scores(out, out.shape[-2], out.shape[-1], a, b, a.shape[-1], (step,), (out,))
+    return replace(scores, probabilities=_softmax(step, node.a.loads | node.b.loads))
+
+
+def _product(step: Launch) -> tuple[Dot, Store, Tensor] | None:
+    """The one dot of a kernel, the one store of what came of it, and where that goes."""
+    dots, stores = step.kernel.dots(), step.kernel.stores()
+    if len(dots) != 1 or len(stores) != 1 or any(True for _ in step.kernel.walk(Atomic)):
+        return None
+    node, store = dots[0], stores[0]
+    out = step.tensor(store.base)
+    loads = node.a.loads | node.b.loads
+    if out is None or not loads & store.depends or len(store.shape) != 2:
+        return None
+    return node, store, out
+
+
+def _softmax(step: Launch, loads: frozenset[int]) -> bool:
+    """Whether the kernel takes the maximum and a sum of exponentials over what came from ``loads``."""
+    reductions = {node.op for node, _ in step.kernel.walk(Reduce) if node.depends & loads}  # type: ignore[union-attr]
+    exponential = any(node.kind == "special" for node, _ in step.kernel.walk(Compute))  # type: ignore[union-attr]
+    return {"max", "sum"} <= reductions and exponential
+
+
+def _passed_on(step: Step, source: _Scores) -> _Scores | None:
+    """What scores become by an elementwise step or a softmax: a tensor with as many elements."""
+    outs = written_tensors(step)
+    if len(outs) != 1 or _count(outs[0]) is None or _count(outs[0]) != _count(source.tensor):
+        return None
+    if isinstance(step, TorchOp):
+        if step.kind == "softmax":
+            return None if "log" in step.name else source.then(step, outs[0], True)
+        return source.then(step, outs[0], source.probabilities) if step.kind in _ELEMENTWISE else None
+    if not isinstance(step, Launch) or not step.kernel.complete or step.kernel.dots():
+        return None
+    loads = _loads_of(step, source)
+    stores = step.kernel.stores()
+    if not loads or len(stores) != 1 or not stores[0].depends & loads or any(True for _ in step.kernel.walk(Atomic)):
+        return None
+    if _softmax(step, loads):
+        return source.then(step, outs[0], True)
+    reduces = any(True for _ in step.kernel.walk(Reduce))
+    return None if reduces else source.then(step, outs[0], source.probabilities)
+
+
+def _second_product(step: Step, source: _Scores) -> Attention | None:
+    """The attention that ``step`` completes: a product of the probabilities with a further tensor."""
+    if isinstance(step, TorchOp):
+        if step.kind != "matmul" or not source.probabilities or len(step.reads) < 2:
+            return None
+        p, v = step.reads[:2]
+        if p.storage.id != source.tensor.storage.id or v.storage.id == p.storage.id:
+            return None
+        return _attention(step, source, v, step.writes[0])
+    if not isinstance(step, Launch) or not step.kernel.complete:
+        return None
+    found = _product(step)
+    loads = _loads_of(step, source)
+    if found is None or not loads & found[0].a.loads or loads & found[0].b.loads:
+        return None
+    # The softmax may stand in the kernel of the second product.
+    if not source.probabilities and not _softmax(step, loads):
+        return None
+    v = operand_tensor(step, found[0].b)
+    return _attention(step, source, v, found[2]) if v is not None else None
+
+
+def _attention(step: Step, source: _Scores, v: Tensor, out: Tensor) -> Attention | None:
+    numel, area = _count(source.tensor), lift(source.rows) * source.columns
+    if numel is None or v.shape is None or len(v.shape) < 2 or out.shape is None:
+        return None
+    batch: Size = 1
+    for extent in (source.tensor.shape or ())[:-2]:
+        batch = batch * extent
+    if area * batch != lift(numel) or any(t.dtype is None for t in (source.q, v, out)):
+        return None
+    return Attention(
+        (*source.steps, step), tuple(dict.fromkeys(source.stored)), source.rows, source.columns, batch, source.head_dim,
+        source.q, source.k, v, out, source.masks,
+    )  # fmt: skip
+
+
+def _loads_of(step: Launch, source: _Scores) -> frozenset[int]:
+    found = set()
+    for load in step.kernel.loads():
+        tensor = step.tensor(load.base)
+        if tensor is not None and tensor.storage.id == source.tensor.storage.id:
+            found.add(load.id)
+    return frozenset(found)
+
+
+def _count(tensor: Tensor) -> Size | None:
+    if tensor.shape is None:
+        return None
+    total: Size = 1
+    for extent in tensor.shape:
+        total = total * extent
+    return total
+
+
+def _unread_elsewhere(workload: Workload, block: Sequence[Step], found: Attention) -> bool:
+    stored = storages(list(found.stored))
+    if stored & (storages(list(workload.outputs)) | storages([found.out])):
+        return False
+    inside = set(found.spans)
+    for step, _ in workload.walk():
+        if step.span not in inside and stored & storages(read_tensors(step)):
+            return False
+    return True
+
+
+@dataclass(frozen=True)
+class FlashAttention:
+    """The workload with one chain of ``spans`` replaced by a single kernel with an online softmax.
+
+    ``rows`` by ``columns`` is its tile of scores.
+    """
+
+    spans: tuple[Span, ...]
+    rows: int
+    columns: int
+    num_warps: int
+    num_stages: int = 3
+
+    def __call__(self, workload: Workload) -> Workload:
+        found = next((a for a in materialised_attention(workload) if a.spans == self.spans), None)
+        if found is None:
+            return workload
+        gone = storages(list(found.stored))
+
+        def change(step: Step) -> Step | None:
+            if is_alloc(step) and storages(written_tensors(step)) <= gone:
+                return None
+            if step.span == self.spans[-1]:
+                return self._launch(found)
+            return None if step.span in self.spans else step
+
+        return replace(workload, steps=map_steps(workload.steps, change))
+
+    def _launch(self, found: Attention) -> Launch:
+        last = found.steps[-1]
+        kernel = _Flash(found, self.rows, self.columns, last.span)
+        grid: tuple[Size, ...] = (ceildiv(found.rows, self.rows), found.batch)
+        arguments = {"q": found.q, "k": found.k, "v": found.v, "out": found.out}
+        arguments.update({f"mask{i}": tensor for i, tensor in enumerate(found.masks)})
+        return launch(
+            "flash_attention", kernel.body(), grid, arguments, last.span, last.function, self.num_warps, self.num_stages
+        )
+
+
+@dataclass
+class _Flash:
+    """The body of the flash-attention kernel: one [rows, d] tile of queries against all keys, ``columns`` at a time."""
+
+    found: Attention
+    rows: int
+    columns: int
+    span: Span
+    ids: int = field(default=0)
+
+    def id(self) -> int:
+        self.ids += 1
+        return self.ids
+
+    def body(self) -> tuple[Node, ...]:
+        found, span, m, n = self.found, self.span, self.rows, self.columns
+        head = concrete(found.head_dim) or 64
+        values = concrete((found.v.shape or (64,))[-1]) or 64
+        d, dv = max(16, power_of_two(head)), max(16, power_of_two(values))
+        loop = 1000
+        operand = found.q.dtype or dt.FLOAT16
+        q = self._load("q", operand, (m, d), pid(0) * m + lane(0), found.rows, head, transposed=False)
+        at = iteration(loop) * n
+        k = self._load("k", found.k.dtype or operand, (d, n), at + lane(1), found.columns, head, transposed=True)
+        v = self._load("v", found.v.dtype or operand, (n, dv), at + lane(0), found.columns, values, transposed=False)
+        masks = [
+            Load(self.id(), f"mask{i}", tensor.dtype or operand, (m, n), (pid(0) * m + lane(0)) * found.columns + at + lane(1),
+                 below((pid(0) * m + lane(0), found.rows), (at + lane(1), found.columns)), span)
+            for i, tensor in enumerate(found.masks)
+        ]  # fmt: skip
+        narrow = v.dtype
+        online: tuple[Node, ...] = (
+            k, v, *masks,
+            dot(self.id(), m, n, d, from_load(q, 1, span), from_load(k, 0, span), span), arith(m * n, span),
+            *(arith(m * n, span) for _ in masks),
+            Reduce("max", (m, n), 1, False, frozenset({q.id, k.id}), span), arith(m, span), arith(m, span), special(m, span),
+            arith(m * n, span), special(m * n, span), arith(m, span),
+            Reduce("sum", (m, n), 1, False, frozenset({q.id, k.id}), span), arith(m, span), arith(m * dv, span),
+            cast(m * n, span, narrow), dot(self.id(), m, dv, n, in_registers(narrow, span), from_load(v, 0, span), span),
+        )  # fmt: skip
+        row = pid(0) * m + lane(0)
+        out = found.out.dtype or operand
+        store = Store(
+            self.id(), "out", out, (m, dv), row * values + lane(1) + pid(1) * lift(found.rows) * values,
+            below((row, found.rows), (lane(1), values)), span,
+        )  # fmt: skip
+        trip = ceildiv(found.columns, n)
+        return (q, Loop(loop, "range", trip, online, span, None, True), special(m * dv, span), cast(m * dv, span, out), store)
+
+    def _load(self, base: str, dtype, shape, row, rows: Size, width: int, transposed: bool) -> Load:  # noqa: ANN001
+        column = lane(0) if transposed else lane(1)
+        offset = row * width + column + pid(1) * lift(rows) * width
+        mask = below((row, rows)) if power_of_two(width) == width else below((row, rows), (column, width))
+        return Load(self.id(), base, dtype, shape, offset, mask, self.span, 0.0)
+
+
+def supported(found: Attention) -> bool:
+    """Whether a flash kernel holds the head dimension on chip (assumed where it is symbolic)."""
+    head = concrete(found.head_dim)
+    values = concrete((found.v.shape or (0,))[-1])
+    return all(extent is None or 8 <= extent <= _MAX_HEAD_DIM for extent in (head, values))

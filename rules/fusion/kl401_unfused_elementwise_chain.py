@@ -1,0 +1,87 @@
+"""KL401."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.rules.base import Rule
+from kernlint.rules.chains import chains
+from kernlint.rules.finding import Context, Finding
+from kernlint.rules.fused import chain_finding, listed, step_name
+
+
+class UnfusedElementwiseChain(Rule):
+    code = "KL401"
+    name = "unfused-elementwise-chain"
+    category = "fusion"
+    severity = "warning"
+    summary = "launches hand a tensor on element by element through global memory"
+    what_it_does = """
+        Finds launches (and torch elementwise calls before or after them) of which one writes a tensor that the
+        next reads back at the same elements, while nothing else reads it: elementwise kernels behind each
+        other, an elementwise step behind a reduction kernel, or one in front of a kernel that reads each
+        element once.
+        """
+    why = """
+        Such kernels are bound by memory, so each step costs a full read and write of the tensor, and a launch.
+        One kernel reads the inputs once and writes the result once.
+        """
+    when_not = """
+        The intermediate is returned, kept or read by something else. The consumer reads other elements than the
+        producer's program wrote (stencils, transposes, reductions over other tiles). An elementwise step in
+        front of a matmul, which would be repeated for every tile of columns.
+        """
+    fix_safety = (
+        "Safe up to rounding: an intermediate that was rounded to 16 bits in memory stays in fp32 unless it is cast."
+    )
+    evidence = """
+        H100: a warm elementwise pass is bound by L2 or HBM bandwidth and at least 1.3 us long
+        (`benchmarks/facts/h100-stream.csv`, `h100-overheads.json`: 21 us of host time per launch). Pattern rows
+        PERF-058, PERF-059.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def double(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
+
+        @triton.jit
+        def square(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            v = tl.load(x + i, mask=i < n)
+            tl.store(y + i, v * v, mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                h = torch.empty_like(x)
+                double[(triton.cdiv(x.numel(), 1024),)](x, h, x.numel(), BLOCK=1024)
+                y = torch.empty_like(x)
+                square[(triton.cdiv(x.numel(), 2048),)](h, y, x.numel(), BLOCK=2048)
+                return y
+
+        def get_inputs():
+            return [torch.randn(4096, 4096)]
+        """
+    good = bad.replace("return y\n", "return y, h\n")
+    example = "double[grid](x, h, n, BLOCK=1024)\nsquare[grid](h, y, n, BLOCK=1024)  # `h` is used nowhere else"
+    use_instead = "double_and_square[grid](x, y, n, BLOCK=1024)"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        for chain in chains(context.workload):
+            if chain.has_dot or chain.by_row:
+                continue
+            names = [step_name(step) for step in chain.steps]
+            finding = chain_finding(
+                self, context, chain,
+                f"{listed(names)} hand their results on element by element through global memory",
+                f"Do the work of {listed(names)} in one kernel that keeps the intermediate in registers.",
+                f"Move the arithmetic of {listed(names[1:])} behind that of {names[0]} in one kernel, load the inputs once, "
+                "store the final result alone, and launch it once.",
+            )  # fmt: skip
+            if finding is not None:
+                yield finding

@@ -1,0 +1,83 @@
+"""KL402."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.rules.base import Rule
+from kernlint.rules.chains import chains
+from kernlint.rules.finding import Context, Finding
+from kernlint.rules.fused import chain_finding, listed, step_name
+
+
+class UnfusedMatmulEpilogue(Rule):
+    code = "KL402"
+    name = "unfused-matmul-epilogue"
+    category = "fusion"
+    severity = "warning"
+    summary = "a matmul's result goes through memory only to be scaled, shifted or activated"
+    what_it_does = """
+        Finds kernels with `tl.dot` whose output is read back by elementwise launches or torch calls (bias,
+        activation, residual, scale, cast), and by nothing else.
+        """
+    why = """
+        The tile of results is in registers when the matmul ends; storing it, reading it and storing it again
+        moves the whole M x N output several times and costs more launches.
+        """
+    when_not = """
+        The raw product is returned or used elsewhere (a backward pass). Split-K kernels, whose partial sums are
+        not final yet.
+        """
+    fix_safety = "Safe up to rounding: the product is no longer rounded to the output type before the epilogue."
+    evidence = """
+        H100: cuBLAS and Triton matmuls at 10 to 1,000 us (`benchmarks/facts/h100-gemm.csv`), an extra
+        elementwise pass at HBM bandwidth (`benchmarks/facts/h100-stream.csv`). Pattern row PERF-058.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def matmul(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+            m = tl.program_id(0) * BM + tl.arange(0, BM)
+            n = tl.program_id(1) * BN + tl.arange(0, BN)
+            k = tl.arange(0, BK)
+            acc = tl.zeros((BM, BN), tl.float32)
+            for start in range(0, K, BK):
+                x = tl.load(a + m[:, None] * K + (start + k)[None, :])
+                y = tl.load(b + (start + k)[:, None] * N + n[None, :])
+                acc = tl.dot(x, y, acc)
+            tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16))
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, a, b, bias):
+                c = torch.empty(2048, 4096, device=a.device, dtype=torch.float16)
+                matmul[(16, 32)](a, b, c, 4096, 1024, BM=128, BN=128, BK=64, num_warps=8, num_stages=3)
+                return torch.relu(c + bias)
+
+        def get_inputs():
+            half = dict(dtype=torch.float16)
+            return [torch.randn(2048, 1024, **half), torch.randn(1024, 4096, **half), torch.randn(4096, **half)]
+        """
+    good = bad.replace("return torch.relu(c + bias)", "return c")
+    example = "matmul[grid](a, b, c, ...)\nreturn torch.relu(c + bias)"
+    use_instead = "matmul_bias_relu[grid](a, b, bias, c, ...)\nreturn c"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        for chain in chains(context.workload):
+            if not chain.has_dot:
+                continue
+            kernel = next(launch for launch in chain.launches if launch.kernel.dots())
+            rest = [step_name(step) for step in chain.steps if step is not kernel]
+            name = step_name(kernel)
+            finding = chain_finding(
+                self, context, chain,
+                f"{name} stores its product only for {listed(rest)} to read it back",
+                f"Fold {listed(rest)} into the epilogue of {name}, on the fp32 accumulator before `tl.store`.",
+                f"Load the operands of {listed(rest)} by the tile's rows and columns behind the K loop, apply the "
+                "arithmetic to the accumulator, cast once and store the final result; drop the other launches.",
+            )  # fmt: skip
+            if finding is not None:
+                yield finding

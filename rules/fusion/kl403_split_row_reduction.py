@@ -1,0 +1,106 @@
+"""KL403."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.rules.base import Rule
+from kernlint.rules.chains import chains
+from kernlint.rules.finding import Context, Finding
+from kernlint.rules.fused import chain_finding, described, listed, step_name
+
+
+class SplitRowReduction(Rule):
+    code = "KL403"
+    name = "split-row-reduction"
+    category = "fusion"
+    severity = "warning"
+    summary = "a softmax or norm is split over kernels that each fetch the same rows"
+    what_it_does = """
+        Finds launches of which one reduces whole rows to statistics (maximum, sum, mean, variance) and stores
+        them, and the next reads the statistics and the same rows again, or what the first made of them. Each
+        program holds the whole row.
+        """
+    why = """
+        The row is on chip when its statistics are ready: reading it again doubles the traffic, and each kernel
+        is a launch.
+        """
+    when_not = """
+        Rows too long for one tile, which have to be walked twice in any case. Statistics of other rows than the
+        program's own.
+        """
+    fix_safety = "Safe: the same arithmetic on the same values; intermediates are no longer rounded in memory."
+    evidence = """
+        H100: row softmax and row loops by number of passes (`benchmarks/facts/h100-micro.csv`). Pattern rows
+        PERF-040, PERF-062.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def row_sum(x, total, N, BLOCK: tl.constexpr):
+            row = tl.program_id(0)
+            i = tl.arange(0, BLOCK)
+            tl.store(total + row, tl.sum(tl.load(x + row * N + i, mask=i < N, other=0.0), axis=0))
+
+        @triton.jit
+        def divide(x, total, y, N, BLOCK: tl.constexpr):
+            row = tl.program_id(0)
+            i = tl.arange(0, BLOCK)
+            value = tl.load(x + row * N + i, mask=i < N, other=0.0)
+            tl.store(y + row * N + i, value / tl.load(total + row), mask=i < N)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                total = torch.empty(8192, device=x.device)
+                row_sum[(8192,)](x, total, 4000, BLOCK=4096)
+                y = torch.empty_like(x)
+                divide[(8192,)](x, total, y, 4000, BLOCK=4096)
+                return y
+
+        def get_inputs():
+            return [torch.randn(8192, 4000)]
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def normalise(x, y, N, BLOCK: tl.constexpr):
+            row = tl.program_id(0)
+            i = tl.arange(0, BLOCK)
+            value = tl.load(x + row * N + i, mask=i < N, other=0.0)
+            tl.store(y + row * N + i, value / tl.sum(value, axis=0), mask=i < N)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                normalise[(8192,)](x, y, 4000, BLOCK=4096)
+                return y
+
+        def get_inputs():
+            return [torch.randn(8192, 4000)]
+        """
+    example = "row_sum[(rows,)](x, total, N, BLOCK)\ndivide[(rows,)](x, total, y, N, BLOCK)"
+    use_instead = "normalise[(rows,)](x, y, N, BLOCK)"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        for chain in chains(context.workload):
+            if chain.has_dot or not chain.by_row:
+                continue
+            names = [step_name(step) for step in chain.steps]
+            gone = listed([f"`{described(t)[0]}`" for t in (*chain.passed, *chain.kept)])
+            finding = chain_finding(
+                self, context, chain,
+                f"{listed(names)} work on the same rows one after another, handing {gone} on through global memory",
+                f"Do {listed(names)} in one kernel: a program holds its whole row, so the row is read once and "
+                f"{gone} stay{'s' * (gone.count('`') == 2)} in registers.",
+                f"Load the row once, reduce it and use the result at once, as {listed(names)} do in turn; store only "
+                "what is used afterwards; launch one program per row.",
+            )  # fmt: skip
+            if finding is not None:
+                yield finding

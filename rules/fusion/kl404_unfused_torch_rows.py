@@ -1,0 +1,106 @@
+"""KL404."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.rules.base import Rule
+from kernlint.rules.chains import chains
+from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
+from kernlint.rules.fused import described, listed, size_text, step_name
+from kernlint.rules.stepping import blamed
+from kernlint.rules.torch_groups import FuseGroup, Group, groups
+
+#: Calls that make a chain; below it the launches saved are few and the code is clearer without a kernel.
+_LEAST = 3
+#: Elements below which a tensor is bookkeeping rather than data.
+_BIG = 4096
+
+
+class UnfusedTorchRows(Rule):
+    code = "KL404"
+    name = "unfused-torch-rows"
+    category = "fusion"
+    severity = "warning"
+    summary = "a norm, softmax, quantisation or activation beside Triton kernels is spelt out in torch calls"
+    what_it_does = """
+        In functions that launch Triton kernels, finds three or more eager torch calls that map and reduce the
+        same rows one after another (`pow`, `mean`, `rsqrt`, `mul`; `amax`, `div`, `round`, `to`), and a
+        broadcast product that is summed at once.
+        """
+    why = """
+        Eager torch runs one kernel per call, and each reads and writes the whole tensor. One row kernel reads
+        the input once and writes the result once.
+        """
+    when_not = """
+        Code under `torch.compile`, which fuses by itself. Rows too long for one program. Small tensors, whose
+        launches are hidden behind other work in scope `gpu`.
+        """
+    fix_safety = "Unsafe: the fused kernel keeps fp32 where torch rounded between calls, and sums in another order."
+    evidence = """
+        H100: each elementwise torch call costs 9 to 11 us of host time and a pass over memory
+        (`benchmarks/facts/h100-torch-ops.csv`, `h100-overheads.json`). Pattern rows PERF-062, PERF-063,
+        PERF-064, PERF-060.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def copy(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x, w, other):
+                y = torch.empty_like(other)
+                copy[(triton.cdiv(other.numel(), 1024),)](other, y, other.numel(), BLOCK=1024)
+                v = x.float().pow(2).mean(-1, keepdim=True)
+                return (x.float() * torch.rsqrt(v + 1e-6) * w).to(x.dtype), y
+
+        def get_inputs():
+            return [torch.randn(8192, 4096, dtype=torch.float16), torch.randn(4096), torch.randn(1024)]
+        """
+    good = bad.replace("v = x.float().pow(2).mean(-1, keepdim=True)", "").replace(
+        "(x.float() * torch.rsqrt(v + 1e-6) * w).to(x.dtype)", "torch.nn.functional.rms_norm(x, (4096,), w)"
+    )
+    example = "v = x.float().pow(2).mean(-1, keepdim=True)\ny = (x.float() * torch.rsqrt(v + eps) * w).to(x.dtype)"
+    use_instead = "rms_norm_kernel[(rows,)](x, w, y, N, eps, BLOCK=triton.next_power_of_2(N))"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        workload = context.workload
+        if not context.launches():
+            return
+        fused_with_launches = [step for chain in chains(workload) for step in chain.steps]
+        for group in groups(workload, fused_with_launches):
+            if len(group.ops) < (2 if group.widens else _LEAST) or all(op.kind == "cast" for op in group.ops):
+                continue
+            largest = max((t.numel or _BIG for op in group.ops for t in (*op.reads, *op.writes)), default=0)
+            variant = context.variant.then(transform=FuseGroup(group.places))
+            before, after = context.gpu_us(context.variant), context.gpu_us(variant)
+            if largest < _BIG or (before is not None and after is not None and after >= before):
+                continue
+            yield self._finding(context, group, variant)
+
+    def _finding(self, context: Context, group: Group, variant: Variant) -> Finding:
+        ops = group.ops
+        names = listed([f"`{op.name}`" for op in ops])
+        shape = "[" + ", ".join(map(size_text, group.shape)) + "]"
+        moved = sum((t.nbytes or 0) for op in ops for t in (*op.reads, *op.writes))
+        size = f", {moved / 1e6:.1f} MB in all" if moved >= 50_000 else ""
+        inputs = listed([f"`{described(t)[0]}`" for t in group.reads]) if group.reads else "its inputs"
+        what = "row kernel that keeps each row on chip" if group.reduces else "elementwise kernel"
+        return Finding(
+            self, self.severity, f"{len(ops)} torch calls work on the same {shape} values one after another: {names}",
+            ops[0].span, blamed(context.workload, ops), "",
+            tuple(Evidence(f"{step_name(op)} is a pass of its own over {shape}", op.span) for op in ops),
+            Change(
+                variant,
+                f"{len(ops)} torch calls ({names}) each read and write {shape} values through global memory{size}.",
+                f"Do them in one Triton {what}: {inputs} read once, the final result written once.",
+                f"Write one kernel for lines {ops[0].span.line} to {ops[-1].span.line}, compute in fp32 registers, and "
+                "launch it once in their place.",
+            ),
+        )  # fmt: skip

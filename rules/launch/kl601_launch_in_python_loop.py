@@ -1,0 +1,113 @@
+"""KL601."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.independent import MergedLoop, independent_loop
+from kernlint.workload import Launch, Repeat
+
+
+class LaunchInPythonLoop(Rule):
+    code = "KL601"
+    name = "launch-in-python-loop"
+    category = "launch"
+    severity = "warning"
+    summary = "a Python loop launches one small kernel per batch element, expert or chunk"
+    what_it_does = """
+        Finds Python loops around kernel launches whose iterations are independent of each other: no iteration reads what
+        another wrote, no variable is handed from one to the next, and the views they pass differ by a fixed offset.
+        """
+    why = """
+        Every launch costs host time and a start-up on the device, and a grid that is sized for one element leaves most SMs
+        idle. The iterations could all run at once: the loop variable is a grid axis.
+        """
+    when_not = """
+        Loops that carry state from one iteration to the next (time steps, iterative solvers). Loops over pieces of different
+        shape. An iteration that fills the device by itself gains only the launch overhead.
+        """
+    fix_safety = "Unsafe: the kernel gains a grid axis and a stride per tensor; its grid must stay below 65,536 on axes 1 and 2."
+    evidence = """
+        H100: a Triton launch takes 21 us of host time and a kernel replayed in a graph at least 1.3 us
+        (`benchmarks/facts/h100-overheads.json`). Pattern row PERF-074 (a Python loop over MoE experts).
+        """
+
+    bad = '''
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def double(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                for b in range(x.shape[0]):
+                    double[(triton.cdiv(x.shape[1], 1024),)](x[b], y[b], x.shape[1], BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 8192)]
+        '''
+    good = '''
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def double(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            row = tl.program_id(1) * n
+            tl.store(y + row + i, tl.load(x + row + i, mask=i < n) * 2.0, mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                double[(triton.cdiv(x.shape[1], 1024), x.shape[0])](x, y, x.shape[1], BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 8192)]
+        '''
+    example = "for b in range(B):\n    kernel[(tiles,)](x[b], y[b], ...)"
+    use_instead = "kernel[(tiles, B)](x, y, x.stride(0), y.stride(0), ...)  # b = tl.program_id(1)"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        for repeat in context.workload.steps:
+            loop = independent_loop(context, repeat) if isinstance(repeat, Repeat) else None
+            if loop is None:
+                continue
+            launches = [step for step in loop.body if isinstance(step, Launch)]
+            names = list(dict.fromkeys(launch.kernel.name for launch in launches))
+            kernels = " and ".join(f"`{name}`" for name in names)
+            programs = launches[0].programs
+            small = f" of {programs} programs" if programs is not None else ""
+            axis = min(2, len(launches[0].grid))
+            assert isinstance(repeat, Repeat)
+            moving = [tensor_name(tensor, "a tensor") for tensor in loop.moving]
+            yield Finding(
+                self, self.severity,
+                f"a Python loop launches {kernels} {loop.count} times, once per independent iteration",
+                repeat.span, repeat.function, names[0],
+                (
+                    Evidence(f"{len(launches)} launch{'es' * (len(launches) > 1)}{small} in each of {loop.count} iterations", launches[0].span),
+                    Evidence(
+                        "no iteration reads what another wrote, and no variable is handed on; the iterations differ by the offset "
+                        f"into {', '.join(f'`{name}`' for name in dict.fromkeys(moving))}", repeat.span,
+                    ),
+                ),
+                Change(
+                    context.variant.then(transform=MergedLoop(repeat.span, loop.indexed)),
+                    f"{kernels} is launched {loop.count} times from a Python loop, one grid{small} at a time, so the call pays "
+                    f"{loop.count} times the launch overhead and each launch uses only its own few programs.",
+                    f"Launch once for all {loop.count} iterations: make the loop variable grid axis {axis}.",
+                    f"Pass the whole tensors and their strides along the looped dimension, add grid axis {axis} of {loop.count}, offset "
+                    f"every pointer by `tl.program_id({axis})` times its stride, and drop the loop at line {repeat.span.line} with "
+                    "the views and allocations inside it.",
+                ),
+            )  # fmt: skip

@@ -1,0 +1,103 @@
+"""KL302."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.interpret.edits import Edits
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.flow import next_user, overwrites, parameters
+from kernlint.rules.registry import find_rule
+from kernlint.workload import Launch, Span, TorchOp
+
+
+class ZeroFilledOutput(Rule):
+    code = "KL302"
+    name = "zero-filled-output"
+    category = "memory"
+    severity = "warning"
+    summary = "torch.zeros or full fills a tensor that the next launch overwrites completely"
+    what_it_does = """
+        Finds `torch.zeros`, `ones`, `full` and their `_like` and `new_` forms whose memory is touched next by a launch that
+        only stores to it and whose store provably reaches every element: the grid times the tile covers the tensor, and a
+        mask bounds the tail only.
+        """
+    why = """
+        The fill is a kernel of its own that writes the whole tensor once more, for values that nobody ever reads. For a small
+        tensor it costs a launch, for a large one as much time as the output itself.
+        """
+    when_not = """
+        Atomics and split-K sums into the tensor. Kernels that skip elements (padding rows, invalid experts) and rely on
+        the zeros. Stores under a run-time branch or a data-dependent mask.
+        """
+    fix_safety = "Safe: every element is written before anything reads it."
+    evidence = """
+        H100: `torch.zeros` of a large tensor runs at memory bandwidth and of a small one takes a launch (rows `zeros` and
+        `fill` in `benchmarks/facts/h100-torch-ops.csv`). Pattern row PERF-036.
+        """
+
+    bad = '''
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def scale(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.zeros_like(x)
+                scale[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(4096, 4096, dtype=torch.float16)]
+        '''
+    good = bad.replace("zeros_like", "empty_like")
+    example = "y = torch.zeros_like(x)\nkernel[grid](x, y, n)  # stores to all of y"
+    use_instead = "y = torch.empty_like(x)\nkernel[grid](x, y, n)"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        settled = _with_other_passes(context)
+        for op, _ in context.workload.walk():
+            if not isinstance(op, TorchOp) or op.kind != "fill" or op.reads or len(op.writes) != 1:
+                continue
+            tensor = op.writes[0]
+            launch = next_user(context.workload, op, tensor.storage.id)
+            if op.span in settled or tensor.storage.span != op.span:
+                continue
+            if not isinstance(launch, Launch) or not overwrites(launch, tensor):
+                continue
+            name = tensor_name(launch.tensor(parameters(launch, tensor.storage.id)[0]), "the output")
+            shape = ", ".join(map(str, tensor.shape or ()))
+            size = f", {tensor.nbytes / 1e6:.1f} MB" if tensor.nbytes else ""
+            kernel = launch.kernel.name
+            change = Change(
+                context.variant.then(Edits(unfilled=frozenset({op.span}))),
+                f"Each call first fills `{name}` ([{shape}]{size}) in a kernel of its own, and `{kernel}` then overwrites all "
+                "of it.",
+                f"Allocate `{name}` uninitialised: `{kernel}` writes every element before anything reads it.",
+                f"Replace `{op.name}` at line {op.span.line} by its `empty` form.",
+            )
+            yield Finding(
+                self, self.severity, f"`{op.name}` fills `{name}`, which `{kernel}` overwrites completely", op.span,
+                op.function, kernel,
+                (
+                    Evidence(f"{op.name} writes [{shape}] {tensor.dtype}", op.span),
+                    Evidence(f"the next step to touch it is `{kernel}`, which stores to every element", launch.span),
+                ),
+                change,
+            )  # fmt: skip
+
+
+def _with_other_passes(context: Context) -> frozenset[Span]:
+    """Fills that KL301 removes together with the copies beside them."""
+    spans: set[Span] = set()
+    for finding in find_rule("KL301").check(context):
+        edits = finding.change.variant.edits if finding.change is not None else Edits()
+        if edits.skipped - context.variant.edits.skipped:
+            spans |= edits.unfilled
+    return frozenset(spans)

@@ -1,0 +1,216 @@
+"""KL306."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.flow import uses
+from kernlint.rules.indices import always_run
+from kernlint.rules.pricing import cheapest, gain
+from kernlint.workload import (
+    Atomic,
+    Compute,
+    Dot,
+    Expr,
+    Kernel,
+    Launch,
+    Loop,
+    LoopIndex,
+    Node,
+    ProgramId,
+    Span,
+    Step,
+    Storage,
+    Store,
+    Tensor,
+    TorchOp,
+    Workload,
+    concrete,
+)
+from kernlint.workload.expr import Lane, ceildiv
+from kernlint.workload.kernel import rewrite
+from kernlint.workload.steps import map_steps
+
+_REDUCTIONS = frozenset({"add", "max", "min"})
+#: Programs per SM that a grid which loops over its work keeps.
+_PER_SM = (1, 2, 4, 8)
+#: A predicted gain below this is within the model's noise.
+_LEAST_GAIN = 1.02
+
+
+class ContendedAtomics(Rule):
+    code = "KL306"
+    name = "contended-atomics"
+    category = "memory"
+    severity = "warning"
+    summary = "every program adds to the same few addresses with atomics"
+    what_it_does = """
+        Finds `tl.atomic_add`, `atomic_max` and `atomic_min` whose address depends on no program id and whose result is not
+        used, so that all programs of the grid queue for the same addresses.
+        """
+    why = """
+        Atomics on one address are done one after the other in the L2, about 2 ns each: 100,000 programs take 0.2 ms for that
+        alone, whatever the SMs do. Fewer programs that add up in registers first need one atomic, or one partial sum, each.
+        """
+    when_not = """
+        Atomics spread over many addresses (histograms, scatter, split-K tiles). Counters and locks whose old value is used.
+        Grids of a few hundred programs: the estimate decides.
+        """
+    fix_safety = "Safe for max, min and integers; float sums are added in another order, and then always in the same one."
+    evidence = """
+        H100: scalar atomics by number of addresses (`atomic_scalar`) and tiles of them (`atomic_block`) in
+        `benchmarks/facts/h100-micro.csv`. Pattern rows PERF-045, PERF-046.
+        """
+
+    bad = '''
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def total(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            tl.atomic_add(y, tl.sum(tl.load(x + i, mask=i < n, other=0.0), axis=0))
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.zeros(1, device=x.device, dtype=torch.float32)
+                total[(triton.cdiv(x.numel(), 128),)](x, y, x.numel(), BLOCK=128)
+                return y
+
+        def get_inputs():
+            return [torch.randn(1 << 26)]
+        '''
+    good = '''
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def total(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            tl.store(y + tl.program_id(0), tl.sum(tl.load(x + i, mask=i < n, other=0.0), axis=0))
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty(triton.cdiv(x.numel(), 16384), device=x.device, dtype=torch.float32)
+                total[(triton.cdiv(x.numel(), 16384),)](x, y, x.numel(), BLOCK=16384)
+                return y.sum()
+
+        def get_inputs():
+            return [torch.randn(1 << 26)]
+        '''
+    example = "tl.atomic_add(y, tl.sum(x, axis=0))"
+    use_instead = "tl.store(partial + tl.program_id(0), tl.sum(x, axis=0))  # then partial.sum()"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        for launch in context.launches():
+            atomic = None if launch.autotuned or not launch.kernel.complete else _contended(launch)
+            if atomic is None or launch.programs == 1:
+                continue
+            sm_count = context.device.sm_count
+            counts = [n for n in (sm_count * k for k in _PER_SM) if launch.programs is None or n < launch.programs]
+            options = {context.variant.then(transform=Partials(launch.span, atomic.span, n)): n for n in counts}
+            if not options:
+                continue
+            best = cheapest(context, options) or next(iter(options))
+            expected = gain(context, best)
+            if expected is not None and expected < _LEAST_GAIN:
+                continue
+            kernel, programs = launch.kernel.name, options[best]
+            name = tensor_name(launch.tensor(atomic.base), atomic.base)
+            what = "one address" if atomic.elements == 1 else f"the same {atomic.elements} addresses"
+            grid = "all programs" if launch.programs is None else f"{launch.programs} programs"
+            change = Change(
+                best,
+                f"{grid} of `{kernel}` send their atomic_{atomic.op} to {what} of `{name}`, where the L2 does one after the "
+                "other.",
+                f"Let {programs} programs loop over the work, add up in registers, and store one partial result each; reduce the "
+                "partial results in a second step.",
+                f"Launch {programs} programs that stride over the blocks, replace the tl.atomic_{atomic.op} by a tl.store to "
+                f"`partial[{programs}, {atomic.elements}]` after the loop, and reduce `partial` over its first axis.",
+            )
+            yield Finding(
+                self, self.severity, f"{grid} of `{kernel}` add to {what} of `{name}` with atomics", atomic.span, kernel, kernel,
+                (Evidence(f"the address of the atomic_{atomic.op} does not depend on a program id", atomic.span),), change,
+            )  # fmt: skip
+
+
+def _contended(launch: Launch) -> Atomic | None:
+    """The one reduction by atomics of a 1-D grid to addresses that all programs share; None where there is none, more than
+    one, or where the old value is used."""
+    kernel = launch.kernel
+    atomics = [node for node, _ in kernel.walk(Atomic)]
+    if len(atomics) != 1 or any(True for _ in kernel.walk(Dot)) or len(launch.grid) != 1:
+        return None
+    atomic = atomics[0]
+    assert isinstance(atomic, Atomic)
+    if atomic.op not in _REDUCTIONS or atomic.offset is None:
+        return None
+    plain = [(node, loops) for node, loops in always_run(kernel, Atomic) if node is atomic]
+    if not plain or plain[0][1] or not set(atomic.offset.atoms()) <= {Lane(d) for d in range(len(atomic.shape))}:
+        return None
+    used = any(atomic.id in getattr(node, "depends", ()) for node, _ in kernel.walk() if node is not atomic)
+    written = any(isinstance(node, Store) for node, _ in kernel.walk())
+    return None if used or written else atomic
+
+
+@dataclass(frozen=True)
+class Partials:
+    """The workload with one launch on ``programs`` programs that loop over its former grid, accumulate what they sent to
+    ``atomic`` in registers and store it once, and a reduction of these partial results."""
+
+    launch: Span
+    atomic: Span
+    programs: int
+
+    def __call__(self, workload: Workload) -> Workload:
+        launch = next((one for one in workload.launches() if one.span == self.launch), None)
+        atomic = _contended(launch) if launch is not None else None
+        out = launch.tensor(atomic.base) if launch is not None and atomic is not None else None
+        if launch is None or atomic is None or out is None:
+            return workload
+        users = [step for step, _ in uses(workload, out.storage.id)]
+        fill = users[0] if len(users) == 2 and isinstance(users[0], TorchOp) and users[0].kind == "fill" else None
+
+        def change(step: Step) -> Step | tuple[Step, ...] | None:
+            if step is fill:
+                return None
+            return self._partial(step, atomic, out) if isinstance(step, Launch) and step.span == self.launch else step
+
+        return replace(workload, steps=map_steps(workload.steps, change))
+
+    def _partial(self, step: Launch, atomic: Atomic, out: Tensor) -> tuple[Step, ...]:
+        size = atomic.elements
+        scratch = Tensor("partial", atomic.dtype, (self.programs, size), (size, 1), Storage(-1, "empty"))
+        loop_id = 1 + max((n.id for n, _ in step.kernel.walk() if hasattr(n, "id")), default=0)
+        stride = Expr.atom(ProgramId(0)) + Expr.atom(LoopIndex(loop_id)) * self.programs
+        kernel = step.kernel
+
+        def inside(node: Node) -> Node | None:
+            if node is atomic or (isinstance(node, Atomic) and node.id == atomic.id):
+                return Compute("arith", size, atomic.dtype, atomic.span)
+            moved = {ProgramId(0): stride}
+            if isinstance(node, Loop):
+                return replace(node, trip=node.trip.substitute(moved)) if isinstance(node.trip, Expr) else node
+            offset, mask = getattr(node, "offset", None), getattr(node, "mask", None)
+            if offset is None:
+                return node
+            bounds = mask and tuple((left.substitute(moved), right.substitute(moved)) for left, right in mask)
+            return replace(node, offset=offset.substitute(moved), mask=bounds)  # type: ignore[call-arg]
+
+        lanes = Expr.atom(Lane(0)) if atomic.shape else Expr.constant(0)
+        shape = (size,) if atomic.shape else ()
+        body = (
+            Loop(loop_id, "range", ceildiv(step.grid[0], self.programs), rewrite(kernel.body, inside), atomic.span, carried=True),
+            Store(loop_id + 1, "partial", atomic.dtype, shape, Expr.atom(ProgramId(0)) * size + lanes, None, atomic.span),
+        )  # fmt: skip
+        looped = Kernel(kernel.name, body, kernel.span, kernel.name_span, kernel.file, dims=1)
+        partial = replace(step, kernel=looped, grid=(self.programs,), arguments={**step.arguments, "partial": scratch})
+        whole = replace(out, shape=(size,), strides=(1,)) if concrete(out.numel) is not None else out
+        kinds = {"inner": 1 if size == 1 else 0}
+        name = {"add": "sum", "max": "amax", "min": "amin"}[atomic.op]
+        return (partial, TorchOp(name, "reduce", (scratch,), (whole,), step.span, step.function, 0, kinds))

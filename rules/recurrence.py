@@ -1,0 +1,94 @@
+"""What a loop's carried variables become in one iteration: sums, and first-order linear recurrences."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from kernlint.rules.source import assignments, carried_names, names_in
+from kernlint.syntax.names import dotted_name
+from kernlint.syntax.walk import walk
+
+#: Calls that are associative in a carried operand, so that a scan can do them.
+_ASSOCIATIVE = frozenset({"maximum", "minimum", "max", "min"})
+
+
+def associative_updates(loop: cst.For) -> dict[str, str] | None:
+    """The variables that ``loop`` carries, each with its kind: ``sum`` (added to), ``product``, ``extremum``, or ``linear``
+    (``h = a * h + b`` with ``a`` and ``b`` free of carried variables).
+
+    None where a variable is updated in another way, twice, under a condition, or from another carried one: then no scan
+    is known to do it.
+    """
+    carried = carried_names(loop)
+    kinds: dict[str, str] = {}
+    for name in sorted(carried):
+        updates = [u for u in assignments(loop.body) if name in _bound(u)]
+        if len(updates) != 1 or _conditional(loop, updates[0]):
+            return None
+        kind = _kind(updates[0], name, carried)
+        if kind is None:
+            return None
+        kinds[name] = kind
+    return kinds or None
+
+
+def _bound(update: cst.Assign | cst.AnnAssign | cst.AugAssign) -> set[str]:
+    targets = [t.target for t in update.targets] if isinstance(update, cst.Assign) else [update.target]
+    return {name for target in targets if (name := dotted_name(target)) is not None}
+
+
+def _conditional(loop: cst.For, update: cst.CSTNode) -> bool:
+    blocks = (node for node in walk(loop.body) if isinstance(node, (cst.If, cst.While, cst.For)))
+    return any(inner is update for block in blocks for inner in walk(block))
+
+
+def _kind(update: cst.Assign | cst.AnnAssign | cst.AugAssign, name: str, carried: set[str]) -> str | None:
+    value = update.value
+    if value is None:
+        return None
+    if isinstance(update, cst.AugAssign):
+        if names_in(value) & carried:
+            return None
+        if isinstance(update.operator, (cst.AddAssign, cst.SubtractAssign)):
+            return "sum"
+        return "product" if isinstance(update.operator, cst.MultiplyAssign) else None
+    if names_in(value) & (carried - {name}):
+        return None
+    path = list(_path(value, name))
+    if len([node for node in walk(value) if dotted_name(node) == name and isinstance(node, (cst.Name, cst.Attribute))]) != 1:
+        return None
+    return _path_kind(path)
+
+
+def _path(value: cst.CSTNode, name: str) -> Iterator[cst.CSTNode]:
+    """The nodes from ``value`` down to the occurrence of ``name``, that one left out."""
+    node: cst.CSTNode | None = value
+    while node is not None and dotted_name(node) != name:
+        yield node
+        node = next((child for child in node.children if name in names_in(child)), None)
+
+
+def _path_kind(path: list[cst.CSTNode]) -> str | None:
+    kinds = set()
+    for node in path:
+        if isinstance(node, cst.BinaryOperation):
+            if isinstance(node.operator, (cst.Add, cst.Subtract)):
+                kinds.add("sum")
+            elif isinstance(node.operator, cst.Multiply):
+                kinds.add("product")
+            else:
+                return None
+        elif isinstance(node, cst.Call):
+            function = (dotted_name(node.func) or "").rsplit(".", 1)[-1]
+            if function not in _ASSOCIATIVE:
+                return None
+            kinds.add("extremum")
+        elif not isinstance(node, cst.Arg):
+            return None
+    if not kinds:
+        return None
+    if kinds == {"sum", "product"}:
+        return "linear"
+    return kinds.pop() if len(kinds) == 1 else None

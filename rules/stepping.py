@@ -1,0 +1,126 @@
+"""Finding one's way among a workload's steps: which use a tensor, which is which, and putting one for several."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from kernlint.workload import Atomic, Launch, Repeat, Span, Step, Store, Tensor, TorchOp, Workload
+from kernlint.workload.kernel import Access
+from kernlint.workload.steps import map_steps
+
+
+@dataclass(frozen=True)
+class Place:
+    """A step of the program, the same one in every version of it: the ``nth`` that stands at ``span``."""
+
+    span: Span
+    nth: int
+
+
+def numbered_steps(workload: Workload) -> Iterator[tuple[Step, Place]]:
+    """Every step with its place; a helper that is called twice makes two steps at one span."""
+    counts: dict[Span, int] = {}
+    for step, _ in workload.walk():
+        number = counts.get(step.span, 0)
+        counts[step.span] = number + 1
+        yield step, Place(step.span, number)
+
+
+def places_of(workload: Workload) -> dict[int, Place]:
+    """The place of each step, by the step's identity."""
+    return {id(step): place for step, place in numbered_steps(workload)}
+
+
+def steps_at(workload: Workload, places: Sequence[Place]) -> list[Step] | None:
+    """The steps at ``places``; None where one is no longer there."""
+    known = {place: step for step, place in numbered_steps(workload)}
+    found = [known[place] for place in places if place in known]
+    return found if len(found) == len(places) else None
+
+
+def sequences(steps: tuple[Step, ...], looped: bool = False) -> Iterator[tuple[tuple[Step, ...], bool]]:
+    """Every straight run of steps, and whether a Python loop repeats it."""
+    yield steps, looped
+    for step in steps:
+        if isinstance(step, Repeat):
+            yield from sequences(step.body, True)
+
+
+def replaced(steps: tuple[Step, ...], members: Sequence[Step], fused: Step) -> tuple[Step, ...]:
+    """``steps`` with ``fused`` in the place of the last of ``members`` and without the others, wherever they stand."""
+    result: list[Step] = []
+    for step in steps:
+        if step is members[-1]:
+            result.append(fused)
+        elif any(step is member for member in members):
+            continue
+        elif isinstance(step, Repeat):
+            result.append(replace(step, body=replaced(step.body, members, fused)))
+        else:
+            result.append(step)
+    return tuple(result)
+
+
+def uses(step: Step) -> tuple[set[int], set[int]]:
+    """Storages that ``step`` may read and may write."""
+    if isinstance(step, TorchOp):
+        return {t.storage.id for t in step.reads}, {t.storage.id for t in step.writes}
+    if isinstance(step, Launch):
+        passed = {t.storage.id for t in tensor_arguments(step)}
+        return (passed, set(storages_written(step))) if step.kernel.complete else (passed, passed)
+    if isinstance(step, Repeat):
+        parts = [uses(inner) for inner in step.body]
+        return {s for reads, _ in parts for s in reads}, {s for _, writes in parts for s in writes}
+    return set(), set()
+
+
+def tensor_arguments(launch: Launch) -> list[Tensor]:
+    return [value for value in launch.arguments.values() if isinstance(value, Tensor)]
+
+
+def storages_written(launch: Launch) -> frozenset[int]:
+    """Storages that the kernel stores to."""
+    nodes = [node for node, _ in launch.kernel.walk((Store, Atomic)) if isinstance(node, Access)]
+    return frozenset(t.storage.id for node in nodes for t in [launch.tensor(node.base)] if t is not None)
+
+
+def needed_elsewhere(
+    workload: Workload, written: frozenset[int], members: set[int], last: Step, looped: bool
+) -> frozenset[int]:
+    """Those of ``written`` that are wanted in memory once ``last`` is done.
+
+    They are returned, older than this call, or used by a step that is not in ``members`` (ids of step objects), in a
+    Python loop (``looped``) also by an earlier one.
+    """
+    local: set[int] = set()
+    used: set[int] = set()
+    after = looped
+    for step, _ in workload.walk():
+        if isinstance(step, TorchOp):
+            local.update(t.storage.id for t in step.writes if t.storage.span == step.span)
+        allocates = isinstance(step, TorchOp) and step.kind == "alloc"
+        if after and id(step) not in members and not isinstance(step, Repeat) and not allocates:
+            used |= set().union(*uses(step))
+        after = after or step is last
+    returned = {t.storage.id for t in workload.outputs}
+    return frozenset(id for id in written if id in returned or id in used or id not in local)
+
+
+def without_allocations(workload: Workload, storages: set[int]) -> Workload:
+    """``workload`` without the allocation and clearing of those ``storages`` that no other step touches any more."""
+    fills = [step for step, _ in workload.walk() if isinstance(step, TorchOp) and step.kind in ("alloc", "fill")]
+    makers = [step for step in fills if {t.storage.id for t in step.writes} <= storages]
+    used = {t.storage.id for t in workload.outputs}
+    for step, _ in workload.walk():
+        if not isinstance(step, Repeat) and not any(step is maker for maker in makers):
+            used |= set().union(*uses(step))
+    gone = [maker for maker in makers if not used & {t.storage.id for t in maker.writes}]
+    steps = map_steps(workload.steps, lambda step: None if any(step is maker for maker in gone) else step)
+    return replace(workload, steps=steps)
+
+
+def blamed(workload: Workload, steps: Sequence[Launch | TorchOp]) -> str:
+    """The host function that strings ``steps`` together: the one they stand in, else the analysed one."""
+    functions = {step.function for step in steps}
+    return functions.pop() if len(functions) == 1 else workload.entry

@@ -1,0 +1,163 @@
+"""KL202."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
+from kernlint.rules.tiles import editable, setting
+from kernlint.workload import Access, Branch, Dot, Launch, Loop, Reduce, Scan, Workload
+
+#: The widest load or store of one thread.
+_VECTOR_BYTES = 16
+_BLOCKS = (256, 512, 1024, 2048, 4096)
+_WARPS = (4, 8)
+
+
+class TinyBlock(Rule):
+    code = "KL202"
+    name = "tiny-block"
+    category = "tiling"
+    severity = "warning"
+    summary = "a streaming kernel has blocks with less than 16 bytes for each thread"
+    what_it_does = """
+        Finds elementwise kernels (one 1-D tile, no loop, no dot, no reduction) whose block holds less than 16 bytes per thread
+        in every access and is set by a constant that the grid is computed from, so that a larger one leaves the result as it
+        is.
+        """
+    why = """
+        The card starts a program every 0.6 to 0.8 ns, whatever it does. A block of 32 halves is 64 bytes: programs cannot be
+        started fast enough to keep the memory busy, most threads of the four warps are masked off, and none uses a 16-byte
+        vector load.
+        """
+    when_not = """
+        Blocks bound to the problem (a row per program). Autotuned launches. Grids so small that a launch costs more than the
+        work: the estimate decides.
+        """
+    fix_safety = "Safe: every element is computed alone; the grid follows the block and the mask bounds the tail."
+    evidence = """
+        H100, copy of 16.8 M halves: BLOCK 32 takes 317 us, 128 80 us, 512 and above 24.4 us (`copy_block` in
+        `benchmarks/facts/h100-micro.csv`). Pattern rows PERF-019, PERF-026.
+        """
+
+    bad = '''
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def relu(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            tl.store(y + i, tl.maximum(tl.load(x + i, mask=i < n), 0.0), mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                grid = lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)
+                relu[grid](x, y, x.numel(), BLOCK=64)
+                return y
+
+        def get_inputs():
+            return [torch.randn(4096, 4096, dtype=torch.float16)]
+        '''
+    good = bad.replace("BLOCK=64", "BLOCK=1024")
+    example = "relu[grid](x, y, n, BLOCK=64)"
+    use_instead = "relu[grid](x, y, n, BLOCK=1024)"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        for launch in context.launches():
+            tile = None if launch.autotuned else _streamed_tile(launch)
+            if tile is None:
+                continue
+            threads = context.device.warp_size_threads * launch.num_warps
+            widest = max(access.dtype.bytes for access, _ in launch.kernel.walk(Access))  # type: ignore[union-attr]
+            name = _block_name(context, launch, tile) if tile * widest < _VECTOR_BYTES * threads else None
+            if name is None:
+                continue
+            block, warps, variant = _best(context, launch, name, tile, widest)
+            per_thread = tile * widest / threads
+            programs = "" if launch.programs is None else f", in {launch.programs} programs"
+            fewer = _programs(context, variant, launch)
+            then = "" if fewer is None else f": {fewer} programs"
+            change = Change(
+                variant,
+                f"{name}={tile} gives each of the {threads} threads of a program {per_thread:g} bytes{programs}: starting "
+                "programs, not memory, sets the pace.",
+                f"Launch `{launch.kernel.name}` with {name}={block} and num_warps={warps}{then}, "
+                "with 16-byte vectors for every thread.",
+                f"Set {name}={block} and num_warps={warps} at line {launch.span.line}; the grid follows from {name}.",
+                automatic=True,
+            )
+            yield Finding(
+                self, self.severity,
+                f"`{launch.kernel.name}` streams in blocks of {tile} elements, {per_thread:g} bytes per thread",
+                launch.span, launch.function, launch.kernel.name,
+                (Evidence(f"{name}={tile} with num_warps={launch.num_warps}{programs}", launch.literals.get(name, launch.span)),),
+                change,
+            )  # fmt: skip
+
+
+def _streamed_tile(launch: Launch) -> int | None:
+    """The tile of a kernel that only streams: every access is that many neighbouring elements, or one."""
+    kernel = launch.kernel
+    if not kernel.complete or any(True for _ in kernel.walk((Loop, Dot, Reduce, Scan, Branch))):
+        return None
+    tiles = set()
+    for access, _ in kernel.walk(Access):
+        assert isinstance(access, Access)
+        if len(access.shape) > 1:
+            return None
+        if access.elements > 1:
+            if access.offset is not None and access.stride(0) not in (0, 1):
+                return None
+            tiles.add(access.elements)
+    return tiles.pop() if len(tiles) == 1 else None
+
+
+def _block_name(context: Context, launch: Launch, tile: int) -> str | None:
+    """The constexpr that is the tile and nothing else: doubling it doubles the tile and halves the grid."""
+    for name, value in launch.constexprs.items():
+        if value != tile or isinstance(value, bool) or not editable(launch, name):
+            continue
+        twice = _find(context.after(context.variant.then(setting(launch, {name: 2 * tile}))), launch)
+        if twice is None or _streamed_tile(twice) != 2 * tile:
+            continue
+        old, new = launch.programs, twice.programs
+        if old is None or new is None:
+            if launch.grid != twice.grid:
+                return name
+        elif new <= (old + 1) // 2:
+            return name
+    return None
+
+
+def _best(context: Context, launch: Launch, name: str, tile: int, widest: int) -> tuple[int, int, Variant]:
+    """The block and warps of least predicted time; those that fill 16-byte vectors of four warps where none is known."""
+    priced = []
+    least = _VECTOR_BYTES * context.device.warp_size_threads // widest
+    for block, warps in _options(tile, least):
+        variant = context.variant.then(setting(launch, {name: block, "num_warps": warps}))
+        time = context.gpu_us(variant)
+        if time is not None:
+            priced.append((time, block, warps, variant))
+    if priced:
+        return min(priced, key=lambda option: option[:3])[1:]
+    block = least * _WARPS[0]
+    return block, _WARPS[0], context.variant.then(setting(launch, {name: block, "num_warps": _WARPS[0]}))
+
+
+def _options(tile: int, least: int) -> Iterator[tuple[int, int]]:
+    """Blocks with their warps; ``least`` elements are a 16-byte vector for each thread of one warp."""
+    return ((block, warps) for warps in _WARPS for block in _BLOCKS if block > tile and block >= least * warps)
+
+
+def _programs(context: Context, variant: Variant, launch: Launch) -> int | None:
+    found = _find(context.after(variant), launch)
+    return None if found is None else found.programs
+
+
+def _find(workload: Workload | None, launch: Launch) -> Launch | None:
+    if workload is None:
+        return None
+    return next((l for l in workload.launches() if l.span == launch.span and l.kernel.name == launch.kernel.name), None)

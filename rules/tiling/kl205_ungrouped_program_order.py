@@ -1,0 +1,119 @@
+"""KL205."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.cost.dot_launch import dot_loop
+from kernlint.cost.dots import resident_programs
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.program_order import GroupedOrder, program_order, tiles_of_wave
+from kernlint.rules.tiles import main_dot
+
+_GROUP = 8
+#: Share of the strips of a wave that the grouped order must save.
+_SAVED = 0.2
+
+
+class UngroupedProgramOrder(Rule):
+    code = "KL205"
+    name = "ungrouped-program-order"
+    category = "tiling"
+    severity = "warning"
+    summary = "a matmul sweeps an operand larger than the L2 once for every row of tiles"
+    what_it_does = """
+        Finds matmul-like kernels whose programs visit the tiles of the output row by row (or column by column) although the
+        operand that a row sweeps does not stay in the L2. Enumerates the programs that run at the same time and counts the
+        strips of both operands that they need, in the order of the source and in groups of 8 rows.
+        """
+    why = """
+        The programs of one wave share what they load through the L2. A wave that is one row of tiles wide needs a single
+        strip of one operand and as many of the other as there are SMs; a square one needs the root of it from both. Where the
+        swept operand exceeds the L2, every row of tiles fetches it from memory again.
+        """
+    when_not = "Operands that fit the L2. A single row of tiles. A grid of one wave. Kernels that already group their programs."
+    fix_safety = "Safe: the same tiles by the same arithmetic, in another order."
+    evidence = """
+        H100, fp16, tile 128x128x64: rows with `group` 1 and 8 in `benchmarks/facts/h100-gemm.csv`. Pattern row PERF-027.
+        """
+    references = ("https://triton-lang.org/main/getting-started/tutorials/03-matrix-multiplication.html",)
+
+    bad = '''
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def matmul(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+            pid = tl.program_id(0)
+            columns = tl.cdiv(N, BN)
+            m = (pid // columns) * BM + tl.arange(0, BM)
+            n = (pid % columns) * BN + tl.arange(0, BN)
+            k = tl.arange(0, BK)
+            acc = tl.zeros((BM, BN), tl.float32)
+            for start in range(0, K, BK):
+                x = tl.load(a + m[:, None] * K + (start + k)[None, :])
+                y = tl.load(b + n[None, :] * K + (start + k)[:, None])
+                acc = tl.dot(x, y, acc)
+            tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16))
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, a, b):
+                c = torch.empty(8192, 32768, device=a.device, dtype=torch.float16)
+                matmul[(64 * 256,)](a, b, c, 32768, 4096, BM=128, BN=128, BK=64, num_warps=8, num_stages=3)
+                return c
+
+        def get_inputs():
+            return [torch.randn(8192, 4096, dtype=torch.float16), torch.randn(32768, 4096, dtype=torch.float16)]
+        '''
+    good = (
+        bad.replace("m = (pid // columns) * BM", "first = pid // (8 * columns) * 8\n"
+                    "            size = min(64 - first, 8)\n"
+                    "            m = (first + pid % (8 * columns) % size) * BM")
+        .replace("n = (pid % columns) * BN", "n = (pid % (8 * columns) // size) * BN")
+    )  # fmt: skip
+    example = "pid_m, pid_n = pid // columns, pid % columns"
+    use_instead = "pid_m, pid_n = tl.swizzle2d(pid // columns, pid % columns, rows, columns, 8)"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        for launch in context.launches():
+            found = main_dot(launch)
+            order = program_order(launch, found[0]) if found is not None and found[1] else None
+            priced = dot_loop(launch)
+            if found is None or order is None or priced is None:
+                continue
+            tensors = [launch.tensor(load.base) for load in (order.fast_load, order.slow_load)]
+            swept, other = (tensor.nbytes if tensor is not None else None for tensor in tensors)
+            strips = order.slow_extent * order.fast_extent
+            # Each half of the L2 keeps a copy of what the SMs on its side read, so shared data has half of the capacity.
+            if swept is None or other is None or order.slow_extent < 2 or swept <= context.device.l2_bytes / 2:
+                continue
+            wave = min(strips, context.device.sm_count * resident_programs(priced, context.device))
+            slow, fast = tiles_of_wave(order, wave)
+            grouped_slow, grouped_fast = tiles_of_wave(order, wave, _GROUP)
+            before = slow * other / order.slow_extent + fast * swept / order.fast_extent
+            after = grouped_slow * other / order.slow_extent + grouped_fast * swept / order.fast_extent
+            if wave == strips or after > (1 - _SAVED) * before:
+                continue
+            name = tensor_name(launch.tensor(order.fast_load.base), "the swept operand")
+            kernel = launch.kernel.name
+            change = Change(
+                context.variant.then(transform=GroupedOrder(launch.span, _GROUP)),
+                f"A wave of {wave} programs covers {slow} x {fast} tiles, so each of the {order.slow_extent} rows of tiles "
+                f"reads `{name}` ({swept / 1e6:.0f} MB) anew through an L2 of {context.device.l2_bytes / 1e6:.0f} MB.",
+                f"Order the programs in groups of {_GROUP} rows: a wave then covers {grouped_slow} x {grouped_fast} tiles and "
+                f"loads {after / 1e6:.0f} MB instead of {before / 1e6:.0f} MB.",
+                f"Take a 1-D grid and compute pid_m = first + pid % (GROUP * columns) % size and pid_n = pid % (GROUP * "
+                f"columns) // size with GROUP = {_GROUP}, first = pid // (GROUP * columns) * GROUP and size = min(rows - first, "
+                "GROUP), or use tl.swizzle2d.",
+            )
+            yield Finding(
+                self, self.severity, f"`{kernel}` visits {order.slow_extent} x {order.fast_extent} tiles in row order while "
+                f"`{name}` exceeds the L2", launch.span, kernel, kernel,
+                (
+                    Evidence(f"grid {' x '.join(map(str, launch.grid))}; neighbouring programs move only `{name}`", launch.span),
+                    Evidence(f"`{name}` is {swept / 1e6:.0f} MB and swept once per row", order.fast_load.span),
+                ),
+                change,
+            )  # fmt: skip

@@ -1,0 +1,58 @@
+"""Devices are found the way people write them, and a wrong name comes with the right ones."""
+
+import pytest
+
+from kernlint.cost.device import UnknownDevice, devices, find_device
+
+
+@pytest.mark.parametrize(
+    ("name", "id"),
+    [
+        pytest.param("h100-sxm", "h100-sxm", id="exact"),
+        pytest.param("H100", "h100-sxm", id="short-name-is-the-first-of-its-model"),
+        pytest.param("h100_PCIe", "h100-pcie", id="case-and-punctuation"),
+        pytest.param("NVIDIA H100 80GB HBM3", "h100-sxm", id="what-torch-calls-it"),
+        pytest.param("NVIDIA A100-SXM4-80GB", "a100-80gb-sxm", id="torch-name-with-memory-size"),
+        pytest.param("NVIDIA GeForce RTX 4090", "rtx-4090", id="two-word-model"),
+        pytest.param("NVIDIA L4", "l4", id="l4-is-not-l40s"),
+        pytest.param("mi300x", "mi300x", id="amd"),
+    ],
+)
+def test_find(name: str, id: str) -> None:
+    assert find_device(name).id == id
+
+
+@pytest.mark.parametrize("name", ["h10", "", "b300", "🙂", "x" * 5000, "l"])
+def test_unknown_device_is_a_value_error(name: str) -> None:
+    with pytest.raises(UnknownDevice, match="unknown device"):
+        find_device(name)
+
+
+def test_typo_suggests() -> None:
+    with pytest.raises(UnknownDevice) as caught:
+        find_device("h100-smx")
+    assert caught.value.suggestions[0] == "h100-sxm"
+    assert isinstance(caught.value, ValueError)
+
+
+def test_every_device_is_found_by_its_id_and_name() -> None:
+    assert len(devices()) == len({device.id for device in devices()}) >= 18
+    for device in devices():
+        assert find_device(device.id) is device
+        assert find_device(device.name) is device
+
+
+def test_only_the_h100_is_measured_and_kinship_orders_the_rest() -> None:
+    assert [device.id for device in devices() if device.measured] == ["h100-sxm"]
+    kin = {device.id: device.kinship for device in devices()}
+    assert kin["h200-sxm"] == "architecture"
+    assert kin["a100-40gb"] == "vendor"
+    assert kin["mi300x"] == "other"
+
+
+def test_properties() -> None:
+    assert find_device("a100").sm == (8, 0)
+    assert find_device("l4").architecture == "sm_89"
+    assert find_device("mi300x").sm is None
+    assert find_device("mi300x").architecture == "gfx942"
+    assert find_device("mi250x").peak_tf32_tensor_dense_tflops is None

@@ -1,0 +1,206 @@
+"""The model of kernels without dots: against the measurements, and in the directions physics demands."""
+
+import dataclasses
+import json
+import math
+from collections import defaultdict
+from importlib import resources
+
+import pytest
+from micro_launches import (
+    HERE,
+    LANE,
+    PID,
+    atomic_add,
+    col_reduce,
+    copy_block,
+    launch,
+    load,
+    row_loop,
+    row_softmax,
+    samples,
+    scalar_chain,
+    store,
+    strided_load,
+    tensor,
+    tile_copy,
+)
+
+from kernlint.cost.device import devices, find_device
+from kernlint.cost.programs import program_time
+from kernlint.workload import Compute, Expr, Launch, Loop, Node, Reduce, Scan
+from kernlint.workload import dtype as dtypes
+from kernlint.workload.expr import opaque
+
+H100 = find_device("h100-sxm")
+F16, F32 = dtypes.FLOAT16, dtypes.FLOAT32
+
+
+def us(made: Launch) -> float:
+    return program_time(made, H100).us
+
+
+@pytest.fixture(scope="module")
+def errors() -> dict[str, list[tuple[float, float]]]:
+    """(ln error, sigma) of every micro-benchmark, by family."""
+    result = defaultdict(list)
+    for sample in samples():
+        time = program_time(sample.launch, H100)
+        result[sample.family].append((math.log(time.us / sample.us), time.sigma))
+    return result
+
+
+def test_every_family_is_within_the_published_error(errors: dict[str, list[tuple[float, float]]]) -> None:
+    published = json.loads(resources.files("kernlint.cost").joinpath("data/programs.json").read_text(encoding="utf-8"))
+    assert set(published["families_held_out"]) == set(errors)
+    for family, values in errors.items():
+        mean = sum(abs(error) for error, _ in values) / len(values)
+        assert mean <= published["families_held_out"][family]["mean_abs_ln_error"] + 0.05, family
+
+
+def test_the_targets_hold(errors: dict[str, list[tuple[float, float]]]) -> None:
+    real = [error for family, values in errors.items() if family != "empty_program" for error, _ in values]
+    assert sum(map(abs, real)) / len(real) <= 0.15
+    for family, values in errors.items():
+        if family != "empty_program":
+            assert sum(abs(error) for error, _ in values) / len(values) <= 0.2, family
+
+
+def test_sigma_is_honest(errors: dict[str, list[tuple[float, float]]]) -> None:
+    inside = [abs(error) <= 1.2816 * sigma for values in errors.values() for error, sigma in values]
+    assert 0.7 <= sum(inside) / len(inside) <= 0.95
+
+
+# -- directions -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("slow", "fast", "factor"),
+    [
+        pytest.param(copy_block(1 << 26, F32, 1024, 4), copy_block(1 << 25, F32, 1024, 4), 1.8, id="twice-the-bytes"),
+        pytest.param(copy_block(1 << 26, F32, 1024, 4), copy_block(1 << 26, F16, 1024, 4), 1.8, id="wider-elements"),
+        pytest.param(copy_block(1 << 24, F16, 32, 4), copy_block(1 << 24, F16, 1024, 4), 8, id="tiny-blocks"),
+        pytest.param(strided_load(1 << 24, 16, 1024, 4), strided_load(1 << 24, 1, 1024, 4), 4, id="strided-load"),
+        pytest.param(
+            tile_copy(4096, 4096, F16, 1, 1024, True), tile_copy(4096, 4096, F16, 64, 64, True), 6, id="thin-transpose"
+        ),
+        pytest.param(col_reduce(8192, 2048, 8, 512), col_reduce(8192, 2048, 64, 16), 5, id="four-programs"),
+        pytest.param(row_loop(8, 1 << 20, 256, 4), row_loop(1024, 1 << 13, 256, 4), 5, id="few-long-rows"),
+        pytest.param(
+            row_loop(8, 1 << 20, 4096, 8), row_loop(8, 1 << 20, 4096, 8, stages=3), 2, id="pipelined-when-latency-bound"
+        ),
+        pytest.param(
+            row_loop(8, 1 << 20, 256, 4, each=True), row_loop(8, 1 << 20, 256, 4), 2, id="reduction-per-iteration"
+        ),
+        pytest.param(atomic_add(1 << 20, 1024, 1, False), atomic_add(1 << 20, 1024, 32, False), 5, id="one-address"),
+        pytest.param(atomic_add(1 << 20, 1024, 32, False), atomic_add(1 << 20, 1024, 4096, False), 4, id="one-line"),
+        pytest.param(atomic_add(1 << 20, 1024, 1, False), atomic_add(1 << 20, 1024, 1, True), 20, id="one-per-program"),
+        pytest.param(row_softmax(4096, 16384, F32, 1), row_softmax(4096, 16384, F32, 8), 2, id="spills"),
+        pytest.param(scalar_chain(64, 4096), row_loop(64, 4096, 1024, 4), 5, id="scalar-chain"),
+    ],
+)  # fmt: skip
+def test_slower(slow: Launch, fast: Launch, factor: float) -> None:
+    assert us(slow) > factor * us(fast)
+
+
+def test_pipelining_gains_nothing_once_the_card_is_busy() -> None:
+    plain, pipelined = row_loop(4096, 16384, 1024, 4), row_loop(4096, 16384, 1024, 4, stages=3)
+    assert us(pipelined) == pytest.approx(us(plain), rel=0.1)
+
+
+def test_monotone_in_size() -> None:
+    times = [us(copy_block(1 << power, F32, 1024, 4)) for power in range(4, 31)]
+    assert all(b >= a * 0.999 for a, b in zip(times, times[1:]))  # noqa: RUF007 - itertools.pairwise reads no better
+
+
+def test_one_fused_kernel_beats_the_chain() -> None:
+    for power in (12, 20, 26):
+        assert us(copy_block(1 << power, F32, 1024, 4, ops=3)) < 0.5 * 3 * us(copy_block(1 << power, F32, 1024, 4))
+
+
+def test_fma_work_bounds_a_broadcast_product() -> None:
+    """y[m] = sum_k a[m, k] * b[k, n] by broadcasting: 2^14 multiply-adds an iteration on the FMA units."""
+    elements = 16 * 32 * 32
+    inner: tuple[Node, ...] = (
+        load(0, "x", F32, (32, 32), LANE), Compute("arith", elements, F32, HERE),
+        Reduce("sum", (16, 32, 32), 1, False, frozenset(), HERE),
+    )  # fmt: skip
+    body = (Loop(0, "range", 64, inner, HERE, carried=True), store(1, "y", F32, (16, 32), PID * 512 + LANE))
+    made = launch("broadcast", body, (4096,), {"x": tensor("x", F32, 1024), "y": tensor("y", F32, 4096 * 512)}, 4)
+    time = program_time(made, H100)
+    operations = 2 * elements * 64 * 4096
+    assert time.bound in ("issue", "latency")
+    assert time.us > operations / 66.9e6 * 0.5, "not above the data sheet's fp32 rate"
+    special = dataclasses.replace(inner[1], kind="special")  # type: ignore[type-var]
+    dear = dataclasses.replace(made, kernel=dataclasses.replace(
+        made.kernel, body=(dataclasses.replace(body[0], body=(inner[0], special, inner[2])), body[1])))  # type: ignore  # fmt: skip
+    assert us(dear) > 1.5 * time.us
+
+
+def test_terms_explain_the_time() -> None:
+    time = program_time(copy_block(1 << 26, F32, 1024, 4), H100)
+    assert time.bound == "memory"
+    assert time.terms["memory"] == max(time.terms.values())
+    assert max(time.terms.values()) <= time.us <= sum(time.terms.values())
+
+
+# -- other devices and odd input --------------------------------------------------------------------------------------
+
+
+def test_other_devices_scale_by_bandwidth_and_widen() -> None:
+    made = copy_block(1 << 28, F32, 1024, 4)
+    base = program_time(made, H100)
+    for device in devices():
+        time = program_time(made, device)
+        expected = base.us * H100.memory_bandwidth_gb_per_s / device.memory_bandwidth_gb_per_s
+        assert time.us == pytest.approx(expected, rel=0.35)
+        assert time.sigma >= base.sigma
+    assert program_time(made, find_device("mi300x")).sigma > program_time(made, find_device("a100")).sigma
+
+
+HOSTILE: dict[str, tuple[Node, ...]] = {
+    "nothing": (),
+    "no-lanes": (load(0, "x", F32, (0,), LANE), store(1, "y", F32, (0,), LANE)),
+    "unknown-offset": (load(0, "x", F32, (64,), opaque("unknown", key=3)),),
+    "endless": (Loop(0, "while", None, (load(0, "x", F32, (64,), LANE),), HERE),),
+    "negative-trip": (Loop(0, "range", -5, (load(0, "x", F32, (64,), LANE),), HERE),),
+    "huge-trip": (Loop(0, "range", 10**15, (load(0, "x", F32, (64,), LANE),), HERE),),
+    "scan-of-nothing": (Scan("add", (), 0, HERE), Reduce("sum", (), None, True, frozenset(), HERE)),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_hostile_kernels_never_raise(name: str) -> None:
+    for device in devices():
+        for grid in ((), (0,), (1,), (10**9, 10**3)):
+            for warps in (0, 1, 32):
+                time = program_time(launch("odd", HOSTILE[name], grid, {}, warps), device)
+                assert math.isfinite(time.us)
+                assert time.us >= 0
+                assert 0 < time.sigma < 5
+
+
+def test_what_is_assumed_widens() -> None:
+    known = row_loop(64, 4096, 256, 4)
+    loop, reduce, end = known.kernel.body
+    open_trip = dataclasses.replace(loop, trip=None)  # type: ignore[type-var]
+    guessed = dataclasses.replace(known, kernel=dataclasses.replace(known.kernel, body=(open_trip, reduce, end)))
+    partial = dataclasses.replace(known, kernel=dataclasses.replace(known.kernel, complete=False))
+    sure = program_time(known, H100).sigma
+    assert program_time(guessed, H100).sigma > sure + 0.3
+    assert program_time(partial, H100).sigma > sure
+
+
+def test_a_small_shared_operand_stays_in_l1() -> None:
+    """A norm's weights: every program reads the same 4 KB, which is not 16 MB of L2 traffic."""
+
+    def norm(weights: Expr, rows: int) -> Launch:
+        where = PID * 1024 + LANE
+        body = (
+            load(0, "x", F16, (1024,), where), load(1, "w", F32, (1024,), weights), store(2, "y", F16, (1024,), where)
+        )  # fmt: skip
+        arguments = {"x": tensor("x", F16, 4096, 1024), "w": tensor("w", F32, rows, 1024)}
+        return launch("norm", body, (4096,), {**arguments, "y": tensor("y", F16, 4096, 1024)}, 8)
+
+    shared, own = norm(LANE, 1), norm(PID * 1024 + LANE, 4096)
+    assert program_time(shared, H100).terms["l2"] < 0.7 * program_time(own, H100).terms["l2"]

@@ -1,0 +1,147 @@
+"""The model of torch's own kernels: against the measurements, and on ops it never saw."""
+
+import dataclasses
+import math
+from collections import defaultdict
+
+import pytest
+from micro_launches import HERE, tensor
+
+from kernlint.cost.device import devices, find_device
+from kernlint.cost.torch_ops import case_of, torch_op_time
+from kernlint.workload import Expr, Storage, Symbol, Tensor, TorchOp
+from kernlint.workload import dtype as dtypes
+
+H100 = find_device("h100-sxm")
+I8, F16, F32 = dtypes.INT8, dtypes.FLOAT16, dtypes.FLOAT32
+
+
+def op(kind: str, reads: tuple[Tensor, ...], writes: tuple[Tensor, ...], **dims: int) -> TorchOp:
+    return TorchOp(kind, kind, reads, writes, HERE, "f", 0, dims)
+
+
+def matmul(m: int, n: int, k: int, dtype: dtypes.Dtype, batch: int = 1, **dims: int) -> TorchOp:
+    reads = (tensor("a", dtype, batch, m, k), tensor("b", dtype, batch, n, k))
+    dims = {"batch": batch, "m": m, "n": n, "k": k, **dims}
+    return TorchOp("mm", "matmul", reads, (tensor("c", dtype, batch, m, n),), HERE, "f", 2 * batch * m * n * k, dims)
+
+
+def us(made: TorchOp) -> float:
+    return torch_op_time(made, H100).us
+
+
+def test_errors_against_the_facts() -> None:
+    import fit_torch_ops
+
+    errors = defaultdict(list)
+    inside = []
+    for made, measured, _, _ in fit_torch_ops.rows():
+        if made.kind == "alloc":
+            continue
+        time = torch_op_time(made, H100)
+        error = math.log(time.us / measured)
+        errors[fit_torch_ops.group_of(made)].append(abs(error))
+        inside.append(abs(error) <= 1.2816 * time.sigma)
+    everything = [error for values in errors.values() for error in values]
+    assert len(everything) > 350
+    assert sum(everything) / len(everything) <= 0.15
+    assert 0.7 <= sum(inside) / len(inside) <= 0.97
+    for group, values in errors.items():
+        assert sum(values) / len(values) <= (0.45 if group == "reduce_outer" else 0.3), group
+
+
+def test_a_transposing_copy_is_bound_by_elements_not_bytes() -> None:
+    made = op("transpose", (tensor("x", I8, 2048, 2048),), (tensor("y", I8, 2048, 2048),))
+    time = torch_op_time(made, H100)
+    assert time.bound == "issue"
+    assert time.us == pytest.approx(29, rel=0.15)
+    copied = op("copy", (tensor("x", I8, 2048, 2048),), (tensor("y", I8, 2048, 2048),))
+    assert us(copied) < time.us / 7
+
+
+def test_matrix_products_by_path() -> None:
+    """The order of the units: int8 and fp16 tensor cores, TF32, FMA; and the quantities of the facts."""
+    times = {name: us(matmul(4096, 4096, 4096, dtype, **dims)) for name, dtype, dims in [
+        ("int8", I8, {}), ("fp16", F16, {}), ("tf32", F32, {"tf32": 1}), ("fp32", F32, {})]}  # fmt: skip
+    assert times["int8"] < times["fp16"] < times["tf32"] < times["fp32"]
+    assert times["fp32"] == pytest.approx(2760, rel=0.15)
+    assert times["tf32"] == pytest.approx(2 * 4096**3 / 370.8e6, rel=0.15)
+
+
+def test_small_products_do_not_fill_the_card() -> None:
+    flops_per_us = [2 * m * 2048 * 2048 / us(matmul(m, 2048, 2048, F16)) for m in (128, 512, 2048)]
+    assert flops_per_us[0] < flops_per_us[1] < flops_per_us[2]
+    assert us(matmul(1, 4096, 4096, F16)) > 6
+
+
+def test_monotone_in_bytes() -> None:
+    for kind in ("copy", "fill", "elementwise", "cat", "transpose", "softmax", "norm", "reduce", "gather"):
+        times = []
+        for side in (64, 256, 1024, 4096, 16384):
+            x = tensor("x", F32, side, side)
+            y = tensor("y", F32, side) if kind == "reduce" else x
+            times.append(us(op(kind, (x,), (y,))))
+        assert times == sorted(times), kind
+        assert times[-1] > 5 * times[0], kind
+
+
+def test_cases() -> None:
+    x, half, bias = tensor("x", F32, 64, 64), tensor("h", F16, 64, 64), tensor("b", F32, 64)
+    assert case_of(op("elementwise", (x, x), (x,))) == "elementwise"
+    assert case_of(op("elementwise", (x, bias), (x,))) == "elementwise_indexed"
+    assert case_of(op("cast", (half,), (x,))) == "cast_widen"
+    assert case_of(op("cast", (x,), (half,))) == "elementwise"
+    assert case_of(op("reduce", (x,), (bias,), inner=0)) == "reduce_outer"
+    assert case_of(op("reduce", (x,), (bias,), inner=1)) == "reduce_inner"
+
+
+KINDS = (
+    "copy", "transpose", "cast", "fill", "elementwise", "reduce", "matmul", "softmax", "norm", "attention", "conv",
+    "scan", "gather", "cat", "random", "rnn", "alloc", "unknown", "no-such-kind",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_hostile_ops_never_raise(kind: str) -> None:
+    storage = Storage(1, "input")
+    odd = [
+        Tensor("a", None, None, None, storage),
+        Tensor("b", F32, (0, 5), (5, 1), storage),
+        Tensor("c", F32, (), (), storage),
+        Tensor("d", F32, (Expr.atom(Symbol("n")), 4), None, storage),
+        tensor("e", dtypes.FLOAT64, 3, 3),
+        tensor("f", dtypes.BOOL, 10**6, 10**6),
+    ]
+    for device in devices():
+        for reads in ((), *((t,) for t in odd), tuple(odd)):
+            for flops in (None, 0, 10**15):
+                made = dataclasses.replace(op(kind, reads, reads[:1]), flops=flops)
+                time = torch_op_time(made, device)
+                assert math.isfinite(time.us)
+                assert time.us >= 0
+                assert time.sigma > 0
+
+
+def test_what_is_not_known_widens() -> None:
+    x = tensor("x", F32, 1024, 1024)
+    blank = dataclasses.replace(x, shape=None)
+    known, guessed = op("elementwise", (x,), (x,)), op("elementwise", (blank,), (blank,))
+    assert torch_op_time(guessed, H100).sigma > torch_op_time(known, H100).sigma + 0.5
+    assert torch_op_time(op("unknown", (x,), (x,)), H100).sigma > 0.7
+    assert torch_op_time(known, find_device("mi300x")).sigma > torch_op_time(known, H100).sigma
+
+
+def test_a_permute_that_keeps_the_rows_is_no_transposition() -> None:
+    out = tensor("y", F16, 8, 16, 1024, 128)
+    heads = dataclasses.replace(out, name="x", strides=(16 * 1024 * 128, 128, 16 * 128, 1))
+    turned = dataclasses.replace(out, name="x", strides=(16 * 1024 * 128, 1024 * 128, 1, 1024))
+    assert case_of(op("transpose", (heads,), (out,))) == "elementwise_indexed"
+    assert case_of(op("transpose", (turned,), (out,))) == "transpose"
+    assert us(op("transpose", (heads,), (out,))) < 0.6 * us(op("transpose", (turned,), (out,)))
+
+
+def test_relatives_of_measured_ops_are_less_sure() -> None:
+    x = tensor("x", F16, 16, 64, 56, 56)
+    layer, batch = op("norm", (x,), (x,)), dataclasses.replace(op("norm", (x,), (x,)), name="batch_norm")
+    assert torch_op_time(batch, H100).sigma > torch_op_time(layer, H100).sigma + 0.2
+    assert us(batch) < us(layer), "a plane is not dealt out row by row"

@@ -1,0 +1,192 @@
+"""Bytes, sectors and footprints are arithmetic on offsets: the expected figures are worked out by hand."""
+
+import dataclasses
+
+import pytest
+from micro_launches import (
+    HERE,
+    LANE,
+    LANE1,
+    PID,
+    PID1,
+    atomic_add,
+    col_reduce,
+    copy_block,
+    gather_rows,
+    iteration,
+    launch,
+    load,
+    number,
+    row_loop,
+    row_softmax,
+    scalar_chain,
+    strided_load,
+    tensor,
+    tile_copy,
+)
+
+from kernlint.cost.traffic import traffic
+from kernlint.workload import Branch, Expr, Load, Loop, Symbol
+from kernlint.workload import dtype as dtypes
+from kernlint.workload.expr import floordiv, mod, opaque
+
+F16, F32 = dtypes.FLOAT16, dtypes.FLOAT32
+
+
+def test_a_copy_asks_what_it_moves() -> None:
+    moved = traffic(copy_block(1 << 20, F16, 1024, 4))
+    assert moved.programs == 1024
+    read, written = moved.accesses
+    assert read.sectors == 64
+    assert read.efficiency == 1
+    assert moved.loaded_bytes == moved.stored_bytes == 2 << 20
+    assert moved.footprint_bytes == 4 << 20
+    assert written.kind == "store"
+
+
+@pytest.mark.parametrize(("stride", "sectors"), [(1, 128), (2, 256), (4, 512), (8, 1024), (16, 1024), (128, 1024)])
+def test_a_stride_touches_more_sectors_until_each_lane_has_its_own(stride: int, sectors: int) -> None:
+    read = traffic(strided_load(1 << 20, stride, 1024, 4)).accesses[0]
+    assert read.sectors == pytest.approx(sectors, rel=0.02)
+    assert read.efficiency == pytest.approx(1024 * 4 / (sectors * 32), rel=0.02)
+
+
+def test_a_transposed_store_is_uncoalesced_only_where_the_tile_is_thin() -> None:
+    thin = traffic(tile_copy(1024, 1024, F32, 1, 1024, transposed=True)).accesses[1]
+    square = traffic(tile_copy(1024, 1024, F32, 32, 32, transposed=True)).accesses[1]
+    assert thin.efficiency == pytest.approx(1 / 8)
+    assert square.efficiency == 1
+
+
+def test_a_mask_counts_the_lanes_inside() -> None:
+    read = traffic(row_loop(128, 256, 1024, 4)).accesses[0]
+    assert read.active_elements == pytest.approx(256)
+    ragged = traffic(row_loop(128, 2500, 1024, 4)).accesses[0]
+    assert ragged.executions == 3
+    assert ragged.active_elements * ragged.executions == pytest.approx(2500)
+
+
+def test_a_masked_tail_of_the_grid() -> None:
+    read = traffic(copy_block(1025, F32, 1024, 4)).accesses[0]
+    assert read.active_elements == pytest.approx(1025 / 2, rel=0.01)
+
+
+def test_loops_multiply_and_a_second_pass_adds_no_footprint() -> None:
+    once, twice = traffic(row_loop(64, 4096, 256, 4)), traffic(row_loop(64, 4096, 256, 4, passes=2))
+    assert once.accesses[0].executions == 16
+    assert twice.loaded_bytes == 2 * once.loaded_bytes
+    assert twice.footprint_bytes == once.footprint_bytes == 64 * 4096 * 4 + 64 * 4
+    assert twice.accesses[0].signature == twice.accesses[1].signature
+
+
+def test_the_footprint_of_shared_sectors_is_the_tensor() -> None:
+    moved = traffic(col_reduce(1024, 1024, 256, 1))
+    assert moved.loaded_bytes == pytest.approx(1024 * 1024 * 32)
+    assert moved.footprints["x"] == pytest.approx(1024 * 1024 * 4, rel=0.01)
+
+
+def test_an_operand_shared_by_programs_counts_once() -> None:
+    shape = (64, 64)
+    a = load(0, "a", F16, shape, (PID * 64 + LANE) * 512 + iteration(0) * 64 + LANE1)
+    b = load(1, "b", F16, shape, (PID1 * 64 + LANE1) * 512 + iteration(0) * 64 + LANE)
+    body = (Loop(0, "range", 8, (a, b), HERE),)
+    arguments = {"a": tensor("a", F16, 1024, 512), "b": tensor("b", F16, 2048, 512)}
+    moved = traffic(launch("gemm", body, (16, 32), arguments, 4))
+    of_a, of_b = moved.accesses
+    assert of_a.shared_axes == {1}
+    assert of_b.shared_axes == {0}
+    assert moved.footprints == {"a": 1024 * 512 * 2, "b": 2048 * 512 * 2}
+    assert of_a.moved_bytes == 16 * 32 * 8 * 64 * 64 * 2
+    assert of_b.sectors == 64 * 4
+
+
+def test_scalars_read_sector_by_sector_are_one_footprint() -> None:
+    read = traffic(scalar_chain(64, 1024)).accesses[0]
+    assert read.loop_step_bytes == 4
+    assert read.program_bytes == pytest.approx(4096, rel=0.01)
+    assert read.moved_bytes == 64 * 1024 * 32
+
+
+def test_a_gather_is_unknown_and_its_rows_contiguous() -> None:
+    index, rows, written = traffic(gather_rows(1024, 128, 128)).accesses
+    assert index.known
+    assert written.known
+    assert not rows.known
+    assert rows.gather
+    assert 8 <= rows.sectors <= 9
+
+
+def test_a_trip_count_over_program_ids_is_a_mean() -> None:
+    inner = (load(0, "x", F32, (128,), iteration(0) * 128 + LANE),)
+    body = (Loop(0, "range", PID + 1, inner, HERE),)
+    moved = traffic(launch("causal", body, (100,), {"x": tensor("x", F32, 12800)}, 4))
+    assert moved.trips[0] == pytest.approx(50, rel=0.05)
+    assert moved.unknown_trips == 0
+
+
+def test_wrapped_rows_are_sampled() -> None:
+    offset = Expr({}) + mod(PID * 64 + LANE, 100) * 512 + LANE1
+    read = traffic(launch("wrap", (load(0, "x", F16, (64, 64), offset),), (2,), {"x": tensor("x", F16, 100, 512)}, 4))
+    assert read.accesses[0].sectors == pytest.approx(64 * 4, rel=0.1)
+    assert read.footprint_bytes <= 100 * 512 * 2
+
+
+HOSTILE = {
+    "no-offset": Load(0, "x", F32, (128,), None, None, HERE),
+    "unknown-value": load(0, "x", F32, (128,), opaque("unknown", key=1) + LANE),
+    "open-symbol": load(0, "x", F32, (128,), Expr.atom(Symbol("n")) * LANE),
+    "no-lanes": load(0, "x", F32, (0,), LANE),
+    "mask-without-bounds": Load(0, "x", F32, (128,), LANE, (), HERE),
+    "mask-never-true": load(0, "x", F32, (128,), LANE, (LANE, number(0))),
+    "mask-not-evaluable": load(0, "x", F32, (128,), LANE, (LANE, opaque("load", key=7))),
+    "negative-stride": load(0, "x", F32, (128,), number(127) - LANE),
+    "division-by-zero": load(0, "x", F32, (128,), opaque("floordiv", LANE, number(0))),
+    "four-dimensions": load(0, "x", F32, (2, 2, 2, 2), LANE),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("grid", [(0,), (1,), (7, 3), (10**9,)])
+def test_hostile_accesses_never_raise(name: str, grid: tuple[int, ...]) -> None:
+    body = (Loop(0, "while", None, (HOSTILE[name],), HERE), Branch(((), (HOSTILE[name],)), HERE))
+    moved = traffic(launch("odd", body, grid, {}, 4))
+    assert all(access.moved_bytes >= 0 for access in moved.accesses)
+    assert moved.unknown_trips == 1
+
+
+def test_tensors_without_shape_or_dtype_do_not_cap() -> None:
+    made = row_softmax(64, 128, F16, 4)
+    blank = {name: dataclasses.replace(t, shape=None, dtype=None) for name, t in made.arguments.items()}  # type: ignore
+    assert traffic(dataclasses.replace(made, arguments=blank)).footprint_bytes == 2 * 64 * 128 * 2
+
+
+def test_distinct_addresses_of_atomics() -> None:
+    assert traffic(atomic_add(1 << 16, 128, 32, scalar=False)).accesses[1].footprint_bytes == 32 * 4
+
+
+def test_a_sliding_window_meets_only_new_bytes() -> None:
+    """A 3-tap row filter: each step moves the tile by one element, so the caches see the row once, not thrice."""
+    taps = load(0, "x", F32, (256,), PID * 256 + iteration(0) + LANE)
+    body = (Loop(0, "range", 3, (taps,), HERE),)
+    read = traffic(launch("filter", body, (64,), {"x": tensor("x", F32, 64 * 256 + 2)}, 4)).accesses[0]
+    assert read.moved_bytes == pytest.approx(64 * 3 * 1024, rel=0.05)
+    assert read.program_bytes == pytest.approx(1024 + 2 * 4, rel=0.05)
+    assert read.near_bytes == pytest.approx(1024 + 2 * 4, rel=0.05)
+    assert read.footprint_bytes <= 64 * 1024 + 2 * 4 + 32
+
+
+def test_a_far_re_read_is_not_near() -> None:
+    """The same 64 KB row in each of four iterations: distinct once, but asked of L2 every time."""
+    again = load(0, "x", F32, (16384,), PID * 16384 + LANE)
+    read = traffic(launch("again", (Loop(0, "range", 4, (again,), HERE),), (8,), {}, 4)).accesses[0]
+    assert read.program_bytes == 65536
+    assert read.near_bytes == 4 * 65536
+
+
+def test_an_image_tile_through_divisions_is_coalesced_along_its_pixels() -> None:
+    """[k, pixel] of an implicit GEMM: both axes step by one somewhere, only the pixels stay contiguous."""
+    k, pixel = LANE, PID * 64 + LANE1
+    offset = Expr({}) + floordiv(k, 9) * 3136 + mod(floordiv(k, 3), 3) * 56 + mod(k, 3) + pixel
+    wrapped = offset + floordiv(pixel, 56) * 0 + mod(k * 3, 3)
+    read = traffic(launch("im2col", (load(0, "x", F16, (32, 64), wrapped),), (49,), {}, 4)).accesses[0]
+    assert read.sectors < 32 * 64 / 8

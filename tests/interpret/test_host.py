@@ -1,0 +1,348 @@
+"""The host side: shapes, strides, dtypes, loops, branches, launches."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+from kernlint.errors import UsageError
+from kernlint.interpret.assume import parse_fact
+from kernlint.interpret.program import Program, Question
+from kernlint.syntax.tree import parse_module
+from kernlint.workload import HostSync, Launch, Repeat, Tensor, TorchOp, Workload, concrete
+
+KERNEL = """
+import math
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+import triton
+import triton.language as tl
+
+@triton.jit
+def k(x, y, n, s0, s1, BLOCK: tl.constexpr = 128):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)
+"""
+
+
+def read(body: str, *facts: str, entry: str | None = None, **overrides: int) -> Workload:
+    module = parse_module(KERNEL + textwrap.dedent(body), "f.py")
+    question = Question(entry, overrides, tuple(parse_fact(f) for f in facts))
+    (workload,) = Program(module, None, question).workloads()
+    return workload
+
+
+def launch_of(workload: Workload) -> Launch:
+    (launch,) = workload.launches()
+    return launch
+
+
+def expression(code: str) -> Tensor:
+    """What ``code`` evaluates to with x: fp16 [4, 6, 8]."""
+    launch = launch_of(read(f"""
+        class ModelNew(nn.Module):
+            def forward(self, x):
+                y = {code}
+                k[(1,)](y, y, 1, 0, 0)
+        def get_inputs():
+            return [torch.randn(4, 6, 8, dtype=torch.float16)]
+        """))
+    tensor = launch.tensor("x")
+    assert tensor is not None
+    return tensor
+
+
+@pytest.mark.parametrize(
+    ("code", "dtype", "shape", "strides"),
+    [
+        ("x", "float16", (4, 6, 8), (48, 8, 1)),
+        ("x.transpose(1, 2)", "float16", (4, 8, 6), (48, 1, 8)),
+        ("x.permute(2, 0, 1)", "float16", (8, 4, 6), (1, 48, 8)),
+        ("x.transpose(0, 1).contiguous()", "float16", (6, 4, 8), (32, 8, 1)),
+        ("x.view(-1, 8)", "float16", (24, 8), (8, 1)),
+        ("x.reshape(4, 48)", "float16", (4, 48), (48, 1)),
+        ("x.transpose(1, 2).reshape(4, 48)", "float16", (4, 48), (48, 1)),
+        ("x[0]", "float16", (6, 8), (8, 1)),
+        ("x[:, 1:3]", "float16", (4, 2, 8), (48, 8, 1)),
+        ("x[..., ::2]", "float16", (4, 6, 4), (48, 8, 2)),
+        ("x[:, None]", "float16", (4, 1, 6, 8), (48, 1, 8, 1)),
+        ("x.float()", "float32", (4, 6, 8), (48, 8, 1)),
+        ("x.to(torch.bfloat16)", "bfloat16", (4, 6, 8), (48, 8, 1)),
+        ("x.transpose(1, 2).float()", "float32", (4, 8, 6), (48, 1, 8)),
+        ("torch.zeros_like(x, dtype=torch.int8)", "int8", (4, 6, 8), (48, 8, 1)),
+        ("x + 1.0", "float16", (4, 6, 8), (48, 8, 1)),
+        ("x * torch.ones(8)", "float32", (4, 6, 8), (48, 8, 1)),
+        ("x > 0", "bool", (4, 6, 8), (48, 8, 1)),
+        ("x.sum(-1)", "float16", (4, 6), (6, 1)),
+        ("x.mean(dim=1, keepdim=True)", "float16", (4, 1, 8), (8, 8, 1)),
+        ("x @ torch.ones(8, 5, dtype=torch.float16)", "float16", (4, 6, 5), (30, 5, 1)),
+        ("F.softmax(x, dim=-1)", "float16", (4, 6, 8), (48, 8, 1)),
+        ("torch.cat([x, x], dim=1)", "float16", (4, 12, 8), (96, 8, 1)),
+        ("torch.stack([x, x])", "float16", (2, 4, 6, 8), (192, 48, 8, 1)),
+        ("x.chunk(2, dim=-1)[1]", "float16", (4, 6, 4), (48, 8, 1)),
+        ("x.expand(3, 4, 6, 8)", "float16", (3, 4, 6, 8), (0, 48, 8, 1)),
+        ("x.unsqueeze(0).squeeze()", "float16", (4, 6, 8), (48, 8, 1)),
+        ("torch.einsum('bij,bjk->bik', x, x.transpose(1, 2))", "float16", (4, 6, 6), (36, 6, 1)),
+        ("nn.functional.pad(x, (1, 1))", "float16", (4, 6, 10), (60, 10, 1)),
+        ("torch.arange(10)", "int64", (10,), (1,)),
+        ("x.flatten(1)", "float16", (4, 48), (48, 1)),
+        ("x.unbind(0)[2]", "float16", (6, 8), (8, 1)),
+        ("x.argmax(-1)", "int64", (4, 6), (6, 1)),
+    ],
+)
+def test_tensor_expressions(code: str, dtype: str, shape: tuple[int, ...], strides: tuple[int, ...]) -> None:
+    tensor = expression(code)
+    assert str(tensor.dtype) == dtype
+    assert tensor.shape == shape
+    assert tensor.strides == strides
+
+
+def test_steps_in_order_with_what_they_move() -> None:
+    workload = read("""
+        class ModelNew(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.w = nn.Parameter(torch.randn(16, 32))
+            def forward(self, x):
+                w = self.w.t().contiguous()
+                y = torch.empty_like(x)
+                k[(x.numel() // 128,)](x, y, x.numel(), w.stride(0), w.stride(1))
+                return y.item()
+        def get_inputs():
+            return [torch.randn(128, 8)]
+        """)
+    kinds = [type(s).__name__ + ":" + getattr(s, "kind", "") for s in workload.steps]
+    assert kinds == ["TorchOp:transpose", "TorchOp:alloc", "Launch:", "HostSync:"]
+    launch = launch_of(workload)
+    assert launch.grid == (8,)
+    assert launch.arguments["s0"] == 16 and launch.arguments["s1"] == 1
+    assert launch.constexprs == {"BLOCK": 128}
+
+
+def test_loop_with_launches_is_one_repeat_of_a_settled_iteration() -> None:
+    workload = read("""
+        class ModelNew(nn.Module):
+            def forward(self, x):
+                out = torch.empty_like(x)
+                h = torch.zeros(8)
+                for t in range(x.shape[0]):
+                    k[(1,)](h, out[t], 8, h.stride(0), 0)
+                    h = out[t]
+                return out
+        def get_inputs():
+            return [torch.randn(100, 8)]
+        """)
+    (repeat,) = [s for s in workload.steps if isinstance(s, Repeat)]
+    assert repeat.count == 100
+    (launch,) = repeat.body
+    assert isinstance(launch, Launch)
+    read_, written = launch.tensor("x"), launch.tensor("y")
+    assert read_ is not None and written is not None
+    assert read_.storage == written.storage and read_.offset != written.offset
+
+
+def test_list_built_in_a_loop_has_its_full_length() -> None:
+    workload = read("""
+        class ModelNew(nn.Module):
+            def forward(self, x):
+                outs = []
+                for t in range(50):
+                    k[(1,)](x, x, 8, 0, 0)
+                    outs.append(x)
+                return torch.stack(outs)
+        def get_inputs():
+            return [torch.randn(8)]
+        """)
+    stack = workload.steps[-1]
+    assert isinstance(stack, TorchOp) and stack.writes[0].shape == (50, 8)
+
+
+@pytest.mark.parametrize(
+    "launcher",
+    [
+        "k[(4,)](x, x, n, 0, 0, BLOCK=64)",
+        "k[(4,)](x=x, y=x, n=n, s0=0, s1=0, BLOCK=64)",
+        "k[4,](x, x, n, 0, 0, 64)",
+        "cfg = dict(BLOCK=64); k[(4,)](x, x, n, 0, 0, **cfg)",
+        "args = (x, x, n, 0, 0); k[(4,)](*args, BLOCK=64)",
+        "g = lambda meta: (n // meta['BLOCK'],); k[g](x, x, n, 0, 0, BLOCK=64)",
+        "BLOCK = min(64, 128) if n else 0; k[(triton.cdiv(n, BLOCK),)](x, x, n, 0, 0, BLOCK)",
+        "self.go(x, n)",
+        "helper(x, n, size=64)",
+        "f = functools.partial; launcher = k[(4,)]; launcher(x, x, n, 0, 0, BLOCK=64)",
+    ],
+)
+def test_ways_to_launch(launcher: str) -> None:
+    launch = launch_of(read(f"""
+        def helper(x, n, size):
+            k[(n // size,)](x, x, n, 0, 0, BLOCK=size)
+        class ModelNew(nn.Module):
+            def go(self, x, n):
+                helper(x, n, 64)
+            def forward(self, x):
+                n = x.numel()
+                {launcher}
+        def get_inputs():
+            return [torch.randn(256)]
+        """))
+    assert launch.grid == (4,) and launch.constexprs == {"BLOCK": 64}
+
+
+@pytest.mark.parametrize(
+    "configs",
+    [
+        '[triton.Config({"BLOCK": b}, num_warps=w) for b in (64, 256) for w in (4, 8)]',
+        "configs()",
+        "list(filter(lambda c: c.kwargs['BLOCK'] > 32, configs() + [triton.Config({'BLOCK': 16})]))",
+    ],
+)
+def test_autotune_configurations(configs: str) -> None:
+    source = f"""
+import torch, triton, triton.language as tl
+def configs():
+    return [triton.Config({{"BLOCK": b}}, num_warps=w) for b in (64, 256) for w in (4, 8)]
+@triton.autotune(configs={configs}, key=["n"])
+@triton.jit
+def k(x, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x + i, i, mask=i < n)
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        k[lambda m: (triton.cdiv(1024, m["BLOCK"]),)](x, 1024)
+def get_inputs():
+    return [torch.empty(1024)]
+"""
+    (workload,) = Program(parse_module(source, "f.py")).workloads()
+    launch = launch_of(workload)
+    variants = [launch, *launch.alternatives]
+    assert launch.autotuned
+    assert [(v.constexprs["BLOCK"], v.num_warps, v.grid) for v in variants] == [
+        (64, 4, (16,)), (64, 8, (16,)), (256, 4, (4,)), (256, 8, (4,)),
+    ]  # fmt: skip
+
+
+def test_heuristics_see_the_arguments() -> None:
+    source = """
+import torch, triton, triton.language as tl
+@triton.heuristics({"BLOCK": lambda a: triton.next_power_of_2(a["n"]), "num_warps": lambda a: 8 if a["n"] > 512 else 2})
+@triton.jit
+def k(x, n, BLOCK: tl.constexpr):
+    i = tl.arange(0, BLOCK)
+    tl.store(x + i, i, mask=i < n)
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        k[(1,)](x, x.shape[0])
+def get_inputs():
+    return [torch.empty(1000)]
+"""
+    (workload,) = Program(parse_module(source, "f.py")).workloads()
+    launch = launch_of(workload)
+    assert launch.constexprs["BLOCK"] == 1024 and launch.num_warps == 8
+
+
+def test_set_overrides_a_constant_and_what_follows_from_it() -> None:
+    body = """
+        ROWS = 16
+        COLS = ROWS * 2
+        class ModelNew(nn.Module):
+            def forward(self, x):
+                k[(x.shape[0],)](x, x, x.shape[1], 0, 0)
+        def get_inputs():
+            return [torch.randn(ROWS, COLS)]
+        """
+    assert launch_of(read(body)).grid == (16,)
+    launch = launch_of(read(body, ROWS=100))
+    assert launch.grid == (100,) and launch.arguments["n"] == 200
+
+
+def test_unknown_set_and_assume_are_errors() -> None:
+    body = """
+        def run(x):
+            k[(1,)](x, x, 1, 0, 0)
+        """
+    with pytest.raises(UsageError, match="--set NOPE"):
+        read(body, NOPE=3)
+    with pytest.raises(UsageError, match="--assume z"):
+        read(body, "z:int8[4]")
+    with pytest.raises(UsageError, match="not found"):
+        read(body, entry="nothing")
+
+
+class TestWithoutReference:
+    BODY = """
+        def run(x, w):
+            assert x.dtype == torch.int8 and x.is_contiguous()
+            M, K = x.shape
+            assert w.shape[1] == K
+            k[(triton.cdiv(M, 64),)](x, w, K, x.stride(0), x.stride(1))
+        """
+
+    def test_sizes_stay_symbolic(self) -> None:
+        workload = read(self.BODY)
+        launch = launch_of(workload)
+        assert concrete(launch.grid[0]) is None
+        tensor = launch.tensor("x")
+        assert tensor is not None and str(tensor.dtype) == "int8" and len(tensor.shape or ()) == 2
+        assert launch.arguments["s1"] == 1
+        assert workload.symbols
+
+    def test_assumed_tensor(self) -> None:
+        launch = launch_of(read(self.BODY, "x:int8[128,2048]", "run.w:int8[512,2048]"))
+        assert launch.grid == (2,) and launch.arguments["n"] == 2048 and launch.arguments["s0"] == 2048
+
+    def test_assumed_size(self) -> None:
+        launch = launch_of(read(self.BODY, "M=640", "K=32"))
+        assert launch.grid == (10,) and launch.arguments["n"] == 32
+
+
+def test_guards_teach_and_unknown_branches_are_told() -> None:
+    workload = read("""
+        def run(x, flag):
+            if x.dtype != torch.float16:
+                raise TypeError("fp16 only")
+            if flag.mystery:
+                k[(1,)](x, x, 1, 0, 0)
+            return x
+        """)
+    tensor = launch_of(workload).tensor("x")
+    assert tensor is not None and str(tensor.dtype) == "float16"
+    assert any("flag.mystery" in a for a in workload.assumptions)
+
+
+def test_syncs_are_steps() -> None:
+    workload = read("""
+        class ModelNew(nn.Module):
+            def forward(self, x):
+                n = int(x.max().item())
+                k[(1,)](x, x, 1, 0, 0)
+                if x.sum() > 0:
+                    x = x + 1
+                return x.cpu()
+        def get_inputs():
+            return [torch.randn(8)]
+        """)
+    assert sum(isinstance(s, HostSync) for s in workload.steps) >= 2
+
+
+def test_layers_own_their_parameters() -> None:
+    workload = read("""
+        class ModelNew(nn.Module):
+            def __init__(self, n):
+                super().__init__()
+                self.fc = nn.Linear(n, 3, bias=False).half()
+                self.conv = nn.Conv2d(4, 8, 3, padding=1)
+            def forward(self, x):
+                k[(1,)](self.fc.weight, self.conv.weight, 1, 0, 0)
+                return self.fc(x)
+        def get_inputs():
+            return [torch.randn(2, 5, dtype=torch.float16)]
+        def get_init_inputs():
+            return [5]
+        """)
+    launch = launch_of(workload)
+    fc, conv = launch.tensor("x"), launch.tensor("y")
+    assert fc is not None and fc.shape == (3, 5) and str(fc.dtype) == "float16" and fc.storage.origin == "parameter"
+    assert conv is not None and conv.shape == (8, 4, 3, 3)
+    linear = workload.steps[-1]
+    assert isinstance(linear, TorchOp) and linear.dims == {"batch": 1, "m": 2, "n": 3, "k": 5}

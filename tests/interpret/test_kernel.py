@@ -1,0 +1,216 @@
+"""Kernels: index expressions, loops, casts, helpers, dots, layouts."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+from kernlint.interpret.program import Program
+from kernlint.syntax.tree import parse_module
+from kernlint.workload import Atomic, Branch, Compute, Dot, Kernel, Load, Loop, Reduce, Scan, Store
+
+HEAD = """
+import torch
+import triton
+import triton.language as tl
+from triton.language.extra import libdevice
+"""
+
+
+def kernel(body: str, arguments: str = "x, y, 256", inputs: str = "torch.randn(256, 64, dtype=torch.float16)") -> Kernel:
+    """The kernel ``k(x, y, n, B=32)`` with this body, launched on a [256, 64] fp16 tensor x and fp32 y."""
+    module = parse_module(
+        HEAD + "\n@triton.jit\ndef k(x, y, n, B: tl.constexpr):\n" + textwrap.indent(textwrap.dedent(body), "    ") + textwrap.dedent(f"""
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty(256, 64)
+                k[(8, 2)]({arguments}, B=32)
+        def get_inputs():
+            return [{inputs}]
+        """), "k.py",
+    )  # fmt: skip
+    (workload,) = Program(module).workloads()
+    (launch,) = workload.launches()
+    return launch.kernel
+
+
+def test_affine_offsets_and_masks() -> None:
+    k = kernel("""
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        j = tl.arange(0, 64)
+        v = tl.load(x + i[:, None] * 64 + j[None, :], mask=(i[:, None] < n) & (j[None, :] < 60), other=-1.0)
+        tl.store(y + j[None, :] * 256 + i[:, None], v)
+        """)
+    (load,), (store,) = k.loads(), k.stores()
+    assert k.complete
+    assert load.shape == (32, 64) and load.stride(0) == 64 and load.stride(1) == 1
+    assert load.other == -1.0 and [str(b) for _, b in load.mask or ()] == ["256", "60"]
+    assert store.stride(0) == 1 and store.stride(1) == 256
+    assert store.mask is None and store.depends == {load.id}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "p = x + tl.arange(0, B)\nfor s in range(0, n, B):\n    tl.store(y + s + tl.arange(0, B), tl.load(p))\n    p += B",
+        "o = tl.arange(0, B)\nfor s in tl.range(0, n, B, num_stages=2):\n    tl.store(y + s + o, tl.load(x + s + o))",
+        "for s in range(tl.cdiv(n, B)):\n    o = s * B + tl.arange(0, B)\n    tl.store(y + o, tl.load(x + o))",
+        "s = 0\nwhile s < n:\n    o = s + tl.arange(0, B)\n    tl.store(y + o, tl.load(x + o))\n    s += B",
+        "q = tl.make_block_ptr(x, (n,), (1,), (0,), (B,), (0,))\nr = tl.make_block_ptr(y, (n,), (1,), (0,), (B,), (0,))\n"
+        "for s in range(0, n, B):\n    tl.store(r, tl.load(q))\n    q = tl.advance(q, (B,))\n    r = tl.advance(r, (B,))",
+        "d = tl.make_tensor_descriptor(x, [n], [1], [B])\nfor s in range(0, n, B):\n    tl.store(y + s + tl.arange(0, B), d.load([s]))",
+    ],
+)
+def test_ways_to_walk_a_row(body: str) -> None:
+    k = kernel(body)
+    ((load, loops),) = k.walk(Load)
+    ((store, _),) = k.walk(Store)
+    assert isinstance(load, Load) and isinstance(store, Store)
+    (loop,) = loops
+    assert k.complete, k.notes
+    assert loop.trip in (8, None) and (loop.trip is not None or loop.kind == "while")
+    (index,) = [a for a in load.offset.atoms() if type(a).__name__ == "LoopIndex"]  # type: ignore[union-attr]
+    assert load.offset.coefficient(index) == 32  # type: ignore[union-attr]
+    assert load.stride(0) == 1 and not loop.carried
+
+
+def test_countdown_loop() -> None:
+    k = kernel("""
+        p = x + tl.arange(0, B)
+        for left in range(n, 0, -B):
+            tl.store(y + tl.arange(0, B), tl.load(p, mask=tl.arange(0, B) < left))
+            p += B
+        """)
+    ((loop, _),) = k.walk(Loop)
+    assert isinstance(loop, Loop) and loop.trip == 8
+
+
+def test_nested_loops_and_carried_values() -> None:
+    k = kernel("""
+        acc = tl.zeros((B,), tl.float32)
+        for i in range(3):
+            for j in range(5):
+                acc += tl.load(x + i * 64 + j * B + tl.arange(0, B))
+        tl.store(y + tl.arange(0, B), acc)
+        """)
+    ((load, loops),) = k.walk(Load)
+    assert [loop.trip for loop in loops] == [3, 5] and all(loop.carried for loop in loops)
+    assert k.stores()[0].depends == {load.id}
+
+
+def test_static_range_unrolls() -> None:
+    k = kernel("for i in tl.static_range(4):\n    tl.store(y + i, tl.load(x + i * 64))")
+    assert [str(load.offset) for load in k.loads()] == ["0", "64", "128", "192"]
+
+
+def test_constexpr_branches_are_decided_and_others_kept() -> None:
+    k = kernel("""
+        if B > 16:
+            v = tl.load(x)
+        else:
+            v = tl.load(x + 1)
+        if v > 0:
+            tl.store(y, v)
+        """)
+    assert len(k.loads()) == 1
+    ((branch, _),) = k.walk(Branch)
+    assert isinstance(branch, Branch) and isinstance(branch.arms[0][0], Store)
+
+
+DOT = """
+i = tl.arange(0, 32)
+a = {a}
+b = {b}
+acc = tl.zeros((32, 32), tl.float32)
+{dot}
+tl.store(y + i[:, None] * 64 + i[None, :], acc)
+"""
+ROWS = "tl.load(x + i[:, None] * 64 + i[None, :])"
+
+
+def dot_of(a: str = ROWS, b: str = ROWS, dot: str = "acc += tl.dot(a, b)") -> Dot:
+    ((dot_node, _),) = kernel(DOT.format(a=a, b=b, dot=dot)).walk(Dot)
+    assert isinstance(dot_node, Dot)
+    return dot_node
+
+
+@pytest.mark.parametrize(
+    ("b", "k_major"),
+    [
+        (ROWS, False),
+        ("tl.load(x + i[None, :] * 64 + i[:, None])", True),
+        (f"{ROWS}.T", True),
+        (f"tl.trans({ROWS})", True),
+        (f"tl.trans({ROWS}, 1, 0)", True),
+        (f"tl.trans({ROWS}).to(tl.float32)", True),
+        (f"{ROWS} * 2.0", None),
+        ("tl.load(x + i[:, None] * 64 + (i[None, :] % n))", False),
+    ],
+)
+def test_operand_layout(b: str, k_major: bool | None) -> None:
+    assert dot_of(b=b).b.k_major is k_major
+
+
+@pytest.mark.parametrize(
+    "cast",
+    ["a.to(tl.float32)", "tl.cast(a, tl.float32)", "a.to(dtype=tl.float32)", "a.cast(tl.float32)" , "up(a)", "tl.trans(tl.trans(a).to(tl.float32))"],
+)  # fmt: skip
+def test_casts_are_traced_to_memory(cast: str) -> None:
+    module = HEAD + "\n@triton.jit\ndef up(v):\n    return v.to(tl.float32)\n"
+    source = DOT.format(a=ROWS, b=ROWS, dot=f"acc += tl.dot({cast}, b.to(tl.float32))")
+    whole = module + "\n@triton.jit\ndef k(x, y, n, B: tl.constexpr):\n" + textwrap.indent(source, "    ") + textwrap.dedent("""
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                k[(1,)](x, torch.empty(256, 64), 256, B=32)
+        def get_inputs():
+            return [torch.randn(256, 64, dtype=torch.float16)]
+        """)
+    (workload,) = Program(parse_module(whole, "k.py")).workloads()
+    (dot,) = workload.launches()[0].kernel.dots()
+    if cast.startswith("a.cast"):
+        assert dot.a.memory_dtype.name in ("float16", "float32")
+        return
+    assert dot.a.dtype.name == "float32" and dot.a.memory_dtype.name == "float16" and dot.a.direct
+
+
+@pytest.mark.parametrize(
+    ("call", "precision"),
+    [
+        ("tl.dot(a.to(tl.float32), b.to(tl.float32), acc)", "tf32"),
+        ("tl.dot(a.to(tl.float32), b.to(tl.float32), acc, allow_tf32=False)", "ieee"),
+        ('tl.dot(a.to(tl.float32), b.to(tl.float32), acc, input_precision="tf32x3")', "tf32x3"),
+    ],
+)
+def test_precision(call: str, precision: str) -> None:
+    assert dot_of(dot=f"acc = {call}").precision == precision
+
+
+def test_reductions_scans_atomics_and_special_functions() -> None:
+    k = kernel("""
+        i = tl.arange(0, B)
+        v = tl.load(x + i).to(tl.float32)
+        s = tl.sum(tl.exp(v), axis=0)
+        c = tl.cumsum(v, 0)
+        m = tl.max(v[:, None] + v[None, :], 1)
+        tl.atomic_add(y + tl.program_id(0), s)
+        tl.store(y + i, c + m + libdevice.tanh(v))
+        """)
+    assert k.complete
+    reduces = [n for n, _ in k.walk(Reduce)]
+    assert [r.scalar for r in reduces if isinstance(r, Reduce)] == [True, False]
+    assert len([n for n, _ in k.walk(Scan)]) == 1
+    ((atomic, _),) = k.walk(Atomic)
+    assert isinstance(atomic, Atomic) and atomic.op == "add" and len(atomic.depends) == 1
+    assert sum(isinstance(n, Compute) and n.kind == "special" for n, _ in k.walk(Compute)) == 2
+
+
+def test_unknown_things_are_noted_not_guessed() -> None:
+    k = kernel("v = mystery(tl.load(x))\ntl.store(y + tl.load(x).to(tl.int32), v)")
+    assert not k.complete and any("mystery" in note for note in k.notes)
+    (store,) = k.stores()
+    assert store.base == "y"
+
+
+@pytest.mark.parametrize("body", ["return", "pass", "k(x, y, n, B)", "while True:\n    pass", "x[0]", "tl.dot(1, 2)", "tl.load()"])
+def test_odd_bodies_never_raise(body: str) -> None:
+    assert kernel(body).name == "k"

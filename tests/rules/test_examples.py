@@ -1,0 +1,55 @@
+"""Every rule's own examples: the bad one is found, with the rule's code; the good one is clean of that rule."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+from kernlint.analysis import host_facts
+from kernlint.cost.device import find_device
+from kernlint.cost.estimate import estimate
+from kernlint.interpret.program import Program, Question
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Context, Finding
+from kernlint.rules.registry import all_rules
+from kernlint.syntax.tree import parse_module
+
+
+def findings(rule: Rule, source: str, device: str = "h100-sxm") -> list[Finding]:
+    gpu = find_device(device)
+    module = parse_module(textwrap.dedent(source), "example.py")
+    program = Program(module, None, Question(host=host_facts(gpu)))
+    found: list[Finding] = []
+    for workload in program.workloads():
+        found += rule.check(Context(program, workload, gpu, price=lambda w: estimate(w, gpu)))
+    return found
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)
+def test_bad_example_is_found(rule: Rule) -> None:
+    found = findings(rule, rule.bad)
+    assert found, f"{rule.code} does not find its own bad example"
+    for finding in found:
+        assert finding.rule is rule
+        assert finding.span.file == "example.py"
+        assert finding.message and finding.symbol
+        if finding.change is not None:
+            assert finding.change.bottleneck and finding.change.method and finding.change.plan
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)
+def test_good_example_is_clean(rule: Rule) -> None:
+    assert not findings(rule, rule.good), f"{rule.code} fires on its own good example"
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)
+def test_change_can_be_followed_and_priced(rule: Rule) -> None:
+    gpu = find_device("h100-sxm")
+    program = Program(parse_module(textwrap.dedent(rule.bad), "example.py"), None, Question(host=host_facts(gpu)))
+    for workload in program.workloads():
+        context = Context(program, workload, gpu, price=lambda w: estimate(w, gpu))
+        for finding in rule.check(context):
+            if finding.change is not None:
+                after = context.after(finding.change.variant)
+                assert after is not None
+                assert after != workload, "the change changes nothing"
