@@ -2,9 +2,9 @@
 
     python benchmarks/accuracy.py [--scope gpu|call] [--pair NAME]... [--markdown FILE] [--plot FILE.svg]
 
-Per pair and size: the verdict, the predicted interval, the measured speedup and time. Then the summary, beside baselines.
-Cases whose right answer is "no" although the PyTorch reference is more than 1.1x faster than the kernel are left out: there
-the right answer is not clear. The pairs are a test set; no fitting code opens them.
+Per pair and size: the verdict, the predicted interval, the measured speedup and time. Then the summary, beside
+baselines. Cases whose right answer is "no" although the PyTorch reference is more than 1.1x faster than the kernel are
+left out: there the right answer is not clear. The pairs are a test set; no fitting code opens them.
 """
 
 from __future__ import annotations
@@ -88,18 +88,33 @@ def cases_of(pair: str, scope: str) -> list[Case]:
             continue
         answer = analysis(
             source, path=f"{pair}/before.py", reference=reference, scope=scope, overrides=size["set"]
-        ).verdict  # fmt: skip
+        ).verdict
         estimate = answer.details.estimate.chosen
         library_faster = size["before"]["cold_us"] > UNCLEAR * size["torch_cold_us"]
         candidates = {f.rule.code: f.estimate.chosen.speedup for f in answer.details.findings if f.estimate is not None}
         top = " ".join(f"{code}:{gain:.2f}" for code, gain in candidates.items() if gain is not None)
         location = answer.details.location
-        cases.append(Case(
-            pair, size["name"], speedup, before, case["worth_optimizing"] == "no", speedup >= WORTH or not library_faster,
-            answer.worth_optimizing, estimate.speedup or 1.0, estimate.low or 1.0, estimate.high or 1.0,
-            estimate.before_us or math.nan, answer.details.rule.code if answer.details.rule else "-",
-            answer.details.category, (location.symbol or "") if location else "", case["category"], case["symbol"], top,
-        ))  # fmt: skip
+        cases.append(
+            Case(
+                pair,
+                size["name"],
+                speedup,
+                before,
+                case["worth_optimizing"] == "no",
+                speedup >= WORTH or not library_faster,
+                answer.worth_optimizing,
+                estimate.speedup or 1.0,
+                estimate.low or 1.0,
+                estimate.high or 1.0,
+                estimate.before_us or math.nan,
+                answer.details.rule.code if answer.details.rule else "-",
+                answer.details.category,
+                (location.symbol or "") if location else "",
+                case["category"],
+                case["symbol"],
+                top,
+            )
+        )
     return cases
 
 
@@ -137,7 +152,10 @@ def summary(cases: Sequence[Case]) -> list[tuple[str, str]]:
         ("... of positive pairs", _share(sum(c.covered for c in positive), len(positive))),
         ("mean |ln(predicted/measured)|", f"{mean(c.error for c in clear):.3f}"),
         ("median |ln(predicted/measured)|", f"{median(c.error for c in clear):.3f}"),
-        ("... mean, median of positive pairs", f"{mean(c.error for c in positive):.3f}, {median(c.error for c in positive):.3f}"),
+        (
+            "... mean, median of positive pairs",
+            f"{mean(c.error for c in positive):.3f}, {median(c.error for c in positive):.3f}",
+        ),
         ("median high/low", f"{median(c.high / c.low for c in clear):.2f}"),
         ("... of positive pairs", f"{median(c.high / c.low for c in positive):.2f}"),
         ("rank correlation", f"{rank_correlation([c.predicted for c in clear], [c.measured for c in clear]):.3f}"),
@@ -155,19 +173,42 @@ def _share(count: int, total: int) -> str:
     return f"{count}/{total} ({100 * count / total:.0f} %)" if total else "0/0"
 
 
-HEADER = ("pair", "size", "measured", "predicted", "interval", "in", "verdict", "right", "rule", "cause", "before us", "model us", "candidates")
+HEADER = (
+    "pair",
+    "size",
+    "measured",
+    "predicted",
+    "interval",
+    "in",
+    "verdict",
+    "right",
+    "rule",
+    "cause",
+    "before us",
+    "model us",
+    "candidates",
+)
 
 
 def rows(cases: Iterable[Case]) -> list[tuple[str, ...]]:
     return [
         (
-            c.pair, c.size + ("" if c.clear else " (unclear)"), f"{c.measured:.2f}", f"{c.predicted:.2f}", f"{c.low:.2f}-{c.high:.2f}",
-            "yes" if c.covered else "NO", "yes" if c.worth else "no", "ok" if c.right else "WRONG", c.rule,
-            "ok" if c.right_cause or not c.should else f"{c.category}/{c.symbol}", f"{c.before_us:.1f}",
-            f"{c.predicted_before_us:.1f}", c.top,
+            c.pair,
+            c.size + ("" if c.clear else " (unclear)"),
+            f"{c.measured:.2f}",
+            f"{c.predicted:.2f}",
+            f"{c.low:.2f}-{c.high:.2f}",
+            "yes" if c.covered else "NO",
+            "yes" if c.worth else "no",
+            "ok" if c.right else "WRONG",
+            c.rule,
+            "ok" if c.right_cause or not c.should else f"{c.category}/{c.symbol}",
+            f"{c.before_us:.1f}",
+            f"{c.predicted_before_us:.1f}",
+            c.top,
         )
         for c in cases
-    ]  # fmt: skip
+    ]
 
 
 def as_text(table: Sequence[Sequence[str]]) -> str:
@@ -196,7 +237,14 @@ def plot(cases: Sequence[Case], path: str) -> None:
         axes.plot(c.measured, c.predicted, "o", color=colour, markersize=4)
     ends = [0.8, 1.3 * max(max(c.measured, c.high) for c in positive)]
     axes.plot(ends, ends, color="grey", linewidth=1)
-    axes.set(xscale="log", yscale="log", xlim=ends, ylim=ends, xlabel="measured speedup", ylabel="predicted speedup (80 % interval)")
+    axes.set(
+        xscale="log",
+        yscale="log",
+        xlim=ends,
+        ylim=ends,
+        xlabel="measured speedup",
+        ylabel="predicted speedup (80 % interval)",
+    )
     axes.grid(True, which="both", alpha=0.2)
     figure.savefig(path, metadata={"Date": None})
 

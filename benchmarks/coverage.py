@@ -3,8 +3,8 @@
     python benchmarks/coverage.py                      the pairs in fixtures/
     python benchmarks/coverage.py DIR [DIR ...]        every file with a kernel below these folders
 
-One row per pair (or per folder): known/total of launches followed to their end, tensor arguments, grids, constexpr values,
-dots and memory accesses.
+One row per pair (or per folder): known/total of launches followed to their end, tensor arguments, grids, constexpr
+values, dots and memory accesses.
 """
 
 from __future__ import annotations

@@ -35,32 +35,53 @@ class Analysis:
 
 
 def analyze(
-    source: str, *, path: str = "kernel.py", reference: str | None = None, reference_path: str = "reference.py",
-    device: str = DEFAULT_DEVICE, scope: str = "gpu", entry: str | None = None, overrides: Mapping[str, Any] | None = None,
+    source: str,
+    *,
+    path: str = "kernel.py",
+    reference: str | None = None,
+    reference_path: str = "reference.py",
+    device: str = DEFAULT_DEVICE,
+    scope: str = "gpu",
+    entry: str | None = None,
+    overrides: Mapping[str, Any] | None = None,
     assumptions: Iterable[str] = (),
-) -> Verdict:  # fmt: skip
+) -> Verdict:
     """Whether the Triton code in ``source`` is worth optimising, and how.
 
     ``source`` is Python or a Markdown task file, told by the suffix of ``path``; ``reference`` the PyTorch code it
-    replaces, when it is not in ``source``. ``overrides`` replace module-level constants by name, ``assumptions`` are facts
-    such as ``x:int8[128,2048]`` or ``M=128``. ``entry`` names the function to analyse, ``scope`` is ``gpu`` (device time of
-    a call) or ``call`` (wall time of a call).
+    replaces, when it is not in ``source``. ``overrides`` replace module-level constants by name, ``assumptions`` are
+    facts such as ``x:int8[128,2048]`` or ``M=128``. ``entry`` names the function to analyse, ``scope`` is ``gpu``
+    (device time of a call) or ``call`` (wall time of a call).
 
     Raises :class:`~kernlint.errors.SourceError` for input that cannot be parsed,
     :class:`~kernlint.errors.UsageError` for an unknown device, scope, entry, override or fact, and
     :class:`~kernlint.errors.AnalysisError` when there is no verdict.
     """
     return analysis(
-        source, path=path, reference=reference, reference_path=reference_path, device=device, scope=scope, entry=entry,
-        overrides=overrides, assumptions=assumptions,
-    ).verdict  # fmt: skip
+        source,
+        path=path,
+        reference=reference,
+        reference_path=reference_path,
+        device=device,
+        scope=scope,
+        entry=entry,
+        overrides=overrides,
+        assumptions=assumptions,
+    ).verdict
 
 
 def analysis(
-    source: str, *, path: str = "kernel.py", reference: str | None = None, reference_path: str = "reference.py",
-    device: str = DEFAULT_DEVICE, scope: str = "gpu", entry: str | None = None, overrides: Mapping[str, Any] | None = None,
+    source: str,
+    *,
+    path: str = "kernel.py",
+    reference: str | None = None,
+    reference_path: str = "reference.py",
+    device: str = DEFAULT_DEVICE,
+    scope: str = "gpu",
+    entry: str | None = None,
+    overrides: Mapping[str, Any] | None = None,
     assumptions: Iterable[str] = (),
-) -> Analysis:  # fmt: skip
+) -> Analysis:
     """As :func:`analyze`, with everything the verdict was made from."""
     if scope not in ("gpu", "call"):
         raise UsageError(f"unknown scope {scope!r}; it is gpu or call")
@@ -108,4 +129,6 @@ def _nothing_launched(module: Module, program: Program) -> str:
     if not workloads:
         return f"{module.path}: no function in it launches a kernel; name one with --entry"
     unknown = "; ".join(workloads[0].unknowns[:3])
-    return f"{module.path}: {workloads[0].entry} launches no kernel" + (f" that could be followed ({unknown})" if unknown else "")
+    return f"{module.path}: {workloads[0].entry} launches no kernel" + (
+        f" that could be followed ({unknown})" if unknown else ""
+    )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kernlint.cost.device import Device
 from kernlint.cost.estimate import Estimate
-from kernlint.interpret.edits import Edits
+from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.program import Program
 from kernlint.workload import Launch, Span, Tensor, Workload
 
@@ -21,9 +21,10 @@ Transform = Callable[[Workload], Workload]
 
 @dataclass(frozen=True)
 class Variant:
-    """A version of the analysed program: ``edits`` made to its source, then ``transforms`` to its workload, in order."""
+    """A version of the analysed program: ``edits`` made to its source, then ``transforms`` to its workload, in
+    order."""
 
-    edits: Edits = Edits()
+    edits: Edits = NO_EDITS
     transforms: tuple[Transform, ...] = ()
 
     def then(self, edits: Edits | None = None, transform: Transform | None = None) -> Variant:
@@ -81,8 +82,8 @@ class Finding:
 class Context:
     """One workload under the eyes of the rules.
 
-    ``after(variant)`` is the workload as it would be under a variant (None when the changed program cannot be followed);
-    ``estimate`` prices a workload on ``device``. Both remember their answers.
+    ``after(variant)`` is the workload as it would be under a variant (None when the changed program cannot be
+    followed); ``estimate`` prices a workload on ``device``. Both remember their answers.
     """
 
     program: Program
@@ -108,7 +109,8 @@ class Context:
         return self._estimates[id(workload)][1]
 
     def gpu_us(self, variant: Variant) -> float | None:
-        """Predicted device time of the program under ``variant``; None where sizes are open or it cannot be followed."""
+        """Predicted device time of the program under ``variant``; None where sizes are open or it cannot be
+        followed."""
         workload = self.after(variant)
         return None if workload is None else self.estimate(workload).gpu_us
 

@@ -49,11 +49,9 @@ def consumers(workload: Workload, storage: int) -> list[Step]:
     """The steps that read ``storage``: launches that are passed it and torch calls that take it."""
     found: list[Step] = []
     for step, _ in workload.walk():
-        if isinstance(step, TorchOp) and any(t.storage.id == storage for t in step.reads):
-            found.append(step)
-        elif isinstance(step, Launch) and any(
+        if (isinstance(step, TorchOp) and any(t.storage.id == storage for t in step.reads)) or (isinstance(step, Launch) and any(
             isinstance(v, Tensor) and v.storage.id == storage for v in step.arguments.values()
-        ):
+        )):
             found.append(step)
     return found
 
@@ -98,7 +96,12 @@ def k_major_remedy(context: Context, base: Variant, launch: Launch, dot: Dot, si
                 variant,
                 f"read `{source}` in place as a K-contiguous [{shape}] view instead of its per-call copy",
                 f"Drop the copy at line {copy.span.line} and pass the view's strides, so that `{name}` is contiguous along K.",
-                (Evidence(f"`{name}` is a per-call {copy.name} copy of `{source}`, which is already K-contiguous", copy.span),),
+                (
+                    Evidence(
+                        f"`{name}` is a per-call {copy.name} copy of `{source}`, which is already K-contiguous",
+                        copy.span,
+                    ),
+                ),
                 automatic=True,
             )
         return None

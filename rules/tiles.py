@@ -43,7 +43,8 @@ class Tile:
 
 
 def editable(launch: Launch, name: str) -> bool:
-    """Whether setting ``name`` changes the whole program consistently: it is a literal, or the grid is computed from it."""
+    """Whether setting ``name`` changes the whole program consistently: it is a literal, or the grid is computed from
+    it."""
     return name in launch.literals or (launch.grid_follows and name in launch.constexprs)
 
 
@@ -55,7 +56,8 @@ def setting(launch: Launch, values: dict[str, int]) -> Edits:
 
 
 def tile_names(context: Context, base: Variant, launch: Launch, dot: Dot) -> TileNames | None:
-    """The constexprs that set the extents of ``dot``, found by changing each and looking at the dot; None where an extent
+    """The constexprs that set the extents of ``dot``, found by changing each and looking at the dot; None where an
+    extent
     is not set by one that can be edited."""
     names: dict[str, str] = {}
     for name, value in launch.constexprs.items():
@@ -129,8 +131,12 @@ def _k_extents(bits: int) -> tuple[int, ...]:
 
 def _tile_edits(launch: Launch, names: TileNames, tile: Tile) -> Edits:
     values = {
-        names.k: tile.k, names.n: tile.n, names.m: tile.m, "num_warps": tile.num_warps, "num_stages": tile.num_stages,
-    }  # fmt: skip
+        names.k: tile.k,
+        names.n: tile.n,
+        names.m: tile.m,
+        "num_warps": tile.num_warps,
+        "num_stages": tile.num_stages,
+    }
     return setting(launch, values)
 
 

@@ -28,7 +28,8 @@ class Upcast:
 
 
 def upcasts(context: Context, narrow: Callable[[Dtype], bool]) -> Iterator[Upcast]:
-    """The dots that could run natively on ``narrow`` operands: both operands reach the dot through casts alone, from the
+    """The dots that could run natively on ``narrow`` operands: both operands reach the dot through casts alone, from
+    the
     same type in memory, and at least one of them was widened to a floating type."""
     seen = set()
     for launch in context.launches():
@@ -41,7 +42,7 @@ def upcasts(context: Context, narrow: Callable[[Dtype], bool]) -> Iterator[Upcas
             stored = a.memory_dtype
             if stored != b.memory_dtype or not narrow(stored):
                 continue
-            if a.dtype.is_float and a.dtype.bits > stored.bits or a.dtype.is_float and stored.is_integer:
+            if (a.dtype.is_float and a.dtype.bits > stored.bits) or (a.dtype.is_float and stored.is_integer):
                 yield Upcast(launch, dot, stored, a.dtype)
 
 
@@ -68,22 +69,30 @@ def upcast_finding(rule: Rule, context: Context, upcast: Upcast, bottleneck: str
                 automatic = automatic and remedy.automatic
                 narrow = upcast.narrow
                 evidence.append(
-                    Evidence(f"{context.device.id} reads {narrow} dot operands fast only when they are K-contiguous", dot.span)
+                    Evidence(
+                        f"{context.device.id} reads {narrow} dot operands fast only when they are K-contiguous",
+                        dot.span,
+                    )
                 )
     casts = sorted({cast.span.line for operand in (dot.a, dot.b) for cast in operand.casts})
     steps = [f"Remove the casts at line{'s' * (len(casts) > 1)} {', '.join(map(str, casts))}; feed {native}."]
     if upcast.narrow.is_integer:
         steps.append("Cast the finished accumulator to float32 in the epilogue, before the scales.")
     return Finding(
-        rule, rule.severity,
+        rule,
+        rule.severity,
         f"`{kernel}` casts {upcast.narrow} operands to {upcast.wide} before tl.dot at line {dot.span.line}",
-        upcast.cast.span, upcast.cast.function or kernel, kernel, tuple(evidence),
+        upcast.cast.span,
+        upcast.cast.function or kernel,
+        kernel,
+        tuple(evidence),
         Change(variant, bottleneck, " and ".join(methods) + ".", " ".join(steps + plans), automatic),
-    )  # fmt: skip
+    )
 
 
 def _pays(context: Context, before: Variant, after: Variant) -> bool:
-    """Whether a further step makes the change faster (open sizes: assume that it does, the layout is a lowering fact)."""
+    """Whether a further step makes the change faster (open sizes: assume that it does, the layout is a lowering
+    fact)."""
     old, new = context.gpu_us(before), context.gpu_us(after)
     return old is None or new is None or new < old
 

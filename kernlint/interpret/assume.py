@@ -8,7 +8,9 @@ from kernlint.errors import UsageError
 from kernlint.interpret.program import Fact
 from kernlint.workload import dtype as dt
 
-_TENSOR = re.compile(r"(?:(?P<function>[A-Za-z_][\w.]*)\.)?(?P<name>[A-Za-z_]\w*)\s*:\s*(?P<dtype>\w+)\s*(?:\[(?P<dims>[^\]]*)\])?")
+_TENSOR = re.compile(
+    r"(?:(?P<function>[A-Za-z_][\w.]*)\.)?(?P<name>[A-Za-z_]\w*)\s*:\s*(?P<dtype>\w+)\s*(?:\[(?P<dims>[^\]]*)\])?"
+)
 _SIZE = re.compile(r"(?:(?P<function>[A-Za-z_][\w.]*)\.)?(?P<name>[A-Za-z_]\w*)\s*=\s*(?P<value>-?\d+)")
 _MAX_EXTENT = 2**40
 

@@ -36,9 +36,9 @@ class Share:
 class Coverage:
     """Counts over the launches of workloads, by what is known of each.
 
-    ``launches``: the whole body was followed. ``tensors``: dtype, shape and strides of each tensor argument (sizes may be
-    symbolic). ``grids``: all extents. ``constexprs``: the values. ``dots``: both operand types and the tile, and for operands
-    straight from memory their layout. ``accesses``: base parameter and the stride of each tile axis.
+    ``launches``: the whole body was followed. ``tensors``: dtype, shape and strides of each tensor argument (sizes may
+    be symbolic). ``grids``: all extents. ``constexprs``: the values. ``dots``: both operand types and the tile, and
+    for operands straight from memory their layout. ``accesses``: base parameter and the stride of each tile axis.
     """
 
     launches: Share = field(default_factory=Share)
@@ -81,7 +81,9 @@ def _count(launch: Launch, coverage: Coverage) -> None:
         coverage.constexprs.add(type(constant).__name__ != "Unknown")
     for node, _ in launch.kernel.walk((Access, Dot)):
         if isinstance(node, Dot):
-            known = all(op.k_major is not None or not op.direct or concrete(op.k_stride) is None for op in (node.a, node.b))
+            known = all(
+                op.k_major is not None or not op.direct or concrete(op.k_stride) is None for op in (node.a, node.b)
+            )
             coverage.dots.add(known)
         elif isinstance(node, Access):
             strided = all(node.stride(dim) is not None for dim in range(len(node.shape)) if node.shape[dim] > 1)

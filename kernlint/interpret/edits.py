@@ -20,8 +20,8 @@ class Edits:
     ``unfilled``: ``zeros``/``full`` calls that only allocate.
     ``literals``: integer literals with their new values.
     ``options``: launch sites with a constexpr or launch option (``num_warps``, ``num_stages``) set there.
-    ``native_dots``: ``tl.dot`` calls fed with operands in the type they have in memory; integers then accumulate in int32.
-    ``precisions``: ``tl.dot`` calls with another ``input_precision``.
+    ``native_dots``: ``tl.dot`` calls fed with operands in the type they have in memory; integers then accumulate in
+    int32. ``precisions``: ``tl.dot`` calls with another ``input_precision``.
     """
 
     skipped: frozenset[Span] = frozenset()
@@ -47,6 +47,10 @@ class Edits:
 
     def __bool__(self) -> bool:
         return any(getattr(self, field.name) for field in fields(self))
+
+
+#: The program as it stands.
+NO_EDITS = Edits()
 
 
 class Literal(int):

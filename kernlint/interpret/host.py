@@ -7,19 +7,18 @@ kernel launch, and records the device work in order. Nothing is imported and not
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 import libcst as cst
 
 from kernlint.interpret import layers, torch_ops
+from kernlint.interpret.edits import NO_EDITS, Edits, Literal
 from kernlint.interpret.kernel import Range, argument_block, read_kernel
-from kernlint.interpret.edits import Edits, Literal
 from kernlint.interpret.python import (
     MAX_UNROLL,
-    NO_EDITS,
     Break,
     Continue,
     Evaluator,
@@ -29,17 +28,16 @@ from kernlint.interpret.python import (
     same,
 )
 from kernlint.interpret.values import (
+    Block,
     Builtin,
     Class,
     Config,
     Descriptor,
-    Block,
     Function,
     GridLauncher,
     Instance,
     Jit,
     Namespace,
-    PointerType,
     Scope,
     Unknown,
     is_concrete,
@@ -48,7 +46,6 @@ from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
 from kernlint.workload import (
     Dtype,
-    Event,
     Expr,
     HostSync,
     Kernel,
@@ -101,10 +98,15 @@ class HostEvaluator(Evaluator):
     """
 
     def __init__(
-        self, facts: HostFacts, overrides: Mapping[str, Any], assumed_sizes: Mapping[str, int],
-        resolved: Mapping[Symbol, Size], edits: Edits = NO_EDITS, kernels: dict[Any, Kernel] | None = None,
+        self,
+        facts: HostFacts,
+        overrides: Mapping[str, Any],
+        assumed_sizes: Mapping[str, int],
+        resolved: Mapping[Symbol, Size],
+        edits: Edits = NO_EDITS,
+        kernels: dict[Any, Kernel] | None = None,
         budget: int = 400_000,
-    ) -> None:  # fmt: skip
+    ) -> None:
         super().__init__(budget, edits)
         self.new_options: dict[Span, dict[str, int]] = {}
         for span, name, value in edits.options:
@@ -152,9 +154,15 @@ class HostEvaluator(Evaluator):
             self.sinks[-1].append(step)
 
     def torch_op(
-        self, name: str, kind: str, reads: tuple[Tensor, ...], writes: tuple[Tensor, ...], node: cst.CSTNode,
-        flops: int | None = 0, dims: Mapping[str, int] | None = None,
-    ) -> None:  # fmt: skip
+        self,
+        name: str,
+        kind: str,
+        reads: tuple[Tensor, ...],
+        writes: tuple[Tensor, ...],
+        node: cst.CSTNode,
+        flops: int | None = 0,
+        dims: Mapping[str, int] | None = None,
+    ) -> None:
         if self.sinks:
             self.record(TorchOp(name, kind, reads, writes, self.span(node), self.symbol, flops, dims or {}))
 
@@ -428,7 +436,7 @@ class HostEvaluator(Evaluator):
                 return found
         if path in _CONSTANTS:
             return _CONSTANTS[path]
-        if path.startswith("torch.backends") or path.startswith("torch.version"):
+        if path.startswith(("torch.backends", "torch.version")):
             return Unknown(path)
         return Namespace(path)
 
@@ -439,7 +447,9 @@ class HostEvaluator(Evaluator):
             return torch_ops.index(self, value, index, node)
         if isinstance(value, ShapeOf):
             if isinstance(index, int):
-                return self.symbol_for(value.tensor, f"{value.what}[{index}]" if value.what == "shape" else f"stride({index})")
+                return self.symbol_for(
+                    value.tensor, f"{value.what}[{index}]" if value.what == "shape" else f"stride({index})"
+                )
             return Unknown("shape slice")
         if isinstance(value, Instance) and "_items" in value.attrs:
             value = value.attrs["_items"]
@@ -515,12 +525,15 @@ class HostEvaluator(Evaluator):
             if isinstance(value, int):
                 return 1 << max(0, value - 1).bit_length()
             return ex.opaque("pow2", value) if isinstance(value, Expr) else Unknown(name)
-        if path in ("triton.Config", "triton.runtime.autotuner.Config") or name == "Config" and head.startswith("triton"):
+        if path in ("triton.Config", "triton.runtime.autotuner.Config") or (
+            name == "Config" and head.startswith("triton")
+        ):
             meta = args[0] if args else kwargs.get("kwargs", {})
             return Config(
-                meta if isinstance(meta, dict) else {}, kwargs.get("num_warps", args[1] if len(args) > 1 else 4),
+                meta if isinstance(meta, dict) else {},
+                kwargs.get("num_warps", args[1] if len(args) > 1 else 4),
                 kwargs.get("num_stages", args[2] if len(args) > 2 else 3),
-            )  # fmt: skip
+            )
         if path in ("triton.jit", "triton.autotune", "triton.heuristics", "triton.runtime.jit.jit") or (
             head.startswith("triton") and name in ("jit", "autotune", "heuristics")
         ):
@@ -549,7 +562,11 @@ class HostEvaluator(Evaluator):
             return args[0] if args else None
         if path.startswith("torch"):
             if path.startswith(("torch.cuda.", "torch.autograd", "torch.compile", "torch.jit", "torch.library")):
-                return torch_ops.function(self, name, args, kwargs, node) if name in ("synchronize",) else self._torch_tool(path, args)
+                return (
+                    torch_ops.function(self, name, args, kwargs, node)
+                    if name in ("synchronize",)
+                    else self._torch_tool(path, args)
+                )
             return torch_ops.function(self, name, args, kwargs, node)
         if torch_ops._tensors([*args, *kwargs.values()]):
             self.unknown(f"call of {path}")
@@ -562,20 +579,27 @@ class HostEvaluator(Evaluator):
 
     def _device_properties(self) -> dict[str, Any]:
         return {
-            "multi_processor_count": self.facts.sm_count, "multiprocessor_count": self.facts.sm_count,
-            "major": self.facts.capability[0], "minor": self.facts.capability[1], "warp_size": 32, "warpSize": 32,
-        }  # fmt: skip
+            "multi_processor_count": self.facts.sm_count,
+            "multiprocessor_count": self.facts.sm_count,
+            "major": self.facts.capability[0],
+            "minor": self.facts.capability[1],
+            "warp_size": 32,
+            "warpSize": 32,
+        }
 
     def _descriptor(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         base = args[0] if args else kwargs.get("base")
         if not isinstance(base, Tensor):
             return Unknown("descriptor")
+        shape: Any
+        strides: Any
         if name == "from_tensor":
             shape, strides = base.shape or (), base.strides or ()
             block = args[1] if len(args) > 1 else kwargs.get("block_shape")
         else:
             shape, strides, block = (
-                kwargs.get(n, args[i] if len(args) > i else None) for i, n in ((1, "shape"), (2, "strides"), (3, "block_shape"))
+                kwargs.get(n, args[i] if len(args) > i else None)
+                for i, n in ((1, "shape"), (2, "strides"), (3, "block_shape"))
             )
         if not isinstance(block, (tuple, list)) or not is_concrete(block):
             return Unknown("descriptor")
@@ -606,7 +630,11 @@ class HostEvaluator(Evaluator):
         if name in ("isinstance", "hasattr", "issubclass", "callable"):
             return self._type_test(name, args)
         if name == "getattr":
-            found = self.getattr(args[0], args[1], node) if len(args) > 1 and isinstance(args[1], str) else Unknown("getattr")
+            found = (
+                self.getattr(args[0], args[1], node)
+                if len(args) > 1 and isinstance(args[1], str)
+                else Unknown("getattr")
+            )
             return args[2] if isinstance(found, Unknown) and len(args) > 2 else found
         if name == "setattr":
             if len(args) == 3 and isinstance(args[0], Instance) and isinstance(args[1], str):
@@ -618,7 +646,20 @@ class HostEvaluator(Evaluator):
             return torch_ops.function(self, "item", args, {}, node)
         if name in ("int", "abs", "round") and args and isinstance(args[0], Expr):
             return args[0]
-        if name in ("list", "tuple", "sorted", "reversed", "set", "enumerate", "zip", "sum", "all", "any", "map", "filter"):
+        if name in (
+            "list",
+            "tuple",
+            "sorted",
+            "reversed",
+            "set",
+            "enumerate",
+            "zip",
+            "sum",
+            "all",
+            "any",
+            "map",
+            "filter",
+        ):
             return self._sequence(name, args, kwargs, node)
         if name == "dict":
             result = dict(args[0]) if args and isinstance(args[0], dict) else {}
@@ -715,9 +756,7 @@ class HostEvaluator(Evaluator):
         if isinstance(value, ContiguityTest):
             self._make_contiguous(value.tensor)
 
-    def _equate(
-        self, left: cst.BaseExpression, a: Any, right: cst.BaseExpression, b: Any, scope: Scope
-    ) -> None:
+    def _equate(self, left: cst.BaseExpression, a: Any, right: cst.BaseExpression, b: Any, scope: Scope) -> None:
         for node, value, other in ((left, a, b), (right, b, a)):
             if isinstance(other, Dtype) and isinstance(value, Unknown) and isinstance(node, cst.Attribute):
                 owner = self.eval(node.value, scope)
@@ -808,9 +847,9 @@ class HostEvaluator(Evaluator):
 
     def loop(self, node: cst.For, iterable: Any, scope: Scope) -> None:
         items = self.iterate(iterable)
-        if isinstance(iterable, Range) and (items is None or len(items) > UNROLL_LAUNCHES):
-            if self._loop_over_range(node, iterable, items, scope):
-                return
+        looped = isinstance(iterable, Range) and (items is None or len(items) > UNROLL_LAUNCHES)
+        if looped and self._loop_over_range(node, iterable, items, scope):
+            return
         if items is None:
             self._repeat(node, None, Unknown("loop item"), Unknown("loop item"), scope)
             return
@@ -872,11 +911,8 @@ class HostEvaluator(Evaluator):
             if truth is False:
                 return
             if truth is None:
-                with self.recording() as body:
-                    try:
-                        self.run(node.body.body, scope)
-                    except (Break, Continue):
-                        pass
+                with self.recording() as body, suppress(Break, Continue):
+                    self.run(node.body.body, scope)
                 if body:
                     self.unknown(f"trip count of the loop at line {self.span(node).line}")
                     self.record(Repeat(None, tuple(body), self.span(node), self.symbol))
@@ -905,11 +941,19 @@ class HostEvaluator(Evaluator):
         package = (dotted_name(node.module) or "") if node.module else ""
         level = len(node.relative)
         other = None
-        if self.loader is not None and not package.startswith(("torch.", "triton.")) and package not in ("torch", "triton"):
+        if (
+            self.loader is not None
+            and not package.startswith(("torch.", "triton."))
+            and package not in ("torch", "triton")
+        ):
             other = self.loader(self.module, package, level)
         for alias in node.names:
             name = dotted_name(alias.name) or ""
-            bound = alias.asname.name.value if alias.asname is not None and isinstance(alias.asname.name, cst.Name) else name
+            bound = (
+                alias.asname.name.value
+                if alias.asname is not None and isinstance(alias.asname.name, cst.Name)
+                else name
+            )
             value: Any
             if other is not None and name in other.vars:
                 value = other.vars[name]
@@ -950,7 +994,9 @@ class HostEvaluator(Evaluator):
             found = tuple(c for c in configs if isinstance(c, Config))
             if len(found) < len(configs) or not found:
                 self.unknowns.append(f"autotune configurations of {jit.function.name}")
-            return Jit(jit.function, found[:MAX_CONFIGS], tuple(x for x in key if isinstance(x, str)), jit.heuristics, True)
+            return Jit(
+                jit.function, found[:MAX_CONFIGS], tuple(x for x in key if isinstance(x, str)), jit.heuristics, True
+            )
 
         return Builtin(name, wrap)
 
@@ -973,7 +1019,11 @@ class HostEvaluator(Evaluator):
     ) -> Launch:
         function = jit.function
         assert isinstance(function.node, cst.FunctionDef)
-        params = [*function.node.params.posonly_params, *function.node.params.params, *function.node.params.kwonly_params]
+        params = [
+            *function.node.params.posonly_params,
+            *function.node.params.params,
+            *function.node.params.kwonly_params,
+        ]
         names = [p.name.value for p in params]
         values: dict[str, Any] = dict(zip(names, args))
         options = {k: kwargs.pop(k) for k in list(kwargs) if k in _OPTIONS and k not in names}
@@ -1017,10 +1067,19 @@ class HostEvaluator(Evaluator):
         plain = {k: v for k, v in arguments.items() if v is None or isinstance(v, (Tensor, int, float, Expr))}
         plain.update({k: v.tensor for k, v in arguments.items() if isinstance(v, HostDescriptor)})
         return Launch(
-            kernel, extents, plain, constexprs, warps if isinstance(warps, int) and warps > 0 else 4,
-            stages if isinstance(stages, int) and stages > 0 else 3, span, self.symbol, jit.autotuned,
-            explicit=explicit, literals=literals, grid_follows=isinstance(grid, (Function, Builtin)),
-        )  # fmt: skip
+            kernel,
+            extents,
+            plain,
+            constexprs,
+            warps if isinstance(warps, int) and warps > 0 else 4,
+            stages if isinstance(stages, int) and stages > 0 else 3,
+            span,
+            self.symbol,
+            jit.autotuned,
+            explicit=explicit,
+            literals=literals,
+            grid_follows=isinstance(grid, (Function, Builtin)),
+        )
 
     def _argument(self, value: Any) -> Any:
         if isinstance(value, Tensor):
@@ -1064,16 +1123,21 @@ class HostEvaluator(Evaluator):
     ) -> Kernel:
         inside = {k: (v.inside(k) if isinstance(v, HostDescriptor) else v) for k, v in arguments.items()}
         key = (
-            jit.function.node, self.edits.native_dots, self.edits.precisions, self.edits.literals, _signature(inside),
-            _signature(constexprs), tuple(map(str, grid)),
-        )  # fmt: skip
+            jit.function.node,
+            self.edits.native_dots,
+            self.edits.precisions,
+            self.edits.literals,
+            _signature(inside),
+            _signature(constexprs),
+            tuple(map(str, grid)),
+        )
         kernel = self.kernels.get(key)
         if kernel is None:
             kernel = self.kernels[key] = read_kernel(jit, inside, constexprs, grid, self.edits)
         return kernel
 
 
-class LongList(list):  # type: ignore[type-arg]
+class LongList(list[Any]):
     """A list that a loop filled: ``length`` elements, of which only some stand in it."""
 
     def __init__(self, values: list[Any], length: Size) -> None:
@@ -1161,7 +1225,12 @@ def _pure(function: Callable[..., Any], args: list[Any]) -> Any:
 def _math(name: str, args: list[Any]) -> Any:
     if name == "ceil" and args and isinstance(args[0], Expr):
         return args[0]
-    if name == "prod" and args and isinstance(args[0], (tuple, list)) and all(isinstance(a, (int, Expr)) for a in args[0]):
+    if (
+        name == "prod"
+        and args
+        and isinstance(args[0], (tuple, list))
+        and all(isinstance(a, (int, Expr)) for a in args[0])
+    ):
         return torch_ops.product(tuple(args[0]))
     function = getattr(math, name, None)
     if callable(function) and args and is_concrete(args) and all(isinstance(a, (int, float)) for a in args):
@@ -1186,16 +1255,39 @@ def _code(node: cst.CSTNode) -> str:
 
 
 _OP_NAMES = {
-    "+": "add", "-": "sub", "*": "mul", "/": "div", "//": "floor_divide", "%": "remainder", "**": "pow", "&": "bitwise_and",
-    "|": "bitwise_or", "^": "bitwise_xor", "<<": "shift_left", ">>": "shift_right",
-}  # fmt: skip
+    "+": "add",
+    "-": "sub",
+    "*": "mul",
+    "/": "div",
+    "//": "floor_divide",
+    "%": "remainder",
+    "**": "pow",
+    "&": "bitwise_and",
+    "|": "bitwise_or",
+    "^": "bitwise_xor",
+    "<<": "shift_left",
+    ">>": "shift_right",
+}
 
 _CONSTANTS: dict[str, Any] = {
-    "math.pi": math.pi, "math.e": math.e, "math.inf": math.inf, "torch.inf": math.inf, "torch.pi": math.pi,
-    "torch.strided": "strided", "torch.contiguous_format": "contiguous_format",
-}  # fmt: skip
+    "math.pi": math.pi,
+    "math.e": math.e,
+    "math.inf": math.inf,
+    "torch.inf": math.inf,
+    "torch.pi": math.pi,
+    "torch.strided": "strided",
+    "torch.contiguous_format": "contiguous_format",
+}
 
 _PURE: dict[str, Callable[..., Any]] = {
-    "int": int, "float": float, "bool": bool, "abs": abs, "str": str, "round": round, "pow": pow, "divmod": divmod,
-    "id": lambda x: 0, "print": lambda *a: None,
-}  # fmt: skip
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "abs": abs,
+    "str": str,
+    "round": round,
+    "pow": pow,
+    "divmod": divmod,
+    "id": lambda x: 0,
+    "print": lambda *a: None,
+}

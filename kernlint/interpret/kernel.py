@@ -1,8 +1,8 @@
 """The body of a ``@triton.jit`` function on abstract tiles: what each program loads, computes and stores.
 
-:func:`read_kernel` evaluates the body once for one launch. Loops are not unrolled: the body is evaluated twice, first to
-see how each variable changes from one iteration to the next, then with every variable that advances by a constant step
-written as ``start + step * iteration``. So a pointer that walks along K is an index expression like any other.
+:func:`read_kernel` evaluates the body once for one launch. Loops are not unrolled: the body is evaluated twice, first
+to see how each variable changes from one iteration to the next, then with every variable that advances by a constant
+step written as ``start + step * iteration``. So a pointer that walks along K is an index expression like any other.
 """
 
 from __future__ import annotations
@@ -15,9 +15,8 @@ from typing import Any
 import libcst as cst
 
 from kernlint.interpret import tl_ops
-from kernlint.interpret.edits import Edits
+from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.python import (
-    NO_EDITS,
     Break,
     Continue,
     Evaluator,
@@ -27,9 +26,19 @@ from kernlint.interpret.python import (
     python_binary,
     same,
 )
-from kernlint.interpret.values import Block, Builtin, Descriptor, Function, Jit, Namespace, PointerType, Scope, Unknown
-from kernlint.interpret.values import is_concrete
-from kernlint.workload import Branch, Compute, Dtype, Expr, Kernel, Load, Loop, LoopIndex, Node, Span, Symbol, Tensor
+from kernlint.interpret.values import (
+    Block,
+    Builtin,
+    Descriptor,
+    Function,
+    Jit,
+    Namespace,
+    PointerType,
+    Scope,
+    Unknown,
+    is_concrete,
+)
+from kernlint.workload import Branch, Compute, Dtype, Expr, Kernel, Loop, LoopIndex, Node, Span, Symbol, Tensor
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 from kernlint.workload.kernel import rewrite
@@ -151,8 +160,9 @@ class KernelEvaluator(Evaluator):
             self.give_up(f"shapes {a.shape} and {b.shape} do not broadcast")
             return Unknown("shape mismatch")
         common: dict[str, Any] = {
-            "loads": a.loads | b.loads, "carried": a.carried | b.carried,
-        }  # fmt: skip
+            "loads": a.loads | b.loads,
+            "carried": a.carried | b.carried,
+        }
         a, b = align(a, shape), align(b, shape)
         expr = None
         if a.expr is not None and b.expr is not None:
@@ -265,9 +275,14 @@ class KernelEvaluator(Evaluator):
             expr = self.unknown_index()
         dtype = left.dtype if left.dtype == right.dtype else _promoted(left.dtype, right.dtype)
         return Block(
-            dtype, shape, expr, base=left.base or right.base, loads=left.loads | right.loads,
-            carried=left.carried | right.carried, strides=left.strides,
-        )  # fmt: skip
+            dtype,
+            shape,
+            expr,
+            base=left.base or right.base,
+            loads=left.loads | right.loads,
+            carried=left.carried | right.carried,
+            strides=left.strides,
+        )
 
     # -- attributes, indices, calls ---------------------------------------------------------------------------------
 
@@ -483,9 +498,15 @@ class KernelEvaluator(Evaluator):
         return True
 
     def _loop(
-        self, kind: str, trip: ex.Size | None, num_stages: int | None, body: Any, begin: Callable[[int], None],
-        scope: Scope, span: Span,
-    ) -> None:  # fmt: skip
+        self,
+        kind: str,
+        trip: ex.Size | None,
+        num_stages: int | None,
+        body: Any,
+        begin: Callable[[int], None],
+        scope: Scope,
+        span: Span,
+    ) -> None:
         id = self.new_id()
         index = Expr.atom(LoopIndex(id))
         entry = dict(scope.vars)
@@ -559,10 +580,15 @@ class KernelEvaluator(Evaluator):
             is_index = after.base != "" or (after.dtype is not None and after.dtype.is_integer and not after.loads)
             carried = carried or (not is_index and (id in after.carried or not isinstance(entry[name], Block)))
             start[name] = replace(
-                after, expr=self.unknown_index() if is_index else None,
-                loads=before.loads | after.loads, carried=after.carried | {id}, casts=(), source=None, order=(),
+                after,
+                expr=self.unknown_index() if is_index else None,
+                loads=before.loads | after.loads,
+                carried=after.carried | {id},
+                casts=(),
+                source=None,
+                order=(),
                 constant=None,
-            )  # fmt: skip
+            )
         return start, steps, carried
 
 
@@ -644,9 +670,12 @@ def expand(value: Block, index: tuple[Any, ...]) -> Any:
 
 
 def read_kernel(
-    jit: Jit, arguments: Mapping[str, Any], constexprs: Mapping[str, Any], grid: tuple[ex.Size, ...],
+    jit: Jit,
+    arguments: Mapping[str, Any],
+    constexprs: Mapping[str, Any],
+    grid: tuple[ex.Size, ...],
     edits: Edits = NO_EDITS,
-) -> Kernel:  # fmt: skip
+) -> Kernel:
     """The kernel as each program runs it when launched with these arguments and with ``edits`` made to its source.
 
     ``arguments`` maps run-time parameters to Tensor, int, Expr, float or None; ``constexprs`` the ``tl.constexpr``
@@ -683,10 +712,16 @@ def read_kernel(
     if evaluator.dropped_casts:
         body = rewrite(body, lambda n: None if isinstance(n, Compute) and n.span in evaluator.dropped_casts else n)
     return Kernel(
-        name=function.name, body=body, span=function.module.span(node),
-        name_span=function.module.span(node.name), file=function.module.path, complete=evaluator.complete,
-        notes=tuple(evaluator.notes), assumed=tuple(assumed), dims=max(evaluator.dims, len(grid)),
-    )  # fmt: skip
+        name=function.name,
+        body=body,
+        span=function.module.span(node),
+        name_span=function.module.span(node.name),
+        file=function.module.path,
+        complete=evaluator.complete,
+        notes=tuple(evaluator.notes),
+        assumed=tuple(assumed),
+        dims=max(evaluator.dims, len(grid)),
+    )
 
 
 def argument_block(name: str, value: Any) -> Any:
@@ -717,8 +752,8 @@ def _advance(before: Block, after: Block) -> Expr | None:
         if shape != after.shape:
             return None
         before = align(before, after.shape)
-        if before.expr is None:
-            return None
+    if before.expr is None or after.expr is None:
+        return None
     difference = after.expr - before.expr
     return None if any(isinstance(a, ex.Opaque) and a.op == "unknown" for a in difference.atoms()) else difference
 
@@ -755,11 +790,19 @@ def _dtype_attribute(value: Dtype, name: str) -> Any:
         return value.bytes
     if name.startswith("is_"):
         checks = {
-            "is_floating": value.is_float, "is_int": value.is_integer, "is_fp8": value.is_fp8,
-            "is_fp16": value.name == "float16", "is_bf16": value.name == "bfloat16", "is_fp32": value.name == "float32",
-            "is_fp64": value.name == "float64", "is_int8": value.name == "int8", "is_int32": value.name == "int32",
-            "is_ptr": False, "is_block": False, "is_int64": value.name == "int64",
-        }  # fmt: skip
+            "is_floating": value.is_float,
+            "is_int": value.is_integer,
+            "is_fp8": value.is_fp8,
+            "is_fp16": value.name == "float16",
+            "is_bf16": value.name == "bfloat16",
+            "is_fp32": value.name == "float32",
+            "is_fp64": value.name == "float64",
+            "is_int8": value.name == "int8",
+            "is_int32": value.name == "int32",
+            "is_ptr": False,
+            "is_block": False,
+            "is_int64": value.name == "int64",
+        }
         return Builtin(name, lambda a, k, n: checks.get(name, Unknown(name)))
     return Unknown(name)
 
@@ -773,17 +816,41 @@ def _NO_PYTHON(a: Any, b: Any) -> Any:
 
 
 _FLOAT_OPS: dict[str, Callable[[Any, Any], Any]] = {
-    "+": lambda a, b: a + b, "-": lambda a, b: a - b, "*": lambda a, b: a * b, "/": lambda a, b: a / b if b else 0.0,
-    "//": lambda a, b: a // b if b else 0.0, "%": lambda a, b: a % b if b else 0.0,
-}  # fmt: skip
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "/": lambda a, b: a / b if b else 0.0,
+    "//": lambda a, b: a // b if b else 0.0,
+    "%": lambda a, b: a % b if b else 0.0,
+}
 
 _ORDER: dict[str, Callable[[int], bool]] = {
-    "<": lambda d: d < 0, "<=": lambda d: d <= 0, ">": lambda d: d > 0, ">=": lambda d: d >= 0,
-    "==": lambda d: d == 0, "!=": lambda d: d != 0,
-}  # fmt: skip
+    "<": lambda d: d < 0,
+    "<=": lambda d: d <= 0,
+    ">": lambda d: d > 0,
+    ">=": lambda d: d >= 0,
+    "==": lambda d: d == 0,
+    "!=": lambda d: d != 0,
+}
 
 _PURE: dict[str, Callable[..., Any]] = {
-    "int": int, "float": float, "bool": bool, "abs": abs, "min": min, "max": max, "len": len, "sum": sum, "tuple": tuple,
-    "list": list, "round": round, "pow": pow, "divmod": divmod, "str": str, "all": all, "any": any, "zip": lambda *a: list(zip(*a)),
-    "enumerate": lambda a, start=0: list(enumerate(a, start)), "reversed": lambda a: list(reversed(a)),
-}  # fmt: skip
+    "int": int,
+    "float": float,
+    "bool": bool,
+    "abs": abs,
+    "min": min,
+    "max": max,
+    "len": len,
+    "sum": sum,
+    "tuple": tuple,
+    "list": list,
+    "round": round,
+    "pow": pow,
+    "divmod": divmod,
+    "str": str,
+    "all": all,
+    "any": any,
+    "zip": lambda *a: list(zip(*a)),
+    "enumerate": lambda a, start=0: list(enumerate(a, start)),
+    "reversed": lambda a: list(reversed(a)),
+}

@@ -16,11 +16,26 @@ if TYPE_CHECKING:
     from kernlint.interpret.host import HostEvaluator
 
 _ACTIVATIONS = {
-    "ReLU": "relu", "GELU": "gelu", "SiLU": "silu", "Sigmoid": "sigmoid", "Tanh": "tanh", "LeakyReLU": "leaky_relu", "ELU": "elu",
-    "Softplus": "softplus", "Hardswish": "hardswish", "Hardsigmoid": "hardsigmoid", "Hardtanh": "hardtanh", "Mish": "mish",
-    "SELU": "selu", "ReLU6": "relu6", "Softsign": "softsign", "CELU": "celu", "LogSigmoid": "logsigmoid", "Softmax": "softmax",
+    "ReLU": "relu",
+    "GELU": "gelu",
+    "SiLU": "silu",
+    "Sigmoid": "sigmoid",
+    "Tanh": "tanh",
+    "LeakyReLU": "leaky_relu",
+    "ELU": "elu",
+    "Softplus": "softplus",
+    "Hardswish": "hardswish",
+    "Hardsigmoid": "hardsigmoid",
+    "Hardtanh": "hardtanh",
+    "Mish": "mish",
+    "SELU": "selu",
+    "ReLU6": "relu6",
+    "Softsign": "softsign",
+    "CELU": "celu",
+    "LogSigmoid": "logsigmoid",
+    "Softmax": "softmax",
     "LogSoftmax": "log_softmax",
-}  # fmt: skip
+}
 
 _METHODS_THAT_RETURN_SELF = frozenset("cuda to eval train requires_grad_ cpu".split())
 _CASTS = {"half": dt.FLOAT16, "float": dt.FLOAT32, "double": dt.FLOAT64, "bfloat16": dt.BFLOAT16}
@@ -39,7 +54,7 @@ def construct(h: HostEvaluator, path: str, args: list[Any], kwargs: dict[str, An
         items = args
         if len(args) == 1 and isinstance(args[0], (list, tuple)):
             items = list(args[0])
-        instance.attrs["_items"] = [i for i in items]
+        instance.attrs["_items"] = list(items)
         return instance
     if name in ("ModuleDict", "ParameterDict"):
         return dict(args[0]) if args and isinstance(args[0], dict) else Unknown(name)
@@ -62,7 +77,9 @@ def construct(h: HostEvaluator, path: str, args: list[Any], kwargs: dict[str, An
 def attribute(h: HostEvaluator, instance: Instance, name: str) -> Any:
     """An attribute that neither the instance nor its class defines: a method of ``nn.Module``."""
     if name in _METHODS_THAT_RETURN_SELF:
-        return Builtin(name, lambda a, k, n: _cast(instance, next((x for x in [*a, *k.values()] if isinstance(x, Dtype)), None)))
+        return Builtin(
+            name, lambda a, k, n: _cast(instance, next((x for x in [*a, *k.values()] if isinstance(x, Dtype)), None))
+        )
     if name in _CASTS:
         return Builtin(name, lambda a, k, n: _cast(instance, _CASTS[name]))
     if name == "register_buffer":
@@ -123,19 +140,35 @@ def call(h: HostEvaluator, instance: Instance, args: list[Any], kwargs: dict[str
     if name == "Linear":
         return torch_ops.linear(h, x, attrs.get("weight"), attrs.get("bias"), node)
     if name in ("Conv1d", "Conv2d", "Conv3d"):
-        values = (attrs.get(k) for k in ("stride", "padding", "dilation", "groups"))
-        return torch_ops.convolution(h, name.lower(), x, attrs.get("weight"), attrs.get("bias"), *values, node)  # type: ignore[call-arg]
+        geometry = (attrs.get(k) for k in ("stride", "padding", "dilation"))
+        return torch_ops.convolution(h, name.lower(), x, attrs.get("weight"), attrs.get("bias"), node, *geometry)
     if name in ("LayerNorm", "RMSNorm", "GroupNorm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm2d"):
         extra = [v for k in ("weight", "bias") if isinstance(v := attrs.get(k), Tensor)]
         return torch_ops.function(h, "layer_norm" if name == "LayerNorm" else "batch_norm", [x, *extra], {}, node)
     if name == "Embedding":
         return torch_ops.function(h, "embedding", [x, attrs.get("weight")], {}, node)
     if name.startswith(("MaxPool", "AvgPool", "AdaptiveAvgPool", "AdaptiveMaxPool")):
-        snake = {"Max": "max_pool", "Avg": "avg_pool", "AdaptiveAvg": "adaptive_avg_pool", "AdaptiveMax": "adaptive_max_pool"}
-        return torch_ops.function(h, snake[name[: name.index("Pool")]] + name[-2:].lower(), [x, *attrs["_args"]], attrs["_kwargs"], node)
+        snake = {
+            "Max": "max_pool",
+            "Avg": "avg_pool",
+            "AdaptiveAvg": "adaptive_avg_pool",
+            "AdaptiveMax": "adaptive_max_pool",
+        }
+        return torch_ops.function(
+            h, snake[name[: name.index("Pool")]] + name[-2:].lower(), [x, *attrs["_args"]], attrs["_kwargs"], node
+        )
     if name in ("GRU", "LSTM", "RNN"):
         return _recurrent(h, name, instance, x, node)
-    if name in ("CrossEntropyLoss", "MSELoss", "L1Loss", "NLLLoss", "KLDivLoss", "SmoothL1Loss", "BCELoss", "HuberLoss"):
+    if name in (
+        "CrossEntropyLoss",
+        "MSELoss",
+        "L1Loss",
+        "NLLLoss",
+        "KLDivLoss",
+        "SmoothL1Loss",
+        "BCELoss",
+        "HuberLoss",
+    ):
         snake_loss = {"CrossEntropyLoss": "cross_entropy", "NLLLoss": "nll_loss"}.get(name, "mse_loss")
         return torch_ops.function(h, snake_loss, args, {}, node)
     h.unknown(f"layer {instance.kind or 'of unknown class'}")
@@ -155,19 +188,36 @@ def _recurrent(h: HostEvaluator, name: str, instance: Instance, x: Any, node: An
 _ARGUMENTS: dict[str, tuple[str, ...]] = {
     "Linear": ("in_features", "out_features", "bias"),
     "Bilinear": ("in1_features", "in2_features", "out_features", "bias"),
-    **{f"Conv{d}d": ("in_channels", "out_channels", "kernel_size", "stride", "padding", "dilation", "groups", "bias") for d in (1, 2, 3)},
-    "LayerNorm": ("normalized_shape", "eps", "elementwise_affine", "bias"), "RMSNorm": ("normalized_shape", "eps", "elementwise_affine"),
-    "GroupNorm": ("num_groups", "num_channels", "eps", "affine"), "Embedding": ("num_embeddings", "embedding_dim"),
+    **{
+        f"Conv{d}d": ("in_channels", "out_channels", "kernel_size", "stride", "padding", "dilation", "groups", "bias")
+        for d in (1, 2, 3)
+    },
+    "LayerNorm": ("normalized_shape", "eps", "elementwise_affine", "bias"),
+    "RMSNorm": ("normalized_shape", "eps", "elementwise_affine"),
+    "GroupNorm": ("num_groups", "num_channels", "eps", "affine"),
+    "Embedding": ("num_embeddings", "embedding_dim"),
     **{f"BatchNorm{d}d": ("num_features", "eps") for d in (1, 2, 3)},
-    **{cell: ("input_size", "hidden_size", "num_layers", "bias", "batch_first") for cell in ("RNN", "LSTM", "GRU")},
-}  # fmt: skip
+    **dict.fromkeys(("RNN", "LSTM", "GRU"), ("input_size", "hidden_size", "num_layers", "bias", "batch_first")),
+}
 
-_DEFAULTS = {"stride": 1, "padding": 0, "dilation": 1, "groups": 1, "bias": True, "elementwise_affine": True, "affine": True}
+_DEFAULTS = {
+    "stride": 1,
+    "padding": 0,
+    "dilation": 1,
+    "groups": 1,
+    "bias": True,
+    "elementwise_affine": True,
+    "affine": True,
+}
 
 
 def _arguments(name: str, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
     names = _ARGUMENTS.get(name, ())
-    return {**{k: _DEFAULTS[k] for k in names if k in _DEFAULTS}, **dict(zip(names, args)), **{k: v for k, v in kwargs.items() if k in names}}
+    return {
+        **{k: _DEFAULTS[k] for k in names if k in _DEFAULTS},
+        **dict(zip(names, args)),
+        **{k: v for k, v in kwargs.items() if k in names},
+    }
 
 
 def _tuple(value: Any, rank: int) -> list[Any]:
@@ -184,7 +234,10 @@ def _conv_parameters(rank: int) -> Any:
         channels, groups = a.get("in_channels"), a.get("groups")
         inner = channels // groups if isinstance(channels, int) and isinstance(groups, int) and groups else channels
         out = a.get("out_channels")
-        return {"weight": (out, inner, *_tuple(a.get("kernel_size"), rank)), "bias": (out,) if a.get("bias") is not False else None}
+        return {
+            "weight": (out, inner, *_tuple(a.get("kernel_size"), rank)),
+            "bias": (out,) if a.get("bias") is not False else None,
+        }
 
     return make
 
@@ -200,8 +253,11 @@ def _norm_parameters(key: str, with_bias: bool = True) -> Any:
 
 
 _PARAMETERS: dict[str, Any] = {
-    "Linear": _linear_parameters, **{f"Conv{d}d": _conv_parameters(d) for d in (1, 2, 3)}, "LayerNorm": _norm_parameters("normalized_shape"),
-    "RMSNorm": _norm_parameters("normalized_shape", False), "GroupNorm": _norm_parameters("num_channels"),
+    "Linear": _linear_parameters,
+    **{f"Conv{d}d": _conv_parameters(d) for d in (1, 2, 3)},
+    "LayerNorm": _norm_parameters("normalized_shape"),
+    "RMSNorm": _norm_parameters("normalized_shape", False),
+    "GroupNorm": _norm_parameters("num_channels"),
     "Embedding": lambda a: {"weight": (a.get("num_embeddings"), a.get("embedding_dim"))},
     **{f"BatchNorm{d}d": _norm_parameters("num_features") for d in (1, 2, 3)},
-}  # fmt: skip
+}

@@ -10,14 +10,13 @@ import libcst as cst
 
 from kernlint.errors import AnalysisError, UsageError
 from kernlint.interpret import torch_ops
+from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.host import HostEvaluator, HostFacts
-from kernlint.interpret.edits import Edits
-from kernlint.interpret.python import NO_EDITS, Break, Continue, OutOfBudget, Raised, Return
+from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.values import Class, Function, Jit, Namespace, Scope, Unknown
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
 from kernlint.workload import Dtype, Expr, Kernel, Size, Symbol, Tensor, Workload
-from kernlint.workload import dtype as dt
 
 _ROUNDS = 4
 
@@ -41,14 +40,14 @@ class Question:
     entry: str | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
     facts: Sequence[Fact] = ()
-    host: HostFacts = HostFacts()
+    host: HostFacts = field(default_factory=HostFacts)
 
 
 class Program:
     """A kernel module, its reference and a question about them, ready to be read as often as what-ifs need.
 
-    Raises :class:`UsageError` for an unknown entry, override or fact; :class:`AnalysisError` when module-level code cannot
-    be followed.
+    Raises :class:`UsageError` for an unknown entry, override or fact; :class:`AnalysisError` when module-level code
+    cannot be followed.
     """
 
     def __init__(self, kernel: Module, reference: Module | None = None, question: Question | None = None) -> None:
@@ -151,6 +150,7 @@ class _Reading:
     # -- entries ----------------------------------------------------------------------------------------------------
 
     def workloads(self) -> list[Workload]:
+        """Those that the question is about."""
         entry = self.question.entry
         if entry is not None:
             return [self._named(entry)]
@@ -192,8 +192,7 @@ class _Reading:
                 return self._of_model(value)
             found = value.scope.vars.get(method)
             if isinstance(found, Function):
-                workload = self._of_model(value, method)
-                return workload
+                return self._of_model(value, method)
         elif isinstance(value, Function) and not method:
             workload = self._of_function(value, required=True)
             assert workload is not None
@@ -261,9 +260,7 @@ class _Reading:
         node = function.node
         assert isinstance(node, cst.FunctionDef)
         params = [*node.params.posonly_params, *node.params.params][skip:]
-        facts = {
-            f.name: f for f in self.question.facts if f.function in ("", function.name, function.symbol)
-        }  # fmt: skip
+        facts = {f.name: f for f in self.question.facts if f.function in ("", function.name, function.symbol)}
         result: list[Any] = []
         for i, param in enumerate(params):
             name = param.name.value
@@ -322,9 +319,15 @@ class _Reading:
         outputs = torch_ops._tensors(result if isinstance(result, (tuple, list)) else [result])
         sizes = {n: v for n, v in host.constants.items() if isinstance(v, int) and not isinstance(v, bool)}
         workload = Workload(
-            entry, self.kernel_module.path, tuple(steps), tuple(host.current(t) for t in inputs), outputs,
-            tuple(host.assumptions), tuple(host.unknowns), sizes=sizes,
-        )  # fmt: skip
+            entry,
+            self.kernel_module.path,
+            tuple(steps),
+            tuple(host.current(t) for t in inputs),
+            outputs,
+            tuple(host.assumptions),
+            tuple(host.unknowns),
+            sizes=sizes,
+        )
         return replace(workload, symbols=open_symbols(workload))
 
     def _reference(self, init: list[Any], arguments: list[Any] | None) -> Workload | None:

@@ -9,11 +9,12 @@ from __future__ import annotations
 import ast
 import operator
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import libcst as cst
 
-from kernlint.interpret.edits import Edits, Literal
+from kernlint.interpret.edits import NO_EDITS, Edits, Literal
 from kernlint.interpret.values import Builtin, Class, Function, Instance, Jit, Namespace, Scope, Unknown, is_concrete
 from kernlint.syntax.tree import Module
 from kernlint.workload import Span
@@ -22,9 +23,6 @@ from kernlint.workload.expr import Expr
 
 MAX_DEPTH = 40
 MAX_UNROLL = 4096
-
-
-NO_EDITS = Edits()
 
 
 class Return(Exception):
@@ -49,27 +47,49 @@ class OutOfBudget(Exception):
 
 
 BINARY: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {
-    cst.Add: ("+", operator.add), cst.Subtract: ("-", operator.sub), cst.Multiply: ("*", operator.mul),
-    cst.Divide: ("/", operator.truediv), cst.FloorDivide: ("//", operator.floordiv), cst.Modulo: ("%", operator.mod),
-    cst.Power: ("**", operator.pow), cst.LeftShift: ("<<", operator.lshift), cst.RightShift: (">>", operator.rshift),
-    cst.BitAnd: ("&", operator.and_), cst.BitOr: ("|", operator.or_), cst.BitXor: ("^", operator.xor),
+    cst.Add: ("+", operator.add),
+    cst.Subtract: ("-", operator.sub),
+    cst.Multiply: ("*", operator.mul),
+    cst.Divide: ("/", operator.truediv),
+    cst.FloorDivide: ("//", operator.floordiv),
+    cst.Modulo: ("%", operator.mod),
+    cst.Power: ("**", operator.pow),
+    cst.LeftShift: ("<<", operator.lshift),
+    cst.RightShift: (">>", operator.rshift),
+    cst.BitAnd: ("&", operator.and_),
+    cst.BitOr: ("|", operator.or_),
+    cst.BitXor: ("^", operator.xor),
     cst.MatrixMultiply: ("@", operator.matmul),
-}  # fmt: skip
+}
 
 AUGMENTED: dict[type, type] = {
-    cst.AddAssign: cst.Add, cst.SubtractAssign: cst.Subtract, cst.MultiplyAssign: cst.Multiply,
-    cst.DivideAssign: cst.Divide, cst.FloorDivideAssign: cst.FloorDivide, cst.ModuloAssign: cst.Modulo,
-    cst.PowerAssign: cst.Power, cst.LeftShiftAssign: cst.LeftShift, cst.RightShiftAssign: cst.RightShift,
-    cst.BitAndAssign: cst.BitAnd, cst.BitOrAssign: cst.BitOr, cst.BitXorAssign: cst.BitXor,
+    cst.AddAssign: cst.Add,
+    cst.SubtractAssign: cst.Subtract,
+    cst.MultiplyAssign: cst.Multiply,
+    cst.DivideAssign: cst.Divide,
+    cst.FloorDivideAssign: cst.FloorDivide,
+    cst.ModuloAssign: cst.Modulo,
+    cst.PowerAssign: cst.Power,
+    cst.LeftShiftAssign: cst.LeftShift,
+    cst.RightShiftAssign: cst.RightShift,
+    cst.BitAndAssign: cst.BitAnd,
+    cst.BitOrAssign: cst.BitOr,
+    cst.BitXorAssign: cst.BitXor,
     cst.MatrixMultiplyAssign: cst.MatrixMultiply,
-}  # fmt: skip
+}
 
 COMPARE: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {
-    cst.LessThan: ("<", operator.lt), cst.LessThanEqual: ("<=", operator.le), cst.GreaterThan: (">", operator.gt),
-    cst.GreaterThanEqual: (">=", operator.ge), cst.Equal: ("==", operator.eq), cst.NotEqual: ("!=", operator.ne),
-    cst.In: ("in", lambda a, b: a in b), cst.NotIn: ("not in", lambda a, b: a not in b),
-    cst.Is: ("is", operator.is_), cst.IsNot: ("is not", operator.is_not),
-}  # fmt: skip
+    cst.LessThan: ("<", operator.lt),
+    cst.LessThanEqual: ("<=", operator.le),
+    cst.GreaterThan: (">", operator.gt),
+    cst.GreaterThanEqual: (">=", operator.ge),
+    cst.Equal: ("==", operator.eq),
+    cst.NotEqual: ("!=", operator.ne),
+    cst.In: ("in", lambda a, b: a in b),
+    cst.NotIn: ("not in", lambda a, b: a not in b),
+    cst.Is: ("is", operator.is_),
+    cst.IsNot: ("is not", operator.is_not),
+}
 
 
 class Evaluator:
@@ -251,10 +271,9 @@ class Evaluator:
                 else:
                     indices.append(value)
             else:
-                part = element.slice
-                indices.append(
-                    slice(*(self.eval(p, scope) if p is not None else None for p in (part.lower, part.upper, part.step)))
-                )
+                assert isinstance(element.slice, cst.Slice)
+                parts = (element.slice.lower, element.slice.upper, element.slice.step)
+                indices.append(slice(*(self.eval(part, scope) if part is not None else None for part in parts)))
         single = len(indices) == 1 and not isinstance(node.slice[-1].comma, cst.Comma)
         return indices[0] if single else tuple(indices)
 
@@ -379,10 +398,8 @@ class Evaluator:
 
     def setitem(self, container: Any, index: Any, value: Any, node: cst.CSTNode) -> None:
         if isinstance(container, (dict, list)) and is_concrete(index) and not isinstance(index, slice):
-            try:
+            with suppress(IndexError, TypeError):
                 container[index] = value
-            except (IndexError, TypeError):
-                pass
 
     def exec_Return(self, node: cst.Return, scope: Scope) -> None:
         raise Return(self.eval(node.value, scope) if node.value is not None else None)
@@ -612,7 +629,9 @@ class Evaluator:
 
 def python_binary(name: str, function: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
     """``a name b`` for Python numbers, symbolic integers and sequences."""
-    if isinstance(a, (bool, int)) and isinstance(b, Expr) or isinstance(a, Expr) and isinstance(b, (bool, int, Expr)):
+    if (isinstance(a, (bool, int)) and isinstance(b, Expr)) or (
+        isinstance(a, Expr) and isinstance(b, (bool, int, Expr))
+    ):
         return symbolic_binary(name, a, b)
     if is_concrete(a) and is_concrete(b):
         if name in ("**", "<<") and isinstance(b, int) and (abs(b) > 256 or abs(a or 0) > 2**64):
@@ -623,7 +642,9 @@ def python_binary(name: str, function: Callable[[Any, Any], Any], a: Any, b: Any
             return function(a, b)
         except Exception:
             raise Raised from None
-    if name == "+" and isinstance(a, (tuple, list)) and type(a) is type(b):
+    if name == "+" and isinstance(a, tuple) and isinstance(b, tuple):
+        return a + b
+    if name == "+" and isinstance(a, list) and isinstance(b, list):
         return a + b
     if name == "*" and isinstance(a, (tuple, list)) and isinstance(b, int) and len(a) * b <= 10_000:
         return a * b

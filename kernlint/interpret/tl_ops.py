@@ -1,6 +1,7 @@
 """What each function of ``triton.language`` does to abstract tiles.
 
-One table, by the function's last name: ``tl.exp``, ``tl.math.exp``, ``libdevice.exp`` and ``x.exp()`` are the same operation.
+One table, by the function's last name: ``tl.exp``, ``tl.math.exp``, ``libdevice.exp`` and ``x.exp()`` are the same
+operation.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.values import Block, Descriptor, Function, Jit, Unknown, is_concrete
+from kernlint.interpret.values import Block, Descriptor, Function, Jit, Unknown
 from kernlint.workload import Atomic, Cast, Dot, Dtype, Expr, Load, Operand, ProgramId, Reduce, Scan, Store
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
@@ -27,12 +28,12 @@ Kwargs = dict[str, Any]
 def constant(path: str) -> Any:
     """The value of a ``triton.language`` name that is not a function (an element type), or None."""
     head, _, name = path.rpartition(".")
-    if head.endswith("language") or head.endswith("language.core"):
+    if head.endswith(("language", "language.core")):
         return dt.find(name) if name not in ("float", "int", "long", "short", "double", "half") else None
     return None
 
 
-def call(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.Call, method: bool = False) -> Any:
+def call(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.CSTNode, method: bool = False) -> Any:
     """The result of ``tl.name(*args, **kwargs)``; noted as not followed when the arguments do not fit."""
     try:
         return _call(k, name, args, kwargs, node, method)
@@ -41,7 +42,7 @@ def call(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.Ca
         return Unknown(name)
 
 
-def _call(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.Call, method: bool) -> Any:
+def _call(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.CSTNode, method: bool) -> Any:
     handler = _TABLE.get(name)
     if handler is not None:
         return handler(k, args, kwargs, node)
@@ -66,8 +67,15 @@ def _call(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.C
 def _plain(block: Block, **changes: Any) -> Block:
     """``block`` as a computed value: no index, no layout."""
     fresh: dict[str, Any] = {
-        "expr": None, "base": "", "bounds": None, "casts": (), "source": None, "order": (), "strides": (), "constant": None,
-    }  # fmt: skip
+        "expr": None,
+        "base": "",
+        "bounds": None,
+        "casts": (),
+        "source": None,
+        "order": (),
+        "strides": (),
+        "constant": None,
+    }
     return replace(block, **{**fresh, **changes})
 
 
@@ -112,7 +120,7 @@ def _dtype(value: Any, default: Dtype | None) -> Dtype | None:
 # -- programs and tiles -----------------------------------------------------------------------------------------------
 
 
-def _program_id(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _program_id(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     axis = _int(_get(args, kwargs, 0, "axis", 0)) or 0
     k.dims = max(k.dims, axis + 1)
     if axis < len(k.grid) and k.grid[axis] == 1:
@@ -120,13 +128,13 @@ def _program_id(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) 
     return Block(dt.INT32, expr=Expr.atom(ProgramId(axis)))
 
 
-def _num_programs(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _num_programs(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     axis = _int(_get(args, kwargs, 0, "axis", 0)) or 0
     extent = k.grid[axis] if axis < len(k.grid) else 1
     return Block(dt.INT32, expr=ex.lift(extent))
 
 
-def _arange(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _arange(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     start, end = _int(_get(args, kwargs, 0, "start")), _int(_get(args, kwargs, 1, "end"))
     if start is None or end is None:
         k.give_up("tl.arange bounds are not constants")
@@ -134,13 +142,13 @@ def _arange(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> A
     return Block(dt.INT32, (end - start,), Expr.atom(Lane(0)) + start)
 
 
-def _zeros(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _zeros(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     shape = _shape(k, _get(args, kwargs, 0, "shape"))
     dtype = _dtype(_get(args, kwargs, 1, "dtype"), dt.FLOAT32)
     return Block(dtype, shape, _zero(dtype), constant=0.0) if shape is not None else Unknown("shape")
 
 
-def _full(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _full(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     shape = _shape(k, _get(args, kwargs, 0, "shape"))
     value = k.lift(_get(args, kwargs, 1, "value"))
     dtype = _dtype(_get(args, kwargs, 2, "dtype"), value.dtype if value else None)
@@ -154,13 +162,13 @@ def _zero(dtype: Dtype | None) -> Expr | None:
     return Expr.constant(0) if dtype is not None and dtype.is_integer else None
 
 
-def _zeros_like(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _zeros_like(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     if not isinstance(args[0], Block):
         return args[0]
     return Block(args[0].dtype, args[0].shape, _zero(args[0].dtype), constant=0.0)
 
 
-def _broadcast_to(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _broadcast_to(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     from kernlint.interpret.kernel import align
 
     value = k.lift(args[0])
@@ -171,7 +179,7 @@ def _broadcast_to(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call
     return align(value, shape)
 
 
-def _expand_dims(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _expand_dims(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     from kernlint.interpret.kernel import expand
 
     value, axis = args[0], _get(args, kwargs, 1, "axis")
@@ -201,7 +209,7 @@ def permute(k: KernelEvaluator, value: Any, order: tuple[int, ...]) -> Any:
     return replace(value, shape=tuple(value.shape[i] for i in order), expr=expr, bounds=bounds, order=layout)
 
 
-def _trans(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _trans(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     value = args[0]
     if not isinstance(value, Block):
         return Unknown("trans")
@@ -213,7 +221,7 @@ def _trans(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> An
     return permute(k, value, order)
 
 
-def _reshape(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _reshape(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     value = k.lift(args[0])
     target = kwargs.get("shape", args[1] if len(args) == 2 else tuple(args[1:]))
     shape = _shape(k, target)
@@ -246,7 +254,7 @@ def _reshape_expr(value: Block, shape: tuple[int, ...]) -> Expr | None:
     return value.expr.rewrite(lambda a: places[a.dim] if isinstance(a, Lane) and a.dim in places else None)
 
 
-def _ravel(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _ravel(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     value = args[0]
     if not isinstance(value, Block):
         return Unknown("ravel")
@@ -256,39 +264,39 @@ def _ravel(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> An
     return _reshape(k, [value, (count,)], {}, node)
 
 
-def _join(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _join(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     a, b = k.lift(args[0]), k.lift(args[1])
     if a is None or b is None:
         return Unknown("join")
     return _plain(a, shape=(*a.shape, 2), loads=a.loads | b.loads)
 
 
-def _interleave(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _interleave(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     a, b = k.lift(args[0]), k.lift(args[1])
     if a is None or b is None or not a.shape:
         return Unknown("interleave")
     return _plain(a, shape=(*a.shape[:-1], 2 * a.shape[-1]), loads=a.loads | b.loads)
 
 
-def _split(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _split(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     if not isinstance(args[0], Block) or not args[0].shape:
         return Unknown("split")
     half = _plain(args[0], shape=args[0].shape[:-1])
     return (half, half)
 
 
-def _cat(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _cat(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     a, b = k.lift(args[0]), k.lift(args[1])
     if a is None or b is None or not a.shape:
         return Unknown("cat")
     return _plain(a, shape=(a.shape[0] + b.shape[0], *a.shape[1:]), loads=a.loads | b.loads)
 
 
-def _hint(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _hint(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return args[0] if args else kwargs.get("input")
 
 
-def _nothing(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _nothing(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return None
 
 
@@ -316,7 +324,7 @@ def _mask(value: Any, k: KernelEvaluator) -> tuple[tuple[Expr, Expr], ...] | Non
     return ()
 
 
-def _load(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _load(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     from kernlint.interpret.kernel import align, broadcast
 
     pointer = _pointer(k, args[0] if args else kwargs.get("pointer"))
@@ -332,21 +340,33 @@ def _load(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any
     filled = k.lift(other)
     eviction = kwargs.get("eviction_policy", "")
     load = Load(
-        k.new_id(), pointer.base, dtype or dt.FLOAT32, shape, pointer.expr, _mask(mask, k), k.span(node),
-        filled.constant if filled is not None else None, eviction if isinstance(eviction, str) else "",
-    )  # fmt: skip
+        k.new_id(),
+        pointer.base,
+        dtype or dt.FLOAT32,
+        shape,
+        pointer.expr,
+        _mask(mask, k),
+        k.span(node),
+        filled.constant if filled is not None else None,
+        eviction if isinstance(eviction, str) else "",
+    )
     if not pointer.base:
         k.give_up("load through an unknown pointer")
     k.emit(load)
     loads = pointer.loads | {load.id} | (mask.loads if isinstance(mask, Block) else frozenset())
     expr = ex.opaque("load", key=load.id) if dtype is not None and dtype.is_integer else None
     return Block(
-        dtype, shape, expr, loads=loads, source=load.id, order=tuple(range(len(shape))),
+        dtype,
+        shape,
+        expr,
+        loads=loads,
+        source=load.id,
+        order=tuple(range(len(shape))),
         bounds=() if dtype == dt.BOOL else None,
-    )  # fmt: skip
+    )
 
 
-def _store(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _store(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     from kernlint.interpret.kernel import align, broadcast
 
     pointer = _pointer(k, args[0] if args else kwargs.get("pointer"))
@@ -366,14 +386,21 @@ def _store(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> An
     dtype = pointer.dtype or (value.dtype if value is not None else None) or dt.FLOAT32
     k.emit(
         Store(
-            k.new_id(), pointer.base, dtype, shape, pointer.expr, _mask(mask, k), k.span(node),
-            depends=value.loads if value is not None else frozenset(), casts=value.casts if value is not None else (),
+            k.new_id(),
+            pointer.base,
+            dtype,
+            shape,
+            pointer.expr,
+            _mask(mask, k),
+            k.span(node),
+            depends=value.loads if value is not None else frozenset(),
+            casts=value.casts if value is not None else (),
         )
-    )  # fmt: skip
+    )
     return None
 
 
-def _atomic(k: KernelEvaluator, op: str, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _atomic(k: KernelEvaluator, op: str, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     from kernlint.interpret.kernel import align, broadcast
 
     pointer = _pointer(k, args[0] if args else kwargs.get("pointer"))
@@ -390,20 +417,32 @@ def _atomic(k: KernelEvaluator, op: str, args: Args, kwargs: Kwargs, node: cst.C
     if isinstance(mask, Block):
         mask = align(mask, shape)
     atomic = Atomic(
-        k.new_id(), pointer.base, pointer.dtype or dt.FLOAT32, shape, pointer.expr, _mask(mask, k), k.span(node), op,
+        k.new_id(),
+        pointer.base,
+        pointer.dtype or dt.FLOAT32,
+        shape,
+        pointer.expr,
+        _mask(mask, k),
+        k.span(node),
+        op,
         value.loads if value is not None else frozenset(),
-    )  # fmt: skip
+    )
     k.emit(atomic)
     return Block(atomic.dtype, shape, loads=frozenset({atomic.id}))
 
 
-def _make_block_ptr(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _make_block_ptr(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     base = _pointer(k, _get(args, kwargs, 0, "base"))
     shape = _get(args, kwargs, 1, "shape")
     strides = _get(args, kwargs, 2, "strides")
     offsets = _get(args, kwargs, 3, "offsets")
     block = _shape(k, _get(args, kwargs, 4, "block_shape"))
-    if base is None or block is None or not isinstance(strides, (tuple, list)) or not isinstance(offsets, (tuple, list)):
+    if (
+        base is None
+        or block is None
+        or not isinstance(strides, (tuple, list))
+        or not isinstance(offsets, (tuple, list))
+    ):
         k.give_up("block pointer")
         return Unknown("block pointer")
     return _tile_pointer(base, strides, offsets, block, shape)
@@ -421,7 +460,7 @@ def _tile_pointer(base: Block, strides: Any, offsets: Any, block: tuple[int, ...
     return replace(base, shape=block, expr=expr, strides=steps)
 
 
-def _advance(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _advance(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     pointer, offsets = _get(args, kwargs, 0, "base"), _get(args, kwargs, 1, "offsets")
     if not isinstance(pointer, Block) or not isinstance(offsets, (tuple, list)) or not pointer.strides:
         return Unknown("advance")
@@ -432,7 +471,7 @@ def _advance(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> 
     return replace(pointer, expr=expr)
 
 
-def _make_descriptor(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _make_descriptor(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     base = _pointer(k, _get(args, kwargs, 0, "base"))
     shape = _get(args, kwargs, 1, "shape")
     strides = _get(args, kwargs, 2, "strides")
@@ -446,8 +485,10 @@ def _make_descriptor(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.C
 def descriptor_load(k: KernelEvaluator, desc: Descriptor, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     """``desc.load([i, j])``."""
     offsets = _get(args, kwargs, 0, "offsets")
-    pointer = _tile_pointer(desc.base, desc.strides, offsets if isinstance(offsets, (tuple, list)) else [], desc.block, ())
-    return _load(k, [pointer], {}, node)  # type: ignore[arg-type]
+    pointer = _tile_pointer(
+        desc.base, desc.strides, offsets if isinstance(offsets, (tuple, list)) else [], desc.block, ()
+    )
+    return _load(k, [pointer], {}, node)
 
 
 def descriptor_store(
@@ -455,10 +496,12 @@ def descriptor_store(
 ) -> Any:
     """``desc.store([i, j], value)`` and its atomic forms."""
     offsets, value = _get(args, kwargs, 0, "offsets"), _get(args, kwargs, 1, "value")
-    pointer = _tile_pointer(desc.base, desc.strides, offsets if isinstance(offsets, (tuple, list)) else [], desc.block, ())
+    pointer = _tile_pointer(
+        desc.base, desc.strides, offsets if isinstance(offsets, (tuple, list)) else [], desc.block, ()
+    )
     if name == "store":
-        return _store(k, [pointer, value], {}, node)  # type: ignore[arg-type]
-    return _atomic(k, name[7:], [pointer, value], {}, node)  # type: ignore[arg-type]
+        return _store(k, [pointer, value], {}, node)
+    return _atomic(k, name[7:], [pointer, value], {}, node)
 
 
 # -- arithmetic -------------------------------------------------------------------------------------------------------
@@ -483,12 +526,12 @@ def cast(k: KernelEvaluator, value: Block | None, target: Any, node: cst.CSTNode
     return result
 
 
-def _cast(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _cast(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     value = k.lift(args[0] if args else kwargs.get("input"))
     return cast(k, value, _get(args, kwargs, 1, "dtype"), node, bool(kwargs.get("bitcast")))
 
 
-def _dot(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _dot(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     a, b = k.lift(_get(args, kwargs, 0, "input")), k.lift(_get(args, kwargs, 1, "other"))
     acc = k.lift(_get(args, kwargs, 2, "acc"))
     if a is None or b is None or len(a.shape) < 2 or len(b.shape) < 2:
@@ -513,9 +556,18 @@ def _dot(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
     m, kk, n = a.shape[-2], a.shape[-1], b.shape[-1]
     accumulates = acc is not None
     dot = Dot(
-        k.new_id(), m, n, kk, _operand(k, a, -1, _argument(node, 0)), _operand(k, b, -2, _argument(node, 1)), out,
-        precision, accumulates, span, batch,
-    )  # fmt: skip
+        k.new_id(),
+        m,
+        n,
+        kk,
+        _operand(k, a, -1, _argument(node, 0)),
+        _operand(k, b, -2, _argument(node, 1)),
+        out,
+        precision,
+        accumulates,
+        span,
+        batch,
+    )
     k.emit(dot)
     loads = a.loads | b.loads | (acc.loads if acc is not None else frozenset())
     carried = a.carried | b.carried | (acc.carried if acc is not None else frozenset())
@@ -530,15 +582,15 @@ def _native(k: KernelEvaluator, block: Block) -> Block:
     return replace(block, dtype=block.casts[0].source, casts=())
 
 
-def _dot_scaled(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _dot_scaled(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     lhs, rhs = _get(args, kwargs, 0, "lhs"), _get(args, kwargs, 3, "rhs")
     acc = _get(args, kwargs, 6, "acc")
     operands = [lhs, rhs]
     return _dot(k, operands, {"acc": acc, "out_dtype": dt.FLOAT32}, node)
 
 
-def _argument(node: cst.Call, index: int) -> cst.CSTNode:
-    return node.args[index].value if index < len(node.args) else node
+def _argument(node: cst.CSTNode, index: int) -> cst.CSTNode:
+    return node.args[index].value if isinstance(node, cst.Call) and index < len(node.args) else node
 
 
 def _operand(k: KernelEvaluator, block: Block, contracted: int, node: cst.CSTNode) -> Operand:
@@ -582,7 +634,7 @@ def _search(body: Any, id: int | None) -> Load | None:
     return None
 
 
-def _unary(k: KernelEvaluator, kind: str, args: Args, node: cst.Call) -> Any:
+def _unary(k: KernelEvaluator, kind: str, args: Args, node: cst.CSTNode) -> Any:
     value = k.lift(args[0]) if args else None
     if value is None:
         return Unknown("operand")
@@ -591,9 +643,11 @@ def _unary(k: KernelEvaluator, kind: str, args: Args, node: cst.Call) -> Any:
         dtype = dt.FLOAT32
     blocks = [b for b in (k.lift(a) for a in args) if b is not None]
     result = _plain(
-        value, dtype=dtype, loads=frozenset().union(*(b.loads for b in blocks)),
+        value,
+        dtype=dtype,
+        loads=frozenset().union(*(b.loads for b in blocks)),
         carried=frozenset().union(*(b.carried for b in blocks)),
-    )  # fmt: skip
+    )
     for other in blocks[1:]:
         from kernlint.interpret.kernel import broadcast
 
@@ -603,27 +657,23 @@ def _unary(k: KernelEvaluator, kind: str, args: Args, node: cst.Call) -> Any:
 
 
 def _extreme(op: str) -> Callable[..., Any]:
-    def handler(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
-        blocks = [k.lift(a) for a in args]
-        if any(b is None for b in blocks) or not blocks:
-            return Unknown(op)
-        if all(b is not None and b.expr is not None for b in blocks):
-            shape: tuple[int, ...] = ()
-            from kernlint.interpret.kernel import align, broadcast
+    def handler(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+        from kernlint.interpret.kernel import align, broadcast
 
-            for b in blocks:
-                assert b is not None
-                shape = broadcast(shape, b.shape) or shape
-            exprs = [align(b, shape).expr for b in blocks if b is not None]
+        lifted = [k.lift(a) for a in args]
+        blocks = [b for b in lifted if b is not None]
+        if len(blocks) < len(lifted) or not blocks:
+            return Unknown(op)
+        shape: tuple[int, ...] = ()
+        for b in blocks:
+            shape = broadcast(shape, b.shape) or shape
+        exprs = [e for b in blocks if (e := align(b, shape).expr) is not None]
+        loads = frozenset().union(*(b.loads for b in blocks))
+        if len(exprs) == len(blocks):
             pick = ex.minimum if op == "min" else ex.maximum
-            return Block(
-                blocks[0].dtype, shape, ex.lift(pick(*[e for e in exprs if e is not None])),  # type: ignore[union-attr]
-                loads=frozenset().union(*(b.loads for b in blocks if b is not None)),
-            )  # fmt: skip
-        result = blocks[0]
-        assert result is not None
+            return Block(blocks[0].dtype, shape, ex.lift(pick(*exprs)), loads=loads)
+        result: Any = blocks[0]
         for b in blocks[1:]:
-            assert b is not None
             result = k.elementwise("max", result, b, node)
             if not isinstance(result, Block):
                 return result
@@ -632,7 +682,7 @@ def _extreme(op: str) -> Callable[..., Any]:
     return handler
 
 
-def _where(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _where(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     condition, x, y = (k.lift(_get(args, kwargs, i, n)) for i, n in enumerate(("condition", "x", "y")))
     if x is None or y is None:
         return Unknown("where")
@@ -654,7 +704,7 @@ def _where(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> An
     return _plain(result, expr=expr)
 
 
-def _cdiv(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _cdiv(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     a, b = _size(args[0]), _size(args[1]) if len(args) > 1 else None
     if a is None or b is None:
         return Block(dt.INT32, expr=k.unknown_index())
@@ -662,12 +712,12 @@ def _cdiv(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any
     return value if not any(isinstance(x, Block) for x in args) else Block(dt.INT32, expr=ex.lift(value))
 
 
-def _next_power_of_2(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _next_power_of_2(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     n = _int(args[0])
     return 1 << max(0, n - 1).bit_length() if n is not None else Unknown("next_power_of_2")
 
 
-def _fma(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _fma(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     a, b, c = (k.lift(x) for x in args[:3])
     if a is None or b is None or c is None:
         return Unknown("fma")
@@ -675,11 +725,11 @@ def _fma(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
     return k.elementwise("+", product, c, node) if isinstance(product, Block) else product
 
 
-def _clamp(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _clamp(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return _unary(k, "arith", args[:1], node)
 
 
-def _random(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _random(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     offset = k.lift(_get(args, kwargs, 1, "offset"))
     shape = offset.shape if offset is not None else ()
     result = Block(dt.FLOAT32, shape, loads=offset.loads if offset is not None else frozenset())
@@ -687,7 +737,7 @@ def _random(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> A
     return result
 
 
-def _reduce(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _reduce(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     value = args[0] if args else kwargs.get("input")
     if isinstance(value, tuple):
         return tuple(_reduce(k, name, [v, *args[1:]], kwargs, node) for v in value)
@@ -706,9 +756,9 @@ def _reduce(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst
         middle = (1,) if keep else ()
         shape = value.shape[:axis] + middle + value.shape[axis + 1 :]
     dtype = value.dtype
-    if name.startswith("arg"):
-        dtype = dt.INT32
-    elif name == "sum" and dtype is not None and (dtype == dt.BOOL or (dtype.is_integer and dtype.bits < 32)):
+    if name.startswith("arg") or (
+        name == "sum" and dtype is not None and (dtype == dt.BOOL or (dtype.is_integer and dtype.bits < 32))
+    ):
         dtype = dt.INT32
     k.emit(Reduce(name, value.shape, axis, not shape or all(e == 1 for e in shape), value.loads, k.span(node)))
     result = Block(dtype, shape, loads=value.loads, carried=value.carried)
@@ -717,13 +767,13 @@ def _reduce(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst
     return result
 
 
-def _custom_reduce(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _custom_reduce(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     axis = _get(args, kwargs, 1, "axis")
     return _reduce(k, "reduce", [args[0], axis], {x: v for x, v in kwargs.items() if x == "keep_dims"}, node)
 
 
 def _scan(op: str) -> Callable[..., Any]:
-    def handler(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+    def handler(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         value = args[0] if args else kwargs.get("input")
         first = value[0] if isinstance(value, tuple) and value else value
         block = k.lift(first)
@@ -738,14 +788,14 @@ def _scan(op: str) -> Callable[..., Any]:
     return handler
 
 
-def _map_elementwise(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _map_elementwise(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     function = args[0]
-    if isinstance(function, (Jit, Function)):
-        return k.call(function, args[1:], {}, node)
-    return Unknown("map_elementwise")
+    if isinstance(function, Jit):
+        function = function.function
+    return k.invoke(function, args[1:], {}) if isinstance(function, Function) else Unknown("map_elementwise")
 
 
-def _inline_asm(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _inline_asm(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     inputs = _get(args, kwargs, 2, "args", ())
     dtype = _get(args, kwargs, 3, "dtype")
     blocks = [b for b in (k.lift(v) for v in inputs) if b is not None] if isinstance(inputs, (tuple, list)) else []
@@ -756,18 +806,18 @@ def _inline_asm(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) 
     return Block(dtype if isinstance(dtype, Dtype) else None, shape, loads=loads)
 
 
-def _gather(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _gather(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     source, index = k.lift(args[0]), k.lift(_get(args, kwargs, 1, "index"))
     if source is None or index is None:
         return Unknown("gather")
     return _plain(source, shape=index.shape, loads=source.loads | index.loads)
 
 
-def _constexpr(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _constexpr(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return args[0] if args else None
 
 
-def _swizzle2d(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
+def _swizzle2d(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     """``tl.swizzle2d(i, j, size_i, size_j, size_g)``: column-major order inside groups of ``size_g`` rows."""
     i, j, size_i, size_j, size_g = (_size(a) for a in args[:5])
     if i is None or j is None or size_i is None or size_j is None or size_g is None:
@@ -783,40 +833,89 @@ def _swizzle2d(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -
     return (Block(dt.INT32, expr=ex.lift(new_i)), Block(dt.INT32, expr=ex.lift(ex.floordiv(inside, rows))))
 
 
-def _debug(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.Call) -> Any:
-    return None
-
-
 _TABLE: dict[str, Callable[..., Any]] = {
-    "program_id": _program_id, "num_programs": _num_programs, "arange": _arange, "zeros": _zeros, "full": _full,
-    "zeros_like": _zeros_like, "full_like": lambda k, a, kw, n: _full(k, [a[0].shape, *a[1:]], {"dtype": a[0].dtype, **kw}, n),
-    "broadcast_to": _broadcast_to, "broadcast": lambda k, a, kw, n: tuple(a), "expand_dims": _expand_dims,
-    "trans": _trans, "permute": _trans, "reshape": _reshape, "view": _reshape, "ravel": _ravel, "flatten": _ravel,
-    "join": _join, "interleave": _interleave, "split": _split, "cat": _cat, "flip": _hint,
-    "multiple_of": _hint, "max_contiguous": _hint, "max_constancy": _hint, "assume": _nothing,
-    "static_assert": _nothing, "static_print": _nothing, "device_print": _nothing, "device_assert": _nothing,
-    "debug_barrier": _nothing, "load": _load, "store": _store, "make_block_ptr": _make_block_ptr, "advance": _advance,
-    "make_tensor_descriptor": _make_descriptor, "_experimental_make_tensor_descriptor": _make_descriptor,
+    "program_id": _program_id,
+    "num_programs": _num_programs,
+    "arange": _arange,
+    "zeros": _zeros,
+    "full": _full,
+    "zeros_like": _zeros_like,
+    "full_like": lambda k, a, kw, n: _full(k, [a[0].shape, *a[1:]], {"dtype": a[0].dtype, **kw}, n),
+    "broadcast_to": _broadcast_to,
+    "broadcast": lambda k, a, kw, n: tuple(a),
+    "expand_dims": _expand_dims,
+    "trans": _trans,
+    "permute": _trans,
+    "reshape": _reshape,
+    "view": _reshape,
+    "ravel": _ravel,
+    "flatten": _ravel,
+    "join": _join,
+    "interleave": _interleave,
+    "split": _split,
+    "cat": _cat,
+    "flip": _hint,
+    "multiple_of": _hint,
+    "max_contiguous": _hint,
+    "max_constancy": _hint,
+    "assume": _nothing,
+    "static_assert": _nothing,
+    "static_print": _nothing,
+    "device_print": _nothing,
+    "device_assert": _nothing,
+    "debug_barrier": _nothing,
+    "load": _load,
+    "store": _store,
+    "make_block_ptr": _make_block_ptr,
+    "advance": _advance,
+    "make_tensor_descriptor": _make_descriptor,
+    "_experimental_make_tensor_descriptor": _make_descriptor,
     "load_tensor_descriptor": lambda k, a, kw, n: descriptor_load(k, a[0], a[1:], kw, n),
     "store_tensor_descriptor": lambda k, a, kw, n: descriptor_store(k, a[0], "store", a[1:], kw, n),
-    "cast": _cast, "to": _cast, "dot": _dot, "dot_scaled": _dot_scaled, "minimum": _extreme("min"), "maximum": _extreme("max"),
-    "where": _where, "cdiv": _cdiv, "next_power_of_2": _next_power_of_2, "fma": _fma, "clamp": _clamp, "rand": _random,
-    "randn": _random, "randint": _random, "rand4x": lambda k, a, kw, n: (_random(k, a, kw, n),) * 4,
-    "randint4x": lambda k, a, kw, n: (_random(k, a, kw, n),) * 4, "cumsum": _scan("cumsum"), "cumprod": _scan("cumprod"),
-    "associative_scan": _scan("associative_scan"), "sort": _scan("sort"), "topk": _scan("sort"), "reduce": _custom_reduce,
-    "map_elementwise": _map_elementwise, "inline_asm_elementwise": _inline_asm, "gather": _gather, "constexpr": _constexpr,
-    "swizzle2d": _swizzle2d, "histogram": lambda k, a, kw, n: _plain(a[0], shape=(_int(_get(a, kw, 1, "num_bins")) or 1,)),
-    "softmax": lambda k, a, kw, n: _unary(k, "special", a[:1], n), "device_assert_": _debug,
-}  # fmt: skip
+    "cast": _cast,
+    "to": _cast,
+    "dot": _dot,
+    "dot_scaled": _dot_scaled,
+    "minimum": _extreme("min"),
+    "maximum": _extreme("max"),
+    "where": _where,
+    "cdiv": _cdiv,
+    "next_power_of_2": _next_power_of_2,
+    "fma": _fma,
+    "clamp": _clamp,
+    "rand": _random,
+    "randn": _random,
+    "randint": _random,
+    "rand4x": lambda k, a, kw, n: (_random(k, a, kw, n),) * 4,
+    "randint4x": lambda k, a, kw, n: (_random(k, a, kw, n),) * 4,
+    "cumsum": _scan("cumsum"),
+    "cumprod": _scan("cumprod"),
+    "associative_scan": _scan("associative_scan"),
+    "sort": _scan("sort"),
+    "topk": _scan("sort"),
+    "reduce": _custom_reduce,
+    "map_elementwise": _map_elementwise,
+    "inline_asm_elementwise": _inline_asm,
+    "gather": _gather,
+    "constexpr": _constexpr,
+    "swizzle2d": _swizzle2d,
+    "histogram": lambda k, a, kw, n: _plain(a[0], shape=(_int(_get(a, kw, 1, "num_bins")) or 1,)),
+    "softmax": lambda k, a, kw, n: _unary(k, "special", a[:1], n),
+}
 
 _UNARY: dict[str, str] = {
     **dict.fromkeys(
         "exp exp2 log log2 log10 log1p expm1 sqrt rsqrt sqrt_rn sin cos tan tanh sinh cosh asin acos atan atan2 sigmoid erf "
-        "erfc erfinv pow div_rn fdiv rcp fast_expf fast_dividef lgamma gamma cbrt acosh asinh atanh fast_logf fast_sinf fast_cosf fast_powf tgamma rcbrt".split(),
+        "erfc erfinv pow div_rn fdiv rcp fast_expf fast_dividef lgamma gamma cbrt acosh asinh atanh fast_logf fast_sinf "
+        "fast_cosf fast_powf tgamma rcbrt".split(),
         "special",
     ),
-    **dict.fromkeys("abs floor ceil round rint trunc isnan isinf isfinite isfinited finitef llrint nearbyint sign signbit popc clz umulhi mul_hi fmod ffs fabs mul_rn add_rn sub_rn fmin fmax copysign".split(), "arith"),
-}  # fmt: skip
+    **dict.fromkeys(
+        "abs floor ceil round rint trunc isnan isinf isfinite isfinited finitef llrint nearbyint sign signbit popc clz "
+        "umulhi mul_hi fmod ffs fabs mul_rn add_rn sub_rn fmin fmax copysign".split(),
+        "arith",
+    ),
+}
 
 _REDUCTIONS = frozenset("sum max min argmax argmin xor_sum reduce_or prod".split())
 

@@ -1,4 +1,5 @@
-"""What each torch function and tensor method does: shape, dtype and strides of the result, and the device work it costs.
+"""What each torch function and tensor method does: shape, dtype and strides of the result, and the device work it
+costs.
 
 A table by last name: ``torch.softmax``, ``F.softmax`` and ``x.softmax`` are one operation. Views cost nothing; what
 allocates, copies or computes is recorded as a :class:`~kernlint.workload.TorchOp`.
@@ -12,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.values import Builtin, Unknown, is_concrete
-from kernlint.workload import Dtype, Expr, HostSync, Size, Tensor
+from kernlint.interpret.values import Builtin, Unknown
+from kernlint.workload import Dtype, Expr, Size, Tensor
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 
@@ -82,7 +83,11 @@ def contiguous_strides(shape: Shape) -> Shape:
     step: Size = 1
     for extent in reversed(shape):
         strides.append(step)
-        step = ex.simplify(ex.lift(step) * extent) if not (isinstance(step, int) and isinstance(extent, int)) else step * extent
+        step = (
+            ex.simplify(ex.lift(step) * extent)
+            if not (isinstance(step, int) and isinstance(extent, int))
+            else step * extent
+        )
     return tuple(reversed(strides))
 
 
@@ -123,7 +128,11 @@ def _sizes(values: Any) -> Shape | None:
 
 
 def _axis(value: Any, rank: int) -> int | None:
-    return value % rank if isinstance(value, int) and not isinstance(value, bool) and rank and -rank <= value < rank else None
+    return (
+        value % rank
+        if isinstance(value, int) and not isinstance(value, bool) and rank and -rank <= value < rank
+        else None
+    )
 
 
 def _arg(args: Args, kwargs: Kwargs, position: int, *names: str, default: Any = None) -> Any:
@@ -217,7 +226,7 @@ def _empty_strided(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNo
 
 
 def _arange(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    bounds = [a for a in args if isinstance(a, (int, float, Expr))]
+    bounds: list[Any] = [a for a in args if isinstance(a, (int, float, Expr))]
     if not bounds:
         return h.allocate(_dtype(kwargs, dt.INT64), None, "filled", node)
     start, end, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds[:2], bounds[2] if len(bounds) > 2 else 1)
@@ -481,8 +490,8 @@ def _sliced(size: Size, start: Any, stop: Any, step: Any) -> tuple[Size | None, 
     """First index and length of ``[start:stop:step]`` along an axis of ``size``."""
     parts = (start, stop, step)
     if isinstance(size, int) and all(p is None or isinstance(p, int) for p in parts):
-        begin, end, stride = slice(start, stop, step).indices(size)
-        return begin, len(range(begin, end, stride))
+        first, last, stride = slice(start, stop, step).indices(size)
+        return first, len(range(first, last, stride))
     if not all(p is None or isinstance(p, (int, Expr)) for p in parts):
         return None, None
     begin: Size = start if start is not None else 0
@@ -498,8 +507,10 @@ def _sliced(size: Size, start: Any, stop: Any, step: Any) -> tuple[Size | None, 
 def _gathered(h: HostEvaluator, x: Tensor, parts: list[Any], node: cst.CSTNode) -> Any:
     indices = _tensors(parts)
     shape: Shape | None = None
-    if x.shape is not None and len(parts) <= len(x.shape) and all(
-        isinstance(p, Tensor) or p == slice(None) for p in parts
+    if (
+        x.shape is not None
+        and len(parts) <= len(x.shape)
+        and all(isinstance(p, Tensor) or p == slice(None) for p in parts)
     ):
         common: Shape | None = ()
         boolean = any(t.dtype == dt.BOOL for t in indices)
@@ -539,7 +550,12 @@ def _chunk(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> A
         return Unknown("chunk")
     part = ex.ceildiv(x.shape[axis], count)
     return tuple(
-        index(h, x, (*[slice(None)] * axis, slice(ex.simplify(ex.lift(part) * i), ex.simplify(ex.lift(part) * (i + 1)))), node)
+        index(
+            h,
+            x,
+            (*[slice(None)] * axis, slice(ex.simplify(ex.lift(part) * i), ex.simplify(ex.lift(part) * (i + 1)))),
+            node,
+        )
         for i in range(count)
     )
 
@@ -666,9 +682,14 @@ def _item(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> An
 
 
 def elementwise(
-    h: HostEvaluator, name: str, args: Args, node: cst.CSTNode, dtype: Dtype | None = None, flops: int = 1,
+    h: HostEvaluator,
+    name: str,
+    args: Args,
+    node: cst.CSTNode,
+    dtype: Dtype | None = None,
+    flops: int = 1,
     into: Tensor | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """One elementwise kernel over tensors and scalars; ``dtype`` overrides promotion; ``into`` is written in place."""
     tensors = _tensors(args)
     if not tensors:
@@ -772,9 +793,14 @@ def _reduced(shape: Shape | None, dim: Any, keep: bool) -> Shape | None:
 
 
 def matmul(
-    h: HostEvaluator, name: str, a: Tensor, b: Tensor, node: cst.CSTNode, extra: tuple[Tensor, ...] = (),
+    h: HostEvaluator,
+    name: str,
+    a: Tensor,
+    b: Tensor,
+    node: cst.CSTNode,
+    extra: tuple[Tensor, ...] = (),
     dtype: Dtype | None = None,
-) -> Any:  # fmt: skip
+) -> Any:
     """``a @ b`` with torch's broadcasting over leading axes; ``extra`` are further operands, such as a bias."""
     result_type = dtype or a.dtype
     if a.shape is None or b.shape is None or not a.shape or not b.shape:
@@ -821,7 +847,9 @@ def linear(h: HostEvaluator, x: Any, weight: Any, bias: Any, node: cst.CSTNode) 
 
 
 def _linear(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    return linear(h, _arg(args, kwargs, 0, "input"), _arg(args, kwargs, 1, "weight"), _arg(args, kwargs, 2, "bias"), node)
+    return linear(
+        h, _arg(args, kwargs, 0, "input"), _arg(args, kwargs, 1, "weight"), _arg(args, kwargs, 2, "bias"), node
+    )
 
 
 def _einsum(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
@@ -886,9 +914,16 @@ def _attention(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) 
 
 
 def convolution(
-    h: HostEvaluator, name: str, x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any, groups: Any,
+    h: HostEvaluator,
+    name: str,
+    x: Any,
+    weight: Any,
+    bias: Any,
     node: cst.CSTNode,
-) -> Any:  # fmt: skip
+    stride: Any = 1,
+    padding: Any = 0,
+    dilation: Any = 1,
+) -> Any:
     """``F.convNd``: x [N, C, *spatial], weight [O, C / groups, *kernel]."""
     if not isinstance(x, Tensor) or not isinstance(weight, Tensor):
         return Unknown(name)
@@ -898,8 +933,12 @@ def convolution(
         steps, pads, gaps = (_spread(v, rank, d) for v, d in ((stride, 1), (padding, 0), (dilation, 1)))
         spatial = []
         for i in range(rank):
-            pad = ex.floordiv(ex.lift(gaps[i]) * (ex.lift(weight.shape[2 + i]) - 1), 2) if pads[i] == "same" else pads[i]
-            span = ex.lift(x.shape[2 + i]) + ex.lift(pad) * 2 - ex.lift(gaps[i]) * (ex.lift(weight.shape[2 + i]) - 1) - 1
+            pad = (
+                ex.floordiv(ex.lift(gaps[i]) * (ex.lift(weight.shape[2 + i]) - 1), 2) if pads[i] == "same" else pads[i]
+            )
+            span = (
+                ex.lift(x.shape[2 + i]) + ex.lift(pad) * 2 - ex.lift(gaps[i]) * (ex.lift(weight.shape[2 + i]) - 1) - 1
+            )
             spatial.append(ex.simplify(ex.lift(ex.floordiv(span, steps[i])) + 1))
         shape = (x.shape[0], weight.shape[0], *spatial)
     result = h.allocate(x.dtype, shape, "result", node)
@@ -919,22 +958,27 @@ def _spread(value: Any, rank: int, default: int) -> list[Any]:
 
 def _conv(name: str) -> Callable[..., Any]:
     def handler(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-        names = ("input", "weight", "bias", "stride", "padding", "dilation", "groups")
-        values = [_arg(args, kwargs, i, n) for i, n in enumerate(names)]
-        return convolution(h, name, *values, node)  # type: ignore[misc]
+        names = ("input", "weight", "bias", "stride", "padding", "dilation")
+        x, weight, bias, *geometry = (_arg(args, kwargs, i, n) for i, n in enumerate(names))
+        return convolution(h, name, x, weight, bias, node, *geometry)
 
     return handler
 
 
 def _cat(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     parts = args[0] if args else kwargs.get("tensors")
-    tensors = _tensors(parts if isinstance(parts, (tuple, list)) else [])
+    parts = parts if isinstance(parts, (tuple, list)) else []
+    tensors = _tensors(parts)
     if not tensors or len(tensors) != len(parts):
         return Unknown("cat")
     dim = _arg(args, kwargs, 1, "dim", default=0)
     shape = tensors[0].shape
     axis = _axis(dim, len(shape)) if shape is not None else None
-    if shape is not None and axis is not None and all(t.shape is not None and len(t.shape) == len(shape) for t in tensors):
+    if (
+        shape is not None
+        and axis is not None
+        and all(t.shape is not None and len(t.shape) == len(shape) for t in tensors)
+    ):
         total: Size = 0
         for t in tensors:
             assert t.shape is not None
@@ -1116,10 +1160,16 @@ def _pool(name: str) -> Callable[..., Any]:
             stride = _arg(args, kwargs, 2, "stride")
             steps = _spread(stride, rank, 1) if stride is not None else window
             pads = _spread(_arg(args, kwargs, 3, "padding", default=0), rank, 0)
-            shape = (*x.shape[:-rank], *(
-                ex.simplify(ex.lift(ex.floordiv(ex.lift(x.shape[i - rank]) + ex.lift(pads[i]) * 2 - window[i], steps[i])) + 1)
-                for i in range(rank)
-            ))  # fmt: skip
+            shape = (
+                *x.shape[:-rank],
+                *(
+                    ex.simplify(
+                        ex.lift(ex.floordiv(ex.lift(x.shape[i - rank]) + ex.lift(pads[i]) * 2 - window[i], steps[i]))
+                        + 1
+                    )
+                    for i in range(rank)
+                ),
+            )
         result = h.allocate(x.dtype, shape, "result", node)
         h.torch_op(name, "reduce", (x,), (result,), node, flops=x.numel, dims={"inner": 1})
         return result
@@ -1160,49 +1210,183 @@ _TABLE: dict[str, Callable[..., Any]] = {
     **{name: _elementwise(name) for name in _POINTWISE},
     **{name: _elementwise(name, dt.BOOL) for name in _LOGICAL},
     "where": _where,
-    "empty": _create("empty", "empty"), "zeros": _create("filled", "zeros"), "ones": _create("filled", "ones"),
-    "full": _create("filled", "full"), "rand": _create("input", "rand", True), "randn": _create("input", "randn", True),
-    "randint": _create("input", "randint", True), "empty_like": _create_like("empty", "empty_like"),
-    "zeros_like": _create_like("filled", "zeros_like"), "ones_like": _create_like("filled", "ones_like"),
-    "full_like": _create_like("filled", "full_like"), "rand_like": _create_like("input", "rand_like", True),
-    "randn_like": _create_like("input", "randn_like", True), "new_empty": _new("empty", "new_empty"),
-    "new_zeros": _new("filled", "new_zeros"), "new_ones": _new("filled", "new_ones"), "new_full": _new("filled", "new_full"),
-    "empty_strided": _empty_strided, "arange": _arange, "linspace": lambda h, a, k, n: _create("filled", "linspace")(h, a[2:3], k, n),
-    "tensor": _tensor, "as_tensor": _tensor, "randperm": lambda h, a, k, n: _create("input", "randperm", True)(h, a, {"dtype": dt.INT64, **k}, n),
-    "eye": lambda h, a, k, n: _create("filled", "eye")(h, [a[0], a[1] if len(a) > 1 else a[0]], k, n), "scalar_tensor": _tensor,
-    "t": _t, "transpose": _transpose_op, "swapaxes": _transpose_op, "permute": _permute, "movedim": lambda h, a, k, n: Unknown("movedim"),
-    "view": _view("view"), "reshape": _view("reshape"), "view_as": _view("view_as"), "flatten": _flatten, "ravel": _flatten,
-    "unsqueeze": _unsqueeze, "squeeze": _squeeze, "expand": _expand, "expand_as": _expand, "broadcast_to": _expand,
-    "select": _select, "narrow": _narrow, "chunk": _chunk, "split": _split, "unbind": _unbind, "unflatten": lambda h, a, k, n: replace(a[0], shape=None, strides=None),
-    "detach": _same, "cuda": _same, "requires_grad_": _same, "to_dense": _same, "pin_memory": _same, "data": _same, "as_subclass": _same,
-    "contiguous": _contiguous, "clone": _clone, "to": _to, "type": _to, "type_as": _to, "copy_": _copy_, "cpu": _cpu, "numpy": _cpu,
-    "half": _cast_to(dt.FLOAT16), "float": _cast_to(dt.FLOAT32), "double": _cast_to(dt.FLOAT64), "bfloat16": _cast_to(dt.BFLOAT16),
-    "int": _cast_to(dt.INT32), "long": _cast_to(dt.INT64), "bool": _cast_to(dt.BOOL), "char": _cast_to(dt.INT8),
-    "item": _item, "tolist": _item, "__bool__": _item, "nonzero": _dynamic("nonzero"), "unique": _dynamic("unique"),
-    "masked_select": _dynamic("masked_select"), "unique_consecutive": _dynamic("unique_consecutive"), "argwhere": _dynamic("argwhere"),
-    "sum": _reduction("sum"), "mean": _reduction("mean"), "prod": _reduction("prod"), "amax": _reduction("amax"), "amin": _reduction("amin"),
-    "max": _reduction("max", True), "min": _reduction("min", True), "argmax": _reduction("argmax", dtype=dt.INT64),
-    "argmin": _reduction("argmin", dtype=dt.INT64), "any": _reduction("any", dtype=dt.BOOL), "all": _reduction("all", dtype=dt.BOOL),
-    "var_mean": _pair("var_mean"), "std_mean": _pair("std_mean"), "aminmax": _pair("aminmax"), "std": _reduction("std"), "var": _reduction("var"), "norm": _reduction("norm"), "vector_norm": _reduction("vector_norm"),
-    "logsumexp": _reduction("logsumexp"), "median": _reduction("median", True), "count_nonzero": _reduction("count_nonzero", dtype=dt.INT64),
-    "matmul": _matmul("matmul"), "mm": _matmul("mm"), "bmm": _matmul("bmm"), "mv": _matmul("mv"), "dot": _matmul("dot"), "_int_mm": _matmul("_int_mm"),
-    "_scaled_mm": _matmul("_scaled_mm"), "addmm": _addmm, "baddbmm": _addmm, "linear": _linear, "einsum": _einsum, "outer": _elementwise("outer"),
-    "softmax": _rowwise("softmax", "softmax"), "log_softmax": _rowwise("log_softmax", "softmax"), "layer_norm": _rowwise("layer_norm", "norm"),
-    "rms_norm": _rowwise("rms_norm", "norm"), "group_norm": _rowwise("group_norm", "norm"), "batch_norm": _rowwise("batch_norm", "norm"),
-    "instance_norm": _rowwise("instance_norm", "norm"), "normalize": _rowwise("normalize", "norm"), "cumsum": _rowwise("cumsum", "scan", 1),
-    "cumprod": _rowwise("cumprod", "scan", 1), "cummax": _rowwise("cummax", "scan", 1), "sort": _rowwise("sort", "scan", 16), "argsort": _rowwise("argsort", "scan", 16),
-    "flip": _rowwise("flip", "copy", 0), "roll": _rowwise("roll", "copy", 0), "tril": _rowwise("tril", "elementwise", 1), "triu": _rowwise("triu", "elementwise", 1),
-    "scaled_dot_product_attention": _attention, "conv1d": _conv("conv1d"), "conv2d": _conv("conv2d"), "conv3d": _conv("conv3d"),
-    "cat": _cat, "concat": _cat, "concatenate": _cat, "stack": _stack, "embedding": _embedding, "gather": _gather("gather"),
-    "index_select": _gather("index_select"), "take": _gather("take"), "scatter": _gather("scatter"), "scatter_add": _gather("scatter_add"),
-    "repeat": _repeat, "tile": _repeat, "repeat_interleave": _repeat_interleave, "size": _shape_only, "stride": _stride, "numel": _numel,
-    "nelement": _numel, "dim": _dim, "ndimension": _dim, "is_contiguous": _is_contiguous, "topk": _topk, "pad": _pad,
-    "element_size": lambda h, a, k, n: a[0].dtype.bytes if a[0].dtype else Unknown("dtype"), "is_floating_point": lambda h, a, k, n: a[0].dtype.is_float if isinstance(a[0], Tensor) and a[0].dtype else Unknown("dtype"),
-    "data_ptr": lambda h, a, k, n: Unknown("address"), "get_device": lambda h, a, k, n: 0, "storage_offset": lambda h, a, k, n: a[0].offset,
-    "cross_entropy": _loss("cross_entropy"), "nll_loss": _loss("nll_loss"), "mse_loss": _loss("mse_loss", "reduce"), "l1_loss": _loss("l1_loss", "reduce"),
-    "smooth_l1_loss": _loss("smooth_l1_loss", "reduce"), "kl_div": _loss("kl_div", "reduce"), "binary_cross_entropy": _loss("binary_cross_entropy", "reduce"),
-    "manual_seed": _nothing, "synchronize": lambda h, a, k, n: h.sync("torch.cuda.synchronize", n), "device": lambda h, a, k, n: Unknown("device"),
-    "record_stream": _nothing, "retain_grad": _nothing, "backward": _nothing, "set_default_dtype": _nothing, "no_grad": lambda h, a, k, n: Unknown("context"),
-    "is_tensor": lambda h, a, k, n: isinstance(a[0], Tensor), "is_available": lambda h, a, k, n: True, "is_grad_enabled": lambda h, a, k, n: False,
+    "empty": _create("empty", "empty"),
+    "zeros": _create("filled", "zeros"),
+    "ones": _create("filled", "ones"),
+    "full": _create("filled", "full"),
+    "rand": _create("input", "rand", True),
+    "randn": _create("input", "randn", True),
+    "randint": _create("input", "randint", True),
+    "empty_like": _create_like("empty", "empty_like"),
+    "zeros_like": _create_like("filled", "zeros_like"),
+    "ones_like": _create_like("filled", "ones_like"),
+    "full_like": _create_like("filled", "full_like"),
+    "rand_like": _create_like("input", "rand_like", True),
+    "randn_like": _create_like("input", "randn_like", True),
+    "new_empty": _new("empty", "new_empty"),
+    "new_zeros": _new("filled", "new_zeros"),
+    "new_ones": _new("filled", "new_ones"),
+    "new_full": _new("filled", "new_full"),
+    "empty_strided": _empty_strided,
+    "arange": _arange,
+    "linspace": lambda h, a, k, n: _create("filled", "linspace")(h, a[2:3], k, n),
+    "tensor": _tensor,
+    "as_tensor": _tensor,
+    "randperm": lambda h, a, k, n: _create("input", "randperm", True)(h, a, {"dtype": dt.INT64, **k}, n),
+    "eye": lambda h, a, k, n: _create("filled", "eye")(h, [a[0], a[1] if len(a) > 1 else a[0]], k, n),
+    "scalar_tensor": _tensor,
+    "t": _t,
+    "transpose": _transpose_op,
+    "swapaxes": _transpose_op,
+    "permute": _permute,
+    "movedim": lambda h, a, k, n: Unknown("movedim"),
+    "view": _view("view"),
+    "reshape": _view("reshape"),
+    "view_as": _view("view_as"),
+    "flatten": _flatten,
+    "ravel": _flatten,
+    "unsqueeze": _unsqueeze,
+    "squeeze": _squeeze,
+    "expand": _expand,
+    "expand_as": _expand,
+    "broadcast_to": _expand,
+    "select": _select,
+    "narrow": _narrow,
+    "chunk": _chunk,
+    "split": _split,
+    "unbind": _unbind,
+    "unflatten": lambda h, a, k, n: replace(a[0], shape=None, strides=None),
+    "detach": _same,
+    "cuda": _same,
+    "requires_grad_": _same,
+    "to_dense": _same,
+    "pin_memory": _same,
+    "data": _same,
+    "as_subclass": _same,
+    "contiguous": _contiguous,
+    "clone": _clone,
+    "to": _to,
+    "type": _to,
+    "type_as": _to,
+    "copy_": _copy_,
+    "cpu": _cpu,
+    "numpy": _cpu,
+    "half": _cast_to(dt.FLOAT16),
+    "float": _cast_to(dt.FLOAT32),
+    "double": _cast_to(dt.FLOAT64),
+    "bfloat16": _cast_to(dt.BFLOAT16),
+    "int": _cast_to(dt.INT32),
+    "long": _cast_to(dt.INT64),
+    "bool": _cast_to(dt.BOOL),
+    "char": _cast_to(dt.INT8),
+    "item": _item,
+    "tolist": _item,
+    "__bool__": _item,
+    "nonzero": _dynamic("nonzero"),
+    "unique": _dynamic("unique"),
+    "masked_select": _dynamic("masked_select"),
+    "unique_consecutive": _dynamic("unique_consecutive"),
+    "argwhere": _dynamic("argwhere"),
+    "sum": _reduction("sum"),
+    "mean": _reduction("mean"),
+    "prod": _reduction("prod"),
+    "amax": _reduction("amax"),
+    "amin": _reduction("amin"),
+    "max": _reduction("max", True),
+    "min": _reduction("min", True),
+    "argmax": _reduction("argmax", dtype=dt.INT64),
+    "argmin": _reduction("argmin", dtype=dt.INT64),
+    "any": _reduction("any", dtype=dt.BOOL),
+    "all": _reduction("all", dtype=dt.BOOL),
+    "var_mean": _pair("var_mean"),
+    "std_mean": _pair("std_mean"),
+    "aminmax": _pair("aminmax"),
+    "std": _reduction("std"),
+    "var": _reduction("var"),
+    "norm": _reduction("norm"),
+    "vector_norm": _reduction("vector_norm"),
+    "logsumexp": _reduction("logsumexp"),
+    "median": _reduction("median", True),
+    "count_nonzero": _reduction("count_nonzero", dtype=dt.INT64),
+    "matmul": _matmul("matmul"),
+    "mm": _matmul("mm"),
+    "bmm": _matmul("bmm"),
+    "mv": _matmul("mv"),
+    "dot": _matmul("dot"),
+    "_int_mm": _matmul("_int_mm"),
+    "_scaled_mm": _matmul("_scaled_mm"),
+    "addmm": _addmm,
+    "baddbmm": _addmm,
+    "linear": _linear,
+    "einsum": _einsum,
+    "outer": _elementwise("outer"),
+    "softmax": _rowwise("softmax", "softmax"),
+    "log_softmax": _rowwise("log_softmax", "softmax"),
+    "layer_norm": _rowwise("layer_norm", "norm"),
+    "rms_norm": _rowwise("rms_norm", "norm"),
+    "group_norm": _rowwise("group_norm", "norm"),
+    "batch_norm": _rowwise("batch_norm", "norm"),
+    "instance_norm": _rowwise("instance_norm", "norm"),
+    "normalize": _rowwise("normalize", "norm"),
+    "cumsum": _rowwise("cumsum", "scan", 1),
+    "cumprod": _rowwise("cumprod", "scan", 1),
+    "cummax": _rowwise("cummax", "scan", 1),
+    "sort": _rowwise("sort", "scan", 16),
+    "argsort": _rowwise("argsort", "scan", 16),
+    "flip": _rowwise("flip", "copy", 0),
+    "roll": _rowwise("roll", "copy", 0),
+    "tril": _rowwise("tril", "elementwise", 1),
+    "triu": _rowwise("triu", "elementwise", 1),
+    "scaled_dot_product_attention": _attention,
+    "conv1d": _conv("conv1d"),
+    "conv2d": _conv("conv2d"),
+    "conv3d": _conv("conv3d"),
+    "cat": _cat,
+    "concat": _cat,
+    "concatenate": _cat,
+    "stack": _stack,
+    "embedding": _embedding,
+    "gather": _gather("gather"),
+    "index_select": _gather("index_select"),
+    "take": _gather("take"),
+    "scatter": _gather("scatter"),
+    "scatter_add": _gather("scatter_add"),
+    "repeat": _repeat,
+    "tile": _repeat,
+    "repeat_interleave": _repeat_interleave,
+    "size": _shape_only,
+    "stride": _stride,
+    "numel": _numel,
+    "nelement": _numel,
+    "dim": _dim,
+    "ndimension": _dim,
+    "is_contiguous": _is_contiguous,
+    "topk": _topk,
+    "pad": _pad,
+    "element_size": lambda h, a, k, n: a[0].dtype.bytes if a[0].dtype else Unknown("dtype"),
+    "is_floating_point": lambda h, a, k, n: (
+        a[0].dtype.is_float if isinstance(a[0], Tensor) and a[0].dtype else Unknown("dtype")
+    ),
+    "data_ptr": lambda h, a, k, n: Unknown("address"),
+    "get_device": lambda h, a, k, n: 0,
+    "storage_offset": lambda h, a, k, n: a[0].offset,
+    "cross_entropy": _loss("cross_entropy"),
+    "nll_loss": _loss("nll_loss"),
+    "mse_loss": _loss("mse_loss", "reduce"),
+    "l1_loss": _loss("l1_loss", "reduce"),
+    "smooth_l1_loss": _loss("smooth_l1_loss", "reduce"),
+    "kl_div": _loss("kl_div", "reduce"),
+    "binary_cross_entropy": _loss("binary_cross_entropy", "reduce"),
+    "manual_seed": _nothing,
+    "synchronize": lambda h, a, k, n: h.sync("torch.cuda.synchronize", n),
+    "device": lambda h, a, k, n: Unknown("device"),
+    "record_stream": _nothing,
+    "retain_grad": _nothing,
+    "backward": _nothing,
+    "set_default_dtype": _nothing,
+    "no_grad": lambda h, a, k, n: Unknown("context"),
+    "is_tensor": lambda h, a, k, n: isinstance(a[0], Tensor),
+    "is_available": lambda h, a, k, n: True,
+    "is_grad_enabled": lambda h, a, k, n: False,
     "__len__": lambda h, a, k, n: a[0].shape[0] if a[0].shape else Unknown("length"),
-}  # fmt: skip
+}

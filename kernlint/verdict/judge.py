@@ -9,7 +9,7 @@ from kernlint.cost.device import Device
 from kernlint.cost.estimate import Estimate, estimate, speedup
 from kernlint.interpret.program import Program
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Context, Finding, Variant
+from kernlint.rules.finding import Context, Finding
 from kernlint.workload import Workload
 
 #: Worth it from here on ...
@@ -54,7 +54,8 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Judgement:
-    """All that a verdict needs: the workload, its time, the chosen change, what comes after it and what else was found."""
+    """All that a verdict needs: the workload, its time, the chosen change, what comes after it and what else was
+    found."""
 
     workload: Workload
     before: Estimate
@@ -122,8 +123,9 @@ def _gains(context: Context, finding: Finding) -> dict[str, Priced]:
 
 
 def _best(candidates: Sequence[Candidate], scope: str) -> Candidate | None:
-    """The largest saving, where structure comes before tuning: the best tile depends on operand type, layout, fusion and
-    algorithm, so it is chosen after them, as a follow-up. Of changes without a known gain the first proven one, when none
+    """The largest saving, where structure comes before tuning: the best tile depends on operand type, layout, fusion
+    and algorithm, so it is chosen after them, as a follow-up. Of changes without a known gain the first proven one,
+    when none
     has a known gain."""
     known = [c for c in candidates if scope in c.gains and c.gains[scope].middle >= NOISE]
     if known:

@@ -44,9 +44,14 @@ def write_verdict(judgement: Judgement, device: Device, model_version: str) -> V
     change = chosen.finding.change
     gain = chosen.gains.get(scope)
     return Verdict(
-        True, _why(judgement, chosen, device), details, _bottleneck(chosen, gain, device, judgement), change.method, change.plan,
+        True,
+        _why(judgement, chosen, device),
+        details,
+        _bottleneck(chosen, gain, device, judgement),
+        change.method,
+        change.plan,
         format_speedup(gain.low, gain.high) if gain is not None else "",
-    )  # fmt: skip
+    )
 
 
 def _why(judgement: Judgement, chosen: Candidate, device: Device) -> str:
@@ -105,9 +110,15 @@ def _dominant(judgement: Judgement) -> str:
 
 
 _BOUNDS = {
-    "tensor": "the tensor cores", "memory": "memory bandwidth", "l2": "L2 bandwidth", "latency": "latency",
-    "issue": "instruction issue", "launch": "launch overhead", "atomics": "atomics", "alu": "arithmetic",
-}  # fmt: skip
+    "tensor": "the tensor cores",
+    "memory": "memory bandwidth",
+    "l2": "L2 bandwidth",
+    "latency": "latency",
+    "issue": "instruction issue",
+    "launch": "launch overhead",
+    "atomics": "atomics",
+    "alu": "arithmetic",
+}
 
 
 def _sentence(text: str) -> str:
@@ -131,9 +142,13 @@ def _location(span: Span, symbol: str | None) -> Location:
 
 def _estimate(judgement: Judgement, candidate: Candidate | None, device: Device) -> EstimateReport:
     return EstimateReport(
-        device.id, judgement.scope, dict(sorted(judgement.workload.sizes.items())),
-        _scope(judgement, candidate, "call"), _scope(judgement, candidate, "gpu"), tuple(_assumptions(judgement)),
-    )  # fmt: skip
+        device.id,
+        judgement.scope,
+        dict(sorted(judgement.workload.sizes.items())),
+        _scope(judgement, candidate, "call"),
+        _scope(judgement, candidate, "gpu"),
+        tuple(_assumptions(judgement)),
+    )
 
 
 def _scope(judgement: Judgement, candidate: Candidate | None, scope: str) -> ScopeEstimate:
@@ -145,7 +160,9 @@ def _scope(judgement: Judgement, candidate: Candidate | None, scope: str) -> Sco
             return ScopeEstimate(reference_us=reference)
         return ScopeEstimate(before, before, reference, 1.0, 1.0, 1.0, False)
     assert candidate is not None
-    return ScopeEstimate(gain.before_us, gain.after_us, reference, gain.middle, gain.low, gain.high, candidate.worth(scope))
+    return ScopeEstimate(
+        gain.before_us, gain.after_us, reference, gain.middle, gain.low, gain.high, candidate.worth(scope)
+    )
 
 
 def _assumptions(judgement: Judgement) -> Iterable[str]:
@@ -177,7 +194,9 @@ def _finding(judgement: Judgement, candidate: Candidate, device: Device) -> Find
     estimate = _estimate(judgement, candidate, device) if candidate.gains else None
     worth = candidate.worth(judgement.scope)
     severity = "info" if worth is False else finding.severity
-    return FindingReport(_rule(finding), severity, finding.message, _location(finding.span, finding.symbol), evidence, estimate)
+    return FindingReport(
+        _rule(finding), severity, finding.message, _location(finding.span, finding.symbol), evidence, estimate
+    )
 
 
 def _place(span: Span | None) -> str:

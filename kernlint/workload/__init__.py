@@ -1,7 +1,7 @@
 """The model that every later stage reads: plain frozen data, no syntax, no cost, no opinion."""
 
 from kernlint.workload.dtype import Dtype
-from kernlint.workload.expr import Expr, LoopIndex, Opaque, ProgramId, Size, Symbol, Lane, concrete
+from kernlint.workload.expr import Expr, Lane, LoopIndex, Opaque, ProgramId, Size, Symbol, concrete
 from kernlint.workload.kernel import (
     Access,
     Atomic,
@@ -22,7 +22,37 @@ from kernlint.workload.span import Span
 from kernlint.workload.steps import Event, HostSync, Launch, Repeat, Step, Storage, Tensor, TorchOp, Workload
 
 __all__ = [
-    "Access", "Atomic", "Branch", "Cast", "Compute", "Dot", "Dtype", "Event", "Expr", "HostSync", "Kernel", "Lane", "Launch",
-    "Load", "Loop", "LoopIndex", "Node", "Opaque", "Operand", "ProgramId", "Reduce", "Repeat", "Scan", "Size", "Span",
-    "Step", "Storage", "Store", "Symbol", "Tensor", "TorchOp", "Workload", "concrete",
+    "Access",
+    "Atomic",
+    "Branch",
+    "Cast",
+    "Compute",
+    "Dot",
+    "Dtype",
+    "Event",
+    "Expr",
+    "HostSync",
+    "Kernel",
+    "Lane",
+    "Launch",
+    "Load",
+    "Loop",
+    "LoopIndex",
+    "Node",
+    "Opaque",
+    "Operand",
+    "ProgramId",
+    "Reduce",
+    "Repeat",
+    "Scan",
+    "Size",
+    "Span",
+    "Step",
+    "Storage",
+    "Store",
+    "Symbol",
+    "Tensor",
+    "TorchOp",
+    "Workload",
+    "concrete",
 ]

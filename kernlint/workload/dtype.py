@@ -40,24 +40,50 @@ class Dtype:
 
 _ALL = [
     Dtype("bool", 8, "bool"),
-    Dtype("int8", 8, "int"), Dtype("int16", 16, "int"), Dtype("int32", 32, "int"), Dtype("int64", 64, "int"),
-    Dtype("uint8", 8, "uint"), Dtype("uint16", 16, "uint"), Dtype("uint32", 32, "uint"), Dtype("uint64", 64, "uint"),
-    Dtype("float8_e4m3fn", 8, "float"), Dtype("float8_e5m2", 8, "float"),
-    Dtype("float8_e4m3fnuz", 8, "float"), Dtype("float8_e5m2fnuz", 8, "float"), Dtype("float8_e4b15", 8, "float"),
-    Dtype("float16", 16, "float"), Dtype("bfloat16", 16, "float"),
-    Dtype("float32", 32, "float"), Dtype("float64", 64, "float"),
-]  # fmt: skip
+    Dtype("int8", 8, "int"),
+    Dtype("int16", 16, "int"),
+    Dtype("int32", 32, "int"),
+    Dtype("int64", 64, "int"),
+    Dtype("uint8", 8, "uint"),
+    Dtype("uint16", 16, "uint"),
+    Dtype("uint32", 32, "uint"),
+    Dtype("uint64", 64, "uint"),
+    Dtype("float8_e4m3fn", 8, "float"),
+    Dtype("float8_e5m2", 8, "float"),
+    Dtype("float8_e4m3fnuz", 8, "float"),
+    Dtype("float8_e5m2fnuz", 8, "float"),
+    Dtype("float8_e4b15", 8, "float"),
+    Dtype("float16", 16, "float"),
+    Dtype("bfloat16", 16, "float"),
+    Dtype("float32", 32, "float"),
+    Dtype("float64", 64, "float"),
+]
 
 _BY_NAME = {dtype.name: dtype for dtype in _ALL}
 
 #: Other spellings of the same types: torch's short names first, then Triton's.
 _ALIASES = {
-    "half": "float16", "float": "float32", "double": "float64", "short": "int16", "int": "int32", "long": "int64",
-    "fp16": "float16", "bf16": "bfloat16", "fp32": "float32", "fp64": "float64",
-    "int1": "bool", "float8e4nv": "float8_e4m3fn", "float8e5": "float8_e5m2", "float8e4b8": "float8_e4m3fnuz",
-    "float8e5b16": "float8_e5m2fnuz", "float8e4b15": "float8_e4b15",
-    "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
-}  # fmt: skip
+    "half": "float16",
+    "float": "float32",
+    "double": "float64",
+    "short": "int16",
+    "int": "int32",
+    "long": "int64",
+    "fp16": "float16",
+    "bf16": "bfloat16",
+    "fp32": "float32",
+    "fp64": "float64",
+    "int1": "bool",
+    "float8e4nv": "float8_e4m3fn",
+    "float8e5": "float8_e5m2",
+    "float8e4b8": "float8_e4m3fnuz",
+    "float8e5b16": "float8_e5m2fnuz",
+    "float8e4b15": "float8_e4b15",
+    "i8": "int8",
+    "i16": "int16",
+    "i32": "int32",
+    "i64": "int64",
+}
 
 BOOL = _BY_NAME["bool"]
 INT8 = _BY_NAME["int8"]

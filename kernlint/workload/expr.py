@@ -325,8 +325,11 @@ def _rewrite_atom(atom: Atom, change: Callable[[Atom], Size | None]) -> Expr:
 
 
 _APPLY: dict[str, Callable[..., Size]] = {
-    "floordiv": floordiv, "mod": mod, "min": minimum, "max": maximum,
-}  # fmt: skip
+    "floordiv": floordiv,
+    "mod": mod,
+    "min": minimum,
+    "max": maximum,
+}
 
 _NUMERIC: dict[str, Callable[..., float]] = {
     "floordiv": lambda a, b: a // b,

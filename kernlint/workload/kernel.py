@@ -56,7 +56,8 @@ class Access:
         return self.elements * self.dtype.bytes
 
     def stride(self, dim: int) -> Size | None:
-        """Elements from one lane to the next along ``dim``, but for the steps of a floor division or the wrap of a modulo
+        """Elements from one lane to the next along ``dim``, but for the steps of a floor division or the wrap of a
+        modulo
         (``(i // w) * s + i % w`` has stride 1); None where it is not constant."""
         if self.offset is None:
             return None
@@ -110,9 +111,10 @@ class Operand:
     """One operand of a dot.
 
     ``dtype`` is the type as fed; ``loads`` are the ids of the loads it comes from, ``casts`` the element-type changes
-    between (oldest first), ``load`` the one load when there is a single chain of casts and transposes from it. ``direct`` says that nothing but casts, transposes and broadcasts lie between one load
-    and the dot, so that the memory layout reaches the tensor core. ``k_stride`` and ``other_stride`` are then the
-    strides in elements of memory along the contracted and the other axis.
+    between (oldest first), ``load`` the one load when there is a single chain of casts and transposes from it.
+    ``direct`` says that nothing but casts, transposes and broadcasts lie between one load and the dot, so that the
+    memory layout reaches the tensor core. ``k_stride`` and ``other_stride`` are then the strides in elements of memory
+    along the contracted and the other axis.
     """
 
     dtype: Dtype
@@ -269,7 +271,7 @@ def _walk(
                 yield from _walk(arm, kind, loops)
 
 
-def rewrite(body: tuple[Node, ...], change) -> tuple[Node, ...]:  # noqa: ANN001 - see docstring
+def rewrite(body: tuple[Node, ...], change) -> tuple[Node, ...]:
     """``body`` with ``change(node)`` applied to every node, innermost first.
 
     ``change`` returns the node to keep in its place, or None to drop it.
@@ -286,7 +288,7 @@ def rewrite(body: tuple[Node, ...], change) -> tuple[Node, ...]:  # noqa: ANN001
     return tuple(result)
 
 
-def _replace(node, **changes):  # noqa: ANN001, ANN003, ANN202
+def _replace(node, **changes):
     from dataclasses import replace
 
     return replace(node, **changes)

@@ -14,7 +14,8 @@ from kernlint.workload.span import Span
 
 @dataclass(frozen=True)
 class Storage:
-    """The memory behind a tensor. ``origin`` is input, parameter, empty, filled (zeros, ones, full), result, constant."""
+    """The memory behind a tensor. ``origin`` is input, parameter, empty, filled (zeros, ones, full), result,
+    constant."""
 
     id: int
     origin: str
@@ -198,7 +199,7 @@ def _walk(steps: tuple[Step, ...], loops: tuple[Repeat, ...]) -> Iterator[tuple[
             yield from _walk(step.body, (*loops, step))
 
 
-def map_steps(steps: tuple[Step, ...], change) -> tuple[Step, ...]:  # noqa: ANN001 - see docstring
+def map_steps(steps: tuple[Step, ...], change) -> tuple[Step, ...]:
     """``steps`` with ``change(step)`` applied to each, loops innermost first.
 
     ``change`` returns the step to keep in its place, a tuple of steps, or None to drop it.

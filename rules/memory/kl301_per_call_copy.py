@@ -18,17 +18,17 @@ class PerCallCopy(Rule):
     severity = "warning"
     summary = "the launcher copies, casts or clears tensors that the kernel could read or write in place"
     what_it_does = """
-        Finds `.contiguous()`, `.clone()`, `.to(dtype)` and `zeros_like` passes around a kernel launch: the copy is read by
-        Triton kernels only (or is made of a kernel's output only to change its type), so the kernel could read the original
-        through its strides, convert in registers, and write the final type.
+        Finds `.contiguous()`, `.clone()`, `.to(dtype)` and `zeros_like` passes around a kernel launch: the copy is
+        read by Triton kernels only (or is made of a kernel's output only to change its type), so the kernel could read
+        the original through its strides, convert in registers, and write the final type.
         """
     why = """
-        Each such pass reads and writes the whole tensor and is a launch of its own; for a memory-bound kernel it costs as
-        much as the kernel. A transposing copy is worse: 8-bit elements move at a tenth of the bandwidth.
+        Each such pass reads and writes the whole tensor and is a launch of its own; for a memory-bound kernel it costs
+        as much as the kernel. A transposing copy is worse: 8-bit elements move at a tenth of the bandwidth.
         """
     when_not = """
-        `.contiguous()` of a tensor that already is (no copy happens). Copies that torch operations read too. A kernel that
-        reads the tensor many times in an order that the original does not offer: the estimate decides.
+        `.contiguous()` of a tensor that already is (no copy happens). Copies that torch operations read too. A kernel
+        that reads the tensor many times in an order that the original does not offer: the estimate decides.
         """
     fix_safety = "Safe when the kernel takes strides; where it assumes row-major memory, its offsets must be rewritten with them."
     evidence = """
@@ -36,7 +36,7 @@ class PerCallCopy(Rule):
         (`benchmarks/facts/h100-seed.txt`). Pattern rows PERF-034, PERF-035, PERF-036, PERF-044.
         """
 
-    bad = '''
+    bad = """
         import torch
         import triton
         import triton.language as tl
@@ -55,8 +55,8 @@ class PerCallCopy(Rule):
 
         def get_inputs():
             return [torch.randn(4096, 4096, dtype=torch.float16)]
-        '''
-    good = '''
+        """
+    good = """
         import torch
         import triton
         import triton.language as tl
@@ -74,7 +74,7 @@ class PerCallCopy(Rule):
 
         def get_inputs():
             return [torch.randn(4096, 4096, dtype=torch.float16)]
-        '''
+        """
     example = "kernel[grid](x.to(torch.float32), ...)\nreturn y.to(torch.float16)"
     use_instead = "kernel[grid](x, ...)  # convert in registers\nreturn y"
 
@@ -92,8 +92,12 @@ class PerCallCopy(Rule):
             size = f", {moved / 1e6:.1f} MB in all" if moved else ""
             kernel = next((s.kernel.name for s in context.launches()), "")
             yield Finding(
-                self, self.severity, f"`{function}` makes avoidable passes over whole tensors on every call: {listed}",
-                passes[0].span, function, kernel,
+                self,
+                self.severity,
+                f"`{function}` makes avoidable passes over whole tensors on every call: {listed}",
+                passes[0].span,
+                function,
+                kernel,
                 tuple(Evidence(_proof(p), p.span) for p in passes),
                 Change(
                     context.variant.then(Edits(skipped=skipped, unfilled=unfilled)),
@@ -103,7 +107,7 @@ class PerCallCopy(Rule):
                     f"Remove {listed}; pass the strides of the original to the kernel and cast after `tl.load` and before `tl.store`.",
                     automatic=all(p.kind in ("copy", "transpose") for p in passes),
                 ),
-            )  # fmt: skip
+            )
 
 
 def _avoidable(context: Context, op: TorchOp) -> bool:
@@ -115,7 +119,9 @@ def _avoidable(context: Context, op: TorchOp) -> bool:
     readers = [r for r in readers if r is not op]
     if op.kind == "fill":
         # A cleared tensor that a kernel then fills entirely; only beside other passes is that this rule's business.
-        return bool(readers) and all(isinstance(r, Launch) for r in readers) and _overwritten(readers, target.storage.id)
+        return (
+            bool(readers) and all(isinstance(r, Launch) for r in readers) and _overwritten(readers, target.storage.id)
+        )
     if op.kind not in ("copy", "transpose", "cast") or len(op.reads) != 1:
         return False
     if op.name in ("copy_", "setitem", "repeat", "repeat_interleave", "pad", "roll", "flip"):
@@ -123,9 +129,9 @@ def _avoidable(context: Context, op: TorchOp) -> bool:
     if op.reads[0].storage.origin == "constant":
         return False
     if readers:
-        return all(isinstance(r, Launch) or (isinstance(r, TorchOp) and _avoidable(context, r)) for r in readers) and not _written(
-            readers, target.storage.id
-        )
+        return all(
+            isinstance(r, Launch) or (isinstance(r, TorchOp) and _avoidable(context, r)) for r in readers
+        ) and not _written(readers, target.storage.id)
     # Nothing in view reads it: it is what the call returns. A kernel that made the source could have written this type.
     made = [s for s in context.launches() if _writes(s, op.reads[0].storage.id)]
     return op.kind == "cast" and bool(made) and any(t.storage.id == target.storage.id for t in context.workload.outputs)
@@ -133,7 +139,8 @@ def _avoidable(context: Context, op: TorchOp) -> bool:
 
 def _writes(launch: Launch, storage: int) -> bool:
     return any(
-        (tensor := launch.tensor(store.base)) is not None and tensor.storage.id == storage for store in launch.kernel.stores()
+        (tensor := launch.tensor(store.base)) is not None and tensor.storage.id == storage
+        for store in launch.kernel.stores()
     )
 
 
@@ -168,9 +175,13 @@ def _proof(op: TorchOp) -> str:
     if op.kind == "fill":
         return f"{op.name} clears [{shape}] {target.dtype} that the kernel overwrites"
     source = op.reads[0]
-    change = f"{source.dtype} to {target.dtype}" if source.dtype != target.dtype else f"strides {_text(source.strides)} to {_text(target.strides)}"
+    change = (
+        f"{source.dtype} to {target.dtype}"
+        if source.dtype != target.dtype
+        else f"strides {_text(source.strides)} to {_text(target.strides)}"
+    )
     return f"{op.name} copies [{shape}]: {change}"
 
 
-def _text(strides) -> str:  # noqa: ANN001
+def _text(strides) -> str:
     return "(" + ", ".join(map(str, strides)) + ")" if strides is not None else "?"

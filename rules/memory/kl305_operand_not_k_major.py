@@ -16,24 +16,27 @@ class OperandNotKMajor(Rule):
     severity = "warning"
     summary = "an 8-bit or tf32 dot operand is not contiguous along K on Hopper"
     what_it_does = """
-        Finds `tl.dot` operands of 8-bit or fp32 type that are loaded straight from a tensor whose memory is contiguous along
-        the other axis than K, on devices whose tensor cores need K-contiguous operands, where the source offers the other
-        layout: a per-call copy that made it so, or a parameter that can be stored the other way round.
+        Finds `tl.dot` operands of 8-bit or fp32 type that are loaded straight from a tensor whose memory is contiguous
+        along the other axis than K, on devices whose tensor cores need K-contiguous operands, where the source offers
+        the other layout: a per-call copy that made it so, or a parameter that can be stored the other way round.
         """
     why = """
-        Hopper's wgmma reads 16-bit operands in either order from shared memory, 8-bit and 32-bit ones only K-contiguous.
-        Triton then loads the operand synchronously, without cp.async, and shuffles it through registers.
+        Hopper's wgmma reads 16-bit operands in either order from shared memory, 8-bit and 32-bit ones only
+        K-contiguous. Triton then loads the operand synchronously, without cp.async, and shuffles it through registers.
         """
     when_not = """
-        16-bit operands. Devices before sm_90. An operand that is an input of the call: transposing it per call costs more.
+        16-bit operands. Devices before sm_90. An operand that is an input of the call: transposing it per call costs
+        more.
         """
-    fix_safety = "Safe: the same numbers, read in another order. Storing a weight differently changes its state-dict layout."
+    fix_safety = (
+        "Safe: the same numbers, read in another order. Storing a weight differently changes its state-dict layout."
+    )
     evidence = """
         H100, 4096^3, best tile of each layout: int8 126 us K-major, 509 us N-major; tf32 likewise slower
         (`benchmarks/facts/h100-gemm.csv`). Pattern row PERF-047.
         """
 
-    bad = '''
+    bad = """
         import torch
         import triton
         import triton.language as tl
@@ -68,8 +71,8 @@ class OperandNotKMajor(Rule):
 
         def get_inputs():
             return [torch.zeros(1024, 1024, dtype=torch.int8)]
-        '''
-    good = '''
+        """
+    good = """
         import torch
         import triton
         import triton.language as tl
@@ -104,7 +107,7 @@ class OperandNotKMajor(Rule):
 
         def get_inputs():
             return [torch.zeros(1024, 1024, dtype=torch.int8)]
-        '''
+        """
     example = "b = w.t().contiguous()  # [K, N], contiguous along N"
     use_instead = "b = w.t()  # a [K, N] view, contiguous along K"
 
@@ -133,6 +136,12 @@ class OperandNotKMajor(Rule):
                     )
                     text = f"`{name}` has stride {operand.k_stride} along K and {operand.other_stride} along the other axis"
                     yield Finding(
-                        self, self.severity, f"operand `{name}` of the {operand.dtype} tl.dot in `{launch.kernel.name}` is not K-contiguous",
-                        dot.span, launch.kernel.name, launch.kernel.name, (Evidence(text, operand.span), *remedy.evidence), change,
-                    )  # fmt: skip
+                        self,
+                        self.severity,
+                        f"operand `{name}` of the {operand.dtype} tl.dot in `{launch.kernel.name}` is not K-contiguous",
+                        dot.span,
+                        launch.kernel.name,
+                        launch.kernel.name,
+                        (Evidence(text, operand.span), *remedy.evidence),
+                        change,
+                    )

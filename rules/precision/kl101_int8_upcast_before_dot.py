@@ -30,8 +30,8 @@ class Int8UpcastBeforeDot(Rule):
         source can provide it.
         """
     when_not = """
-        Only one operand is int8 (weight-only quantisation): there is no mixed dot. K above 131,071: int32 could overflow.
-        The device has no int8 tensor cores.
+        Only one operand is int8 (weight-only quantisation): there is no mixed dot. K above 131,071: int32 could
+        overflow. The device has no int8 tensor cores.
         """
     fix_safety = """
         Safe while K <= 131,071: the int32 sum is exact, where fp32 accumulation rounds. A change of layout is safe where
@@ -42,9 +42,11 @@ class Int8UpcastBeforeDot(Rule):
         13.1 us with an int8 dot that reads the weight in place (`benchmarks/facts/h100-seed.txt`). 4096^3: int8 K-major
         126 us, N-major 509 us (`h100-gemm.csv`). Pattern row PERF-003.
         """
-    references = ("https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-shared-memory-layout",)
+    references = (
+        "https://docs.nvidia.com/cuda/parallel-thread-execution/#asynchronous-warpgroup-level-matrix-shared-memory-layout",
+    )
 
-    bad = '''
+    bad = """
         import torch
         import triton
         import triton.language as tl
@@ -64,8 +66,8 @@ class Int8UpcastBeforeDot(Rule):
             c = torch.empty(64, 64, device=a.device)
             kernel[(1,)](a, b, c, 4096, BM=64, BN=64, BK=64)
             return c
-        '''
-    good = '''
+        """
+    good = """
         import torch
         import triton
         import triton.language as tl
@@ -85,7 +87,7 @@ class Int8UpcastBeforeDot(Rule):
             c = torch.empty(64, 64, device=a.device)
             kernel[(1,)](a, b, c, 4096, BM=64, BN=64, BK=64)
             return c
-        '''
+        """
     example = "acc += tl.dot(x.to(tl.float32), y.to(tl.float32))"
     use_instead = "acc += tl.dot(x, y)  # int8 operands, int32 accumulator"
 
@@ -96,15 +98,17 @@ class Int8UpcastBeforeDot(Rule):
             if (_contracted(upcast.launch, upcast.dot.span) or 0) > MAX_EXACT_K:
                 continue
             yield upcast_finding(
-                self, context, upcast,
+                self,
+                context,
+                upcast,
                 f"The int8 operands are cast to {upcast.wide} in registers, so the tensor cores run at the "
                 f"{'tf32' if upcast.wide.bits == 32 else upcast.wide} rate and each tile takes "
                 f"{upcast.wide.bits // 8} times the shared memory.",
                 "the int8 tiles themselves and accumulate in int32",
-            )  # fmt: skip
+            )
 
 
-def _contracted(launch, dot_span):  # noqa: ANN001, ANN202
+def _contracted(launch, dot_span):
     """The whole K that the dot sums over, where its loop's trip count is known."""
     for node, loops in launch.kernel.walk():
         if getattr(node, "span", None) == dot_span and hasattr(node, "k"):

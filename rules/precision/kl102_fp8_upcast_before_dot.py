@@ -20,12 +20,12 @@ class Fp8UpcastBeforeDot(Rule):
         devices with fp8 tensor cores.
         """
     why = """
-        fp8 tensor cores run at twice the rate of fp16. The cast costs that, doubles or quadruples the shared memory of a
-        tile, and every element passes through the ALUs.
+        fp8 tensor cores run at twice the rate of fp16. The cast costs that, doubles or quadruples the shared memory of
+        a tile, and every element passes through the ALUs.
         """
     when_not = """
-        The device has no fp8 tensor cores (before sm_89, or gfx90a). Operands of different fp8 types. On Hopper an fp8 dot
-        with few K-steps may keep fewer accumulator bits than fp32; see Fix safety.
+        The device has no fp8 tensor cores (before sm_89, or gfx90a). Operands of different fp8 types. On Hopper an fp8
+        dot with few K-steps may keep fewer accumulator bits than fp32; see Fix safety.
         """
     fix_safety = """
         Unsafe: products are exact, but Hopper accumulates fp8 dots with about 14 bits between promotions
@@ -36,7 +36,7 @@ class Fp8UpcastBeforeDot(Rule):
         Pattern rows PERF-006 and PERF-047.
         """
 
-    bad = '''
+    bad = """
         import torch
         import triton
         import triton.language as tl
@@ -56,8 +56,8 @@ class Fp8UpcastBeforeDot(Rule):
             c = torch.empty(64, 64, device=a.device)
             kernel[(1,)](a, b, c, 4096, BM=64, BN=64, BK=64)
             return c
-        '''
-    good = '''
+        """
+    good = """
         import torch
         import triton
         import triton.language as tl
@@ -77,7 +77,7 @@ class Fp8UpcastBeforeDot(Rule):
             c = torch.empty(64, 64, device=a.device)
             kernel[(1,)](a, b, c, 4096, BM=64, BN=64, BK=64)
             return c
-        '''
+        """
     example = "acc = tl.dot(x.to(tl.float16), y.to(tl.float16), acc)"
     use_instead = "acc = tl.dot(x, y, acc)"
 
@@ -86,8 +86,10 @@ class Fp8UpcastBeforeDot(Rule):
             return
         for upcast in upcasts(context, lambda dtype: dtype.is_fp8):
             yield upcast_finding(
-                self, context, upcast,
+                self,
+                context,
+                upcast,
                 f"The fp8 operands are widened to {upcast.wide} in registers, so the tensor cores run at half the fp8 rate "
                 "or less and each tile takes more shared memory.",
                 "the fp8 tiles themselves",
-            )  # fmt: skip
+            )

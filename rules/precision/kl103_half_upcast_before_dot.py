@@ -16,7 +16,8 @@ class HalfUpcastBeforeDot(Rule):
     severity = "warning"
     summary = "fp16 or bf16 operands are cast to fp32 before tl.dot"
     what_it_does = """
-        Finds `tl.dot` calls whose two operands are both fp16 or both bf16 in memory and are cast to fp32 before the dot.
+        Finds `tl.dot` calls whose two operands are both fp16 or both bf16 in memory and are cast to fp32 before the
+        dot.
         """
     why = """
         A dot of 16-bit operands already accumulates in fp32 and its products are exact in fp32, so the cast adds no
@@ -27,13 +28,15 @@ class HalfUpcastBeforeDot(Rule):
         Something is computed on the fp32 values before the dot (a scale, a softmax): then the operand is no longer the
         16-bit tensor, and rounding it back would change the result. The rule stays silent there.
         """
-    fix_safety = "Safe: products of 16-bit values are exact in the fp32 accumulator; only the order of the sum may differ."
+    fix_safety = (
+        "Safe: products of 16-bit values are exact in the fp32 accumulator; only the order of the sum may differ."
+    )
     evidence = """
-        H100, 4096^3, best tile of each: fp16 198 us, fp16 upcast to tf32 451 us; with ieee at 2048^3 several times slower
-        still (`benchmarks/facts/h100-gemm.csv`). Pattern rows PERF-002 and PERF-004.
+        H100, 4096^3, best tile of each: fp16 198 us, fp16 upcast to tf32 451 us; with ieee at 2048^3 several times
+        slower still (`benchmarks/facts/h100-gemm.csv`). Pattern rows PERF-002 and PERF-004.
         """
 
-    bad = '''
+    bad = """
         import torch
         import triton
         import triton.language as tl
@@ -53,8 +56,8 @@ class HalfUpcastBeforeDot(Rule):
             c = torch.empty(64, 64, device=a.device)
             kernel[(1,)](a, b, c, 4096, BM=64, BN=64, BK=64)
             return c
-        '''
-    good = '''
+        """
+    good = """
         import torch
         import triton
         import triton.language as tl
@@ -74,17 +77,23 @@ class HalfUpcastBeforeDot(Rule):
             c = torch.empty(64, 64, device=a.device)
             kernel[(1,)](a, b, c, 4096, BM=64, BN=64, BK=64)
             return c
-        '''
+        """
     example = "acc += tl.dot(x.to(tl.float32), y.to(tl.float32))"
     use_instead = "acc += tl.dot(x, y)  # fp16 operands, fp32 accumulator"
 
     def check(self, context: Context) -> Iterable[Finding]:
         for upcast in upcasts(context, lambda dtype: dtype.is_float and dtype.bits == 16):
             ieee = upcast.dot.precision == "ieee"
-            unit = "leaves the tensor cores for fp32 FMA units" if ieee else "runs at the tf32 rate, half that of 16-bit operands"
+            unit = (
+                "leaves the tensor cores for fp32 FMA units"
+                if ieee
+                else "runs at the tf32 rate, half that of 16-bit operands"
+            )
             yield upcast_finding(
-                self, context, upcast,
+                self,
+                context,
+                upcast,
                 f"The {upcast.narrow} operands are cast to fp32 before tl.dot, which {unit} without any gain in accuracy, "
                 "and each tile takes twice the shared memory.",
                 f"the {upcast.narrow} tiles themselves (it accumulates in fp32 anyway)",
-            )  # fmt: skip
+            )

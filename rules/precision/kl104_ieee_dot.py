@@ -23,16 +23,18 @@ class IeeeDot(Rule):
         There are no fp32 tensor cores: an ieee dot is computed by the FMA units, at a tenth of the tf32 rate or less.
         """
     when_not = """
-        The result needs the full fp32 mantissa (triangular solves, gates, losses). `input_precision="tf32x3"` gives nearly
-        that from three tensor-core dots. AMD devices without tf32 have only ieee.
+        The result needs the full fp32 mantissa (triangular solves, gates, losses). `input_precision="tf32x3"` gives
+        nearly that from three tensor-core dots. AMD devices without tf32 have only ieee.
         """
-    fix_safety = "Unsafe: tf32 keeps 10 bits of the operands' mantissa. tf32x3 keeps nearly all of it at a third of the rate."
+    fix_safety = (
+        "Unsafe: tf32 keeps 10 bits of the operands' mantissa. tf32x3 keeps nearly all of it at a third of the rate."
+    )
     evidence = """
         H100, 2048^3, tile 64x64x32, 4 warps: ieee 500 us, tf32 120 us (`benchmarks/facts/h100-seed.txt`, M2048).
         Pattern row PERF-001.
         """
 
-    bad = '''
+    bad = """
         import torch
         import triton
         import triton.language as tl
@@ -52,8 +54,8 @@ class IeeeDot(Rule):
             c = torch.empty(64, 64, device=a.device)
             kernel[(1,)](a, b, c, 4096, BM=64, BN=64, BK=32)
             return c
-        '''
-    good = '''
+        """
+    good = """
         import torch
         import triton
         import triton.language as tl
@@ -73,7 +75,7 @@ class IeeeDot(Rule):
             c = torch.empty(64, 64, device=a.device)
             kernel[(1,)](a, b, c, 4096, BM=64, BN=64, BK=32)
             return c
-        '''
+        """
     example = 'acc = tl.dot(x, y, acc, input_precision="ieee")'
     use_instead = 'acc = tl.dot(x, y, acc, input_precision="tf32")  # or "tf32x3"'
 
@@ -98,7 +100,12 @@ class IeeeDot(Rule):
                     automatic=True,
                 )
                 yield Finding(
-                    self, self.severity, f"`{launch.kernel.name}` runs its fp32 tl.dot in ieee precision", dot.span,
-                    launch.kernel.name, launch.kernel.name,
-                    (Evidence(f"both operands are float32 and the precision is {dot.precision}", dot.span),), change,
-                )  # fmt: skip
+                    self,
+                    self.severity,
+                    f"`{launch.kernel.name}` runs its fp32 tl.dot in ieee precision",
+                    dot.span,
+                    launch.kernel.name,
+                    launch.kernel.name,
+                    (Evidence(f"both operands are float32 and the precision is {dot.precision}", dot.span),),
+                    change,
+                )

@@ -17,13 +17,13 @@ class IllFittingFixedTile(Rule):
     tuning = True
     summary = "a matmul kernel is launched with one hard-coded tile that fits neither device nor problem"
     what_it_does = """
-        Finds matmul-like kernels (one `tl.dot` in a loop) that are launched with constant tile sizes and no autotuning, where
-        another tile is predicted to run faster on this device for these sizes.
+        Finds matmul-like kernels (one `tl.dot` in a loop) that are launched with constant tile sizes and no
+        autotuning, where another tile is predicted to run faster on this device for these sizes.
         """
     why = """
-        A tile reads BLOCK_M + BLOCK_N values per BLOCK_M x BLOCK_N results and K-step, so a small one asks several times more
-        of the L2 and issues smaller tensor-core instructions (Hopper's wgmma needs 64 rows and four warps). A large one
-        leaves most SMs idle when the problem has few tiles.
+        A tile reads BLOCK_M + BLOCK_N values per BLOCK_M x BLOCK_N results and K-step, so a small one asks several
+        times more of the L2 and issues smaller tensor-core instructions (Hopper's wgmma needs 64 rows and four warps).
+        A large one leaves most SMs idle when the problem has few tiles.
         """
     when_not = "Autotuned kernels. Tiles bound to the problem (a head dimension). Kernels with several dots, such as attention."
     fix_safety = "Safe: the same sums in blocks of another size; the order of a K sum changes with BLOCK_K."
@@ -33,7 +33,7 @@ class IllFittingFixedTile(Rule):
         (`h100-seed.txt`). Pattern rows PERF-011, PERF-012.
         """
 
-    bad = '''
+    bad = """
         import torch
         import triton
         import triton.language as tl
@@ -59,8 +59,8 @@ class IllFittingFixedTile(Rule):
 
         def get_inputs():
             return [torch.randn(4096, 4096, dtype=torch.float16), torch.randn(4096, 4096, dtype=torch.float16)]
-        '''
-    good = '''
+        """
+    good = """
         import torch
         import triton
         import triton.language as tl
@@ -87,7 +87,7 @@ class IllFittingFixedTile(Rule):
 
         def get_inputs():
             return [torch.randn(4096, 4096, dtype=torch.float16), torch.randn(4096, 4096, dtype=torch.float16)]
-        '''
+        """
     example = "matmul[grid](a, b, c, N, K, BM=16, BN=16, BK=32)"
     use_instead = "matmul[grid](a, b, c, N, K, BM=128, BN=128, BK=64, num_warps=8)  # or autotune"
 
@@ -124,13 +124,20 @@ class IllFittingFixedTile(Rule):
                     "keeps the tensor cores waiting for operands."
                 )
             change = Change(
-                variant, why, f"Launch `{launch.kernel.name}` with the tile {tile}.",
+                variant,
+                why,
+                f"Launch `{launch.kernel.name}` with the tile {tile}.",
                 f"Set {names.m}={tile.m}, {names.n}={tile.n}, {names.k}={tile.k}, num_warps={tile.num_warps}, "
                 f"num_stages={tile.num_stages} at line {launch.span.line}, or autotune over tiles near it with the sizes as key.",
                 automatic=True,
-            )  # fmt: skip
+            )
             yield Finding(
-                self, self.severity, f"`{launch.kernel.name}` runs with the fixed tile {old}", launch.span, launch.kernel.name,
+                self,
+                self.severity,
+                f"`{launch.kernel.name}` runs with the fixed tile {old}",
+                launch.span,
                 launch.kernel.name,
-                (Evidence(f"grid {grid} = {launch.programs} programs of tile {dot.m}x{dot.n}x{dot.k}", launch.span),), change,
-            )  # fmt: skip
+                launch.kernel.name,
+                (Evidence(f"grid {grid} = {launch.programs} programs of tile {dot.m}x{dot.n}x{dot.k}", launch.span),),
+                change,
+            )

@@ -8,7 +8,22 @@ from dataclasses import dataclass, replace
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.tiles import main_dot
-from kernlint.workload import Compute, Dot, Kernel, Launch, Load, Loop, Size, Span, Step, Storage, Store, Tensor, Workload, concrete
+from kernlint.workload import (
+    Compute,
+    Dot,
+    Kernel,
+    Launch,
+    Load,
+    Loop,
+    Size,
+    Span,
+    Step,
+    Storage,
+    Store,
+    Tensor,
+    Workload,
+    concrete,
+)
 from kernlint.workload import dtype as dt
 from kernlint.workload.expr import Expr, Lane, LoopIndex, ProgramId, ceildiv, lift
 from kernlint.workload.kernel import rewrite
@@ -25,20 +40,25 @@ class UnderfilledGrid(Rule):
     tuning = True
     summary = "a long-K matmul has fewer tiles than the device has SMs"
     what_it_does = """
-        Finds matmul-like kernels whose grid has fewer programs than the device has SMs while each program walks a long K
-        loop alone.
+        Finds matmul-like kernels whose grid has fewer programs than the device has SMs while each program walks a long
+        K loop alone.
         """
     why = """
         SMs without a program do nothing, and the few that work are bound by the latency and bandwidth of one SM each.
         Splitting K over several programs (and adding the partial sums) puts the whole device to work.
         """
-    when_not = "Grids that fill the device. Short K loops. Results that must be bitwise reproducible, if split with atomics."
-    fix_safety = "Unsafe: the partial sums are added in another order; needs scratch memory of split x M x N fp32 values."
+    when_not = (
+        "Grids that fill the device. Short K loops. Results that must be bitwise reproducible, if split with atomics."
+    )
+    fix_safety = (
+        "Unsafe: the partial sums are added in another order; needs scratch memory of split x M x N fp32 values."
+    )
     evidence = """
-        H100, M=16, N=768..6144, K up to 24,576: split-K micro-benchmarks (`benchmarks/facts`). Pattern rows PERF-024, PERF-025.
+        H100, M=16, N=768..6144, K up to 24,576: split-K micro-benchmarks (`benchmarks/facts`). Pattern rows PERF-024,
+        PERF-025.
         """
 
-    bad = '''
+    bad = """
         import torch
         import triton
         import triton.language as tl
@@ -63,12 +83,15 @@ class UnderfilledGrid(Rule):
 
         def get_inputs():
             return [torch.randn(16, 16384, dtype=torch.float16), torch.randn(1024, 16384, dtype=torch.float16)]
-        '''
+        """
     good = (
-        bad.replace("(16, 16384", "(4096, 1024").replace("(1024, 16384", "(4096, 1024").replace("1024, 16384, BM=16", "4096, 1024, BM=128")
-        .replace("[(8,)]", "[(32, 32)]").replace("m = tl.arange(0, BM)", "m = tl.program_id(1) * BM + tl.arange(0, BM)")
+        bad.replace("(16, 16384", "(4096, 1024")
+        .replace("(1024, 16384", "(4096, 1024")
+        .replace("1024, 16384, BM=16", "4096, 1024, BM=128")
+        .replace("[(8,)]", "[(32, 32)]")
+        .replace("m = tl.arange(0, BM)", "m = tl.program_id(1) * BM + tl.arange(0, BM)")
         .replace("empty(16, 1024", "empty(4096, 4096")
-    )  # fmt: skip
+    )
     example = "skinny[(N // 128,)](...)  # 8 programs, K = 16384"
     use_instead = "skinny[(N // 128, SPLIT_K)](...)  # partial sums, added by a second kernel"
 
@@ -104,12 +127,18 @@ class UnderfilledGrid(Rule):
                 f"{split} partial tiles, with the epilogue, in a second kernel.",
             )
             yield Finding(
-                self, self.severity,
+                self,
+                self.severity,
                 f"`{launch.kernel.name}` runs {programs} programs on {device.sm_count} SMs while each walks {trip} K-steps",
-                launch.span, launch.kernel.name, launch.kernel.name,
-                (Evidence(f"grid {' x '.join(map(str, launch.grid))}", launch.span), Evidence(f"K loop of {trip} iterations", loop.span)),
+                launch.span,
+                launch.kernel.name,
+                launch.kernel.name,
+                (
+                    Evidence(f"grid {' x '.join(map(str, launch.grid))}", launch.span),
+                    Evidence(f"K loop of {trip} iterations", loop.span),
+                ),
                 change,
-            )  # fmt: skip
+            )
 
 
 @dataclass(frozen=True)
@@ -139,7 +168,7 @@ class SplitK:
         # Each program of a tile walks its own part of K.
         shifted = {LoopIndex(loop.id): Expr.atom(LoopIndex(loop.id)) + part * steps}
 
-        def change(node):  # noqa: ANN001, ANN202
+        def change(node):
             if isinstance(node, Loop) and node.id == loop.id:
                 return replace(node, trip=steps)
             if isinstance(node, Load) and node.offset is not None:
@@ -151,9 +180,11 @@ class SplitK:
             return node
 
         partial_sums = replace(
-            step, kernel=replace(kernel, body=rewrite(kernel.body, change), dims=axis + 1), grid=(*step.grid, self.split),
+            step,
+            kernel=replace(kernel, body=rewrite(kernel.body, change), dims=axis + 1),
+            grid=(*step.grid, self.split),
             arguments={**step.arguments, "partial": scratch},
-        )  # fmt: skip
+        )
         return (partial_sums, self._add(step, output, scratch))
 
     def _add(self, step: Launch, output: Tensor, scratch: Tensor) -> Launch:
@@ -162,13 +193,12 @@ class SplitK:
         index = Expr.atom(ProgramId(0)) * block + Expr.atom(Lane(0))
         mask = ((lift(index), lift(count)),)
         span = step.span
-        loads = [
-            Load(i + 1, "partial", dt.FLOAT32, (block,), index + i * count, mask, span) for i in range(self.split)
-        ]  # fmt: skip
+        loads = [Load(i + 1, "partial", dt.FLOAT32, (block,), index + i * count, mask, span) for i in range(self.split)]
         body = (
-            *loads, Compute("arith", block * self.split, dt.FLOAT32, span),
+            *loads,
+            Compute("arith", block * self.split, dt.FLOAT32, span),
             Store(self.split + 1, "out", output.dtype or dt.FLOAT32, (block,), index, mask, span),
-        )  # fmt: skip
+        )
         kernel = Kernel("add_partial_sums", body, span, span, step.kernel.file, dims=1)
         grid: tuple[Size, ...] = (ceildiv(count, block),)
         return Launch(kernel, grid, {"partial": scratch, "out": output}, {}, 4, 3, span, step.function)

@@ -17,20 +17,21 @@ class UnpipelinedDotLoop(Rule):
     severity = "warning"
     summary = "num_stages=1 switches software pipelining of a dot loop off"
     what_it_does = """
-        Finds launches with `num_stages=1` of kernels whose `tl.dot` sits in a `range` loop and whose operands are loaded in it.
+        Finds launches with `num_stages=1` of kernels whose `tl.dot` sits in a `range` loop and whose operands are
+        loaded in it.
         """
     why = """
-        With one stage each K-step waits for its own loads: memory latency and tensor work add up instead of overlapping. The
-        compiled code has no `cp.async` at all.
+        With one stage each K-step waits for its own loads: memory latency and tensor work add up instead of
+        overlapping. The compiled code has no `cp.async` at all.
         """
     when_not = "Autotuned launches. Loops of one iteration. Kernels whose shared memory allows one stage only."
     fix_safety = "Safe: the same arithmetic in the same order; more shared memory."
     evidence = """
-        H100, fp16 micro-benchmarks of one to five stages (`benchmarks/facts`). Pattern row PERF-020; compiled code without
-        cp.async: `triton.compile` for sm_90.
+        H100, fp16 micro-benchmarks of one to five stages (`benchmarks/facts`). Pattern row PERF-020; compiled code
+        without cp.async: `triton.compile` for sm_90.
         """
 
-    bad = '''
+    bad = """
         import torch
         import triton
         import triton.language as tl
@@ -55,7 +56,7 @@ class UnpipelinedDotLoop(Rule):
 
         def get_inputs():
             return [torch.randn(1024, 4096, dtype=torch.float16), torch.randn(4096, 4096, dtype=torch.float16)]
-        '''
+        """
     good = bad.replace("num_stages=1", "num_stages=3")
     example = "matmul[grid](a, b, c, N, K, BM=128, BN=128, BK=64, num_warps=8, num_stages=1)"
     use_instead = "matmul[grid](a, b, c, N, K, BM=128, BN=128, BK=64, num_warps=8, num_stages=3)"
@@ -65,14 +66,19 @@ class UnpipelinedDotLoop(Rule):
             if launch.autotuned or launch.num_stages != 1:
                 continue
             looped = [
-                (dot, loops[-1]) for dot, loops in launch.kernel.walk(Dot)
+                (dot, loops[-1])
+                for dot, loops in launch.kernel.walk(Dot)
                 if loops and loops[-1].kind != "while" and loops[-1].num_stages is None
-            ]  # fmt: skip
+            ]
             if not looped:
                 continue
             dot, loop = looped[0]
             assert isinstance(dot, Dot)
-            options = [(context.gpu_us(v), s, v) for s in (2, 3, 4) for v in [context.variant.then(setting(launch, {"num_stages": s}))]]
+            options = [
+                (context.gpu_us(v), s, v)
+                for s in (2, 3, 4)
+                for v in [context.variant.then(setting(launch, {"num_stages": s}))]
+            ]
             timed = [o for o in options if o[0] is not None]
             stages, variant = min(timed)[1:3] if timed else (3, options[1][2])
             before = context.gpu_us(context.variant)
@@ -87,8 +93,15 @@ class UnpipelinedDotLoop(Rule):
                 automatic=True,
             )
             yield Finding(
-                self, self.severity, f"`{launch.kernel.name}` runs its tl.dot loop with num_stages=1", launch.span,
-                launch.kernel.name, launch.kernel.name,
-                (Evidence("launched with num_stages=1", launch.span), Evidence("tl.dot in a loop that could be pipelined", dot.span)),
+                self,
+                self.severity,
+                f"`{launch.kernel.name}` runs its tl.dot loop with num_stages=1",
+                launch.span,
+                launch.kernel.name,
+                launch.kernel.name,
+                (
+                    Evidence("launched with num_stages=1", launch.span),
+                    Evidence("tl.dot in a loop that could be pipelined", dot.span),
+                ),
                 change,
-            )  # fmt: skip
+            )

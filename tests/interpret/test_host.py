@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 
 import pytest
+
 from kernlint.errors import UsageError
 from kernlint.interpret.assume import parse_fact
 from kernlint.interpret.program import Program, Question
@@ -40,14 +41,16 @@ def launch_of(workload: Workload) -> Launch:
 
 def expression(code: str) -> Tensor:
     """What ``code`` evaluates to with x: fp16 [4, 6, 8]."""
-    launch = launch_of(read(f"""
+    launch = launch_of(
+        read(f"""
         class ModelNew(nn.Module):
             def forward(self, x):
                 y = {code}
                 k[(1,)](y, y, 1, 0, 0)
         def get_inputs():
             return [torch.randn(4, 6, 8, dtype=torch.float16)]
-        """))
+        """)
+    )
     tensor = launch.tensor("x")
     assert tensor is not None
     return tensor
@@ -174,7 +177,8 @@ def test_list_built_in_a_loop_has_its_full_length() -> None:
     ],
 )
 def test_ways_to_launch(launcher: str) -> None:
-    launch = launch_of(read(f"""
+    launch = launch_of(
+        read(f"""
         def helper(x, n, size):
             k[(n // size,)](x, x, n, 0, 0, BLOCK=size)
         class ModelNew(nn.Module):
@@ -185,7 +189,8 @@ def test_ways_to_launch(launcher: str) -> None:
                 {launcher}
         def get_inputs():
             return [torch.randn(256)]
-        """))
+        """)
+    )
     assert launch.grid == (4,) and launch.constexprs == {"BLOCK": 64}
 
 
@@ -218,8 +223,11 @@ def get_inputs():
     variants = [launch, *launch.alternatives]
     assert launch.autotuned
     assert [(v.constexprs["BLOCK"], v.num_warps, v.grid) for v in variants] == [
-        (64, 4, (16,)), (64, 8, (16,)), (256, 4, (4,)), (256, 8, (4,)),
-    ]  # fmt: skip
+        (64, 4, (16,)),
+        (64, 8, (16,)),
+        (256, 4, (4,)),
+        (256, 8, (4,)),
+    ]
 
 
 def test_heuristics_see_the_arguments() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import textwrap
 
 import pytest
+
 from kernlint.interpret.program import Program
 from kernlint.syntax.tree import parse_module
 from kernlint.workload import Atomic, Branch, Compute, Dot, Kernel, Load, Loop, Reduce, Scan, Store
@@ -17,18 +18,24 @@ from triton.language.extra import libdevice
 """
 
 
-def kernel(body: str, arguments: str = "x, y, 256", inputs: str = "torch.randn(256, 64, dtype=torch.float16)") -> Kernel:
+def kernel(
+    body: str, arguments: str = "x, y, 256", inputs: str = "torch.randn(256, 64, dtype=torch.float16)"
+) -> Kernel:
     """The kernel ``k(x, y, n, B=32)`` with this body, launched on a [256, 64] fp16 tensor x and fp32 y."""
     module = parse_module(
-        HEAD + "\n@triton.jit\ndef k(x, y, n, B: tl.constexpr):\n" + textwrap.indent(textwrap.dedent(body), "    ") + textwrap.dedent(f"""
+        HEAD
+        + "\n@triton.jit\ndef k(x, y, n, B: tl.constexpr):\n"
+        + textwrap.indent(textwrap.dedent(body), "    ")
+        + textwrap.dedent(f"""
         class ModelNew(torch.nn.Module):
             def forward(self, x):
                 y = torch.empty(256, 64)
                 k[(8, 2)]({arguments}, B=32)
         def get_inputs():
             return [{inputs}]
-        """), "k.py",
-    )  # fmt: skip
+        """),
+        "k.py",
+    )
     (workload,) = Program(module).workloads()
     (launch,) = workload.launches()
     return launch.kernel
@@ -153,18 +160,30 @@ def test_operand_layout(b: str, k_major: bool | None) -> None:
 
 @pytest.mark.parametrize(
     "cast",
-    ["a.to(tl.float32)", "tl.cast(a, tl.float32)", "a.to(dtype=tl.float32)", "a.cast(tl.float32)" , "up(a)", "tl.trans(tl.trans(a).to(tl.float32))"],
-)  # fmt: skip
+    [
+        "a.to(tl.float32)",
+        "tl.cast(a, tl.float32)",
+        "a.to(dtype=tl.float32)",
+        "a.cast(tl.float32)",
+        "up(a)",
+        "tl.trans(tl.trans(a).to(tl.float32))",
+    ],
+)
 def test_casts_are_traced_to_memory(cast: str) -> None:
     module = HEAD + "\n@triton.jit\ndef up(v):\n    return v.to(tl.float32)\n"
     source = DOT.format(a=ROWS, b=ROWS, dot=f"acc += tl.dot({cast}, b.to(tl.float32))")
-    whole = module + "\n@triton.jit\ndef k(x, y, n, B: tl.constexpr):\n" + textwrap.indent(source, "    ") + textwrap.dedent("""
+    whole = (
+        module
+        + "\n@triton.jit\ndef k(x, y, n, B: tl.constexpr):\n"
+        + textwrap.indent(source, "    ")
+        + textwrap.dedent("""
         class ModelNew(torch.nn.Module):
             def forward(self, x):
                 k[(1,)](x, torch.empty(256, 64), 256, B=32)
         def get_inputs():
             return [torch.randn(256, 64, dtype=torch.float16)]
         """)
+    )
     (workload,) = Program(parse_module(whole, "k.py")).workloads()
     (dot,) = workload.launches()[0].kernel.dots()
     if cast.startswith("a.cast"):
@@ -211,6 +230,8 @@ def test_unknown_things_are_noted_not_guessed() -> None:
     assert store.base == "y"
 
 
-@pytest.mark.parametrize("body", ["return", "pass", "k(x, y, n, B)", "while True:\n    pass", "x[0]", "tl.dot(1, 2)", "tl.load()"])
+@pytest.mark.parametrize(
+    "body", ["return", "pass", "k(x, y, n, B)", "while True:\n    pass", "x[0]", "tl.dot(1, 2)", "tl.load()"]
+)
 def test_odd_bodies_never_raise(body: str) -> None:
     assert kernel(body).name == "k"

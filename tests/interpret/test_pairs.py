@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from kernlint.interpret.coverage import measure
 from kernlint.interpret.program import Program
 from kernlint.syntax.source import read_source
@@ -21,7 +22,14 @@ def test_everything_is_known(path: Path) -> None:
     workloads = Program(kernel, reference).workloads()
     coverage = measure(workloads)
     assert coverage.launches.total > 0
-    for share in (coverage.launches, coverage.tensors, coverage.grids, coverage.constexprs, coverage.dots, coverage.accesses):
+    for share in (
+        coverage.launches,
+        coverage.tensors,
+        coverage.grids,
+        coverage.constexprs,
+        coverage.dots,
+        coverage.accesses,
+    ):
         assert share.known == share.total
     for workload in workloads:
         assert not workload.unknowns and not workload.symbols
