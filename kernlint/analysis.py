@@ -20,8 +20,12 @@ from kernlint.syntax.tree import Module
 from kernlint.verdict.judge import Judgement, judge
 from kernlint.verdict.model import Verdict
 from kernlint.verdict.words import write_verdict
+from kernlint.workload import Launch, Tensor, Workload, concrete
 
 DEFAULT_DEVICE = "h100-sxm"
+
+#: No GPU has a tenth of this.
+MAX_TENSOR_BYTES = 1 << 42
 
 
 @dataclass(frozen=True)
@@ -96,11 +100,26 @@ def analysis(
     workloads = [w for w in program.workloads() if w.launches()]
     if not workloads:
         raise AnalysisError(_nothing_launched(task.kernel, program))
+    for workload in workloads:
+        _check_sizes(workload, overrides or {})
     rules = [rule for rule in all_rules() if rule.default and rule.category not in ("correctness", "portability")]
     judgements = [judge(program, workload, gpu, scope, rules) for workload in workloads]
     # Of several public functions the one with the largest saving; of equals the first.
     best = max(judgements, key=lambda j: (j.worth, j.saving_us))
     return Analysis(task, program, best, write_verdict(best, gpu, MODEL_VERSION))
+
+
+def _check_sizes(workload: Workload, overrides: Mapping[str, Any]) -> None:
+    """Refuse tensors that no device could hold, or that hold nothing: their times would mean nothing."""
+    tensors = [t for step, _ in workload.walk() if isinstance(step, Launch) for t in step.arguments.values()]
+    for tensor in (*workload.inputs, *tensors):
+        if not isinstance(tensor, Tensor) or tensor.shape is None:
+            continue
+        shape = [concrete(extent) for extent in tensor.shape]
+        if any(extent is not None and extent <= 0 for extent in shape) or (tensor.nbytes or 0) > MAX_TENSOR_BYTES:
+            given = ", ".join(f"{name}={value}" for name, value in overrides.items())
+            what = f"{tensor.name or 'a tensor'} would have the shape [{', '.join(map(str, tensor.shape))}]"
+            raise UsageError(f"--set {given}: {what}" if given else f"{workload.file}: {what}, which no device can hold")
 
 
 def host_facts(device: Device) -> HostFacts:

@@ -6,13 +6,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-from kernlint.cost.device import Device
-from kernlint.cost.estimate import Estimate
 from kernlint.interpret.edits import NO_EDITS, Edits
-from kernlint.interpret.program import Program
 from kernlint.workload import Launch, Span, Tensor, Workload
 
 if TYPE_CHECKING:
+    # `kernlint rule` reads the documentation of rules, which needs neither LibCST nor the cost model.
+    from kernlint.cost.device import Device
+    from kernlint.cost.estimate import Estimate
+    from kernlint.interpret.program import Program
     from kernlint.rules.base import Rule
 
 #: A change that no single edit of the source expresses: the workload after it, from the workload before it.
