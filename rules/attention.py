@@ -258,10 +258,8 @@ def _unread_elsewhere(workload: Workload, block: Sequence[Step], found: Attentio
     if stored & (storages(list(workload.outputs)) | storages([found.out])):
         return False
     inside = set(found.spans)
-    for step, _ in workload.walk():
-        if step.span not in inside and stored & storages(read_tensors(step)):
-            return False
-    return True
+    others = (step for step, _ in workload.walk() if step.span not in inside)
+    return not any(stored & storages(read_tensors(step)) for step in others)
 
 
 @dataclass(frozen=True)
@@ -350,9 +348,15 @@ class _Flash:
             below((row, found.rows), (lane(1), values)), span,
         )  # fmt: skip
         trip = ceildiv(found.columns, n)
-        return (q, Loop(loop, "range", trip, online, span, None, True), special(m * dv, span), cast(m * dv, span, out), store)
+        return (
+            q,
+            Loop(loop, "range", trip, online, span, None, True),
+            special(m * dv, span),
+            cast(m * dv, span, out),
+            store,
+        )
 
-    def _load(self, base: str, dtype, shape, row, rows: Size, width: int, transposed: bool) -> Load:  # noqa: ANN001
+    def _load(self, base: str, dtype, shape, row, rows: Size, width: int, transposed: bool) -> Load:
         column = lane(0) if transposed else lane(1)
         offset = row * width + column + pid(1) * lift(rows) * width
         mask = below((row, rows)) if power_of_two(width) == width else below((row, rows), (column, width))

@@ -26,7 +26,8 @@ class Chain:
     """Steps that follow from each other and the one launch ``fused`` that could do their work.
 
     ``passed`` are the tensors that would no longer go through memory between them, without those in ``kept``, which
-    something else reads; ``shared`` are read by several of the steps and then once.
+    something else reads; ``shared`` are read by several of the steps and then once. ``by_row`` and ``slight`` as in
+    :class:`~kernlint.rules.merging.Merge`, the one where any step, the other where every step is so.
     """
 
     steps: tuple[Launch | TorchOp, ...]
@@ -36,6 +37,7 @@ class Chain:
     kept: tuple[Tensor, ...]
     shared: tuple[Tensor, ...]
     by_row: bool
+    slight: bool
 
     @property
     def launches(self) -> list[Launch]:
@@ -121,6 +123,7 @@ def _grown(
     chain = Chain(
         tuple(members), tuple(places[id(step)] for step in members), growth.fused, passed,  # type: ignore[arg-type]
         tuple(growth.kept.values()), tuple(shared.values()), any(m.by_row for m in growth.merges),
+        all(m.slight and not m.by_row for m in growth.merges),
     )  # fmt: skip
     return chain, growth.members
 

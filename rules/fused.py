@@ -12,7 +12,10 @@ from kernlint.workload import Launch, Size, Tensor, TorchOp, concrete
 
 
 def chain_finding(rule: Rule, context: Context, chain: Chain, message: str, method: str, plan: str) -> Finding | None:
-    """The finding of ``rule`` for ``chain``; None where the model is sure that one launch would take longer."""
+    """The finding of ``rule`` for ``chain``; None where the model is sure that one launch would take longer.
+
+    A chain that only hands on a small by-product of a large kernel saves launches alone and is told as ``info``.
+    """
     variant = context.variant.then(transform=Fuse(chain.places))
     before, after = context.gpu_us(context.variant), context.gpu_us(variant)
     if before is not None and after is not None and after >= before:
@@ -38,8 +41,9 @@ def chain_finding(rule: Rule, context: Context, chain: Chain, message: str, meth
     )
     kernel = next(step.kernel.name for step in chain.launches)
     first = chain.steps[0]
+    severity = "info" if chain.slight else rule.severity
     return Finding(
-        rule, rule.severity, message, first.span, blamed(context.workload, chain.steps), kernel, tuple(evidence),
+        rule, severity, message, first.span, blamed(context.workload, chain.steps), kernel, tuple(evidence),
         Change(variant, bottleneck, method, plan),
     )  # fmt: skip
 

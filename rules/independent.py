@@ -8,15 +8,29 @@ from typing import Union
 
 import libcst as cst
 
-from kernlint.rules.finding import Context
 from kernlint.rules.dataflow import read_tensors, storages, written_tensors
+from kernlint.rules.finding import Context
 from kernlint.rules.source import carried_names, loop_variables, names_in, node_at
 from kernlint.rules.synthesis import pid
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.walk import walk
-from kernlint.workload import Atomic, Expr, Launch, Load, ProgramId, Repeat, Size, Span, Step, Store, Tensor, TorchOp, Workload
-from kernlint.workload import concrete
-from kernlint.workload.expr import floordiv, lift, mod, simplify
+from kernlint.workload import (
+    Atomic,
+    Expr,
+    Launch,
+    Load,
+    ProgramId,
+    Repeat,
+    Size,
+    Span,
+    Step,
+    Store,
+    Tensor,
+    TorchOp,
+    Workload,
+    concrete,
+)
+from kernlint.workload.expr import Atom, floordiv, lift, mod, simplify
 from kernlint.workload.kernel import Node, rewrite
 from kernlint.workload.steps import map_steps
 
@@ -76,17 +90,17 @@ def independent_loop(context: Context, repeat: Repeat) -> Loop | None:
     The proof: the loop statement hands no variable from one iteration to the next; what an iteration writes is either
     allocated in it or a part of a tensor that no other iteration touches; and nothing written is read by others.
     """
-    found = _flat(repeat)
+    found = flat_loop(repeat)
     if found is None or not _plain_statements(context, repeat):
         return None
-    loop = replace(found, fresh=_fresh(context.workload, found), indexed=_indexed(context, found))
+    loop = replace(found, fresh=fresh_storages(context.workload, found), indexed=_indexed(context, found))
     launches = [step for step in loop.body if isinstance(step, Launch)]
     others = [step for step in loop.body if not isinstance(step, Launch)]
     if not launches or not all(launch.kernel.complete for launch in launches):
         return None
     if not all(isinstance(step, TorchOp) and step.kind in _BATCHED for step in others):
         return None
-    known = _known(context.workload, loop)
+    known = known_storages(context.workload, loop)
     read = [t for step in loop.body for t in read_tensors(step)]
     written = [t for step in loop.body for t in written_tensors(step)]
     if any(t.storage.id not in known and t.storage.id not in loop.fresh for t in read):
@@ -121,10 +135,10 @@ class MergedLoop:
 
     def __call__(self, workload: Workload) -> Workload:
         repeat = next((s for s in workload.steps if isinstance(s, Repeat) and s.span == self.repeat), None)
-        loop = _flat(repeat) if repeat is not None else None
+        loop = flat_loop(repeat) if repeat is not None else None
         if loop is None:
             return workload
-        loop = replace(loop, fresh=_fresh(workload, loop), indexed=self.indexed)
+        loop = replace(loop, fresh=fresh_storages(workload, loop), indexed=self.indexed)
 
         def change(step: Step) -> Step | tuple[Step, ...] | None:
             if isinstance(step, Repeat) and step.span == self.repeat:
@@ -136,7 +150,7 @@ class MergedLoop:
         return replace(workload, steps=map_steps(workload.steps, change))
 
 
-def _flat(repeat: Repeat) -> Loop | None:
+def flat_loop(repeat: Repeat) -> Loop | None:
     """A perfect nest of loops over whole ranges as one loop; None where the body holds a further loop beside steps."""
     count: Size = 1
     middle: int | None = 0
@@ -175,7 +189,7 @@ def _plain_statements(context: Context, repeat: Repeat) -> bool:
     return True
 
 
-def _known(workload: Workload, loop: Loop) -> set[int]:
+def known_storages(workload: Workload, loop: Loop) -> set[int]:
     """Storages that exist before the loop begins."""
     known = storages(list(workload.inputs))
     for step in workload.steps:
@@ -189,9 +203,9 @@ def _known(workload: Workload, loop: Loop) -> set[int]:
     return known
 
 
-def _fresh(workload: Workload, loop: Loop) -> frozenset[int]:
+def fresh_storages(workload: Workload, loop: Loop) -> frozenset[int]:
     """Storages that the iteration itself makes."""
-    known = _known(workload, loop)
+    known = known_storages(workload, loop)
     made = {t.storage.id for step in loop.body if isinstance(step, TorchOp) for t in step.writes}
     return frozenset(made - known)
 
@@ -278,7 +292,7 @@ def _merged(loop: Loop, step: Step) -> Step:
 def _with_axis(loop: Loop, launch: Launch) -> Launch:
     """``launch`` with the loop as a further grid axis; folded into the last one where Triton has no more."""
     axes = len(launch.grid)
-    moved: dict[ProgramId, Size] = {}
+    moved: dict[Atom, Size] = {}
     if axes < _AXES:
         index: Expr = pid(axes)
         grid: tuple[Size, ...] = (*launch.grid, loop.count)

@@ -131,16 +131,18 @@ def settled(offset: Expr, tile: Access) -> Expr:
     return offset.rewrite(change)
 
 
-def covers_each_once(access: Access, grid: tuple[Size, ...]) -> bool:
-    """Whether no two programs of ``grid`` can share the tile: every axis with more than one program moves it."""
-    atoms = access.offset.atoms() if access.offset is not None else set()
-    return all(concrete(extent) == 1 or ProgramId(axis) in atoms for axis, extent in enumerate(grid))
+def visits_once(access: Access, grid: tuple[Size, ...], loops: tuple[int, ...] = ()) -> bool:
+    """Whether each lane, each program of ``grid`` and each iteration of the ``loops`` around has its own elements.
 
-
-def moves_in(access: Access, loops: tuple[int, ...]) -> bool:
-    """Whether each of ``loops`` moves the tile, so that no iteration repeats another's addresses."""
-    atoms = access.offset.atoms() if access.offset is not None else set()
-    return all(LoopIndex(loop) in atoms for loop in loops)
+    Each has to move the offset by a step of its own; one that is folded (``i % N``) or left out repeats elements.
+    """
+    movers: list[Atom] = [Lane(dim) for dim, extent in enumerate(access.shape) if extent > 1]
+    movers += [ProgramId(axis) for axis, extent in enumerate(grid) if concrete(extent) != 1]
+    movers += [LoopIndex(loop) for loop in loops]
+    if access.offset is None:
+        return False
+    steps = [access.offset.coefficient(mover) for mover in movers]
+    return all(step is not None and step.terms for step in steps)
 
 
 def _access(host: Access, shape: tuple[int, ...], offset: Expr, mask: tuple[tuple[Expr, Expr], ...] | None) -> Access:

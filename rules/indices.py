@@ -12,7 +12,19 @@ from dataclasses import dataclass
 from math import prod
 
 from kernlint.workload import Access, Branch, Kernel, Launch, Loop, Size, Tensor, concrete
-from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, Opaque, ProgramId, ceildiv, floordiv, lift, mod, simplify
+from kernlint.workload.expr import (
+    Atom,
+    Expr,
+    Lane,
+    LoopIndex,
+    Opaque,
+    ProgramId,
+    ceildiv,
+    floordiv,
+    lift,
+    mod,
+    simplify,
+)
 
 #: Added to a grid axis to name the two digits of its program id: quotient and remainder.
 QUOTIENT, REMAINDER = 10, 20
@@ -120,10 +132,13 @@ class Addresses:
 
     def cover(self, count: Size) -> bool:
         """Whether every address from 0 to ``count - 1`` is reached."""
-        reach: Size | None = 1
+        reach: Size = 1
         for digit in self.digits:
-            reach = _reach(reach, digit, gapless=True)
-        return reach is not None and _at_least(reach, count)
+            further = _reach(reach, digit, gapless=True)
+            if further is None:
+                break
+            reach = further
+        return _at_least(reach, count)
 
     @property
     def distinct(self) -> bool:
@@ -147,7 +162,8 @@ def addresses(launch: Launch, access: Access, loops: tuple[Loop, ...]) -> Addres
     if linear is None or linear[1] != 0:
         return None
     strides = dict(linear[0])
-    extents: dict[Atom, Size | None] = {**indices.extents, **{Lane(d): n for d, n in enumerate(access.shape)}}
+    extents: dict[Atom, Size | None] = dict(indices.extents.items())
+    extents |= {Lane(dim): extent for dim, extent in enumerate(access.shape)}
     for loop in loops:
         known = loop.kind != "while" and loop.trip is not None and not _has_index(lift(loop.trip))
         extents[LoopIndex(loop.id)] = loop.trip if known else None
@@ -161,20 +177,23 @@ def addresses(launch: Launch, access: Access, loops: tuple[Loop, ...]) -> Addres
         reach: Size | None = 1
         for atom in sorted(steps, key=lambda a: _by_stride(steps[a])):
             extent = extents.pop(atom, None)
-            exact = extent is not None and reach is not None and lift(steps[atom]) == lift(reach)
-            reach = simplify(lift(steps[atom]) * extent) if exact else None  # type: ignore[arg-type]
+            if extent is None or reach is None or lift(steps[atom]) != lift(reach):
+                reach = None
+            else:
+                reach = simplify(lift(steps[atom]) * extent)
         if ratio is None or reach is None or not _at_least(reach, bounded[1]):
             return None
         for atom in steps:
-            del strides[atom]
+            strides.pop(atom, None)
         digits.append(Digit(ratio, bounded[1]))
     for atom, stride in strides.items():
         extent = extents.pop(atom, None)
         if extent is None:
             return None
         digits.append(Digit(stride, extent))
-    repeated = any(extent is None or concrete(extent) != 1 for extent in extents.values())
-    running = [digit for digit in digits if digit.extent != 1]
+    running = [digit for digit in digits if digit.extent != 1 and digit.stride != 0]
+    repeated = any(extent is None or extent != 1 for extent in extents.values())
+    repeated = repeated or any(digit.stride == 0 and digit.extent != 1 for digit in digits)
     return Addresses(tuple(sorted(running, key=lambda d: _by_stride(d.stride))), repeated)
 
 
@@ -184,14 +203,14 @@ def always_run(kernel: Kernel, kind: type[Access]) -> list[tuple[Access, tuple[L
         id(inner)
         for branch, _ in kernel.walk(Branch)
         for arm in branch.arms  # type: ignore[union-attr]
-        for inner, _ in Kernel("", arm, branch.span, branch.span, "").walk(kind)  # type: ignore[union-attr]
+        for inner, _ in Kernel("", arm, branch.span, branch.span, "").walk(kind)
     }
     return [(node, loops) for node, loops in kernel.walk(kind) if id(node) not in in_branches]  # type: ignore[misc]
 
 
 def elements(tensor: Tensor) -> Size | None:
     """The product of the extents, symbolic where they are."""
-    return None if tensor.shape is None else simplify(prod(tensor.shape, start=Expr.constant(1)))  # type: ignore[arg-type]
+    return None if tensor.shape is None else simplify(prod(tensor.shape, start=Expr.constant(1)))
 
 
 def _reach(reach: Size | None, digit: Digit, gapless: bool) -> Size | None:

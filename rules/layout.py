@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from kernlint.cost.device import Device
@@ -127,17 +126,17 @@ class KMajor:
         return replace(workload, steps=map_steps(workload.steps, self._step))
 
     def _step(self, step: Step) -> Step:
-        if not isinstance(step, Launch) or step.span != self.launch:
-            return step
-        change: Callable[[Node], Node] = self._node
-        kernel = replace(step.kernel, body=rewrite(step.kernel.body, change))
-        return replace(step, kernel=kernel, alternatives=tuple(self._step(a) for a in step.alternatives))
+        return self._changed(step) if isinstance(step, Launch) and step.span == self.launch else step
+
+    def _changed(self, launch: Launch) -> Launch:
+        kernel = replace(launch.kernel, body=rewrite(launch.kernel.body, self._node))
+        return replace(launch, kernel=kernel, alternatives=tuple(map(self._changed, launch.alternatives)))
 
     def _node(self, node: Node) -> Node:
         if isinstance(node, Dot) and node.span == self.dot:
             operand: Operand = getattr(node, self.side)
             swapped = replace(operand, k_stride=operand.other_stride, other_stride=operand.k_stride)
-            return replace(node, **{self.side: swapped})
+            return replace(node, a=swapped) if self.side == "a" else replace(node, b=swapped)
         return node
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from kernlint.rules.indexing import Inverse, covers_each_once, inverses, moves_in, placed, same_address
+from kernlint.rules.indexing import Inverse, inverses, placed, same_address, visits_once
 from kernlint.workload import (
     Atomic,
     Branch,
@@ -36,15 +36,19 @@ Move = Callable[[Access], Access | None]
 
 @dataclass(frozen=True)
 class Merge:
-    """``launch`` does what two did. ``passed`` are the tensors handed over in registers, ``kept`` the storages of those
-    that must be written all the same, ``shared`` those that both read and that are now read once; ``by_row`` says that
-    a row's reduction was handed over together with the row itself."""
+    """``launch`` does what two did.
+
+    ``passed`` are the tensors handed over in registers, ``kept`` the storages of those that must be written all the same,
+    ``shared`` those that both read and that are now read once. ``by_row`` says that a row's reduction was handed over
+    together with the row itself, ``slight`` that it was only a small by-product of what the first works on.
+    """
 
     launch: Launch
     passed: tuple[Tensor, ...]
     kept: frozenset[int]
     shared: tuple[Tensor, ...]
     by_row: bool
+    slight: bool
 
 
 def merge(first: Launch, second: Launch, needed: frozenset[int]) -> Merge | None:
@@ -177,7 +181,7 @@ def _anchors(a: _Accesses, b: _Accesses, passed: frozenset[int]) -> Iterator[tup
         # Both read the same rows: the tile that the first reduces serves the second as well.
         for storage in sorted(a.loaded & b.loaded - a.stored - b.stored):
             for host in a.select(Load, storage):
-                if a.straight(host) and covers_each_once(host, a.launch.grid):
+                if a.straight(host) and visits_once(host, a.launch.grid):
                     for guest in b.select(Load, storage):
                         yield host, guest
 
@@ -245,15 +249,21 @@ def _append(
             guest.append(names.node(_resized(node, tiles)))
     if set(handed) != set(passed):
         return None
+    by_row = a.has(Reduce) and row_kept_on_chip and _has_statistic(handed.values(), a)
+    widest = max((node.elements for node in guest if isinstance(node, Load)), default=0)
+    if not by_row and max(store.elements for store in handed.values()) < widest:
+        # Little is handed over beside what the second still has to fetch: not worth a kernel with two jobs.
+        return None
     kept = (passed & needed) - overwritten
     dropped += [store for storage, store in handed.items() if storage not in kept]
     dropped += [s for storage in overwritten - passed for s in a.select(Store, storage)]
     body = _inserted(a, list(handed.values()), names.depending(guest, sources), dropped)
     if body is None:
         return None
-    by_row = a.has(Reduce) and row_kept_on_chip and _has_statistic(handed.values(), a)
     launch = _joined(a.launch, names, body, num_warps)
-    return Merge(launch, tuple(a.tensor(s) for s in sorted(passed)), kept, tuple(shared), by_row)
+    return Merge(
+        launch, tuple(a.tensor(s) for s in sorted(passed)), kept, tuple(shared), by_row, _is_slight(handed.values(), a)
+    )
 
 
 def _has_statistic(stores: Iterable[Access], a: _Accesses) -> bool:
@@ -261,6 +271,12 @@ def _has_statistic(stores: Iterable[Access], a: _Accesses) -> bool:
     reduced = [node for node, _ in a.launch.kernel.walk(Reduce)]
     widest = max((_count(node.shape) for node in reduced if isinstance(node, Reduce)), default=0)
     return any(store.elements < widest for store in stores)
+
+
+def _is_slight(stores: Iterable[Access], a: _Accesses) -> bool:
+    """Whether the first kernel, a reduction, loads tiles larger than all that it hands over."""
+    widest = max((node.elements for node, _, _ in a.nodes if isinstance(node, Load)), default=0)
+    return a.has(Reduce) and not a.has(Dot) and max(store.elements for store in stores) < widest
 
 
 def _may_store(a: _Accesses, storage: int, place: Access) -> bool:
@@ -276,7 +292,7 @@ def _into_consumer(a: _Accesses, b: _Accesses, passed: frozenset[int], needed: f
     if len(loads) != 1 or len(stores) != 1:
         return None
     host, guest = loads[0], stores[0]
-    if not covers_each_once(host, b.launch.grid) or not moves_in(host, b.loops(host)):
+    if not visits_once(host, b.launch.grid, b.loops(host)):
         return None
     # What the second stores there must be the finished rows, or the intermediate is still wanted.
     if not all(same_address(host, store) for store in b.select(Store, storage)):
@@ -284,7 +300,7 @@ def _into_consumer(a: _Accesses, b: _Accesses, passed: frozenset[int], needed: f
     for inverse in inverses(guest):
         body = _prepended(a, b, storage, host, guest, _mover(inverse, host))
         if body is not None:
-            return Merge(body, (a.tensor(storage),), frozenset(), (), by_row=False)
+            return Merge(body, (a.tensor(storage),), frozenset(), (), by_row=False, slight=False)
     return None
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from kernlint.rules.indices import Indices, program_indices
-from kernlint.workload import Access, Dot, Launch, Load, Loop, Size, Span, Step, Workload, concrete
+from kernlint.workload import Access, Dot, Launch, Load, Loop, Node, Size, Span, Step, Workload, concrete
 from kernlint.workload.expr import Atom, Expr, Opaque, ProgramId, floordiv, lift, minimum, mod
 from kernlint.workload.kernel import rewrite
 from kernlint.workload.steps import map_steps
@@ -37,14 +37,15 @@ def program_order(launch: Launch, dot: Dot) -> Order | None:
     # Programs start with axis 0 first; of a split axis the remainder counts faster than the quotient.
     split = next((s for s in indices.splits if {s.high, s.low} == set(axes)), None)
     slow, fast = (split.high, split.low) if split is not None else (max(axes, key=_axis), min(axes, key=_axis))
-    extents = [concrete(indices.extents[atom]) for atom in (slow, fast)]
+    slow_extent, fast_extent = concrete(indices.extents[slow]), concrete(indices.extents[fast])
     loads = [launch.kernel.load(operand.load) if operand.load is not None else None for operand in (dot.a, dot.b)]
     moved = [_program_axes(load, indices) for load in loads]
-    if None in extents or None in moved or split is None and indices.splits:
+    if slow_extent is None or fast_extent is None or (split is None and indices.splits):
         return None
     for first, second in ((0, 1), (1, 0)):
-        if moved[first] == {slow} and moved[second] == {fast}:
-            return Order(indices, slow, fast, *extents, loads[first], loads[second])  # type: ignore[arg-type]
+        slow_load, fast_load = loads[first], loads[second]
+        if slow_load is not None and fast_load is not None and (moved[first], moved[second]) == ({slow}, {fast}):
+            return Order(indices, slow, fast, slow_extent, fast_extent, slow_load, fast_load)
     return None
 
 
@@ -96,7 +97,7 @@ class GroupedOrder:
         def regroup(expr: Expr) -> Expr:
             return order.indices.rewrite(expr).substitute(places)
 
-        def change(node):  # noqa: ANN001, ANN202
+        def change(node: Node) -> Node:
             if isinstance(node, Access):
                 mask = node.mask and tuple((regroup(left), regroup(right)) for left, right in node.mask)
                 return replace(node, offset=regroup(node.offset) if node.offset is not None else None, mask=mask)

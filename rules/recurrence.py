@@ -57,7 +57,10 @@ def _kind(update: cst.Assign | cst.AnnAssign | cst.AugAssign, name: str, carried
     if names_in(value) & (carried - {name}):
         return None
     path = list(_path(value, name))
-    if len([node for node in walk(value) if dotted_name(node) == name and isinstance(node, (cst.Name, cst.Attribute))]) != 1:
+    if (
+        len([node for node in walk(value) if dotted_name(node) == name and isinstance(node, (cst.Name, cst.Attribute))])
+        != 1
+    ):
         return None
     return _path_kind(path)
 

@@ -87,9 +87,9 @@ def _effects(statement: cst.CSTNode) -> tuple[set[str], Iterable[cst.CSTNode], b
     for one in assignments(statement):
         targets = [t.target for t in one.targets] if isinstance(one, cst.Assign) else [one.target]
         inner |= _targets(targets)[0]
-    for one in walk(statement):
-        if isinstance(one, cst.For):
-            inner |= loop_variables(one)
+    for node in walk(statement):
+        if isinstance(node, cst.For):
+            inner |= loop_variables(node)
     return inner, [statement], False
 
 

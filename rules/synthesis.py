@@ -105,5 +105,3 @@ def launch(
 def power_of_two(value: int) -> int:
     """The least power of two that is not below ``value``."""
     return 1 << max(0, value - 1).bit_length()
-
-

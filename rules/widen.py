@@ -53,8 +53,8 @@ def rows_of(launch: Launch, indices: Indices) -> Rows | None:
     if len(tiles) != 1:
         return None
     tile = tiles.pop()
-    trips = {LoopIndex(loop.id): loop.trip for loop, _ in launch.kernel.walk(Loop)}  # type: ignore[union-attr]
-    steps: Mapping[LoopIndex | ProgramId, Size | None] = {**trips, **indices.extents}
+    steps: dict[LoopIndex | ProgramId, Size | None] = dict(indices.extents.items())
+    steps |= {LoopIndex(loop.id): loop.trip for loop, _ in launch.kernel.walk(Loop)}  # type: ignore[union-attr]
     for step, extent in steps.items():
         if concrete(extent) is not None and all(_steps_along(e, step, tile) for e in _expressions(launch, indices)):
             bounds = [_bound(mask, step, tile) for mask in _masks(launch, indices)]

@@ -33,7 +33,9 @@ class MaterialisedAttention(Rule):
         The probabilities are needed elsewhere (attention maps, a backward pass that re-reads them). Very short sequences,
         whose scores stay in L2: the estimate decides. Head dimensions above 256.
         """
-    fix_safety = "Unsafe: a new kernel; sums are taken in another order, and fp32 inputs go through tf32 unless asked otherwise."
+    fix_safety = (
+        "Unsafe: a new kernel; sums are taken in another order, and fp32 inputs go through tf32 unless asked otherwise."
+    )
     evidence = """
         H100, 24 heads of 1536 x 64 in fp16: 84.2 us for the scores in fp32 and 50.6 us for the product with the values, the
         softmax apart; one flash kernel with tile 128x64 takes 50.5 us (`benchmarks/facts/h100-micro-2.csv`). Pattern row
@@ -41,7 +43,7 @@ class MaterialisedAttention(Rule):
         """
     references = ("https://arxiv.org/abs/2205.14135",)
 
-    bad = '''
+    bad = """
         import torch
         import triton
         import triton.language as tl
@@ -66,7 +68,7 @@ class MaterialisedAttention(Rule):
 
         def get_inputs():
             return [torch.randn(32, 2048, 64, dtype=torch.float16) for _ in range(3)]
-        '''
+        """
     good = bad.replace(
         "p = torch.softmax(s, dim=-1).to(torch.float16)\n                return torch.matmul(p, v)",
         "p = torch.relu(s).to(torch.float16)\n                return torch.matmul(p, v)",
@@ -89,9 +91,12 @@ class MaterialisedAttention(Rule):
         shape = ", ".join(map(str, found.stored[0].shape or ()))
         first = found.launches()[0]
         return Finding(
-            self, self.severity,
+            self,
+            self.severity,
             f"attention stores [{shape}] scores between its products, in {len(found.steps)} passes",
-            found.steps[0].span, found.steps[0].function, first.kernel.name,
+            found.steps[0].span,
+            found.steps[0].function,
+            first.kernel.name,
             tuple(_links(found)),
             Change(
                 variant,
@@ -103,7 +108,7 @@ class MaterialisedAttention(Rule):
                 f"{columns}-key tiles with two `tl.dot`s, a running row maximum and row sum, rescale the accumulator, divide at the "
                 f"end; {warps} warps, 3 stages. Drop {stored} and the {len(found.steps)} passes.",
             ),
-        )  # fmt: skip
+        )
 
 
 def _best(context: Context, found: Attention) -> tuple[tuple[int, int, int], Variant]:

@@ -14,7 +14,21 @@ from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_na
 from kernlint.rules.source import node_at
 from kernlint.rules.synthesis import dot
 from kernlint.rules.tiles import editable, setting
-from kernlint.workload import Compute, Dtype, Launch, Load, Loop, LoopIndex, Node, Operand, ProgramId, Reduce, Span, Step, Workload
+from kernlint.workload import (
+    Compute,
+    Dtype,
+    Launch,
+    Load,
+    Loop,
+    LoopIndex,
+    Node,
+    Operand,
+    ProgramId,
+    Reduce,
+    Span,
+    Step,
+    Workload,
+)
 from kernlint.workload.dtype import promote
 from kernlint.workload.kernel import rewrite
 from kernlint.workload.steps import map_steps
@@ -81,7 +95,7 @@ class BroadcastMultiplySumMatmul(Rule):
         (`benchmarks/facts/h100-micro-2.csv`); the same products as `tl.dot` are in `h100-gemm.csv`. Pattern row PERF-071.
         """
 
-    bad = '''
+    bad = """
         import torch
         import triton
         import triton.language as tl
@@ -106,9 +120,10 @@ class BroadcastMultiplySumMatmul(Rule):
 
         def get_inputs():
             return [torch.randn(2048, 512, dtype=torch.float16), torch.randn(2048, 512, dtype=torch.float16)]
-        '''
+        """
     good = bad.replace(
-        "acc += tl.sum(a[:, None, :].to(tl.float32) * b[None, :, :].to(tl.float32), axis=2)", "acc += tl.dot(a, tl.trans(b))"
+        "acc += tl.sum(a[:, None, :].to(tl.float32) * b[None, :, :].to(tl.float32), axis=2)",
+        "acc += tl.dot(a, tl.trans(b))",
     )
     example = "acc += tl.sum(a[:, :, None] * b[None, :, :], axis=1)"
     use_instead = "acc = tl.dot(a, b, acc)"
@@ -131,13 +146,23 @@ class BroadcastMultiplySumMatmul(Rule):
         depth = deeper or found.k
         names = [tensor_name(launch.tensor(factor.load.base), factor.load.base) for factor in (found.a, found.b)]
         return Finding(
-            self, self.severity,
+            self,
+            self.severity,
             f"`{kernel}` multiplies [{found.m}, {found.k}] and [{found.k}, {found.n}] tiles by a broadcast product and tl.sum",
-            found.reduce.span, kernel, kernel,
+            found.reduce.span,
+            kernel,
+            kernel,
             (
-                Evidence(f"tl.sum over axis {found.reduce.axis} of a {' x '.join(map(str, found.reduce.shape))} product", found.reduce.span),
+                Evidence(
+                    f"tl.sum over axis {found.reduce.axis} of a {' x '.join(map(str, found.reduce.shape))} product",
+                    found.reduce.span,
+                ),
                 *(
-                    Evidence(f"`{name}` is loaded as a {' x '.join(map(str, factor.load.shape))} tile, without axis {other.axis}", factor.load.span)
+                    Evidence(
+                        f"`{name}` is loaded as a {' x '.join(map(str, factor.load.shape))} tile, without axis "
+                        f"{other.axis}",
+                        factor.load.span,
+                    )
                     for name, factor, other in zip(names, (found.a, found.b), (found.b, found.a))
                 ),
             ),
@@ -150,7 +175,7 @@ class BroadcastMultiplySumMatmul(Rule):
                 f"[{found.m}, {depth}] and b [{depth}, {found.n}] as {dtype}, without the casts to fp32"
                 + (f", and raise the depth of the tile from {found.k} to {depth}." if depth != found.k else "."),
             ),
-        )  # fmt: skip
+        )
 
 
 def broadcast_products(launch: Launch) -> Iterator[BroadcastProduct]:
@@ -247,7 +272,9 @@ def _deeper(context: Context, launch: Launch, found: BroadcastProduct) -> tuple[
             edits = setting(launch, {name: _LEAST})
             workload = context.after(context.variant.then(edits))
             for other in workload.launches() if workload is not None else []:
-                if other.span == launch.span and any(p.k == _LEAST and p.m == found.m for p in broadcast_products(other)):
+                if other.span == launch.span and any(
+                    p.k == _LEAST and p.m == found.m for p in broadcast_products(other)
+                ):
                     return edits, _LEAST
     return Edits(), 0
 
@@ -288,5 +315,12 @@ class TensorCoreProduct:
     def _operand(self, factor: Factor, dtype: Dtype) -> Operand:
         load = factor.load
         return Operand(
-            dtype, frozenset({load.id}), (), True, load.stride(factor.reduced), load.stride(factor.kept), load.span, load.id
+            dtype,
+            frozenset({load.id}),
+            (),
+            True,
+            load.stride(factor.reduced),
+            load.stride(factor.kept),
+            load.span,
+            load.id,
         )

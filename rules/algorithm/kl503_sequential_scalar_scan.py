@@ -43,7 +43,12 @@ _MAX_ROWS = 128
 #: Below this many iterations there is nothing to scan.
 _LEAST_TRIP = 16
 
-_NAMES = {"sum": "running sum", "product": "running product", "extremum": "running extremum", "linear": "linear recurrence"}
+_NAMES = {
+    "sum": "running sum",
+    "product": "running product",
+    "extremum": "running extremum",
+    "linear": "linear recurrence",
+}
 
 
 @dataclass(frozen=True)
@@ -82,7 +87,7 @@ class SequentialScalarScan(Rule):
         and 1.7 us (`benchmarks/facts/h100-micro-2.csv`, scalar_scan and block_scan_carry). Pattern row PERF-069.
         """
 
-    bad = '''
+    bad = """
         import torch
         import triton
         import triton.language as tl
@@ -103,8 +108,8 @@ class SequentialScalarScan(Rule):
 
         def get_inputs():
             return [torch.randn(512, 4096)]
-        '''
-    good = '''
+        """
+    good = """
         import torch
         import triton
         import triton.language as tl
@@ -129,9 +134,14 @@ class SequentialScalarScan(Rule):
 
         def get_inputs():
             return [torch.randn(512, 4096)]
-        '''
+        """
     example = "for i in range(n):\n    total += tl.load(x + i)\n    tl.store(y + i, total)"
-    use_instead = "for start in range(0, n, BLOCK):\n    block = tl.load(x + start + offsets)\n    tl.store(y + start + offsets, tl.cumsum(block) + carry)\n    carry += tl.sum(block)"
+    use_instead = """
+        for start in range(0, n, BLOCK):
+            block = tl.load(x + start + offsets)
+            tl.store(y + start + offsets, tl.cumsum(block) + carry)
+            carry += tl.sum(block)
+        """
 
     def check(self, context: Context) -> Iterable[Finding]:
         seen = set()
@@ -157,13 +167,22 @@ class SequentialScalarScan(Rule):
         times = f"{trip:,} times" if trip is not None else "once per element"
         carry = "the last state" if linear else "the running total"
         return Finding(
-            self, self.severity,
+            self,
+            self.severity,
             f"`{kernel}` computes the {what} one element per iteration, {times}",
-            found.loop.span, kernel, kernel,
+            found.loop.span,
+            kernel,
+            kernel,
             (
-                Evidence(f"`{source}` is loaded one element{' per row' * (found.rows > 1)} per iteration at consecutive addresses", found.loads[0].span),
+                Evidence(
+                    f"`{source}` is loaded one element{' per row' * (found.rows > 1)} per iteration at "
+                    "consecutive addresses",
+                    found.loads[0].span,
+                ),
                 Evidence(f"the {what} is handed from one iteration to the next", found.loop.span),
-                Evidence(f"`{target}` is stored one element per iteration at consecutive addresses", found.stores[0].span),
+                Evidence(
+                    f"`{target}` is stored one element per iteration at consecutive addresses", found.stores[0].span
+                ),
             ),
             Change(
                 context.variant.then(transform=BlockScan(launch.span, found.loop.span)),
@@ -172,9 +191,13 @@ class SequentialScalarScan(Rule):
                 f"Scan a block of {block} elements at a time with `{scan}` and carry {carry} between blocks.",
                 f"Load `{source}` in blocks of {block} (masked tail), apply `{scan}` along the row, combine with the carry, store the "
                 f"block to `{target}`, and take the carry of the next block from its end: "
-                + (f"{-(-trip // block)} iterations instead of {trip:,}." if trip is not None else "one iteration a block."),
+                + (
+                    f"{-(-trip // block)} iterations instead of {trip:,}."
+                    if trip is not None
+                    else "one iteration a block."
+                ),
             ),
-        )  # fmt: skip
+        )
 
 
 def scalar_scans(launch: Launch) -> Iterator[ScalarScan]:
@@ -286,6 +309,6 @@ def _widened(node: Load | Store, loop: Loop, rows: tuple[int, ...], block: int, 
 
     assert node.offset is not None
     mask = tuple((left.rewrite(change), right.rewrite(change)) for left, right in node.mask or ())
-    if not (node.offset.coefficient(LoopIndex(loop.id)) or 0) and isinstance(node, Load):
+    if node.offset.coefficient(LoopIndex(loop.id)) == 0:
         return node
     return replace(node, shape=(*rows, block), offset=node.offset.rewrite(change), mask=(*mask, (index, trip)))

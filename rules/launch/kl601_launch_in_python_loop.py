@@ -28,13 +28,15 @@ class LaunchInPythonLoop(Rule):
         Loops that carry state from one iteration to the next (time steps, iterative solvers). Loops over pieces of different
         shape. An iteration that fills the device by itself gains only the launch overhead.
         """
-    fix_safety = "Unsafe: the kernel gains a grid axis and a stride per tensor; its grid must stay below 65,536 on axes 1 and 2."
+    fix_safety = (
+        "Unsafe: the kernel gains a grid axis and a stride per tensor; its grid must stay below 65,536 on axes 1 and 2."
+    )
     evidence = """
         H100: a Triton launch takes 21 us of host time and a kernel replayed in a graph at least 1.3 us
         (`benchmarks/facts/h100-overheads.json`). Pattern row PERF-074 (a Python loop over MoE experts).
         """
 
-    bad = '''
+    bad = """
         import torch
         import triton
         import triton.language as tl
@@ -53,8 +55,8 @@ class LaunchInPythonLoop(Rule):
 
         def get_inputs():
             return [torch.randn(64, 8192)]
-        '''
-    good = '''
+        """
+    good = """
         import torch
         import triton
         import triton.language as tl
@@ -73,7 +75,7 @@ class LaunchInPythonLoop(Rule):
 
         def get_inputs():
             return [torch.randn(64, 8192)]
-        '''
+        """
     example = "for b in range(B):\n    kernel[(tiles,)](x[b], y[b], ...)"
     use_instead = "kernel[(tiles, B)](x, y, x.stride(0), y.stride(0), ...)  # b = tl.program_id(1)"
 
@@ -91,14 +93,21 @@ class LaunchInPythonLoop(Rule):
             assert isinstance(repeat, Repeat)
             moving = [tensor_name(tensor, "a tensor") for tensor in loop.moving]
             yield Finding(
-                self, self.severity,
+                self,
+                self.severity,
                 f"a Python loop launches {kernels} {loop.count} times, once per independent iteration",
-                repeat.span, repeat.function, names[0],
+                repeat.span,
+                repeat.function,
+                names[0],
                 (
-                    Evidence(f"{len(launches)} launch{'es' * (len(launches) > 1)}{small} in each of {loop.count} iterations", launches[0].span),
+                    Evidence(
+                        f"{len(launches)} launch{'es' * (len(launches) > 1)}{small} in each of {loop.count} iterations",
+                        launches[0].span,
+                    ),
                     Evidence(
                         "no iteration reads what another wrote, and no variable is handed on; the iterations differ by the offset "
-                        f"into {', '.join(f'`{name}`' for name in dict.fromkeys(moving))}", repeat.span,
+                        f"into {', '.join(f'`{name}`' for name in dict.fromkeys(moving))}",
+                        repeat.span,
                     ),
                 ),
                 Change(
@@ -110,4 +119,4 @@ class LaunchInPythonLoop(Rule):
                     f"every pointer by `tl.program_id({axis})` times its stride, and drop the loop at line {repeat.span.line} with "
                     "the views and allocations inside it.",
                 ),
-            )  # fmt: skip
+            )

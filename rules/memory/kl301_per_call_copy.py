@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from kernlint.interpret.edits import Edits
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.flow import next_user, overwrites
 from kernlint.rules.layout import consumers
-from kernlint.workload import Launch, TorchOp
+from kernlint.workload import Launch, Size, Step, TorchOp
 
 
 class PerCallCopy(Rule):
@@ -84,6 +85,8 @@ class PerCallCopy(Rule):
             if isinstance(step, TorchOp) and _avoidable(context, step):
                 by_function.setdefault(step.function, []).append(step)
         for function, passes in by_function.items():
+            if all(p.kind == "fill" for p in passes):
+                continue  # a fill without other passes beside it is KL302's business
             skipped = frozenset(p.span for p in passes if p.kind != "fill")
             unfilled = frozenset(p.span for p in passes if p.kind == "fill")
             names = [f"{p.name} of `{_subject(p)}` (line {p.span.line})" for p in passes]
@@ -118,10 +121,8 @@ def _avoidable(context: Context, op: TorchOp) -> bool:
     readers = consumers(context.workload, target.storage.id)
     readers = [r for r in readers if r is not op]
     if op.kind == "fill":
-        # A cleared tensor that a kernel then fills entirely; only beside other passes is that this rule's business.
-        return (
-            bool(readers) and all(isinstance(r, Launch) for r in readers) and _overwritten(readers, target.storage.id)
-        )
+        launch = next_user(context.workload, op, target.storage.id)
+        return isinstance(launch, Launch) and overwrites(launch, target)
     if op.kind not in ("copy", "transpose", "cast") or len(op.reads) != 1:
         return False
     if op.name in ("copy_", "setitem", "repeat", "repeat_interleave", "pad", "roll", "flip"):
@@ -144,24 +145,8 @@ def _writes(launch: Launch, storage: int) -> bool:
     )
 
 
-def _written(readers: list, storage: int) -> bool:  # type: ignore[type-arg]
+def _written(readers: Iterable[Step], storage: int) -> bool:
     return any(isinstance(r, Launch) and _writes(r, storage) for r in readers)
-
-
-def _overwritten(readers: list[Launch], storage: int) -> bool:  # type: ignore[type-arg]
-    """Whether the first launch that sees the storage only stores to it, over every element."""
-    launch = readers[0]
-    touched = [p for p, v in launch.arguments.items() if getattr(getattr(v, "storage", None), "id", None) == storage]
-    accesses = [n for n, _ in launch.kernel.walk() if getattr(n, "base", None) in touched]
-    from kernlint.workload import Store
-
-    if not accesses or not all(isinstance(a, Store) for a in accesses):
-        return False
-    tensor = launch.tensor(touched[0])
-    programs = launch.programs
-    if tensor is None or tensor.numel is None or programs is None:
-        return False
-    return len(accesses) == 1 and programs * accesses[0].elements >= tensor.numel and launch.kernel.complete
 
 
 def _subject(op: TorchOp) -> str:

@@ -37,7 +37,7 @@ class ZeroFilledOutput(Rule):
         `fill` in `benchmarks/facts/h100-torch-ops.csv`). Pattern row PERF-036.
         """
 
-    bad = '''
+    bad = """
         import torch
         import triton
         import triton.language as tl
@@ -55,7 +55,7 @@ class ZeroFilledOutput(Rule):
 
         def get_inputs():
             return [torch.randn(4096, 4096, dtype=torch.float16)]
-        '''
+        """
     good = bad.replace("zeros_like", "empty_like")
     example = "y = torch.zeros_like(x)\nkernel[grid](x, y, n)  # stores to all of y"
     use_instead = "y = torch.empty_like(x)\nkernel[grid](x, y, n)"

@@ -39,7 +39,7 @@ class CopiedBack(Rule):
         row PERF-034 for copies that a kernel makes needless.
         """
 
-    bad = '''
+    bad = """
         import torch
         import triton
         import triton.language as tl
@@ -65,8 +65,8 @@ class CopiedBack(Rule):
 
         def get_inputs():
             return [torch.randn(1 << 24), torch.randn(1 << 24), torch.randn(1 << 24)]
-        '''
-    good = '''
+        """
+    good = """
         import torch
         import triton
         import triton.language as tl
@@ -86,7 +86,7 @@ class CopiedBack(Rule):
 
         def get_inputs():
             return [torch.randn(1 << 24), torch.randn(1 << 24), torch.randn(1 << 24)]
-        '''
+        """
     example = "kernel[grid](p, g, p_new, n)\np.copy_(p_new)"
     use_instead = "kernel[grid](p, g, p, n)  # each program reads its elements before it writes them"
 
@@ -181,7 +181,9 @@ def _in_place_is_safe(launch: Launch, new: Tensor, target: Tensor) -> bool:
 
     It does when it writes each element once, all of them, and reads ``target`` only at those addresses, before.
     """
-    stores = [(s, loops) for s, loops in always_run(launch.kernel, Store) if s.base in parameters(launch, new.storage.id)]
+    stores = [
+        (s, loops) for s, loops in always_run(launch.kernel, Store) if s.base in parameters(launch, new.storage.id)
+    ]
     touching = accesses(launch, new.storage.id)
     reads = accesses(launch, target.storage.id)
     if not launch.kernel.complete or len(stores) != 1 or len(touching) != 1:

@@ -10,7 +10,7 @@ from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, 
 from kernlint.rules.indices import Indices, program_indices
 from kernlint.rules.pricing import cheapest
 from kernlint.rules.widen import Rows, Widened, can_widen, rows_of
-from kernlint.workload import Access, Dot, Launch, Load, Loop, LoopIndex, ProgramId, Store, concrete
+from kernlint.workload import Access, Expr, Launch, Load, Loop, LoopIndex, ProgramId, Store, concrete
 from kernlint.workload.expr import Lane
 
 #: The unit in which L2 and memory answer.
@@ -36,7 +36,9 @@ class UncoalescedAccess(Rule):
         neighbours belong to other programs, so the same sectors cross L2 once for each of them. A store of part of a sector
         is worse: it is merged in L2.
         """
-    when_not = "The adjacent index is walked by a loop in the same program (the sector stays in L1). Kernels around tl.dot."
+    when_not = (
+        "The adjacent index is walked by a loop in the same program (the sector stays in L1). Kernels around tl.dot."
+    )
     fix_safety = """
         Safe for elementwise work. A reduction adds its elements in another order. The tile is transposed on chip, through
         shared memory, when the loads run along one axis and the stores along the other.
@@ -47,7 +49,7 @@ class UncoalescedAccess(Rule):
         `benchmarks/facts/h100-micro.csv`).
         """
 
-    bad = '''
+    bad = """
         import torch
         import triton
         import triton.language as tl
@@ -67,8 +69,8 @@ class UncoalescedAccess(Rule):
 
         def get_inputs():
             return [torch.randn(4096, 4096, dtype=torch.float16)]
-        '''
-    good = '''
+        """
+    good = """
         import torch
         import triton
         import triton.language as tl
@@ -88,9 +90,11 @@ class UncoalescedAccess(Rule):
 
         def get_inputs():
             return [torch.randn(4096, 4096, dtype=torch.float16)]
-        '''
+        """
     example = "column = tl.program_id(0)\ntl.load(x + rows * stride + column)"
-    use_instead = "columns = tl.program_id(0) * BC + tl.arange(0, BC)\ntl.load(x + rows[:, None] * stride + columns[None, :])"
+    use_instead = (
+        "columns = tl.program_id(0) * BC + tl.arange(0, BC)\ntl.load(x + rows[:, None] * stride + columns[None, :])"
+    )
 
     def check(self, context: Context) -> Iterable[Finding]:
         for launch in context.launches():
@@ -120,7 +124,8 @@ class UncoalescedAccess(Rule):
             )
             evidence = tuple(
                 Evidence(
-                    f"`{one.access.base}` moves {one.stride} elements per lane, 1 per step of the program index", one.access.span
+                    f"`{one.access.base}` moves {one.stride} elements per lane, 1 per step of the program index",
+                    one.access.span,
                 )
                 for one in found
             )
@@ -166,7 +171,7 @@ def _strided(launch: Launch, indices: Indices) -> Iterator[_Strided]:
                 yield _Strided(node, fastest, axis)
 
 
-def _walked_by_loop(offset, loops: tuple[Loop, ...], size: int) -> bool:  # noqa: ANN001
+def _walked_by_loop(offset: Expr, loops: tuple[Loop, ...], size: int) -> bool:
     """Whether a loop of the program comes back to the same sectors."""
     for loop in loops:
         stride = offset.coefficient(LoopIndex(loop.id))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from kernlint.rules.base import Rule
@@ -11,6 +11,7 @@ from kernlint.rules.flow import uses
 from kernlint.rules.indices import always_run
 from kernlint.rules.pricing import cheapest, gain
 from kernlint.workload import (
+    Access,
     Atomic,
     Compute,
     Dot,
@@ -21,6 +22,7 @@ from kernlint.workload import (
     LoopIndex,
     Node,
     ProgramId,
+    Size,
     Span,
     Step,
     Storage,
@@ -30,7 +32,7 @@ from kernlint.workload import (
     Workload,
     concrete,
 )
-from kernlint.workload.expr import Lane, ceildiv
+from kernlint.workload.expr import Atom, Lane, ceildiv
 from kernlint.workload.kernel import rewrite
 from kernlint.workload.steps import map_steps
 
@@ -59,13 +61,15 @@ class ContendedAtomics(Rule):
         Atomics spread over many addresses (histograms, scatter, split-K tiles). Counters and locks whose old value is used.
         Grids of a few hundred programs: the estimate decides.
         """
-    fix_safety = "Safe for max, min and integers; float sums are added in another order, and then always in the same one."
+    fix_safety = (
+        "Safe for max, min and integers; float sums are added in another order, and then always in the same one."
+    )
     evidence = """
         H100: scalar atomics by number of addresses (`atomic_scalar`) and tiles of them (`atomic_block`) in
         `benchmarks/facts/h100-micro.csv`. Pattern rows PERF-045, PERF-046.
         """
 
-    bad = '''
+    bad = """
         import torch
         import triton
         import triton.language as tl
@@ -83,8 +87,8 @@ class ContendedAtomics(Rule):
 
         def get_inputs():
             return [torch.randn(1 << 26)]
-        '''
-    good = '''
+        """
+    good = """
         import torch
         import triton
         import triton.language as tl
@@ -102,7 +106,7 @@ class ContendedAtomics(Rule):
 
         def get_inputs():
             return [torch.randn(1 << 26)]
-        '''
+        """
     example = "tl.atomic_add(y, tl.sum(x, axis=0))"
     use_instead = "tl.store(partial + tl.program_id(0), tl.sum(x, axis=0))  # then partial.sum()"
 
@@ -193,14 +197,13 @@ class Partials:
         def inside(node: Node) -> Node | None:
             if node is atomic or (isinstance(node, Atomic) and node.id == atomic.id):
                 return Compute("arith", size, atomic.dtype, atomic.span)
-            moved = {ProgramId(0): stride}
+            moved: Mapping[Atom, Size] = {ProgramId(0): stride}
             if isinstance(node, Loop):
                 return replace(node, trip=node.trip.substitute(moved)) if isinstance(node.trip, Expr) else node
-            offset, mask = getattr(node, "offset", None), getattr(node, "mask", None)
-            if offset is None:
+            if not isinstance(node, Access) or node.offset is None:
                 return node
-            bounds = mask and tuple((left.substitute(moved), right.substitute(moved)) for left, right in mask)
-            return replace(node, offset=offset.substitute(moved), mask=bounds)  # type: ignore[call-arg]
+            mask = node.mask and tuple((left.substitute(moved), right.substitute(moved)) for left, right in node.mask)
+            return replace(node, offset=node.offset.substitute(moved), mask=mask)
 
         lanes = Expr.atom(Lane(0)) if atomic.shape else Expr.constant(0)
         shape = (size,) if atomic.shape else ()

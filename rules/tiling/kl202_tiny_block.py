@@ -6,13 +6,20 @@ from collections.abc import Iterable, Iterator
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
+from kernlint.rules.indices import program_indices
+from kernlint.rules.pricing import cheapest, gain
 from kernlint.rules.tiles import editable, setting
-from kernlint.workload import Access, Branch, Dot, Launch, Loop, Reduce, Scan, Workload
+from kernlint.rules.widen import Widened, can_widen, rows_of
+from kernlint.workload import Access, Atomic, Branch, Dot, Launch, Loop, ProgramId, Reduce, Scan, Workload, concrete
 
 #: The widest load or store of one thread.
 _VECTOR_BYTES = 16
 _BLOCKS = (256, 512, 1024, 2048, 4096)
 _WARPS = (4, 8)
+#: Rows per program with their warps.
+_ROWS = ((4, 4), (8, 4), (16, 4), (32, 4), (32, 8))
+#: Predicted gain below which rows are better left to a program each.
+_LEAST_GAIN = 1.1
 
 
 class TinyBlock(Rule):
@@ -24,7 +31,8 @@ class TinyBlock(Rule):
     what_it_does = """
         Finds elementwise kernels (one 1-D tile, no loop, no dot, no reduction) whose block holds less than 16 bytes per thread
         in every access and is set by a constant that the grid is computed from, so that a larger one leaves the result as it
-        is.
+        is. Finds also kernels without a loop whose block of that size is a whole row of the problem, one per program, where
+        several rows per program are predicted to be faster.
         """
     why = """
         The card starts a program every 0.6 to 0.8 ns, whatever it does. A block of 32 halves is 64 bytes: programs cannot be
@@ -32,7 +40,7 @@ class TinyBlock(Rule):
         vector load.
         """
     when_not = """
-        Blocks bound to the problem (a row per program). Autotuned launches. Grids so small that a launch costs more than the
+        Autotuned launches. Grids so small that a launch costs more than the
         work: the estimate decides.
         """
     fix_safety = "Safe: every element is computed alone; the grid follows the block and the mask bounds the tail."
@@ -41,7 +49,7 @@ class TinyBlock(Rule):
         `benchmarks/facts/h100-micro.csv`). Pattern rows PERF-019, PERF-026.
         """
 
-    bad = '''
+    bad = """
         import torch
         import triton
         import triton.language as tl
@@ -60,20 +68,23 @@ class TinyBlock(Rule):
 
         def get_inputs():
             return [torch.randn(4096, 4096, dtype=torch.float16)]
-        '''
+        """
     good = bad.replace("BLOCK=64", "BLOCK=1024")
     example = "relu[grid](x, y, n, BLOCK=64)"
     use_instead = "relu[grid](x, y, n, BLOCK=1024)"
 
     def check(self, context: Context) -> Iterable[Finding]:
         for launch in context.launches():
-            tile = None if launch.autotuned else _streamed_tile(launch)
-            if tile is None:
+            if launch.autotuned:
+                continue
+            tile = _streamed_tile(launch)
+            name = _block_name(context, launch, tile) if tile is not None else None
+            if tile is None or name is None:
+                yield from self._rows(context, launch)
                 continue
             threads = context.device.warp_size_threads * launch.num_warps
-            widest = max(access.dtype.bytes for access, _ in launch.kernel.walk(Access))  # type: ignore[union-attr]
-            name = _block_name(context, launch, tile) if tile * widest < _VECTOR_BYTES * threads else None
-            if name is None:
+            widest = max(access.dtype.bytes for access, _ in launch.kernel.walk(Access))
+            if tile * widest >= _VECTOR_BYTES * threads:
                 continue
             block, warps, variant = _best(context, launch, name, tile, widest)
             per_thread = tile * widest / threads
@@ -96,6 +107,61 @@ class TinyBlock(Rule):
                 (Evidence(f"{name}={tile} with num_warps={launch.num_warps}{programs}", launch.literals.get(name, launch.span)),),
                 change,
             )  # fmt: skip
+
+    def _rows(self, context: Context, launch: Launch) -> Iterator[Finding]:
+        """The finding for a kernel of one short row per program."""
+        row = _short_row(launch, context.device.warp_size_threads)
+        if row is None:
+            return
+        axis, width = row
+        options = {
+            context.variant.then(transform=Widened(launch.span, axis, rows, width, warps)): (rows, warps)
+            for rows, warps in _ROWS
+            if rows * width <= _BLOCKS[-1]
+        }
+        best = cheapest(context, options) if options else None
+        expected = gain(context, best) if best is not None else None
+        if best is None or expected is None or expected < _LEAST_GAIN:
+            return
+        rows, warps = options[best]
+        kernel = launch.kernel.name
+        change = Change(
+            best,
+            f"Each of {launch.programs} programs of `{kernel}` handles one row of {width} elements with {launch.num_warps} warps: "
+            "starting programs, not memory, sets the pace.",
+            f"Let each program handle {rows} rows as a [{rows}, {width}] tile with num_warps={warps}.",
+            f"Take `rows = tl.program_id(0) * {rows} + tl.arange(0, {rows})`, address `rows[:, None] * stride + columns[None, :]`, "
+            f"reduce over axis 1, mask the last rows, and launch a grid {rows} times smaller.",
+        )
+        yield Finding(
+            self, self.severity, f"`{kernel}` starts a program for each row of {width} elements", launch.span, launch.function,
+            kernel, (Evidence(f"{launch.programs} programs of one {width}-element tile", launch.span),), change,
+        )  # fmt: skip
+
+
+def _short_row(launch: Launch, warp_threads: int) -> tuple[ProgramId, int] | None:
+    """(program index that counts the rows, elements of a row) of a kernel that handles a row of less than 16 bytes per
+    thread in each program, without a loop; None for any other."""
+    kernel = launch.kernel
+    if not can_widen(kernel) or any(True for _ in kernel.walk((Loop, Atomic))) or launch.programs is None:
+        return None
+    accesses = [access for access, _ in kernel.walk(Access)]
+    tiles = {(access.elements, access.dtype.bytes) for access in accesses if access.elements > 1}  # type: ignore[union-attr]
+    if len({elements for elements, _ in tiles}) != 1:
+        return None
+    width = max(elements for elements, _ in tiles)
+    if width * max(size for _, size in tiles) >= _VECTOR_BYTES * warp_threads * launch.num_warps:
+        return None
+    indices = program_indices(launch)
+    counted = [atom for atom, extent in indices.extents.items() if extent != 1]
+    along = rows_of(launch, indices)
+    if len(counted) != 1 or along is None or along.step is not None:
+        return None
+    strides = [
+        indices.rewrite(store.offset).coefficient(counted[0]) for store in kernel.stores() if store.offset is not None
+    ]
+    apart = all(stride is not None and concrete(stride) not in (None, 0) for stride in strides)
+    return (counted[0], width) if strides and apart else None
 
 
 def _streamed_tile(launch: Launch) -> int | None:
@@ -160,4 +226,5 @@ def _programs(context: Context, variant: Variant, launch: Launch) -> int | None:
 def _find(workload: Workload | None, launch: Launch) -> Launch | None:
     if workload is None:
         return None
-    return next((l for l in workload.launches() if l.span == launch.span and l.kernel.name == launch.kernel.name), None)
+    same = (one for one in workload.launches() if (one.span, one.kernel.name) == (launch.span, launch.kernel.name))
+    return next(same, None)

@@ -25,8 +25,8 @@ from kernlint.workload import (
     concrete,
 )
 from kernlint.workload import dtype as dt
-from kernlint.workload.expr import Expr, Lane, LoopIndex, ProgramId, ceildiv, lift
-from kernlint.workload.kernel import rewrite
+from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, ProgramId, ceildiv, lift
+from kernlint.workload.kernel import Node, rewrite
 from kernlint.workload.steps import map_steps
 
 _SPLITS = (2, 4, 8, 16, 32)
@@ -159,14 +159,15 @@ class SplitK:
         kernel = step.kernel
         store = kernel.stores()[-1]
         output = step.tensor(store.base)
-        if output is None or output.numel is None:
+        count = output.numel if output is not None else None
+        if output is None or count is None:
             return step
-        scratch = Tensor("partial", dt.FLOAT32, (self.split, output.numel), (output.numel, 1), Storage(-1, "empty"))
+        scratch = Tensor("partial", dt.FLOAT32, (self.split, count), (count, 1), Storage(-1, "empty"))
         part = Expr.atom(ProgramId(axis))
         loop = next(loops[-1] for _, loops in kernel.walk(Dot))
         steps = ceildiv(loop.trip or 1, self.split)
         # Each program of a tile walks its own part of K.
-        shifted = {LoopIndex(loop.id): Expr.atom(LoopIndex(loop.id)) + part * steps}
+        shifted: dict[Atom, Size] = {LoopIndex(loop.id): Expr.atom(LoopIndex(loop.id)) + part * steps}
 
         def change(node):
             if isinstance(node, Loop) and node.id == loop.id:
@@ -175,7 +176,7 @@ class SplitK:
                 mask = node.mask and tuple((x.substitute(shifted), y.substitute(shifted)) for x, y in node.mask)
                 return replace(node, offset=node.offset.substitute(shifted), mask=mask)
             if isinstance(node, Store):
-                offset = node.offset + part * output.numel if node.offset is not None else None
+                offset = node.offset + part * count if node.offset is not None else None
                 return replace(node, base="partial", dtype=dt.FLOAT32, offset=offset)
             return node
 
@@ -194,7 +195,7 @@ class SplitK:
         mask = ((lift(index), lift(count)),)
         span = step.span
         loads = [Load(i + 1, "partial", dt.FLOAT32, (block,), index + i * count, mask, span) for i in range(self.split)]
-        body = (
+        body: tuple[Node, ...] = (
             *loads,
             Compute("arith", block * self.split, dt.FLOAT32, span),
             Store(self.split + 1, "out", output.dtype or dt.FLOAT32, (block,), index, mask, span),

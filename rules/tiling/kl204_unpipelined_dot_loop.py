@@ -82,7 +82,7 @@ class UnpipelinedDotLoop(Rule):
             timed = [o for o in options if o[0] is not None]
             stages, variant = min(timed)[1:3] if timed else (3, options[1][2])
             before = context.gpu_us(context.variant)
-            if timed and before is not None and min(timed)[0] >= before:  # type: ignore[operator]
+            if timed and before is not None and min(timed)[0] >= before:
                 continue
             change = Change(
                 variant,

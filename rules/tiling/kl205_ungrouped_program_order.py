@@ -8,12 +8,15 @@ from kernlint.cost.dot_launch import dot_loop
 from kernlint.cost.dots import resident_programs
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.pricing import gain
 from kernlint.rules.program_order import GroupedOrder, program_order, tiles_of_wave
 from kernlint.rules.tiles import main_dot
 
 _GROUP = 8
 #: Share of the strips of a wave that the grouped order must save.
 _SAVED = 0.2
+#: Predicted gain below which the tensor cores, not the loads, set the pace.
+_LEAST_GAIN = 1.05
 
 
 class UngroupedProgramOrder(Rule):
@@ -39,7 +42,7 @@ class UngroupedProgramOrder(Rule):
         """
     references = ("https://triton-lang.org/main/getting-started/tutorials/03-matrix-multiplication.html",)
 
-    bad = '''
+    bad = """
         import torch
         import triton
         import triton.language as tl
@@ -66,7 +69,7 @@ class UngroupedProgramOrder(Rule):
 
         def get_inputs():
             return [torch.randn(8192, 4096, dtype=torch.float16), torch.randn(32768, 4096, dtype=torch.float16)]
-        '''
+        """
     good = (
         bad.replace("m = (pid // columns) * BM", "first = pid // (8 * columns) * 8\n"
                     "            size = min(64 - first, 8)\n"
@@ -96,10 +99,14 @@ class UngroupedProgramOrder(Rule):
             after = grouped_slow * other / order.slow_extent + grouped_fast * swept / order.fast_extent
             if wave == strips or after > (1 - _SAVED) * before:
                 continue
+            variant = context.variant.then(transform=GroupedOrder(launch.span, _GROUP))
+            expected = gain(context, variant)
+            if expected is not None and expected < _LEAST_GAIN:
+                continue
             name = tensor_name(launch.tensor(order.fast_load.base), "the swept operand")
             kernel = launch.kernel.name
             change = Change(
-                context.variant.then(transform=GroupedOrder(launch.span, _GROUP)),
+                variant,
                 f"A wave of {wave} programs covers {slow} x {fast} tiles, so each of the {order.slow_extent} rows of tiles "
                 f"reads `{name}` ({swept / 1e6:.0f} MB) anew through an L2 of {context.device.l2_bytes / 1e6:.0f} MB.",
                 f"Order the programs in groups of {_GROUP} rows: a wave then covers {grouped_slow} x {grouped_fast} tiles and "

@@ -1,0 +1,195 @@
+"""KL504."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.passes import Sweep, reductions, sweeps
+from kernlint.rules.synthesis import arith, special
+from kernlint.rules.variance import MeanThenVariance, two_pass_variances
+from kernlint.workload import (
+    Launch,
+    Loop,
+    Node,
+    Span,
+    Step,
+    Workload,
+    concrete,
+)
+from kernlint.workload.kernel import rewrite
+from kernlint.workload.steps import map_steps
+
+#: Elementwise operations that Welford's update of (count, mean, M2) does per tile beyond adding it up, and the merge of
+#: the lanes at the end, as counted in the update's formulas (Knuth, TAOCP 2, 4.2.2; Chan et al. 1979 for the merge).
+_UPDATE, _MERGE = 7, 3
+
+
+class TwoPassVariance(Rule):
+    code = "KL504"
+    name = "two-pass-variance"
+    category = "algorithm"
+    severity = "warning"
+    summary = "a row is read once for its mean and a second time for its variance"
+    what_it_does = """
+        Finds two loops of a kernel that sweep the same addresses of global memory, where the first ends in a sum and the second
+        sums squares of differences from what came of the first.
+        """
+    why = """
+        The row is read twice. Where it does not stay in a cache until the second sweep, that is twice the memory traffic; where
+        it does, it is still twice the loads and a second ramp-up of the loop.
+        """
+    when_not = """
+        Rows that one tile holds: load them once and keep them. Plain sums of squares lose digits where the mean is large
+        against the spread; Welford's update does not.
+        """
+    fix_safety = "Unsafe: the variance is rounded differently; Welford's update and a merge of the lanes are as accurate as two passes."
+    evidence = """
+        H100, 64 rows of 131,072 fp32 in blocks of 1024: 19.5 us with one pass, 47.8 us with two, 4096-element blocks 24.3 and
+        26.8 us (`benchmarks/facts/h100-micro.csv`, row_loop). Pattern row PERF-070.
+        """
+    references = ("https://en.wikipedia.org/wiki/Algorithms_for_calculating_variance",)
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def spread(x, out, N, BLOCK: tl.constexpr):
+            row = tl.program_id(0)
+            cols = tl.arange(0, BLOCK)
+            total = tl.zeros((BLOCK,), tl.float32)
+            for start in range(0, N, BLOCK):
+                total += tl.load(x + row * N + start + cols, mask=start + cols < N, other=0.0)
+            mean = tl.sum(total, axis=0) / N
+            squares = tl.zeros((BLOCK,), tl.float32)
+            for start in range(0, N, BLOCK):
+                v = tl.load(x + row * N + start + cols, mask=start + cols < N, other=0.0)
+                d = tl.where(start + cols < N, v - mean, 0.0)
+                squares += d * d
+            tl.store(out + row, tl.sum(squares, axis=0) / N)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                out = torch.empty(x.shape[0], device=x.device)
+                spread[(x.shape[0],)](x, out, x.shape[1], BLOCK=2048)
+                return out
+
+        def get_inputs():
+            return [torch.randn(512, 131072)]
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def spread(x, out, N, BLOCK: tl.constexpr):
+            row = tl.program_id(0)
+            cols = tl.arange(0, BLOCK)
+            total = tl.zeros((BLOCK,), tl.float32)
+            squares = tl.zeros((BLOCK,), tl.float32)
+            for start in range(0, N, BLOCK):
+                v = tl.load(x + row * N + start + cols, mask=start + cols < N, other=0.0)
+                total += v
+                squares += v * v
+            mean = tl.sum(total, axis=0) / N
+            tl.store(out + row, tl.sum(squares, axis=0) / N - mean * mean)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                out = torch.empty(x.shape[0], device=x.device)
+                spread[(x.shape[0],)](x, out, x.shape[1], BLOCK=2048)
+                return out
+
+        def get_inputs():
+            return [torch.randn(512, 131072)]
+        """
+    example = "for ...: total += load(x)\nmean = sum(total) / N\nfor ...: squares += (load(x) - mean) ** 2"
+    use_instead = "for ...: count, mean, m2 = welford(count, mean, m2, load(x))"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        seen = set()
+        for launch in context.launches():
+            for found in two_pass_variances(context, launch):
+                place = (launch.span, found.sweep.second.span)
+                if place in seen:
+                    continue
+                seen.add(place)
+                yield self._finding(context, launch, found)
+
+    def _finding(self, context: Context, launch: Launch, found: MeanThenVariance) -> Finding:
+        kernel = launch.kernel.name
+        first, second = found.sweep.first, found.sweep.second
+        load = found.sweep.pairs[0][1]
+        tensor = launch.tensor(load.base)
+        name = tensor_name(tensor, load.base)
+        trip = concrete(first.trip)
+        row = f"{trip * load.elements:,} elements a program" if trip is not None else "the whole row"
+        # A row that one tile holds is read again from L1, which costs little.
+        severity = "info" if trip == 1 else self.severity
+        return Finding(
+            self,
+            severity,
+            f"`{kernel}` reads `{name}` twice, for the mean at line {first.span.line} and the variance at line {second.span.line}",
+            second.span,
+            kernel,
+            kernel,
+            (
+                Evidence(
+                    f"the loop at line {first.span.line} loads `{name}` ({row}) and its sum gives the mean",
+                    found.sweep.pairs[0][0].span,
+                ),
+                Evidence(
+                    f"the loop at line {second.span.line} loads the same addresses again and sums squared "
+                    "differences from it",
+                    load.span,
+                ),
+            ),
+            Change(
+                context.variant.then(transform=OnePass(launch.span, first.span, second.span)),
+                f"Every row of `{name}` ({row}) is loaded a second time only to subtract the mean before squaring.",
+                "Accumulate the mean and the sum of squared deviations together in one pass (Welford's update per "
+                "lane, merged at the end).",
+                f"In the loop at line {first.span.line} keep (count, mean, M2) per lane and update them with each block; after it merge "
+                f"the lanes into mean and variance; drop the loop at line {second.span.line}.",
+            ),
+        )
+
+
+@dataclass(frozen=True)
+class OnePass:
+    """The workload with the loop ``second`` of one kernel gone and its sum kept up in the loop ``first``."""
+
+    launch: Span
+    first: Span
+    second: Span
+
+    def __call__(self, workload: Workload) -> Workload:
+        return replace(workload, steps=map_steps(workload.steps, self._step))
+
+    def _step(self, step: Step) -> Step:
+        if not isinstance(step, Launch) or step.span != self.launch:
+            return step
+        alternatives = tuple(self._step(a) for a in step.alternatives)
+        spans = (self.first, self.second)
+        sweep = next((s for s in sweeps(step.kernel) if (s.first.span, s.second.span) == spans), None)
+        if sweep is None:
+            return step
+        kernel = replace(step.kernel, body=rewrite(step.kernel.body, lambda node: self._node(node, sweep)))
+        return replace(step, kernel=kernel, alternatives=alternatives)  # type: ignore[arg-type]
+
+    def _node(self, node: Node, sweep: Sweep) -> Node | None:
+        if not isinstance(node, Loop) or node.id not in (sweep.first.id, sweep.second.id):
+            return node
+        if node.id == sweep.first.id:
+            tile = sweep.pairs[0][0].elements
+            welford = (special(1, node.span), *(arith(tile, node.span) for _ in range(_UPDATE)))
+            return replace(node, body=(*node.body, *welford))
+        # What is left of the second loop runs once: the merge of the lanes, and the sum where it stood inside.
+        tile = sweep.pairs[0][1].elements
+        merge = (*(arith(tile, node.span) for _ in range(_MERGE)), *reductions(node.body))
+        return Loop(node.id, node.kind, 1, merge, node.span)

@@ -1,0 +1,279 @@
+"""KL505."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
+from kernlint.rules.passes import sweeps
+from kernlint.rules.synthesis import power_of_two
+from kernlint.rules.variance import two_pass_variances
+from kernlint.workload import (
+    Atomic,
+    Branch,
+    Compute,
+    Dot,
+    Expr,
+    Lane,
+    Launch,
+    Load,
+    Loop,
+    LoopIndex,
+    Node,
+    Reduce,
+    Scan,
+    Size,
+    Span,
+    Step,
+    Store,
+    Workload,
+    concrete,
+)
+from kernlint.workload.expr import Atom
+from kernlint.workload.steps import map_steps
+
+#: Longest row that one program keeps: 64 KB of fp32, a quarter of an SM's registers, spread over up to 16 warps.
+MAX_ROW = 16_384
+_WARPS = (4, 8, 16)
+
+
+@dataclass(frozen=True)
+class RowPasses:
+    """Loops among the same statements that sweep one row of ``row`` elements in tiles of ``tile``.
+
+    ``again`` are the loads of later loops that repeat one of an earlier loop.
+    """
+
+    loops: tuple[Loop, ...]
+    again: tuple[Load, ...]
+    tile: int
+    row: int
+
+    @property
+    def whole(self) -> int:
+        """The tile that holds the row: a power of two, as tl.arange demands."""
+        return power_of_two(self.row)
+
+
+class RepeatedRowPass(Rule):
+    code = "KL505"
+    name = "repeated-row-pass"
+    category = "algorithm"
+    severity = "warning"
+    summary = "a row that would fit on chip is read from memory in several loops"
+    what_it_does = """
+        Finds kernels in which several loops, one after the other, load the same tiles of a row in pieces, although the whole row
+        has at most 16,384 elements and could stay in registers.
+        """
+    why = """
+        Each pass loads the row again and starts its loop with empty pipelines. One masked tile of the whole row, loaded once,
+        serves the maximum, the sums and the normalised output alike.
+        """
+    when_not = "Longer rows. Rows whose length varies so much between calls that one tile size cannot serve them."
+    fix_safety = "Unsafe: the tile becomes the next power of two of the row; sums are taken in another order."
+    evidence = """
+        H100, 5000 rows of 1500 fp32 in blocks of 1024: 6.3 us with one pass, 11.6 us with two (`benchmarks/facts/h100-micro-2.csv`,
+        row_loop_masked). Pattern row PERF-040.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def softmax(x, y, N, BLOCK: tl.constexpr):
+            row = tl.program_id(0) * N
+            cols = tl.arange(0, BLOCK)
+            top = tl.full((BLOCK,), float("-inf"), tl.float32)
+            for start in range(0, N, BLOCK):
+                top = tl.maximum(top, tl.load(x + row + start + cols, mask=start + cols < N, other=float("-inf")))
+            high = tl.max(top, axis=0)
+            total = tl.zeros((BLOCK,), tl.float32)
+            for start in range(0, N, BLOCK):
+                total += tl.exp(tl.load(x + row + start + cols, mask=start + cols < N, other=float("-inf")) - high)
+            norm = tl.sum(total, axis=0)
+            for start in range(0, N, BLOCK):
+                v = tl.load(x + row + start + cols, mask=start + cols < N, other=float("-inf"))
+                tl.store(y + row + start + cols, tl.exp(v - high) / norm, mask=start + cols < N)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                softmax[(x.shape[0],)](x, y, x.shape[1], BLOCK=256)
+                return y
+
+        def get_inputs():
+            return [torch.randn(8192, 8192)]
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def softmax(x, y, N, BLOCK: tl.constexpr):
+            row = tl.program_id(0) * N
+            cols = tl.arange(0, BLOCK)
+            v = tl.load(x + row + cols, mask=cols < N, other=float("-inf"))
+            e = tl.exp(v - tl.max(v, axis=0))
+            tl.store(y + row + cols, e / tl.sum(e, axis=0), mask=cols < N)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                softmax[(x.shape[0],)](x, y, x.shape[1], BLOCK=8192, num_warps=8)
+                return y
+
+        def get_inputs():
+            return [torch.randn(8192, 8192)]
+        """
+    example = "for ...: m = max(load(x))\nfor ...: s += exp(load(x) - m)\nfor ...: store(exp(load(x) - m) / s)"
+    use_instead = "v = tl.load(x + cols, mask=cols < N)  # the whole row, once"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        seen = set()
+        for launch in context.launches():
+            found = row_passes(launch)
+            if found is None or launch.span in seen:
+                continue
+            if len(found.loops) > 2 or not any(two_pass_variances(context, launch)):
+                # A mean and a variance alone need one pass whatever the row's length: KL504.
+                seen.add(launch.span)
+                yield self._finding(context, launch, found)
+
+    def _finding(self, context: Context, launch: Launch, found: RowPasses) -> Finding:
+        kernel = launch.kernel.name
+        load = found.again[0]
+        name = tensor_name(launch.tensor(load.base), load.base)
+        variant, warps = _best(context, launch, found)
+        lines = [str(loop.span.line) for loop in found.loops]
+        listed = ", ".join(lines[:-1]) + " and " + lines[-1]
+        count = len(found.loops)
+        return Finding(
+            self,
+            self.severity,
+            f"`{kernel}` sweeps the same {found.row:,}-element row of `{name}` in {count} loops",
+            load.span,
+            kernel,
+            kernel,
+            (
+                Evidence(
+                    f"the loops at lines {listed} load the same addresses of `{name}`, {found.tile} at a time",
+                    found.loops[0].span,
+                ),
+                Evidence(f"the row has {found.row:,} elements, so one tile of {found.whole:,} holds it", load.span),
+            ),
+            Change(
+                variant,
+                f"Each program loads its {found.row:,}-element row of `{name}` {count} times, {found.tile} elements at a time, waiting for "
+                "memory in every pass.",
+                "Load the whole row once into one masked tile and do all passes on it in registers.",
+                f"Set the block to {found.whole:,} (next power of two of the row) with {warps} warps, drop the loops "
+                f"at lines {listed}, load "
+                f"`{name}` once with a mask, and reduce and write from that tile.",
+            ),
+        )
+
+
+def row_passes(launch: Launch) -> RowPasses | None:
+    """The loops of a kernel that could be one tile; None where they do other things or the row is too long."""
+    kernel = launch.kernel
+    if not kernel.complete or any(True for _ in kernel.walk((Dot, Atomic, Scan, Branch))):
+        return None
+    found = [s for s in sweeps(kernel) if s.first in kernel.body and s.second in kernel.body]
+    loops = [node for node in kernel.body if isinstance(node, Loop)]
+    if not found or {id(n) for s in found for n in (s.first, s.second)} != {id(n) for n in loops}:
+        return None
+    trip = concrete(loops[0].trip)
+    if trip is None or trip < 2 or any(loop.trip != loops[0].trip for loop in loops):
+        return None
+    tile = found[0].pairs[0][0].elements
+    if not all(_walks(node, loop, tile) for loop in loops for node in loop.body):
+        return None
+    row = _length(found[0].pairs[0][0], loops[0], tile * trip)
+    if row > MAX_ROW:
+        return None
+    again = tuple({b.id: b for s in found for _, b in s.pairs}.values())
+    return RowPasses(tuple(loops), again, tile, row)
+
+
+def _walks(node: Node, loop: Loop, tile: int) -> bool:
+    """A load or store of one tile that moves on by its own length each iteration; anything that is not a memory access."""
+    if isinstance(node, Loop):
+        return False
+    if not isinstance(node, (Load, Store)) or node.elements == 1:
+        return True
+    if node.offset is None or node.shape != (tile,):
+        return False
+    step, stride = node.offset.coefficient(LoopIndex(loop.id)), node.stride(0)
+    return step is not None and stride is not None and (step == tile * stride)
+
+
+def _length(load: Load, loop: Loop, padded: int) -> int:
+    """The row's length: the mask's bound on the position in the row, else all that the tiles cover."""
+    tile = load.elements
+    position = Expr.atom(Lane(0)) + Expr.atom(LoopIndex(loop.id)) * tile
+    for left, right in load.mask or ():
+        if left == position and right.value is not None:
+            return min(padded, right.value)
+    return padded
+
+
+def _best(context: Context, launch: Launch, found: RowPasses) -> tuple[Variant, int]:
+    options = []
+    for warps in _WARPS:
+        variant = context.variant.then(transform=WholeRow(launch.span, warps))
+        options.append((context.gpu_us(variant) or float("inf"), warps, variant))
+    _, warps, variant = min(options, key=lambda option: option[:2])
+    return variant, warps
+
+
+@dataclass(frozen=True)
+class WholeRow:
+    """The workload with the sweeps of one kernel done on one tile that holds the row, loaded once."""
+
+    launch: Span
+    num_warps: int
+
+    def __call__(self, workload: Workload) -> Workload:
+        return replace(workload, steps=map_steps(workload.steps, self._step))
+
+    def _step(self, step: Step) -> Step:
+        if not isinstance(step, Launch) or step.span != self.launch:
+            return step
+        found = row_passes(step)
+        if found is None:
+            return step
+        body = tuple(_on_one_tile(step.kernel.body, found))
+        return replace(step, kernel=replace(step.kernel, body=body), num_warps=self.num_warps, alternatives=())
+
+
+def _on_one_tile(body: tuple[Node, ...], found: RowPasses) -> Iterator[Node]:
+    again = {id(load) for load in found.again}
+    for node in body:
+        if isinstance(node, Loop):
+            for inner in node.body:
+                if id(inner) not in again:
+                    yield _widened(inner, found)
+        else:
+            yield _widened(node, found)
+
+
+def _widened(node: Node, found: RowPasses) -> Node:
+    """``node`` on a tile of the whole row where it was on a piece of it."""
+    tile, whole = found.tile, found.whole
+    if isinstance(node, (Load, Store)):
+        begin: dict[Atom, Size] = {LoopIndex(loop.id): 0 for loop in found.loops}
+        offset = node.offset.substitute(begin) if node.offset is not None else None
+        mask = (
+            tuple((a.substitute(begin), b.substitute(begin)) for a, b in node.mask) if node.mask is not None else None
+        )
+        return replace(node, shape=(whole,) if node.shape == (tile,) else node.shape, offset=offset, mask=mask)
+    if isinstance(node, Compute) and node.elements == tile:
+        return replace(node, elements=whole)
+    if isinstance(node, Reduce) and node.shape == (tile,):
+        return replace(node, shape=(whole,))
+    return node

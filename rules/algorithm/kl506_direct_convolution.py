@@ -1,0 +1,131 @@
+"""KL506."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.rules.base import Rule
+from kernlint.rules.convolution import DirectConvolution, ImplicitGemm, direct_convolution
+from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
+from kernlint.rules.synthesis import power_of_two
+from kernlint.workload import concrete
+
+#: Tiles worth pricing: output channels, pixels, depth, warps.
+_TILES = ((64, 64, 32, 4), (128, 64, 32, 4), (64, 128, 32, 4), (32, 64, 32, 4), (16, 64, 32, 4))
+
+
+class DirectConvolutionLoops(Rule):
+    code = "KL506"
+    name = "direct-convolution"
+    category = "algorithm"
+    severity = "warning"
+    summary = "a convolution does one multiply-add per loaded value, without tensor cores"
+    what_it_does = """
+        Finds kernels whose nested loops load shifted windows of an input and multiply each with a scalar weight, for one output
+        channel a program. Read from the offsets: which loop shifts the window, which moves the weight, and that the output channel
+        moves only the weight.
+        """
+    why = """
+        Every output channel loads the same windows again, and each loaded value is used once, on the FMA units. As an implicit
+        GEMM (output channels by pixels, summed over input channels x taps) a gathered tile of windows feeds a `tl.dot` for many
+        output channels at once.
+        """
+    when_not = "Depthwise and grouped convolutions, whose channels share no input. Fewer than four output channels."
+    fix_safety = "Unsafe: sums are taken in another order, and fp32 inputs go through tf32 unless asked otherwise."
+    evidence = """
+        H100, fp16, batch 8, 32 to 32 channels, 56 x 56, 3 x 3: 97.9 us directly in blocks of 256 pixels, 17.8 us as an implicit GEMM
+        with tile 64x32x32 (`benchmarks/facts/h100-micro-2.csv`, direct_conv and implicit_gemm_conv). Pattern row PERF-073.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def conv1d(x, w, y, C, O, T, TAPS: tl.constexpr, BLOCK: tl.constexpr):
+            t = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            o = tl.program_id(1)
+            n = tl.program_id(2)
+            acc = tl.zeros((BLOCK,), tl.float32)
+            for c in range(C):
+                for k in range(TAPS):
+                    a = tl.load(x + (n * C + c) * T + t + k - TAPS // 2, mask=(t + k >= TAPS // 2) & (t + k - TAPS // 2 < T), other=0.0)
+                    acc += a.to(tl.float32) * tl.load(w + (o * C + c) * TAPS + k).to(tl.float32)
+            tl.store(y + (n * O + o) * T + t, acc.to(tl.float16), mask=t < T)
+
+        class ModelNew(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.w = torch.nn.Parameter(torch.randn(128, 64, 5, dtype=torch.float16))
+
+            def forward(self, x):
+                N, C, T = x.shape
+                y = torch.empty(N, 128, T, device=x.device, dtype=x.dtype)
+                conv1d[(triton.cdiv(T, 256), 128, N)](x, self.w, y, C, 128, T, TAPS=5, BLOCK=256)
+                return y
+
+        def get_inputs():
+            return [torch.randn(16, 64, 4096, dtype=torch.float16)]
+        """
+    good = bad.replace("(n * C + c) * T + t", "(n * O + o) * T + t").replace("for c in range(C):", "for c in range(1):")
+    example = "for c, kh, kw: acc += load(x + window(c, kh, kw)) * load(w + tap)"
+    use_instead = "for k in range(0, C * KH * KW, BK): acc = tl.dot(weights, gathered_windows, acc)"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        seen = set()
+        for launch in context.launches():
+            found = direct_convolution(launch) if launch.span not in seen else None
+            if found is not None:
+                seen.add(launch.span)
+                yield self._finding(context, found)
+
+    def _finding(self, context: Context, found: DirectConvolution) -> Finding:
+        launch = found.launch
+        kernel = launch.kernel.name
+        x, w = found.pairs[0]
+        source, weight = tensor_name(found.source, x.base), tensor_name(found.weight, w.base)
+        variant, tile = _best(context, found)
+        rows, columns, depth, warps = tile
+        pixels = found.plane * found.images
+        trips = " x ".join(str(concrete(loop.trip)) for loop in found.loops)
+        return Finding(
+            self,
+            self.severity,
+            f"`{kernel}` convolves `{source}` with `{weight}` by one multiply-add per loaded value",
+            found.loops[0].span,
+            kernel,
+            kernel,
+            (
+                Evidence(
+                    f"`{source}` is loaded as a window of {x.elements} values that the loops ({trips}) shift", x.span
+                ),
+                Evidence(
+                    f"`{weight}` is loaded as one value, so each program makes one of {found.channels} output channels",
+                    w.span,
+                ),
+            ),
+            Change(
+                variant,
+                f"Each of {found.channels} output channels loads the same windows of `{source}` again and multiplies "
+                "them on the FMA units, "
+                f"{found.depth} multiply-adds a pixel, while the tensor cores idle.",
+                f"Implicit GEMM: {found.channels} output channels by {pixels:,} pixels, summed over {found.depth} = "
+                "input channels x taps, with "
+                f"`tl.dot` on {w.dtype} tiles.",
+                f"Give each program a {rows}x{columns} tile of output channels by pixels; loop over the {found.depth} "
+                f"taps in steps of {depth}, "
+                f"gather the [{depth}, {columns}] tile of windows with div and mod of the tap index, load [{rows}, {depth}] of `{weight}`, "
+                f"and `tl.dot` them into an fp32 accumulator; {warps} warps, 3 stages.",
+            ),
+        )
+
+
+def _best(context: Context, found: DirectConvolution) -> tuple[Variant, tuple[int, int, int, int]]:
+    options = []
+    for tile in _TILES:
+        if tile[0] <= max(16, power_of_two(found.channels)):
+            variant = context.variant.then(transform=ImplicitGemm(found.launch.span, *tile))
+            options.append((context.gpu_us(variant) or float("inf"), tile, variant))
+    _, tile, variant = min(options, key=lambda option: option[:2])
+    return variant, tile

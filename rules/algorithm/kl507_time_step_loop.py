@@ -1,0 +1,210 @@
+"""KL507."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import libcst as cst
+
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
+from kernlint.rules.recurrent import HoistedProjection, PersistentRecurrence, TimeLoop, time_loop
+from kernlint.rules.source import carried_names, node_at
+from kernlint.workload import Repeat
+
+#: Sequences per program of the persistent kernel, and its warps.
+_BLOCKS = ((16, 4), (32, 4), (64, 8))
+#: Tiles of the GEMM over all time steps: rows, columns, depth, warps.
+_TILES = ((64, 64, 64, 4), (128, 64, 64, 4), (128, 128, 64, 8))
+
+
+class TimeStepLoop(Rule):
+    code = "KL507"
+    name = "time-step-loop"
+    category = "algorithm"
+    severity = "warning"
+    summary = "a Python loop over time steps launches a recurrent product per step"
+    what_it_does = """
+        Finds Python loops around launches in which each iteration reads the state that the one before wrote, and multiplies it
+        with a weight: the steps of an RNN, GRU, LSTM or state-space layer.
+        """
+    why = """
+        The steps must follow each other, so a launch per step pays launch overhead and a cold start each time, reloads the
+        same weight, and has only the rows of one step to fill the device with. The part of the step that does not depend on
+        the state (the input projection) need not wait at all: it is one large matrix product over all steps.
+        """
+    when_not = """
+        A weight that does not fit on chip: then only the input projection leaves the loop. Convergence loops whose number of
+        steps depends on the data.
+        """
+    fix_safety = "Unsafe: two new kernels; the input projection needs memory for all steps, and its sums are rounded once to its type."
+    evidence = """
+        H100, 64 sequences, hidden size 64, fp16: 24 steps take 47.1 us with a launch each; 32 steps in one persistent kernel take
+        17.9 us (`benchmarks/facts/h100-micro-2.csv`, recurrent_stepwise and recurrent_persistent). A launch costs 21 us of host time
+        (`h100-overheads.json`). Pattern row PERF-069.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def step(x, h, w, u, out, sx, sh, so, H: tl.constexpr, BB: tl.constexpr):
+            b = tl.program_id(0) * BB + tl.arange(0, BB)
+            i = tl.arange(0, H)
+            a = tl.load(x + b[:, None] * sx + i[None, :])
+            s = tl.load(h + b[:, None] * sh + i[None, :])
+            acc = tl.dot(a, tl.load(w + i[None, :] * H + i[:, None]))
+            acc += tl.dot(s, tl.load(u + i[None, :] * H + i[:, None]))
+            tl.store(out + b[:, None] * so + i[None, :], tl.sigmoid(acc).to(tl.float16))
+
+        class ModelNew(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.w = torch.nn.Parameter(torch.randn(128, 128, dtype=torch.float16))
+                self.u = torch.nn.Parameter(torch.randn(128, 128, dtype=torch.float16))
+
+            def forward(self, x):
+                B, T, H = x.shape
+                out = torch.empty_like(x)
+                h = torch.zeros(B, H, device=x.device, dtype=x.dtype)
+                for t in range(T):
+                    now = out[:, t]
+                    step[(B // 16,)](x[:, t], h, self.w, self.u, now, x.stride(0), h.stride(0), now.stride(0), H=H, BB=16)
+                    h = now
+                return out
+
+        def get_inputs():
+            return [torch.randn(256, 256, 128, dtype=torch.float16)]
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def recurrence(g, u, out, T, H: tl.constexpr, BB: tl.constexpr):
+            b = tl.program_id(0) * BB + tl.arange(0, BB)
+            i = tl.arange(0, H)
+            weight = tl.load(u + i[None, :] * H + i[:, None])
+            h = tl.zeros((BB, H), tl.float16)
+            for t in range(T):
+                at = b[:, None] * T * H + t * H + i[None, :]
+                h = tl.sigmoid(tl.dot(h, weight) + tl.load(g + at)).to(tl.float16)
+                tl.store(out + at, h)
+
+        class ModelNew(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.w = torch.nn.Parameter(torch.randn(128, 128, dtype=torch.float16))
+                self.u = torch.nn.Parameter(torch.randn(128, 128, dtype=torch.float16))
+
+            def forward(self, x):
+                B, T, H = x.shape
+                g = torch.nn.functional.linear(x, self.w)
+                out = torch.empty_like(x)
+                recurrence[(B // 16,)](g, self.u, out, T, H=H, BB=16)
+                return out
+
+        def get_inputs():
+            return [torch.randn(256, 256, 128, dtype=torch.float16)]
+        """
+    example = "for t in range(T):\n    step[grid](x[:, t], h, w, u, out[:, t])\n    h = out[:, t]"
+    use_instead = (
+        "gates = linear(x, w)  # all steps at once\nrecurrence[(cdiv(B, 16),)](gates, u, out, T)  # loops over T inside"
+    )
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        for repeat in context.workload.steps:
+            found = time_loop(context, repeat) if isinstance(repeat, Repeat) else None
+            if found is not None:
+                finding = self._finding(context, found)
+                if finding is not None:
+                    yield finding
+
+    def _finding(self, context: Context, found: TimeLoop) -> Finding | None:
+        repeat = found.repeat
+        statement = node_at(context, repeat.span, cst.For)
+        hands_on = statement is not None and bool(carried_names(statement))
+        size = sum(product.weight_bytes for product in found.recurrent)
+        budget = context.device.shared_memory_max_bytes_per_block
+        fits = size + 64 * max(p.k for p in found.recurrent) <= budget
+        kernel = found.launches()[0].kernel.name
+        weights = " and ".join(f"`{tensor_name(p.weight, 'weight')}` [{p.columns}, {p.k}]" for p in found.recurrent)
+        state = tensor_name(found.state[0], "the state")
+        per_step = len(found.launches())
+        launched = found.steps * per_step
+        bottleneck = (
+            f"{launched} launches run one after the other, one step of {found.rows} sequences each, so the call pays {launched} times the "
+            f"launch overhead and latency and loads {weights} anew in every step."
+        )
+        project = (
+            f"Project the inputs of all {found.steps} steps in one GEMM of {found.steps * found.rows:,} rows"
+            if found.inputs
+            else ""
+        )
+        if fits:
+            variant, rows, warps = _persistent(context, found, hands_on)
+            method = (
+                f"{project + ', then run' if project else 'Run'} the recurrence in one persistent kernel that loops over the steps with "
+                "the recurrent weight and the state on chip."
+            )
+            plan = (
+                (f"{project} before the loop. " if project else "")
+                + f"Launch one kernel with grid (cdiv({found.rows}, {rows}),) and {warps} warps: load {weights} "
+                f"({size // 1024} KB) once, loop over {found.steps} steps with one `tl.dot` of the [{rows}, {found.recurrent[0].k}] state, add the step's input, apply the "
+                f"activation, store the state. Drop the Python loop at line {repeat.span.line}."
+            )
+        elif found.inputs:
+            variant = _hoisted(context, found, hands_on)
+            method = (
+                f"{project} outside the loop; the recurrent weight ({size // 1024} KB) does not fit on chip, so "
+                "the steps stay launches."
+            )
+            plan = (
+                f"Replace the input product in `{kernel}` by a load of the step's rows of that GEMM's result; keep the Python loop at line "
+                f"{repeat.span.line}, captured in a CUDA graph where the host is the limit."
+            )
+        else:
+            return None
+        return Finding(
+            self,
+            self.severity,
+            f"a Python loop launches `{kernel}` for each of {found.steps} time steps",
+            repeat.span,
+            repeat.function,
+            kernel,
+            (
+                Evidence(f"each iteration reads the state `{state}` that the one before it wrote", repeat.span),
+                Evidence(f"the state is multiplied with {weights}, {size // 1024} KB", found.recurrent[0].step.span),
+                *(
+                    Evidence(
+                        f"`{tensor_name(p.data, 'input')}` times `{tensor_name(p.weight, 'weight')}` does not "
+                        "depend on the state",
+                        p.step.span,
+                    )
+                    for p in found.inputs
+                ),
+            ),
+            Change(variant, bottleneck, method, plan),
+        )
+
+
+def _persistent(context: Context, found: TimeLoop, hands_on: bool) -> tuple[Variant, int, int]:
+    options = []
+    tiles = _TILES if found.inputs else _TILES[:1]
+    for rows, warps in _BLOCKS:
+        for tile in tiles:
+            change = PersistentRecurrence(found.repeat.span, hands_on, rows, warps, tile)
+            variant = context.variant.then(transform=change)
+            options.append((context.gpu_us(variant) or float("inf"), rows, warps, variant))
+    _, rows, warps, variant = min(options, key=lambda option: option[:3])
+    return variant, rows, warps
+
+
+def _hoisted(context: Context, found: TimeLoop, hands_on: bool) -> Variant:
+    variants = [
+        context.variant.then(transform=HoistedProjection(found.repeat.span, hands_on, tile)) for tile in _TILES
+    ]  # fmt: skip
+    return min(variants, key=lambda variant: context.gpu_us(variant) or float("inf"))

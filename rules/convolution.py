@@ -1,0 +1,273 @@
+"""Convolutions computed one multiply-add per load, found by their offsets, and the implicit GEMM that takes their place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from kernlint.rules.synthesis import arith, below, cast, dot, from_load, iteration, lane, launch, pid
+from kernlint.workload import (
+    Atomic,
+    Compute,
+    Dot,
+    Expr,
+    Lane,
+    Launch,
+    Load,
+    Loop,
+    LoopIndex,
+    Node,
+    Opaque,
+    ProgramId,
+    Reduce,
+    Size,
+    Span,
+    Step,
+    Store,
+    Symbol,
+    Tensor,
+    Workload,
+    concrete,
+)
+from kernlint.workload.expr import Atom, ceildiv, floordiv, lift, mod
+from kernlint.workload.steps import map_steps
+
+#: A loop of at most this many iterations walks over the taps of a filter ...
+_MAX_TAPS = 31
+#: ... in steps of at most this many elements along the innermost dimension (a dilation).
+_MAX_DILATION = 16
+#: Pixels a tile must have.
+_LEAST = 16
+#: Fewer output channels than this are no matrix.
+_LEAST_CHANNELS = 4
+
+
+@dataclass(frozen=True)
+class DirectConvolution:
+    """A kernel whose programs make a tile of ``pixels`` for one output channel.
+
+    ``loops`` are those over channels and taps, outermost first; ``pairs`` the shifted window and scalar weight of each
+    multiply-add in the innermost. ``depth`` = channels x taps, ``channels`` the output channels, ``images`` the batch,
+    ``plane`` the pixels of one output plane.
+    """
+
+    launch: Launch
+    loops: tuple[Loop, ...]
+    pairs: tuple[tuple[Load, Load], ...]
+    store: Store
+    weight: Tensor
+    source: Tensor
+    out: Tensor
+    depth: int
+    channels: int
+    images: int
+    plane: int
+    pixel_axis: int
+    image: Atom | None
+
+
+def direct_convolution(step: Launch) -> DirectConvolution | None:
+    """The convolution that ``step`` computes directly; None where that is not proven.
+
+    The proof, from offsets: in the innermost loop a tile of inputs is loaded that shifts by a few elements with a short loop
+    (or between unrolled loads), beside a scalar weight at an address that every loop moves; the sum goes around the loops;
+    and the weight's output channel does not move the input, so that other programs read the same windows.
+    """
+    kernel = step.kernel
+    if not kernel.complete or kernel.dots() or any(True for _ in kernel.walk((Atomic, Reduce))):
+        return None
+    for loops, body in _innermost(kernel.body, ()):
+        pairs = _pairs(step, loops, body)
+        if pairs:
+            return _measured(step, loops, pairs)
+    return None
+
+
+def _innermost(body: tuple[Node, ...], loops: tuple[Loop, ...]) -> Iterator[tuple[tuple[Loop, ...], tuple[Node, ...]]]:
+    inner = [node for node in body if isinstance(node, Loop)]
+    if loops and not inner:
+        yield loops, body
+    for loop in inner:
+        yield from _innermost(loop.body, (*loops, loop))
+
+
+def _pairs(step: Launch, loops: tuple[Loop, ...], body: tuple[Node, ...]) -> tuple[tuple[Load, Load], ...]:
+    loads = [node for node in body if isinstance(node, Load)]
+    tiles = [load for load in loads if load.elements >= _LEAST and sum(e > 1 for e in load.shape) == 1]
+    scalars = [load for load in loads if load.elements == 1]
+    if not tiles or len(tiles) != len(scalars) or not all(loop.carried for loop in loops):
+        return ()
+    if len({load.base for load in tiles}) != 1 or len({load.base for load in scalars}) != 1:
+        return ()
+    if any(load.offset is None or not load.dtype.is_float or load.dtype.bits > 32 for load in loads):
+        return ()
+    pairs = tuple(zip(tiles, scalars))
+    x, w = pairs[0]
+    assert x.offset is not None and w.offset is not None
+    moved = w.offset.atoms()
+    if not all(LoopIndex(loop.id) in moved and LoopIndex(loop.id) in x.offset.atoms() for loop in loops):
+        return ()
+    adds = [n for n in body if isinstance(n, Compute) and n.kind == "arith" and n.elements == x.elements]
+    if len(adds) < 2 * len(pairs) or any(isinstance(n, (Store, Dot)) for n in body):
+        return ()
+    channel = {atom for monomial in w.offset.terms for atom in monomial if not isinstance(atom, LoopIndex)}
+    if not channel or channel & x.offset.atoms():
+        return ()
+    return pairs if _shifts(loops, pairs) else ()
+
+
+def _shifts(loops: tuple[Loop, ...], pairs: tuple[tuple[Load, Load], ...]) -> bool:
+    """Whether the windows overlap: a short loop, or the step between unrolled loads, moves them by a few elements."""
+    x = pairs[0][0]
+    assert x.offset is not None
+    for loop in loops:
+        trip, step = concrete(loop.trip), concrete(x.offset.coefficient(LoopIndex(loop.id)))
+        if trip is not None and 2 <= trip <= _MAX_TAPS and step is not None and 1 <= abs(step) <= _MAX_DILATION:
+            return True
+    for other, _ in pairs[1:]:
+        assert other.offset is not None
+        step = concrete(other.offset - x.offset)
+        if step is not None and 1 <= abs(step) <= _MAX_DILATION:
+            return True
+    return False
+
+
+def _measured(step: Launch, loops: tuple[Loop, ...], pairs: tuple[tuple[Load, Load], ...]) -> DirectConvolution | None:
+    """The extents of the convolution, from trip counts, tensors and the store."""
+    x, w = pairs[0]
+    stores = [s for s in step.kernel.stores() if s.depends & {x.id}]
+    source, weight = step.tensor(x.base), step.tensor(w.base)
+    if len(stores) != 1 or source is None or weight is None:
+        return None
+    store = stores[0]
+    out = step.tensor(store.base)
+    trips = [concrete(loop.trip) for loop in loops]
+    if out is None or out.numel is None or weight.numel is None or None in trips or store.shape != x.shape:
+        return None
+    depth = math.prod(t for t in trips if t is not None) * len(pairs)
+    if depth == 0 or weight.numel % depth:
+        return None
+    channels = weight.numel // depth
+    axis = _pixel_axis(store)
+    if axis is None or axis >= len(step.grid) or channels < _LEAST_CHANNELS or out.numel % channels:
+        return None
+    plane = _plane(step, store, axis)
+    if not plane or (out.numel // channels) % plane:
+        return None
+    images = out.numel // channels // plane
+    image = _image(x, store, axis)
+    if images > 1 and image is None:
+        return None
+    return DirectConvolution(
+        step, loops, pairs, store, weight, source, out, depth, channels, images, plane, axis, image
+    )  # fmt: skip
+
+
+def _lane(access: Load | Store) -> int:
+    return next(dim for dim, extent in enumerate(access.shape) if extent > 1)
+
+
+def _pixel_axis(store: Store) -> int | None:
+    """The grid axis along which the store's tiles follow one another."""
+    dim = _lane(store)
+    stride = store.stride(dim)
+    if stride != 1 or store.offset is None:
+        return None
+    return next((a for a in range(3) if store.offset.coefficient(ProgramId(a)) == store.shape[dim]), None)
+
+
+def _plane(step: Launch, store: Store, axis: int) -> int | None:
+    """Pixels that the tiles of one output channel cover: the mask's bound, else all of them."""
+    dim = _lane(store)
+    index = lane(dim) + pid(axis) * store.shape[dim]
+    for left, right in store.mask or ():
+        if left == index and right.value is not None:
+            return right.value
+    extent = concrete(step.grid[axis])
+    return extent * store.shape[dim] if extent is not None else None
+
+
+def _image(x: Load, store: Store, axis: int) -> Atom | None:
+    """The one index other than the pixel's, channels' and taps' that moves the input: the image of the batch."""
+    assert x.offset is not None
+    skip = (LoopIndex, Lane)
+    atoms = {atom for monomial in x.offset.terms for atom in monomial if not isinstance(atom, skip)}
+    others = {
+        atom for atom in atoms
+        if not (isinstance(atom, ProgramId) and atom.axis == axis)
+        and not (isinstance(atom, Opaque) and Lane(_lane(store)) in Expr.atom(atom).atoms())
+    }  # fmt: skip
+    return others.pop() if len(others) == 1 else None
+
+
+@dataclass(frozen=True)
+class ImplicitGemm:
+    """The workload with one direct convolution as a matrix product: output channels by pixels, summed over channels x taps."""
+
+    launch: Span
+    rows: int
+    columns: int
+    depth: int
+    num_warps: int
+
+    def __call__(self, workload: Workload) -> Workload:
+        return replace(workload, steps=map_steps(workload.steps, self._step))
+
+    def _step(self, step: Step) -> Step:
+        found = direct_convolution(step) if isinstance(step, Launch) and step.span == self.launch else None
+        return step if found is None else self._gemm(found)
+
+    def _gemm(self, found: DirectConvolution) -> Launch:
+        span, m, n, k = found.launch.span, self.rows, self.columns, self.depth
+        loop = 1
+        at = iteration(loop) * k
+        x, w = found.pairs[0]
+        pixel, channel = pid(0) * n + lane(1), pid(1) * m + lane(0)
+        dtype = w.dtype
+        weights = Load(
+            2, "weight", dtype, (m, k), channel * found.depth + at + lane(1),
+            below((channel, found.channels), (at + lane(1), found.depth)), span, 0.0,
+        )  # fmt: skip
+        windows = Load(3, "x", x.dtype, (k, n), *self._windows(found, at + lane(0), pixel), span, 0.0)
+        product = dot(4, m, n, k, from_load(weights, 1, span, dtype), from_load(windows, 0, span, dtype), span)
+        where = (pid(2) * found.channels + channel) * found.plane + pixel
+        out = found.store.dtype
+        store = Store(5, "out", out, (m, n), where, below((channel, found.channels), (pixel, found.plane)), span)
+        trip = ceildiv(found.depth, k)
+        body = (
+            Loop(loop, "range", trip, (windows, weights, product), span, None, True),
+            arith(m * n, span),
+            cast(m * n, span, out),
+            store,
+        )
+        grid: tuple[Size, ...] = (ceildiv(found.plane, n), ceildiv(found.channels, m), found.images)
+        arguments = {"x": found.source, "weight": found.weight, "out": found.out}
+        return launch("implicit_gemm", body, grid, arguments, found.launch, found.launch.function, self.num_warps)
+
+    def _windows(self, found: DirectConvolution, k: Expr, pixel: Expr) -> tuple[Expr, tuple[tuple[Expr, Expr], ...]]:
+        """Offset and mask of the gathered [depth, pixels] tile: the source's own, with new indices in the old ones' places."""
+        x = found.pairs[0][0]
+        assert x.offset is not None
+        taps: dict[Atom, Size] = {}
+        rest: Size = floordiv(k, len(found.pairs))
+        for loop in reversed(found.loops):
+            trip = concrete(loop.trip) or 1
+            taps[LoopIndex(loop.id)] = rest if loop is found.loops[0] else mod(rest, trip)
+            rest = floordiv(rest, trip)
+        # The new program ids are called by other names until the old ones are gone.
+        new: dict[Atom, Size] = {ProgramId(axis): Expr.atom(Symbol(f"new program {axis}")) for axis in range(3)}
+        block = found.store.shape[_lane(found.store)]
+        lane_value = pixel.substitute(new) - pid(found.pixel_axis) * block
+        old: dict[Atom, Size] = {a: lift(v).substitute(new) for a, v in taps.items()}
+        old[Lane(_lane(x))] = lane_value
+        if found.image is not None:
+            old[found.image] = new[ProgramId(2)]
+        back: dict[Atom, Size] = {Symbol(f"new program {axis}"): pid(axis) for axis in range(3)}
+
+        def moved(expr: Expr) -> Expr:
+            return expr.rewrite(old.get).substitute(back)
+
+        mask = tuple((moved(left), moved(right)) for left, right in x.mask or ())
+        shift = mod(k, len(found.pairs)) if len(found.pairs) > 1 else 0
+        return moved(x.offset) + shift, (*mask, (k, lift(found.depth)))

@@ -1,0 +1,138 @@
+"""KL602."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from kernlint.rules.base import Rule
+from kernlint.rules.dataflow import is_alloc
+from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.workload import HostSync, Launch, Span, Step, TorchOp, Workload
+from kernlint.workload.steps import map_steps
+
+
+class HostSyncInCall(Rule):
+    code = "KL602"
+    name = "host-sync-in-call"
+    category = "launch"
+    severity = "warning"
+    summary = "the host waits for the device in the middle of a call"
+    what_it_does = """
+        Finds `.item()`, `.cpu()`, `.tolist()`, a tensor in an `if`, boolean-mask indexing, `nonzero` and `torch.cuda.synchronize()`
+        between the launches of a call: places where the host cannot go on before the device is done.
+        """
+    why = """
+        Launches are queued: while the device works, the host prepares the next ones. A sync drains that queue; the device then
+        idles until the host has woken up and issued more. A CUDA graph cannot capture it at all.
+        """
+    when_not = "A value that the caller asked for, read after the last launch. Syncs in tests and benchmarks."
+    fix_safety = "Unsafe: the value must reach the kernel in another way, as a tensor that it loads or a bound that it masks with."
+    evidence = """
+        H100: `.item()` takes 13 us of host time on an idle device and drains the queue (`benchmarks/facts/h100-overheads.json`).
+        Pattern rows PERF-076, PERF-077, PERF-078.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def scale(x, y, n, s, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            tl.store(y + i, tl.load(x + i, mask=i < n) * s, mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                s = 1.0 / x.abs().max().item()
+                y = torch.empty_like(x)
+                scale[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), s, BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(1024, 1024)]
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def scale(x, y, n, s, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            tl.store(y + i, tl.load(x + i, mask=i < n) / tl.load(s), mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                s = x.abs().max()
+                y = torch.empty_like(x)
+                scale[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), s, BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(1024, 1024)]
+        """
+    example = "s = x.abs().max().item()\nkernel[grid](x, y, n, s)"
+    use_instead = "s = x.abs().max()\nkernel[grid](x, y, n, s)  # tl.load(s)"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        walked = list(context.workload.walk())
+        seen = set()
+        for index, (step, loops) in enumerate(walked):
+            if not isinstance(step, HostSync) or step.span in seen:
+                continue
+            waiting = [s for s, _ in walked[index + 1 :] if _on_device(s)]
+            if loops:
+                # The next iteration's work waits as well.
+                waiting += [s for s, around in walked if _on_device(s) and around[: len(loops)] == loops]
+            if not waiting:
+                continue
+            seen.add(step.span)
+            yield self._finding(context, step, waiting[0], [s for s, _ in walked[:index] if _on_device(s)])
+
+    def _finding(self, context: Context, sync: HostSync, waiting: Step, before: list[Step]) -> Finding:
+        first = next((s for s in (waiting, *before) if isinstance(s, Launch)), None)
+        return Finding(
+            self,
+            self.severity,
+            f"`{sync.function}` waits for the device before it issues {_name(waiting)}: {sync.what}",
+            sync.span,
+            sync.function,
+            first.kernel.name if first is not None else "",
+            (
+                Evidence(f"{sync.what} at line {sync.span.line}", sync.span),
+                Evidence(f"{_name(waiting)} is issued only after it", waiting.span),
+                *(Evidence(f"the device must finish {_name(step)} first", step.span) for step in before[-1:]),
+            ),
+            Change(
+                context.variant.then(transform=WithoutSync(sync.span)),
+                f"The host waits at line {sync.span.line} ({sync.what}) until all queued work is done, and the device then idles until the "
+                f"host has issued {_name(waiting)}.",
+                "Keep the value on the device: pass the tensor to the kernel, which loads it, or bound the sizes without looking at it.",
+                f"Remove the sync at line {sync.span.line}; pass the tensor itself to {_name(waiting)} and `tl.load` "
+                "it there, compute shapes "
+                "from an upper bound with a mask, and move host-side checks behind a debug flag.",
+            ),
+        )
+
+
+def _on_device(step: Step) -> bool:
+    return isinstance(step, Launch) or (isinstance(step, TorchOp) and not is_alloc(step) and step.kind != "alloc")
+
+
+def _name(step: Step) -> str:
+    return f"`{step.kernel.name}`" if isinstance(step, Launch) else f"torch {getattr(step, 'name', 'work')}"
+
+
+@dataclass(frozen=True)
+class WithoutSync:
+    """The workload without one host sync."""
+
+    sync: Span
+
+    def __call__(self, workload: Workload) -> Workload:
+        def change(step: Step) -> Step | None:
+            return None if isinstance(step, HostSync) and step.span == self.sync else step
+
+        return replace(workload, steps=map_steps(workload.steps, change))

@@ -1,0 +1,198 @@
+"""KL603."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.syntax.names import dotted_name, import_table, origin_of
+from kernlint.syntax.tree import Module
+
+_MAKERS = frozenset({"triton.jit", "triton.autotune", "triton.runtime.jit.jit", "triton.runtime.autotuner.autotune"})
+_CACHES = frozenset({"lru_cache", "cache", "cached_property"})
+#: Methods that run once per object, not per call.
+_ONCE = frozenset({"__init__", "__new__", "__post_init__", "__init_subclass__", "__set_name__"})
+
+
+class JitCreatedPerCall(Rule):
+    code = "KL603"
+    name = "jit-created-per-call"
+    category = "launch"
+    severity = "error"
+    summary = "a kernel is decorated with triton.jit or autotune again on every call"
+    what_it_does = """
+        Finds `@triton.jit` or `@triton.autotune` on a function that is defined inside another, and calls of them, where the outer
+        function runs on every call of the entry: not at import, not in `__init__`, not behind `lru_cache` or an
+        `if kernel is None`.
+        """
+    why = """
+        A new jit object starts with an empty cache. Each call hashes the source again, looks the binary up on disk or compiles
+        it, and an autotuner times all its configurations again: milliseconds to seconds before any work is done.
+        """
+    when_not = "Factories that run once: at module level, in `__init__`, or cached by their arguments."
+    fix_safety = (
+        "Unsafe where the kernel reads variables of the outer function: pass them as arguments or `tl.constexpr`."
+    )
+    evidence = """
+        Of correct LLM-written kernels with measured speed, those that create autotune or jit per call always ran below 0.5x of
+        PyTorch, 0.02x in the median (corpus study named in the project's design notes). Pattern row PERF-086.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        def double(x):
+            @triton.jit
+            def kernel(x, y, n, BLOCK: tl.constexpr):
+                i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+                tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
+
+            y = torch.empty_like(x)
+            kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+            return y
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                return double(x)
+
+        def get_inputs():
+            return [torch.randn(1024, 1024)]
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
+
+        def double(x):
+            y = torch.empty_like(x)
+            kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+            return y
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                return double(x)
+
+        def get_inputs():
+            return [torch.randn(1024, 1024)]
+        """
+    example = "def run(x):\n    @triton.jit\n    def kernel(...): ..."
+    use_instead = "@triton.jit\ndef kernel(...): ...\n\ndef run(x): ..."
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        module = context.program.kernel
+        if not context.workload.launches():
+            return
+        for made in _made_per_call(module, context.workload.entry):
+            span = module.span(made.place)
+            yield Finding(
+                self,
+                self.severity,
+                f"`{made.function}` creates {made.what} anew on every call",
+                span,
+                made.function,
+                made.kernel,
+                (
+                    Evidence(
+                        f"{made.what} is made inside `{made.function}`, which each call of {context.workload.entry} "
+                        "runs",
+                        span,
+                    ),
+                ),
+            )
+
+
+@dataclass(frozen=True)
+class _Made:
+    """A jit or autotune object that ``function`` makes at ``place``."""
+
+    place: cst.CSTNode
+    what: str
+    kernel: str
+    function: str
+
+
+@dataclass(frozen=True)
+class _Routine:
+    """A function or method of the module: its name as the source calls it, ``Class.method`` for a method."""
+
+    symbol: str
+    node: cst.FunctionDef
+
+    @property
+    def name(self) -> str:
+        return self.node.name.value
+
+
+def _made_per_call(module: Module, entry: str) -> Iterator[_Made]:
+    imports = import_table(module.tree)
+    routines = list(_routines(module.tree.body, ""))
+    for routine in _reached(routines, entry, imports):
+        for node in _each_time(routine.node.body):
+            made = _maker(node, imports)
+            if made is not None:
+                yield _Made(node, *made, routine.symbol)
+
+
+def _routines(body: Iterable[cst.CSTNode], owner: str) -> Iterator[_Routine]:
+    for node in body:
+        if isinstance(node, cst.FunctionDef):
+            yield _Routine(f"{owner}.{node.name.value}" if owner else node.name.value, node)
+        elif isinstance(node, cst.ClassDef):
+            yield from _routines(node.body.body, node.name.value)
+        elif isinstance(node, (cst.If, cst.Try)):
+            yield from _routines(node.body.body, owner)
+
+
+def _reached(routines: list[_Routine], entry: str, imports: dict[str, str]) -> list[_Routine]:
+    """The routines that every call of ``entry`` may run, found by the names that they call."""
+    found = [r for r in routines if r.symbol == entry]
+    for routine in found:
+        called = {
+            (dotted_name(node.func) or "").rsplit(".", 1)[-1]
+            for node in _each_time(routine.node.body) if isinstance(node, cst.Call)
+        }  # fmt: skip
+        found += [r for r in routines if r.name in called and r not in found and not _runs_once(r, imports)]
+    return found
+
+
+def _runs_once(routine: _Routine, imports: dict[str, str]) -> bool:
+    decorators = [origin_of(d.decorator, imports) for d in routine.node.decorators]
+    return routine.name in _ONCE or any(
+        d is not None and (d in _MAKERS or d.rsplit(".", 1)[-1] in _CACHES) for d in decorators
+    )
+
+
+def _each_time(body: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """The nodes of a function's body that run whenever it does: not those of nested functions, nor what stands behind a
+    condition or in an exception handler, where caches are filled."""
+    stack: list[cst.CSTNode] = [body]
+    while stack:
+        node = stack.pop()
+        yield node
+        if isinstance(node, (cst.FunctionDef, cst.Lambda, cst.ClassDef, cst.If, cst.ExceptHandler)):
+            continue
+        stack += reversed(node.children)
+
+
+def _maker(node: cst.CSTNode, imports: dict[str, str]) -> tuple[str, str] | None:
+    """(what is made, the kernel's name) where ``node`` makes a jit or autotune object."""
+    if isinstance(node, cst.FunctionDef):
+        for decorator in node.decorators:
+            origin = origin_of(decorator.decorator, imports)
+            if origin in _MAKERS:
+                return f"the {(origin or '').rsplit('.', 1)[-1]} kernel `{node.name.value}`", node.name.value
+    elif isinstance(node, cst.Call) and origin_of(node.func, imports) in _MAKERS:
+        name = dotted_name(node.args[0].value) if node.args else None
+        return f"a `{dotted_name(node.func)}` object", name or ""
+    return None

@@ -1,0 +1,118 @@
+"""KL207."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.cost.device import Device
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.layout import wants_k_major
+from kernlint.rules.tiles import setting
+from kernlint.workload import Dot, Launch, Load, Loop
+
+
+class SharedMemoryOverflow(Rule):
+    code = "KL207"
+    name = "shared-memory-overflow"
+    category = "tiling"
+    severity = "error"
+    summary = "the pipelined operand tiles exceed the shared memory of a program, so the launch fails"
+    what_it_does = """
+        Finds launches whose dot loop keeps more bytes of operand tiles in shared memory than one program may have on the
+        device: stages times the tiles loaded in the loop (one stage less on compute capability 8.x).
+        """
+    why = "Triton raises `OutOfResources` when such a kernel is launched; the code has never run on this device."
+    when_not = """
+        Autotuned launches (the tuner drops such configurations). Operands that are loaded synchronously and so not staged
+        (8-bit operands that are not K-major, on Hopper). Other architectures than 8.x and 9.0.
+        """
+    fix_safety = "Safe: the same arithmetic with fewer tiles in flight."
+    evidence = """
+        Compiled: the shared memory of a pipelined dot loop is (stages - 1) x tile bytes on sm_80 and stages x tile bytes on sm_90
+        (facts on Triton's code generator); limits per program in `kernlint/cost/data/devices.json`.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def matmul(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+            m = tl.program_id(0) * BM + tl.arange(0, BM)
+            n = tl.program_id(1) * BN + tl.arange(0, BN)
+            k = tl.arange(0, BK)
+            acc = tl.zeros((BM, BN), tl.float32)
+            for start in range(0, K, BK):
+                x = tl.load(a + m[:, None] * K + (start + k)[None, :])
+                y = tl.load(b + (start + k)[:, None] * N + n[None, :])
+                acc = tl.dot(x, y, acc)
+            tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16))
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, a, b):
+                c = torch.empty(4096, 4096, device=a.device, dtype=torch.float16)
+                matmul[(32, 16)](a, b, c, 4096, 4096, BM=128, BN=256, BK=128, num_warps=8, num_stages=4)
+                return c
+
+        def get_inputs():
+            return [torch.randn(4096, 4096, dtype=torch.float16), torch.randn(4096, 4096, dtype=torch.float16)]
+        """
+    good = bad.replace("num_stages=4", "num_stages=2")
+    example = "matmul[grid](a, b, c, N, K, BM=128, BN=256, BK=128, num_stages=4)"
+    use_instead = "matmul[grid](a, b, c, N, K, BM=128, BN=256, BK=128, num_stages=2)"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        device = context.device
+        kept = {8: 1, 9: 0}.get(device.sm_major or 0)
+        if kept is None:
+            return
+        limit = device.shared_memory_max_bytes_per_block
+        for launch in context.launches():
+            if launch.autotuned:
+                continue
+            for loop, tiles in _staged(launch, device):
+                stages = launch.num_stages if loop.num_stages is None else loop.num_stages
+                size = sum(load.bytes for load in tiles)
+                if stages < 2 or (stages - kept) * size <= limit:
+                    continue
+                fitting = max(1, limit // size + kept)
+                kernel = launch.kernel.name
+                listed = " + ".join("x".join(map(str, load.shape)) + f" {load.dtype}" for load in tiles)
+                # A loop's own num_stages stands in the kernel, where a launch option does not reach it.
+                change = None if loop.num_stages is not None else Change(
+                    context.variant.then(setting(launch, {"num_stages": fitting})),
+                    f"{stages} stages keep {(stages - kept) * size} bytes of operand tiles in shared memory; {device.name} gives "
+                    f"a program {limit}, so the launch fails.",
+                    f"Launch with num_stages={fitting}, or a tile with a shorter K.",
+                    f"Set num_stages={fitting} at line {launch.span.line}.",
+                    automatic=True,
+                )  # fmt: skip
+                yield Finding(
+                    self, self.severity,
+                    f"`{kernel}` needs {(stages - kept) * size} bytes of shared memory; a program may have {limit}",
+                    launch.span, kernel, kernel,
+                    (
+                        Evidence(f"num_stages={stages}", launch.span if loop.num_stages is None else loop.span),
+                        Evidence(f"{listed} = {size} bytes per stage", tiles[0].span),
+                    ),
+                    change,
+                )  # fmt: skip
+
+
+def _staged(launch: Launch, device: Device) -> list[tuple[Loop, list[Load]]]:
+    """Each loop with the loads of it that feed its dots through shared memory, asynchronously."""
+    found: dict[int, tuple[Loop, list[Load]]] = {}
+    for dot, loops in launch.kernel.walk(Dot):
+        if not loops or loops[-1].kind == "while":
+            continue
+        assert isinstance(dot, Dot)
+        inside = [load for load, around in launch.kernel.walk(Load) if around and around[-1].id == loops[-1].id]
+        for operand in (dot.a, dot.b):
+            synchronous = wants_k_major(device, operand.memory_dtype) and operand.k_major is not True
+            load = next((one for one in inside if operand.direct and one.id == operand.load), None)  # type: ignore[union-attr]
+            tiles = found.setdefault(loops[-1].id, (loops[-1], []))[1]
+            if isinstance(load, Load) and not synchronous and all(load is not other for other in tiles):
+                tiles.append(load)
+    return [(loop, tiles) for loop, tiles in found.values() if tiles]

@@ -1,0 +1,213 @@
+"""KL209."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import libcst as cst
+
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.pricing import gain
+from kernlint.rules.source import node_at, statements
+from kernlint.syntax.names import dotted_name
+from kernlint.syntax.walk import walk
+from kernlint.workload import Compute, Launch, Load, Loop, Node, Reduce, Span, Step, Workload
+from kernlint.workload.steps import map_steps
+
+_REDUCTIONS = frozenset({"sum", "max", "min"})
+#: With more values per thread than these the compiler hides the reduction behind the loads, and it is the faster form.
+_PER_THREAD = 8
+#: The elementwise call that combines what a reduction leaves.
+_PAIRWISE = {"max": "maximum", "min": "minimum"}
+#: Predicted gain below which an advice that can also make things slower is not worth giving.
+_LEAST_GAIN = 1.2
+
+
+class ScalarReductionPerIteration(Rule):
+    code = "KL209"
+    name = "scalar-reduction-per-iteration"
+    category = "tiling"
+    severity = "warning"
+    summary = "a loop reduces its tile to a scalar in every iteration instead of once at the end"
+    what_it_does = """
+        Finds loops whose body ends with one `tl.sum`, `tl.max` or `tl.min` of a 1-D tile that is only accumulated into a scalar,
+        where adding up tiles and reducing after the loop is predicted to be faster.
+        """
+    why = """
+        A reduction to a scalar is shuffles in each warp, a trip through shared memory and two barriers, and no iteration can
+        start its arithmetic before. A tile of partial results needs none of that until the end.
+        """
+    when_not = """
+        The scalar is used inside the loop (online softmax). Blocks of more than 8 elements per thread, where the compiler
+        hides the reduction behind the loads. Grids that fill the device: the estimate decides.
+        """
+    fix_safety = "Safe for max and min; a sum is added in another order."
+    evidence = """
+        H100, 8 rows of 1 M columns, BLOCK 256: 1856 us with a reduction per iteration, 353 us without; with BLOCK 4096 it is the
+        other way round (`row_loop_reduce_each` and `row_loop` in `benchmarks/facts/h100-micro.csv`). Pattern row PERF-052.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def row_sum(x, y, columns, BLOCK: tl.constexpr):
+            row = tl.program_id(0)
+            lanes = tl.arange(0, BLOCK)
+            total = 0.0
+            for start in range(0, columns, BLOCK):
+                total += tl.sum(tl.load(x + row * columns + start + lanes), axis=0)
+            tl.store(y + row, total)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty(x.shape[0], device=x.device, dtype=torch.float32)
+                row_sum[(x.shape[0],)](x, y, x.shape[1], BLOCK=256)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 131072)]
+        """
+    good = (
+        bad.replace("total = 0.0", "total = tl.zeros((BLOCK,), tl.float32)").replace("row, total)", "row, tl.sum(total, axis=0))")
+        .replace("tl.sum(tl.load(x + row * columns + start + lanes), axis=0)", "tl.load(x + row * columns + start + lanes)")
+    )  # fmt: skip
+    example = "for start in range(0, n, BLOCK):\n    total += tl.sum(tl.load(x + start + lanes), axis=0)"
+    use_instead = "for start in range(0, n, BLOCK):\n    acc += tl.load(x + start + lanes)\ntotal = tl.sum(acc, axis=0)"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        for launch in context.launches():
+            if launch.autotuned or not launch.kernel.complete:
+                continue
+            threads = context.device.warp_size_threads * launch.num_warps
+            for loop, _ in launch.kernel.walk(Loop):
+                assert isinstance(loop, Loop)
+                reduce = _accumulated(loop)
+                if reduce is None or loop.trip == 1 or reduce.shape[0] > _PER_THREAD * threads:
+                    continue
+                if not _only_accumulates(context, loop, reduce):
+                    continue
+                variant = context.variant.then(transform=ReducedOnce(launch.span, loop.span))
+                expected = gain(context, variant)
+                if expected is not None and expected < _LEAST_GAIN:
+                    continue
+                kernel = launch.kernel.name
+                times = "each iteration" if loop.trip is None else f"each of {loop.trip} iterations"
+                change = Change(
+                    variant,
+                    f"`{kernel}` reduces {reduce.shape[0]} values to one scalar in {times}: shuffles, shared memory and two "
+                    "barriers before the next iteration can go on.",
+                    f"Accumulate a tile of {reduce.shape[0]} partial results in the loop and call tl.{reduce.op} once after it.",
+                    f"Start from a tile of {reduce.shape[0]} neutral values, combine the loaded tiles elementwise at line "
+                    f"{reduce.span.line}, and reduce after the loop; masked lanes must load the neutral value.",
+                )
+                yield Finding(
+                    self, self.severity, f"`{kernel}` calls tl.{reduce.op} to a scalar in {times} of its loop", reduce.span,
+                    kernel, kernel,
+                    (Evidence(f"the scalar of tl.{reduce.op} is only carried to the next iteration", reduce.span),), change,
+                )  # fmt: skip
+
+
+def _accumulated(loop: Loop) -> Reduce | None:
+    """The one reduction to a scalar of ``loop``: after it comes at most one scalar operation, and the loop neither stores nor
+    branches."""
+    reduces = [i for i, node in enumerate(loop.body) if isinstance(node, Reduce)]
+    if len(reduces) != 1 or not loop.carried or loop.kind == "while":
+        return None
+    position = reduces[0]
+    reduce = loop.body[position]
+    assert isinstance(reduce, Reduce)
+    before, after = loop.body[:position], loop.body[position + 1 :]
+    fits = reduce.scalar and len(reduce.shape) == 1 and reduce.op in _REDUCTIONS
+    plain = all(isinstance(node, (Load, Compute)) for node in before)
+    combined = len(after) <= 1 and all(
+        isinstance(node, Compute) and node.elements == 1 and node.kind == "arith" for node in after
+    )
+    return reduce if fits and plain and combined else None
+
+
+def _only_accumulates(context: Context, loop: Loop, reduce: Reduce) -> bool:
+    """Whether the source of ``loop`` does nothing with the scalar but combine it with one variable, by the operation that
+    it was reduced with, and nothing else in the loop with that variable."""
+    node, call = node_at(context, loop.span, cst.For), node_at(context, reduce.span, cst.Call)
+    if node is None or call is None:
+        return False
+    for statement in statements(node.body):
+        combined = _combined(statement, reduce.op)
+        if combined is not None:
+            total, value = combined
+            mentions = sum(isinstance(n, cst.Name) and n.value == total for n in walk(node.body))
+            own = sum(isinstance(n, cst.Name) and n.value == total for n in walk(statement))
+            if value is call:
+                return mentions == own
+            named = _named(node, call)
+            uses = sum(isinstance(n, cst.Name) and n.value == named for n in walk(node.body))
+            if named is not None and isinstance(value, cst.Name) and value.value == named:
+                return mentions == own and uses == 2
+    return False
+
+
+def _combined(statement: cst.CSTNode, op: str) -> tuple[str, cst.BaseExpression] | None:
+    """(variable, value) of ``variable += value`` and its like: what one reduction's results are combined by."""
+    if isinstance(statement, cst.AugAssign):
+        adds = op == "sum" and isinstance(statement.operator, cst.AddAssign)
+        return (statement.target.value, statement.value) if adds and isinstance(statement.target, cst.Name) else None
+    if not isinstance(statement, cst.Assign) or len(statement.targets) != 1:
+        return None
+    target, value = statement.targets[0].target, statement.value
+    sides: tuple[cst.BaseExpression, ...] = ()
+    if op == "sum" and isinstance(value, cst.BinaryOperation) and isinstance(value.operator, cst.Add):
+        sides = (value.left, value.right)
+    elif isinstance(value, cst.Call) and (dotted_name(value.func) or "").rpartition(".")[2] == _PAIRWISE.get(op):
+        sides = tuple(argument.value for argument in value.args)
+    if not isinstance(target, cst.Name) or len(sides) != 2:
+        return None
+    for own, other in (sides, sides[::-1]):
+        if isinstance(own, cst.Name) and own.value == target.value:
+            return target.value, other
+    return None
+
+
+def _named(loop: cst.For, call: cst.Call) -> str | None:
+    """The variable that the result of ``call`` is given to."""
+    for statement in statements(loop.body):
+        if isinstance(statement, cst.Assign) and statement.value is call and len(statement.targets) == 1:
+            return dotted_name(statement.targets[0].target)
+    return None
+
+
+@dataclass(frozen=True)
+class ReducedOnce:
+    """The workload with the reduction of one loop after the loop, on a tile accumulated in it."""
+
+    launch: Span
+    loop: Span
+
+    def __call__(self, workload: Workload) -> Workload:
+        return replace(workload, steps=map_steps(workload.steps, self._step))
+
+    def _step(self, step: Step) -> Step:
+        if not isinstance(step, Launch) or step.span != self.launch:
+            return step
+        return replace(step, kernel=replace(step.kernel, body=self._body(step.kernel.body)))
+
+    def _body(self, body: tuple[Node, ...]) -> tuple[Node, ...]:
+        result: list[Node] = []
+        for node in body:
+            if isinstance(node, Loop):
+                reduce = _accumulated(node) if node.span == self.loop else None
+                if reduce is not None:
+                    kept = tuple(
+                        n for n in node.body if isinstance(n, Load) or (isinstance(n, Compute) and n.elements > 1)
+                    )
+                    dtype = next((n.dtype for n in reversed(kept)), None)
+                    tile = (Compute("arith", reduce.shape[0], dtype, reduce.span),) if dtype is not None else ()
+                    result += [replace(node, body=(*kept, *tile)), reduce]
+                    continue
+                node = replace(node, body=self._body(node.body))
+            result.append(node)
+        return tuple(result)

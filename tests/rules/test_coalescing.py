@@ -1,0 +1,203 @@
+"""KL304 and KL306: wasted sectors and queues for one address, and accesses that only look like them."""
+
+import pytest
+from support.findings import run_rule
+
+from kernlint.workload import Access, Atomic, Launch, Load, Store, TorchOp, concrete
+
+COLUMNS = """
+@triton.jit
+def column_sums(x, out, rows, columns, BLOCK: tl.constexpr):
+    {head}
+    acc = tl.zeros((BLOCK,), tl.float32)
+    for start in range(0, rows, BLOCK):
+        r = start + tl.arange(0, BLOCK)
+        acc += tl.load(x + {at}, mask=r < rows, other=0.0).to(tl.float32)
+    tl.store(out + c, tl.sum(acc, axis=0))
+
+def sums(x):
+    out = torch.empty(x.shape[1], device=x.device, dtype=torch.float32)
+    column_sums[(x.shape[1],)](x, out, x.shape[0], x.shape[1], BLOCK=512)
+    return out
+
+def get_inputs():
+    return [torch.randn(R, C, dtype=torch.float16)]
+
+R, C = 8192, 4096
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return sums(x)
+"""
+COLUMN = COLUMNS.format(head="c = tl.program_id(0)", at="r * columns + c")
+
+PERMUTE = """
+@triton.jit
+def to_channels_last(x, y, C, P, BLOCK: tl.constexpr):
+    image, channel = tl.program_id(0) // C, tl.program_id(0) % C
+    p = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + (image * C + channel) * P + p, mask=p < P)
+    tl.store(y + {store}, value, mask=p < P)
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y = torch.empty(8, {extent}, 128, device=x.device, dtype=x.dtype)
+        to_channels_last[(8 * 128, triton.cdiv({extent}, 1024))](x, y, 128, {extent}, BLOCK=1024)
+        return y
+
+def get_inputs():
+    return [torch.randn(8, 128, {extent}{dtype})]
+"""
+
+
+def permute(store: str = "(image * P + p) * C + channel", extent: int = 3136, dtype: str = "") -> str:
+    return PERMUTE.format(store=store, extent=extent, dtype=dtype)
+
+
+@pytest.mark.parametrize(
+    ("source", "function"),
+    [
+        pytest.param(COLUMN, "column_sums", id="column sums"),
+        pytest.param(COLUMN.replace("R, C = 8192, 4096", "R, C = 8000, 4096"), "column_sums", id="masked tail"),
+        pytest.param(COLUMN.replace("R, C = 8192, 4096", "R, C = 300, 1000"), "column_sums", id="one iteration"),
+        pytest.param(COLUMN.replace(".float16", ".int8"), "column_sums", id="int8"),
+        pytest.param(
+            COLUMN.replace("(x, out, x.shape[0], x.shape[1],", "(out=out, x=x, columns=x.shape[1], rows=x.shape[0],"),
+            "column_sums", id="keywords",
+        ),
+        pytest.param(
+            COLUMN.replace("@triton.jit", "@triton.jit\ndef place(a, b, n):\n    return a * n + b\n\n@triton.jit", 1)
+            .replace("r * columns + c", "place(r, c, columns)"),
+            "column_sums", id="offset in a helper",
+        ),
+        pytest.param(permute(), "to_channels_last", id="transposing store"),
+        pytest.param(permute(extent=200), "to_channels_last", id="one block of pixels"),
+        pytest.param(permute(dtype=", dtype=torch.bfloat16"), "to_channels_last", id="bf16"),
+    ],
+)  # fmt: skip
+def test_sectors_wasted(source, function):
+    found = run_rule("KL304", source)
+    assert found.only().kernel == found.only().symbol == function
+    (launch,) = [launch for launch in found.after().launches() if launch.kernel.name == function]
+    tiles = [access for access, _ in launch.kernel.walk(Access) if access.elements > 1]
+    assert all(1 in [concrete(tile.stride(d)) for d in range(len(tile.shape))] for tile in tiles)
+
+
+@pytest.mark.parametrize(
+    ("source", "base"),
+    [
+        pytest.param(COLUMN, "x", id="columns"),
+        pytest.param(permute(), "y", id="permute"),
+        pytest.param(permute(extent=200), "y", id="tail"),
+    ],
+)
+def test_the_widened_kernel_touches_the_same_elements(source, base):
+    found = run_rule("KL304", source)
+    (before,), (after,) = found.contexts[0].workload.launches(), found.after().launches()
+    samples = [touched(launch, base, found.contexts[0].workload.launches()[0]) for launch in (before, after)]
+    assert samples[0] == samples[1]
+
+
+def touched(launch: Launch, base: str, original: Launch) -> tuple[int, int]:
+    """(smallest, largest) element of ``base`` that the masks let through, over all corners of the index space."""
+    from itertools import product
+
+    from kernlint.workload import Loop, LoopIndex, ProgramId
+    from kernlint.workload.expr import Lane
+
+    ends: dict = {ProgramId(axis): (0, concrete(extent) - 1) for axis, extent in enumerate(launch.grid)}
+    ends |= {LoopIndex(loop.id): (0, concrete(loop.trip) - 1) for loop, _ in launch.kernel.walk(Loop)}
+    (access,) = [node for node, _ in launch.kernel.walk((Load, Store)) if node.base == base]
+    ends |= {Lane(dim): (0, extent - 1) for dim, extent in enumerate(access.shape)}
+    inside = []
+    for corner in product(*ends.values()):
+        values = dict(zip(ends, corner))
+        # Walk lanes back until the mask lets them through: bounds cut the last tile only.
+        for lane, value in product([a for a in ends if isinstance(a, Lane)], range(2048)):
+            tried = {**values, lane: values[lane] - value}
+            if tried[lane] >= 0 and all(
+                left.evaluate(tried) < right.evaluate(tried) for left, right in access.mask or ()
+            ):
+                inside.append(access.offset.evaluate(tried))
+                break
+    return min(inside), max(inside)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(COLUMNS.format(head="c = tl.program_id(0)", at="c * rows + r"), id="rows are contiguous"),
+        pytest.param(COLUMNS.format(head="c = tl.program_id(0) * 64", at="r * columns + c"), id="neighbouring programs far apart"),
+        pytest.param(COLUMN.replace("R, C = 8192, 4096", "R, C = 8192, 8"), id="a row is half a sector"),
+        pytest.param(COLUMN.replace("R, C = 8192, 4096", "R, C = 8192, 1"), id="one column"),
+        pytest.param(permute(store="(image * C + channel) * P + p"), id="same order"),
+        pytest.param(
+            COLUMN.replace("acc += tl.load(x + r * columns + c, mask=r < rows, other=0.0).to(tl.float32)",
+                           "for k in range(16):\n            acc += tl.load(x + r * columns + c + k, mask=r < rows, other=0.0)"),
+            id="a loop walks the sector",
+        ),
+        pytest.param(COLUMN.replace("def get_inputs", "def unused"), id="open sizes: the stride may be one"),
+        pytest.param(
+            COLUMN.replace("x + r * columns + c", "x + tl.load(x + r).to(tl.int32) + c"), id="gather",
+        ),
+    ],
+)  # fmt: skip
+def test_sectors_used(source):
+    assert not run_rule("KL304", source)
+
+
+ATOMIC = """
+@triton.jit
+def accumulate(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load(x + i, mask=i < n, other=0.0)
+    {update}
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y = torch.zeros(4096, device=x.device)
+        accumulate[(triton.cdiv(x.numel(), 256),)](x, y, x.numel(), BLOCK=256)
+        return y
+
+def get_inputs():
+    return [torch.randn(1 << 25)]
+"""
+
+
+@pytest.mark.parametrize(
+    "update",
+    [
+        pytest.param("tl.atomic_add(y, tl.sum(value, axis=0))", id="scalar sum"),
+        pytest.param("tl.atomic_max(y, tl.max(value, axis=0))", id="scalar maximum"),
+        pytest.param("tl.atomic_add(y + tl.arange(0, BLOCK), value)", id="tile"),
+    ],
+)
+def test_all_programs_queue(update):
+    found = run_rule("KL306", ATOMIC.format(update=update))
+    assert found.only().kernel == "accumulate"
+    steps = [step for step, _ in found.after().walk()]
+    assert not [n for s in steps if isinstance(s, Launch) for n, _ in s.kernel.walk(Atomic)]
+    assert [s.kind for s in steps if isinstance(s, TorchOp)] == ["reduce"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(ATOMIC.format(update="tl.atomic_add(y + tl.program_id(0) % 4096, tl.sum(value, axis=0))"), id="many addresses"),
+        pytest.param(ATOMIC.format(update="tl.atomic_add(y + (value * 10).to(tl.int32), 1.0)"), id="histogram"),
+        pytest.param(ATOMIC.format(update="tl.store(y + tl.program_id(0), tl.sum(value, axis=0))"), id="store"),
+        pytest.param(
+            ATOMIC.format(update="old = tl.atomic_add(y, tl.sum(value, axis=0))\n    tl.store(x + tl.program_id(0), old)"),
+            id="old value used",
+        ),
+        pytest.param(ATOMIC.format(update="tl.atomic_cas(y, 0.0, 1.0)"), id="lock"),
+        pytest.param(
+            ATOMIC.format(update="if tl.sum(value, axis=0) > 0:\n        tl.atomic_add(y, 1.0)"), id="under a branch"
+        ),
+        pytest.param(
+            ATOMIC.format(update="tl.atomic_add(y, tl.sum(value, axis=0))").replace("1 << 25", "1 << 14"), id="a few programs"
+        ),
+    ],
+)  # fmt: skip
+def test_no_queue(source):
+    assert not run_rule("KL306", source)

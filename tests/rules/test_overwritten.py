@@ -1,0 +1,181 @@
+"""KL302 and KL303: fills and copies that a kernel makes needless, and those that it does not."""
+
+import pytest
+from support.findings import run_rule
+
+from kernlint.workload import Launch, TorchOp
+
+FILL = """
+@triton.jit
+def kernel(x, y, rows, n, BLOCK: tl.constexpr):
+    {body}
+
+def run(x):
+    y = torch.zeros({shape}, device=x.device, dtype=x.dtype)
+    kernel[{grid}](x, y, 64, {n}, BLOCK=1024)
+    return y
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return run(x)
+
+def get_inputs():
+    return [torch.randn(64, 3000)]
+"""
+FLAT = """i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, mask=i < n) * 2, mask=i < n)"""
+ROWS = """row, i = tl.program_id(0), tl.arange(0, BLOCK)
+    for start in range(0, n, BLOCK):
+        c = start + i
+        tl.store(y + row * n + c, tl.load(x + row * n + c, mask=c < n), mask=c < n)"""
+DIVIDED = """pid = tl.program_id(0)
+    tiles = tl.cdiv(n, BLOCK)
+    c = pid % tiles * BLOCK + tl.arange(0, BLOCK)
+    at = pid // tiles * n + c
+    tl.store(y + at, tl.load(x + at, mask=c < n), mask=c < n)"""
+
+
+def fill(body: str, grid: str, n: str = "x.numel()", shape: str = "64, 3000") -> str:
+    return FILL.format(body=body, grid=grid, n=n, shape=shape)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(fill(FLAT, "(triton.cdiv(x.numel(), 1024),)"), id="flat with a masked tail"),
+        pytest.param(fill(ROWS, "(64,)", "3000"), id="a row per program, in a loop"),
+        pytest.param(fill(DIVIDED, "(64 * 3,)", "3000"), id="row and column from one program id"),
+        pytest.param(
+            fill(FLAT, "(triton.cdiv(x.numel(), 1024),)").replace("torch.zeros(64, 3000, device", "torch.full((64, 3000), 1.0, device"),
+            id="full",
+        ),
+        pytest.param(
+            fill(FLAT, "(triton.cdiv(x.numel(), 1024),)").replace("def get_inputs():\n    return [torch.randn(64, 3000)]", "")
+            .replace("y = torch.zeros(64, 3000, device", "M, N = x.shape\n    y = torch.zeros(M, N, device"),
+            id="open sizes",
+        ),
+    ],
+)  # fmt: skip
+def test_fill_that_the_kernel_overwrites(source):
+    found = run_rule("KL302", source)
+    assert found.only().symbol == "run"
+    assert not [s for s, _ in found.after().walk() if isinstance(s, TorchOp) and s.kind == "fill"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(fill(FLAT, "(triton.cdiv(x.numel(), 1024) - 1,)"), id="grid one block short"),
+        pytest.param(fill(FLAT, "(triton.cdiv(x.numel(), 1024),)", "x.numel() - 1"), id="mask one element short"),
+        pytest.param(fill(FLAT, "(triton.cdiv(x.numel(), 1024),)", shape="65, 3000"), id="larger output"),
+        pytest.param(fill(FLAT.replace("y + i", "y + 2 * i"), "(triton.cdiv(x.numel(), 1024),)"), id="every other element"),
+        pytest.param(fill(FLAT.replace("tl.store(y", "tl.atomic_add(y"), "(triton.cdiv(x.numel(), 1024),)"), id="atomics"),
+        pytest.param(
+            fill(FLAT.replace("mask=i < n)", "mask=i < n) + tl.load(y + i)", 1), "(triton.cdiv(x.numel(), 1024),)"), id="reads it"
+        ),
+        pytest.param(fill(FLAT.replace("mask=i < n)", "mask=tl.load(x + i) > 0)"), "(188,)"), id="mask from data"),
+        pytest.param(
+            fill(FLAT.replace("    tl.store", "    if tl.load(x) > 0:\n        tl.store"), "(188,)"), id="store under a branch"
+        ),
+        pytest.param(
+            fill(FLAT, "(188,)").replace("    kernel[", "    y[0] = 5\n    kernel["), id="something else writes first"
+        ),
+        pytest.param(fill(ROWS, "(63,)", "3000"), id="a row missing"),
+        pytest.param(fill(FLAT, "(188,)").replace("torch.zeros", "torch.empty"), id="not filled"),
+    ],
+)  # fmt: skip
+def test_fill_that_is_needed(source):
+    assert not run_rule("KL302", source)
+
+
+COPY = """
+@triton.jit
+def update(p, g, out, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    value = tl.load({read}, mask=i < n) - 0.1 * tl.load(g + i, mask=i < n)
+    tl.store(out + i, value, mask=i < n)
+
+def apply(p, g):
+    fresh = torch.empty_like(p)
+    update[(triton.cdiv(p.numel(), 1024),)](p, g, fresh, p.numel(), BLOCK=1024)
+    {back}
+
+class ModelNew(torch.nn.Module):
+    def forward(self, p, g):
+        return apply(p, g)
+
+def get_inputs():
+    return [torch.randn(1000, 3000), torch.randn(1000, 3000)]
+"""
+BACK = "p.copy_(fresh)\n    return p"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(COPY.format(read="p + i", back=BACK), id="method"),
+        pytest.param(COPY.format(read="g + i", back=BACK), id="the original is not even read"),
+        pytest.param(
+            COPY.format(read="p + i", back=BACK).replace("(p, g, fresh, p.numel(), BLOCK", "(p=p, out=fresh, g=g, n=p.numel(), BLOCK"),
+            id="keywords",
+        ),
+        pytest.param(
+            COPY.format(read="p + i", back=BACK).replace("fresh", "scratch").replace("randn(1000, 3000)", "randn(1000, 3000).half()"),
+            id="renamed, half",
+        ),
+    ],
+)  # fmt: skip
+def test_copy_back_that_the_kernel_could_do(source):
+    found = run_rule("KL303", source)
+    assert (found.only().symbol, found.only().kernel) == ("apply", "update")
+    steps = [step for step, _ in found.after().walk()]
+    assert len(steps) == 1
+    assert isinstance(steps[0], Launch)
+    assert steps[0].tensor("out").storage.id == found.after().inputs[0].storage.id
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(COPY.format(read="p + i + 1", back=BACK), id="reads a neighbour"),
+        pytest.param(COPY.format(read="p + n - 1 - i", back=BACK), id="reads backwards"),
+        pytest.param(COPY.format(read="p", back=BACK), id="reads one element of all"),
+        pytest.param(COPY.format(read="p + i", back="p.copy_(fresh)\n    return fresh"), id="the new tensor is returned"),
+        pytest.param(COPY.format(read="p + i", back="q = p + fresh\n    p.copy_(fresh)\n    return q"), id="read in between"),
+        pytest.param(COPY.format(read="p + i", back="p.copy_(fresh.to(torch.float16))\n    return p"), id="through a cast"),
+        pytest.param(COPY.format(read="p + i", back="p.copy_(g)\n    return p"), id="copies something else"),
+        pytest.param(COPY.format(read="p + i", back="return fresh"), id="no copy"),
+        pytest.param(
+            COPY.format(read="p + i", back=BACK).replace("    tl.store", "    tl.store(out + i, value)\n    tl.store"), id="written twice"
+        ),
+        pytest.param(
+            COPY.format(read="p + i", back=BACK).replace("(p.numel(), 1024),)]", "(p.numel(), 1024) - 1,)]"), id="a block missing"
+        ),
+    ],
+)  # fmt: skip
+def test_copy_back_that_is_needed(source):
+    assert not run_rule("KL303", source)
+
+
+def test_copies_of_one_function_are_one_finding():
+    source = COPY.format(read="p + i", back=BACK).replace(
+        "    update[",
+        "    other = torch.empty_like(g)\n"
+        "    update[(triton.cdiv(p.numel(), 1024),)](g, p, other, p.numel(), BLOCK=1024)\n"
+        "    g.copy_(other)\n"
+        "    update[",
+    )  # fmt: skip
+    assert len(run_rule("KL303", source).only().evidence) == 2
+
+
+@pytest.mark.xfail(strict=True, reason="the interpreter drops what it cannot follow from a conjunction of masks")
+@pytest.mark.parametrize("code", ["KL302"])
+def test_data_dependent_half_of_a_mask(code):
+    body = FLAT.replace(", mask=i < n)\n", ")\n").replace("mask=i < n)", "mask=(i < n) & (tl.load(x + i) > 0))")
+    assert not run_rule(code, fill(body, "(188,)"))
+
+
+@pytest.mark.xfail(strict=True, reason="the interpreter runs on after a conditional return as if it were not there")
+def test_programs_that_return_early():
+    body = FLAT.replace("    tl.store", "    if tl.load(x) > 0:\n        return\n    tl.store")
+    assert not run_rule("KL302", fill(body, "(188,)"))
