@@ -19,6 +19,7 @@ import gemm
 import matvec
 import recurrent
 import rows
+import spilling
 import torch
 from case import Buffer, Case
 
@@ -160,6 +161,38 @@ def special(op: str) -> Reference:
     return lambda x: {"y": once(once(x["x"].abs()))}
 
 
+def upcast(axis: int) -> Reference:
+    """[32, 64] times [64, 48], the operands stored as `spilling.upcast_case` reads them."""
+
+    def reference(x: Tensors) -> Tensors:
+        a = x["a"].view(64, 32).T if axis == 0 else x["a"].view(32, 64)
+        b = x["b"].view(48, 64).T if axis == 2 else x["b"].view(64, 48)
+        return {"c": (a.double() @ b.double()).flatten()}
+
+    return reference
+
+
+def held(count: int) -> Reference:
+    """`count` planes of [5, 100], each row over the root of the squares of all planes."""
+
+    def reference(x: Tensors) -> Tensors:
+        planes = x["x"].view(count, 5, 100).double()
+        return {"y": (planes * torch.rsqrt(planes.pow(2).sum((0, 2), keepdim=True) + 1e-6)).flatten()}
+
+    return reference
+
+
+def outer(programs: int, steps: int, bm: int, bn: int) -> Reference:
+    """State halved and updated by a rank-one product at each step."""
+
+    def reference(x: Tensors) -> Tensors:
+        a, b = x["a"].view(programs, steps, bm).double(), x["b"].view(programs, steps, bn).double()
+        decay = 0.5 ** torch.arange(steps - 1, -1, -1, dtype=torch.float64)
+        return {"y": torch.einsum("s,psm,psn->pmn", decay, a, b).flatten()}
+
+    return reference
+
+
 def pairs() -> list[tuple[Case, Reference]]:
     """A tiny case of every kernel with its reference."""
     found: list[tuple[Case, Reference]] = []
@@ -260,6 +293,15 @@ def pairs() -> list[tuple[Case, Reference]]:
             lambda x: {"c": (x["a"].view(32, 64).double() @ x["b"].view(64, 48).double()).flatten()},
         )
     )
+    found += [(spilling.upcast_case(axis, (32, 48, 64), (16, 16, 16), "float16", 4), upcast(axis)) for axis in (0, 1, 2)]
+    found += [(spilling.hold_case(count, 5, 100, 128, "float32", 4), held(count)) for count in (1, 2, 4)]
+    found.append(
+        (
+            spilling.accumulate_case(5, 64, 4, 16, "float32", 4),
+            lambda x: {"y": x["x"].view(5, 4, 64).double().sum(0).flatten()},
+        )
+    )
+    found.append((spilling.outer_case(3, 7, 16, 8, "float32", 4), outer(3, 7, 16, 8)))
     for ks in (3, 5):
         found.append((fma.direct_conv_case(2, 3, 2, 7, ks, "float32", 32), conv(2, 3, 2, 7, ks)))
         found.append((fma.implicit_conv_case(2, 3, 5, 7, ks, "float32", (16, 16, 16)), conv(2, 3, 5, 7, ks)))
