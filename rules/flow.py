@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from kernlint.rules.finding import Context
 from kernlint.rules.indices import addresses, always_run, elements
+from kernlint.rules.masks import writes_all_in_bounds
 from kernlint.workload import Access, Atomic, Launch, Load, Repeat, Step, Store, Tensor, TorchOp, Workload
 
 
@@ -44,7 +46,7 @@ def accesses(launch: Launch, storage: int, kind: type[Access] | tuple[type[Acces
     return [node for node, _ in launch.kernel.walk(kind) if node.base in names]  # type: ignore[misc,union-attr]
 
 
-def overwrites(launch: Launch, tensor: Tensor) -> bool:
+def overwrites(context: Context, launch: Launch, tensor: Tensor) -> bool:
     """Whether ``launch`` writes every element of ``tensor`` and reads none: one of its stores, which no branch skips,
     reaches all of its addresses."""
     storage = tensor.storage.id
@@ -57,7 +59,7 @@ def overwrites(launch: Launch, tensor: Tensor) -> bool:
     for store, loops in always_run(launch.kernel, Store):
         if store.base in names:
             found = addresses(launch, store, loops)
-            if found is not None and found.cover(count):
+            if found is not None and found.cover(count) and writes_all_in_bounds(context, launch, store):
                 return True
     return False
 

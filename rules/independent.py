@@ -139,13 +139,26 @@ class MergedLoop:
         if loop is None:
             return workload
         loop = replace(loop, fresh=fresh_storages(workload, loop), indexed=self.indexed)
+        # A list that grew in the loop also holds the pieces of iterations that no step records.
+        made = {t.storage.id for step, _ in workload.walk() for t in written_tensors(step)} | storages(
+            list(workload.inputs)
+        )
+        listed = {
+            t.storage.id
+            for step in workload.steps
+            for t in read_tensors(step)
+            if t.storage.origin in ("empty", "result")
+        }
+        pieces = loop.fresh | (listed - made)
 
         def change(step: Step) -> Step | tuple[Step, ...] | None:
             if isinstance(step, Repeat) and step.span == self.repeat:
                 return tuple(_merged(loop, inner) for inner in loop.body)
             # The pieces lie in one tensor now, so that nothing is left to stack.
-            gathers = isinstance(step, TorchOp) and step.kind == "cat" and storages(list(step.reads)) <= loop.fresh
-            return None if gathers and loop.fresh else step
+            if isinstance(step, TorchOp) and step.kind == "cat":
+                stacked = storages(list(step.reads))
+                return None if stacked & loop.fresh and stacked <= pieces else step
+            return step
 
         return replace(workload, steps=map_steps(workload.steps, change))
 
@@ -193,7 +206,7 @@ def known_storages(workload: Workload, loop: Loop) -> set[int]:
     """Storages that exist before the loop begins."""
     known = storages(list(workload.inputs))
     for step in workload.steps:
-        if step is loop.repeat:
+        if isinstance(step, Repeat) and step.span == loop.repeat.span:
             break
         for inner in step.body if isinstance(step, Repeat) else (step,):
             known |= storages(written_tensors(inner)) | storages(read_tensors(inner))

@@ -14,10 +14,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from kernlint.rules.indexing import Inverse, inverses, placed, same_address, visits_once
+from kernlint.rules.splicing import Names, joined, redirected, resized, spliced
 from kernlint.workload import (
     Atomic,
     Branch,
-    Compute,
     Dot,
     Launch,
     Load,
@@ -210,7 +210,7 @@ def _append(
     tiles: tuple[Access, Access] | None, num_warps: int,
 ) -> Merge | None:  # fmt: skip
     """The first kernel with the second's work added where it stores what the second needs."""
-    names = _Names(a.launch, b.launch)
+    names = Names(a.launch, b.launch)
     sources: dict[int, frozenset[int]] = {}
     dropped: list[Access] = []
     shared: list[Tensor] = []
@@ -246,7 +246,7 @@ def _append(
                 overwritten.add(storage)
             guest.append(names.access(place))
         else:
-            guest.append(names.node(_resized(node, tiles)))
+            guest.append(names.node(resized(node, tiles)))
     if set(handed) != set(passed):
         return None
     by_row = a.has(Reduce) and row_kept_on_chip and _has_statistic(handed.values(), a)
@@ -260,7 +260,7 @@ def _append(
     body = _inserted(a, list(handed.values()), names.depending(guest, sources), dropped)
     if body is None:
         return None
-    launch = _joined(a.launch, names, body, num_warps)
+    launch = joined(a.launch, names, body, num_warps)
     return Merge(
         launch, tuple(a.tensor(s) for s in sorted(passed)), kept, tuple(shared), by_row, _is_slight(handed.values(), a)
     )
@@ -305,7 +305,7 @@ def _into_consumer(a: _Accesses, b: _Accesses, passed: frozenset[int], needed: f
 
 
 def _prepended(a: _Accesses, b: _Accesses, storage: int, host: Access, guest: Access, move: Move) -> Launch | None:
-    names = _Names(b.launch, a.launch)
+    names = Names(b.launch, a.launch)
     nodes: list[Node] = []
     sources: dict[int, frozenset[int]] = {}
     made: frozenset[int] = frozenset()
@@ -325,81 +325,13 @@ def _prepended(a: _Accesses, b: _Accesses, storage: int, host: Access, guest: Ac
                 continue
             nodes.append(names.access(place))
         else:
-            nodes.append(names.node(_resized(node, (guest, host))))
+            nodes.append(names.node(resized(node, (guest, host))))
     moved = names.depending(nodes, sources)
     renamed = frozenset(n for id in made for n in sources.get(id, frozenset({names.id(id)})))
-    body = _spliced(b.launch.kernel.body, host, tuple(moved), keep=False)
+    body = spliced(b.launch.kernel.body, host, tuple(moved), keep=False)
     assert body is not None
-    body = tuple(_redirected(node, host.id, renamed) for node in body)
-    return _joined(b.launch, names, body, b.launch.num_warps)
-
-
-# -- putting kernels together -----------------------------------------------------------------------------------------
-
-
-class _Names:
-    """Fresh names and numbers for the nodes of a ``guest`` that moves into a ``host``'s kernel."""
-
-    def __init__(self, host: Launch, guest: Launch) -> None:
-        self.guest = guest
-        self.shift = 1 + max((getattr(node, "id", 0) for node, _ in host.kernel.walk()), default=0)
-        self.arguments = dict(host.arguments)
-        self._bases: dict[str, str] = {}
-        for name, value in guest.arguments.items():
-            self._bases[name] = self._base(name, value)
-
-    def _base(self, name: str, value: object) -> str:
-        if isinstance(value, Tensor):
-            for known, other in self.arguments.items():
-                if isinstance(other, Tensor) and _same_view(value, other):
-                    return known
-        elif type(value) is type(self.arguments.get(name)) and value == self.arguments[name]:
-            return name
-        fresh, number = name, 2
-        while fresh in self.arguments:
-            fresh, number = f"{name}_{number}", number + 1
-        self.arguments[fresh] = value  # type: ignore[assignment]
-        return fresh
-
-    def id(self, id: int) -> int:
-        return id + self.shift
-
-    def access(self, access: Access) -> Node:
-        """``access``, a load or store of the guest, renumbered."""
-        assert isinstance(access, (Load, Store))
-        fresh = replace(access, id=self.id(access.id), base=self._bases[access.base])
-        if isinstance(fresh, Store):
-            fresh = replace(fresh, depends=frozenset(map(self.id, fresh.depends)))
-        return fresh
-
-    def node(self, node: Node) -> Node:
-        if isinstance(node, Reduce):
-            return replace(node, depends=frozenset(map(self.id, node.depends)))
-        return node
-
-    def depending(self, nodes: list[Node], sources: dict[int, frozenset[int]]) -> list[Node]:
-        """``nodes``, renumbered before, with loads that are gone replaced by what their values now come from."""
-        for gone, origin in sources.items():
-            nodes = [_redirected(node, self.id(gone), origin) for node in nodes]
-        return nodes
-
-
-def _redirected(node: Node, gone: int, origin: frozenset[int]) -> Node:
-    """``node`` and what is inside it, with values of load ``gone`` coming from ``origin``."""
-    if isinstance(node, Loop):
-        return replace(node, body=tuple(_redirected(n, gone, origin) for n in node.body))
-    if isinstance(node, Branch):
-        return replace(node, arms=tuple(tuple(_redirected(n, gone, origin) for n in arm) for arm in node.arms))
-    if isinstance(node, (Store, Atomic, Reduce)) and gone in node.depends:
-        return replace(node, depends=node.depends - {gone} | origin)
-    return node
-
-
-def _resized(node: Node, tiles: tuple[Access, Access] | None) -> Node:
-    """Arithmetic on the guest's tile done on the host's."""
-    if tiles is not None and isinstance(node, Compute) and node.elements == tiles[0].elements:
-        return replace(node, elements=tiles[1].elements)
-    return node
+    body = tuple(redirected(node, host.id, renamed) for node in body)
+    return joined(b.launch, names, body, b.launch.num_warps)
 
 
 def _inserted(a: _Accesses, handed: list[Access], guest: list[Node], dropped: list[Access]) -> tuple[Node, ...] | None:
@@ -407,46 +339,16 @@ def _inserted(a: _Accesses, handed: list[Access], guest: list[Node], dropped: li
     if all(a.straight(store) for store in handed):
         body = (*a.launch.kernel.body, *guest)
     elif len(handed) == 1:
-        found = _spliced(a.launch.kernel.body, handed[0], tuple(guest), keep=True)
+        found = spliced(a.launch.kernel.body, handed[0], tuple(guest), keep=True)
         assert found is not None
         body = found
     else:
         return None
     for store in dropped:
-        found = _spliced(body, store, (), keep=False)
+        found = spliced(body, store, (), keep=False)
         assert found is not None
         body = found
     return body
-
-
-def _spliced(body: tuple[Node, ...], at: Access, nodes: tuple[Node, ...], keep: bool) -> tuple[Node, ...] | None:
-    """``body`` with ``nodes`` behind (or, unless ``keep``, in place of) the access ``at``, wherever it stands."""
-    for position, node in enumerate(body):
-        if node is at:
-            return (*body[: position + keep], *nodes, *body[position + 1 :])
-        inner: Node | None = None
-        if isinstance(node, Loop):
-            found = _spliced(node.body, at, nodes, keep)
-            inner = replace(node, body=found) if found is not None else None
-        elif isinstance(node, Branch):
-            arms = [_spliced(arm, at, nodes, keep) for arm in node.arms]
-            if any(arm is not None for arm in arms):
-                inner = replace(node, arms=tuple(o if n is None else n for n, o in zip(arms, node.arms)))
-        if inner is not None:
-            return (*body[:position], inner, *body[position + 1 :])
-    return None
-
-
-def _joined(host: Launch, names: _Names, body: tuple[Node, ...], num_warps: int) -> Launch:
-    """``host`` with the kernel ``body``; tensors that it no longer touches are no longer passed."""
-    kernel = replace(host.kernel, body=body)
-    used = {node.base for node, _ in kernel.walk((Load, Store, Atomic)) if isinstance(node, Access)}
-    arguments = {n: v for n, v in names.arguments.items() if not isinstance(v, Tensor) or n in used}
-    return replace(host, kernel=kernel, arguments=arguments, num_warps=num_warps, alternatives=())
-
-
-def _same_view(a: Tensor, b: Tensor) -> bool:
-    return a.storage.id == b.storage.id and a.offset == b.offset and a.dtype == b.dtype
 
 
 def _count(shape: tuple[int, ...]) -> int:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from kernlint.rules.source import assignments, carried_names, names_in
+from kernlint.rules.source import assignments, bound_names, carried_names, names_in
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.walk import walk
 
@@ -24,7 +24,7 @@ def associative_updates(loop: cst.For) -> dict[str, str] | None:
     carried = carried_names(loop)
     kinds: dict[str, str] = {}
     for name in sorted(carried):
-        updates = [u for u in assignments(loop.body) if name in _bound(u)]
+        updates = [u for u in assignments(loop.body) if name in bound_names(u)]
         if len(updates) != 1 or _conditional(loop, updates[0]):
             return None
         kind = _kind(updates[0], name, carried)
@@ -32,11 +32,6 @@ def associative_updates(loop: cst.For) -> dict[str, str] | None:
             return None
         kinds[name] = kind
     return kinds or None
-
-
-def _bound(update: cst.Assign | cst.AnnAssign | cst.AugAssign) -> set[str]:
-    targets = [t.target for t in update.targets] if isinstance(update, cst.Assign) else [update.target]
-    return {name for target in targets if (name := dotted_name(target)) is not None}
 
 
 def _conditional(loop: cst.For, update: cst.CSTNode) -> bool:

@@ -44,16 +44,9 @@ def loop_variables(loop: cst.For) -> set[str]:
 
 def carried_names(loop: cst.For) -> set[str]:
     """The variables that one iteration of ``loop`` hands to the next: bound in its body, and read there before that."""
-    bound: set[str] = set(loop_variables(loop))
-    exposed: set[str] = set()
-    assigned: set[str] = set()
-    for statement in statements(loop.body):
-        targets, values, certain = _effects(statement)
-        exposed |= {name for value in values for name in names_in(value)} - bound
-        assigned |= targets
-        if certain:
-            bound |= targets
-    return exposed & assigned
+    flow = _Flow(loop_variables(loop))
+    flow.suite(loop.body)
+    return flow.exposed & flow.assigned
 
 
 def statements(body: cst.BaseSuite) -> Iterator[cst.CSTNode]:
@@ -72,25 +65,68 @@ def assignments(node: cst.CSTNode) -> Iterator[cst.Assign | cst.AnnAssign | cst.
             yield inner
 
 
-def _effects(statement: cst.CSTNode) -> tuple[set[str], Iterable[cst.CSTNode], bool]:
-    """(names bound, expressions read, whether the names are bound for certain) of one statement."""
-    if isinstance(statement, cst.Assign):
-        plain, read = _targets(target.target for target in statement.targets)
-        return plain, [statement.value, *read], True
-    if isinstance(statement, cst.AnnAssign):
-        plain, read = _targets([statement.target])
-        return plain, [*read, *([statement.value] if statement.value is not None else [])], statement.value is not None
-    if isinstance(statement, cst.AugAssign):
-        plain, _ = _targets([statement.target])
-        return plain, [statement.target, statement.value], True
-    inner: set[str] = set()
-    for one in assignments(statement):
-        targets = [t.target for t in one.targets] if isinstance(one, cst.Assign) else [one.target]
-        inner |= _targets(targets)[0]
-    for node in walk(statement):
-        if isinstance(node, cst.For):
-            inner |= loop_variables(node)
-    return inner, [statement], False
+class _Flow:
+    """Follows a suite in order: ``exposed`` are names read before they are surely bound, ``assigned`` all that are bound."""
+
+    def __init__(self, bound: set[str]) -> None:
+        self.bound = set(bound)
+        self.exposed: set[str] = set()
+        self.assigned: set[str] = set()
+
+    def suite(self, body: cst.BaseSuite) -> None:
+        for statement in statements(body):
+            self._statement(statement)
+
+    def _statement(self, node: cst.CSTNode) -> None:
+        if isinstance(node, cst.Assign):
+            self._assign([target.target for target in node.targets], node.value)
+        elif isinstance(node, cst.AnnAssign):
+            if node.value is not None:
+                self._assign([node.target], node.value)
+        elif isinstance(node, cst.AugAssign):
+            self._read(node.target)
+            self._assign([node.target], node.value)
+        elif isinstance(node, cst.For):
+            self._read(node.iter)
+            self._perhaps(node.body, loop_variables(node))
+        elif isinstance(node, (cst.If, cst.While)):
+            self._read(node.test)
+            self._perhaps(node.body, set())
+        elif isinstance(node, cst.With):
+            self._read(*node.items)
+            self.suite(node.body)
+        else:
+            # Other compound statements count as reading all their names and binding nothing for certain.
+            self._read(node)
+            self.assigned |= {name for one in assignments(node) for name in bound_names(one)}
+        orelse = getattr(node, "orelse", None)
+        if isinstance(orelse, cst.If):
+            self._statement(orelse)
+        elif isinstance(orelse, cst.Else):
+            self._perhaps(orelse.body, set())
+
+    def _perhaps(self, body: cst.BaseSuite, bound: set[str]) -> None:
+        """A suite that may not run: what it binds is bound inside it only."""
+        before = set(self.bound)
+        self.bound |= bound
+        self.suite(body)
+        self.bound = before
+
+    def _read(self, *nodes: cst.CSTNode) -> None:
+        for node in nodes:
+            self.exposed |= names_in(node) - self.bound
+
+    def _assign(self, targets: Iterable[cst.CSTNode], value: cst.CSTNode) -> None:
+        self._read(value)
+        names, read = _targets(targets)
+        self._read(*read)
+        self.assigned |= names
+        self.bound |= names
+
+
+def bound_names(update: cst.Assign | cst.AnnAssign | cst.AugAssign) -> set[str]:
+    """The names and attribute chains that an assignment binds."""
+    return _targets([t.target for t in update.targets] if isinstance(update, cst.Assign) else [update.target])[0]
 
 
 def _targets(targets: Iterable[cst.CSTNode]) -> tuple[set[str], list[cst.CSTNode]]:

@@ -121,6 +121,8 @@ class HostEvaluator(Evaluator):
         self.refined: dict[int, Tensor] = {}
         self.contiguous: set[int] = set()
         self.sinks: list[list[Step]] = []
+        #: Tensors that outlive the call beside its result: kept on ``self`` or saved for a backward pass.
+        self.kept: list[Tensor] = []
         self.assumptions: list[str] = []
         self.unknowns: list[str] = []
         self.constants: dict[str, Any] = {}
@@ -734,6 +736,11 @@ class HostEvaluator(Evaluator):
             if isinstance(value, (int, float, bool)):
                 self.constants[name] = int(value) if isinstance(value, Literal) else value
         super().assign(target, value, scope)
+
+    def setattr(self, owner: Instance, name: str, value: Any) -> None:
+        if self.sinks:
+            self.kept += torch_ops._tensors([value])
+        super().setattr(owner, name, value)
 
     def exec_Assert(self, node: cst.Assert, scope: Scope) -> None:
         """A check the program makes is a fact about its arguments."""

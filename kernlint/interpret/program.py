@@ -306,6 +306,7 @@ class _Reading:
 
     def _follow(self, function: Function, args: list[Any], entry: str, given: list[Any]) -> Workload:
         host = self.host
+        host.kept = []
         host.assumptions, host.unknowns = [], [u for u in host.unknowns if u.startswith("autotune")]
         result: Any = None
         with host.recording() as steps:
@@ -316,7 +317,7 @@ class _Reading:
             except (Raised, Break, Continue):
                 host.unknown(f"{entry} raises for these arguments")
         inputs = tuple(a for a in given if isinstance(a, Tensor))
-        outputs = torch_ops._tensors(result if isinstance(result, (tuple, list)) else [result])
+        outputs = torch_ops._tensors([result, host.kept])
         sizes = {n: v for n, v in host.constants.items() if isinstance(v, int) and not isinstance(v, bool)}
         workload = Workload(
             entry,

@@ -375,7 +375,7 @@ class Evaluator:
         elif isinstance(target, cst.Attribute):
             owner = self.eval(target.value, scope)
             if isinstance(owner, Instance):
-                owner.attrs[target.attr.value] = self.named(target.attr.value, value)
+                self.setattr(owner, target.attr.value, self.named(target.attr.value, value))
         elif isinstance(target, cst.Subscript):
             self.setitem(self.eval(target.value, scope), self.eval_index(target, scope), value, target)
 
@@ -395,6 +395,9 @@ class Evaluator:
 
     def named(self, name: str, value: Any) -> Any:
         return value
+
+    def setattr(self, owner: Instance, name: str, value: Any) -> None:
+        owner.attrs[name] = value
 
     def setitem(self, container: Any, index: Any, value: Any, node: cst.CSTNode) -> None:
         if isinstance(container, (dict, list)) and is_concrete(index) and not isinstance(index, slice):

@@ -854,7 +854,7 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "interleave": _interleave,
     "split": _split,
     "cat": _cat,
-    "flip": _hint,
+    "flip": lambda k, a, kw, n: _plain(a[0]),
     "multiple_of": _hint,
     "max_contiguous": _hint,
     "max_constancy": _hint,

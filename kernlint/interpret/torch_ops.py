@@ -888,7 +888,9 @@ def _rowwise(name: str, kind: str, flops: int = 5) -> Callable[..., Any]:
         result = h.allocate(_dtype(kwargs, x.dtype), x.shape, "result", node)
         extra = _tensors(args[1:]) + _tensors(kwargs.values())
         count = x.numel
-        h.torch_op(name, kind, (x, *extra), (result,), node, flops=None if count is None else flops * count)
+        axis = _axis(_arg(args, kwargs, 1, "dim"), len(x.shape)) if x.shape else None
+        dims = {"inner": int(axis == len(x.shape) - 1)} if axis is not None and x.shape else {}
+        h.torch_op(name, kind, (x, *extra), (result,), node, None if count is None else flops * count, dims)
         return result
 
     return handler

@@ -168,7 +168,8 @@ Step = Union[Launch, TorchOp, HostSync, Event, Repeat]
 class Workload:
     """One call of ``entry``.
 
-    ``inputs`` are its tensor arguments and parameters, ``outputs`` what it returns. ``assumptions`` say which facts
+    ``inputs`` are its tensor arguments and parameters, ``outputs`` what outlives it: its result, and
+    tensors it keeps on an object or saves for a backward pass. ``assumptions`` say which facts
     did not come from code; ``unknowns`` what the interpreter could not follow. ``symbols`` are the names of sizes that
     are still open. ``sizes`` are the module-level constants in force.
     """

@@ -69,7 +69,7 @@ class ZeroFilledOutput(Rule):
             launch = next_user(context.workload, op, tensor.storage.id)
             if op.span in settled or tensor.storage.span != op.span:
                 continue
-            if not isinstance(launch, Launch) or not overwrites(launch, tensor):
+            if not isinstance(launch, Launch) or not overwrites(context, launch, tensor):
                 continue
             name = tensor_name(launch.tensor(parameters(launch, tensor.storage.id)[0]), "the output")
             shape = ", ".join(map(str, tensor.shape or ()))

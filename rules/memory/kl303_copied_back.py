@@ -10,6 +10,7 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.flow import accesses, parameters, uses
 from kernlint.rules.indices import addresses, always_run, elements
+from kernlint.rules.masks import writes_all_in_bounds
 from kernlint.workload import Launch, Load, Span, Step, Store, Tensor, TorchOp, Workload
 from kernlint.workload.steps import map_steps
 
@@ -93,7 +94,7 @@ class CopiedBack(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         by_function: dict[str, list[_CopyBack]] = {}
         for step, _ in context.workload.walk():
-            found = _copy_back(context.workload, step) if isinstance(step, TorchOp) else None
+            found = _copy_back(context, step) if isinstance(step, TorchOp) else None
             if found is not None:
                 by_function.setdefault(found.copy.function, []).append(found)
         for function, copies in by_function.items():
@@ -142,10 +143,11 @@ class _CopyBack:
     parameter: str
 
 
-def _copy_back(workload: Workload, copy: TorchOp) -> _CopyBack | None:
+def _copy_back(context: Context, copy: TorchOp) -> _CopyBack | None:
     """``copy`` as a copy that the launch before it could have made needless; None where that is not proven."""
     if copy.kind != "copy" or len(copy.reads) != 1 or len(copy.writes) != 1 or copy.name not in ("copy_", "setitem"):
         return None
+    workload = context.workload
     new, target = copy.reads[0], copy.writes[0]
     same = new.shape is not None and (new.shape, new.strides, new.dtype) == (target.shape, target.strides, target.dtype)
     if not same or new.strides is None or new.storage.origin != "empty" or new.storage.id == target.storage.id:
@@ -163,7 +165,7 @@ def _copy_back(workload: Workload, copy: TorchOp) -> _CopyBack | None:
     if not isinstance(launch, Launch) or not _untouched_between(workload, launch, copy, target.storage.id):
         return None
     names = parameters(launch, new.storage.id)
-    if len(names) != 1 or launch.tensor(names[0]) is None or not _in_place_is_safe(launch, new, target):
+    if len(names) != 1 or launch.tensor(names[0]) is None or not _in_place_is_safe(context, launch, new, target):
         return None
     return _CopyBack(copy, launch, new, target, names[0])
 
@@ -176,7 +178,7 @@ def _untouched_between(workload: Workload, launch: Launch, copy: TorchOp, storag
     return first < last and not any(id(step) in between for step, _ in uses(workload, storage))
 
 
-def _in_place_is_safe(launch: Launch, new: Tensor, target: Tensor) -> bool:
+def _in_place_is_safe(context: Context, launch: Launch, new: Tensor, target: Tensor) -> bool:
     """Whether the launch means the same when its stores to ``new`` go to ``target``.
 
     It does when it writes each element once, all of them, and reads ``target`` only at those addresses, before.
@@ -189,6 +191,9 @@ def _in_place_is_safe(launch: Launch, new: Tensor, target: Tensor) -> bool:
     if not launch.kernel.complete or len(stores) != 1 or len(touching) != 1:
         return False
     store, loops = stores[0]
+    assert isinstance(store, Store)
+    if not writes_all_in_bounds(context, launch, store):
+        return False
     view = launch.tensor(store.base)
     written = addresses(launch, store, loops)
     if view is None or view.numel != new.numel or view.offset != 0 or written is None or not written.distinct:

@@ -19,7 +19,7 @@ _WARPS = (4, 8)
 #: Rows per program with their warps.
 _ROWS = ((4, 4), (8, 4), (16, 4), (32, 4), (32, 8))
 #: Predicted gain below which rows are better left to a program each.
-_LEAST_GAIN = 1.1
+_LEAST_GAIN = 1.2
 
 
 class TinyBlock(Rule):
@@ -150,7 +150,8 @@ def _short_row(launch: Launch, warp_threads: int) -> tuple[ProgramId, int] | Non
     if len({elements for elements, _ in tiles}) != 1:
         return None
     width = max(elements for elements, _ in tiles)
-    if width * max(size for _, size in tiles) >= _VECTOR_BYTES * warp_threads * launch.num_warps:
+    # Where the row would fill four warps, the default, fewer warps are the nearer remedy.
+    if width * max(size for _, size in tiles) >= _VECTOR_BYTES * warp_threads * min(launch.num_warps, _WARPS[0]):
         return None
     indices = program_indices(launch)
     counted = [atom for atom, extent in indices.extents.items() if extent != 1]

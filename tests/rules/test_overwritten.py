@@ -168,14 +168,36 @@ def test_copies_of_one_function_are_one_finding():
     assert len(run_rule("KL303", source).only().evidence) == 2
 
 
-@pytest.mark.xfail(strict=True, reason="the interpreter drops what it cannot follow from a conjunction of masks")
-@pytest.mark.parametrize("code", ["KL302"])
-def test_data_dependent_half_of_a_mask(code):
-    body = FLAT.replace(", mask=i < n)\n", ")\n").replace("mask=i < n)", "mask=(i < n) & (tl.load(x + i) > 0))")
-    assert not run_rule(code, fill(body, "(188,)"))
-
-
-@pytest.mark.xfail(strict=True, reason="the interpreter runs on after a conditional return as if it were not there")
-def test_programs_that_return_early():
-    body = FLAT.replace("    tl.store", "    if tl.load(x) > 0:\n        return\n    tl.store")
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(
+            FLAT.replace("mask=i < n)", "mask=(i < n) & (tl.load(x + i) > 0))"), id="half of the mask is data"
+        ),
+        pytest.param(
+            FLAT.replace("    tl.store", "    keep = (i < n) & (i != 7)\n    tl.store").replace(
+                "mask=i < n)", "mask=keep)"
+            ),
+            id="hole",
+        ),
+        pytest.param(
+            FLAT.replace("    tl.store", "    if tl.load(x) > 0:\n        return\n    tl.store"), id="early return"
+        ),
+    ],
+)
+def test_stores_that_skip_elements_in_bounds(body):
     assert not run_rule("KL302", fill(body, "(188,)"))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(
+            FLAT.replace("    tl.store", "    ok = i < n\n    tl.store").replace("mask=i < n)", "mask=ok)"), id="named"
+        ),
+        pytest.param(FLAT.replace("mask=i < n)", "mask=n > i)"), id="turned round"),
+        pytest.param(FLAT.replace(" * 2, mask=i < n)", " * 2, i < n)"), id="positional"),
+    ],
+)
+def test_masks_that_only_bound_the_tail(body):
+    assert run_rule("KL302", fill(body, "(188,)")).only().symbol == "run"

@@ -1,0 +1,93 @@
+"""KL502: matrix products written as a broadcast multiply and a sum."""
+
+import pytest
+from support.findings import run_rule
+
+from kernlint.workload import Compute, Reduce
+
+KERNEL = """
+@triton.jit
+def pairs(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
+    n = tl.program_id(1) * BN + tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for start in range(0, K, BK):
+        k = start + tl.arange(0, BK)
+        {step}
+    tl.store(c + m[:, None] * N + n[None, :], acc)
+
+M, N, K = 1024, 1024, 512
+
+class ModelNew(torch.nn.Module):
+    def forward(self, a, b):
+        c = torch.empty(M, N, device=a.device, dtype=torch.float32)
+        pairs[(M // {bm}, N // {bn})](a, b, c, N, K, BM={bm}, BN={bn}, BK={bk})
+        return c
+
+def get_inputs():
+    return [torch.randn(M, K, dtype=torch.{dtype}), torch.randn(N, K, dtype=torch.{dtype})]
+"""
+X = "x = tl.load(a + m[:, None] * K + k[None, :])"
+Y = "y = tl.load(b + n[:, None] * K + k[None, :])"
+YT = "y = tl.load(b + n[None, :] * K + k[:, None])"
+
+
+def program(*lines, bm=32, bn=32, bk=32, dtype="float16"):
+    step = "\n        ".join(lines)
+    return KERNEL.format(step=step, bm=bm, bn=bn, bk=bk, dtype=dtype)
+
+
+@pytest.mark.parametrize(
+    ("source", "dtype"),
+    [
+        pytest.param(program(X, YT, "acc += tl.sum(x[:, :, None] * y[None, :, :], axis=1)"), "float16", id="middle axis"),
+        pytest.param(program(X, Y, "acc += tl.sum(x[:, None, :] * y[None, :, :], axis=2)"), "float16", id="last axis"),
+        pytest.param(program(Y, X, "acc += tl.sum(y[None, :, :] * x[:, None, :], axis=2)"), "float16", id="other order"),
+        pytest.param(program(X, Y, "p = x[:, None, :].to(tl.float32) * y[None, :, :].to(tl.float32)", "acc = acc + tl.sum(p, 2)"), "float16", id="casts"),
+        pytest.param(
+            program(
+                "x = tl.load(a + m[:, None, None] * K + k[None, None, :])", "y = tl.load(b + n[None, :, None] * K + k[None, None, :])",
+                "acc += tl.sum(x * y, axis=2)",
+            ), "float16", id="loaded in three dimensions",
+        ),
+        pytest.param(program(X, Y, "acc += tl.sum(x[:, None, :] * y[None, :, :], axis=2)", dtype="float32"), "float32", id="fp32"),
+        pytest.param(program(X, Y, "acc += tl.sum(x[:, None, :] * y[None, :, :], axis=2)", bm=16, bn=64), "float16", id="unequal tile"),
+    ],
+)  # fmt: skip
+def test_becomes_a_dot(source, dtype):
+    found = run_rule("KL502", source)
+    assert found.only().symbol == "pairs"
+    kernel = found.after().launches()[0].kernel
+    (dot,) = kernel.dots()
+    assert dot.a.dtype.name == dot.b.dtype.name == dtype
+    assert dot.a.k_major and dot.b.k_major
+    assert not any(True for _ in kernel.walk(Reduce))
+    assert all(node.elements <= dot.m * dot.n for node, _ in kernel.walk(Compute))
+
+
+def test_rows_and_columns_are_told_apart():
+    source = program(X, Y, "acc += tl.sum(x[:, None, :] * y[None, :, :], axis=2)", bm=16, bn=64, bk=32)
+    (dot,) = run_rule("KL502", source).after().launches()[0].kernel.dots()
+    assert (dot.m, dot.n, dot.k) == (16, 64, 32)
+
+
+def test_a_shallow_tile_is_deepened():
+    source = program(X, Y, "acc += tl.sum(x[:, None, :] * y[None, :, :], axis=2)", bm=32, bn=32, bk=8)
+    (dot,) = run_rule("KL502", source).after().launches()[0].kernel.dots()
+    assert dot.k == 16
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(program(X, Y, "d = x[:, None, :] - y[None, :, :]", "acc += tl.sum(d * d, axis=2)"), id="squared distance"),
+        pytest.param(program(X, Y, "acc += tl.sum(tl.abs(x[:, None, :] - y[None, :, :]), axis=2)"), id="absolute distance"),
+        pytest.param(program(X, Y, "acc += tl.sum(x[:, None, :] + y[None, :, :], axis=2)"), id="sum of sums"),
+        pytest.param(program(X, Y, "acc = tl.maximum(acc, tl.max(x[:, None, :] * y[None, :, :], axis=2))"), id="maximum"),
+        pytest.param(program(X, Y, "acc += tl.sum(x[:, None, :] * y[None, :, :], axis=2)", bm=4), id="four rows"),
+        pytest.param(program(X, Y, "acc += tl.dot(x, tl.trans(y))"), id="dot"),
+        pytest.param(program(X, "acc += tl.sum(x[:, None, :] * x[None, :, :], axis=2)"), id="one tile with itself"),
+    ],
+)  # fmt: skip
+def test_other_sums_stay(source):
+    assert not run_rule("KL502", source)

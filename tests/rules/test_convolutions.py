@@ -1,0 +1,94 @@
+"""KL506: convolutions computed directly."""
+
+import pytest
+from support.findings import run_rule
+
+KERNEL = """
+@triton.jit
+def conv(x, w, b, y, C, O, H, W, K: tl.constexpr, BLOCK: tl.constexpr):
+    {ids}
+    p = tile * BLOCK + tl.arange(0, BLOCK)
+    r, c = p // W, p % W
+    total = tl.zeros((BLOCK,), tl.float32)
+    {loops}
+    tl.store(y + (image * O + o) * H * W + p, (total + tl.load(b + o)).to(tl.float16), mask=p < H * W)
+
+N, C, O, S = 8, 64, 64, 56
+
+class ModelNew(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.randn({weight}, dtype=torch.float16))
+        self.b = torch.nn.Parameter(torch.randn(O, dtype=torch.float16))
+
+    def forward(self, x):
+        y = torch.empty(N, O, S, S, device=x.device, dtype=x.dtype)
+        conv[{grid}](x, self.w, self.b, y, C, O, S, S, K=3, BLOCK=256)
+        return y
+
+def get_inputs():
+    return [torch.randn(N, C, S, S, dtype=torch.float16)]
+"""
+PLANES = "plane, tile = tl.program_id(0), tl.program_id(1)\n    image, o = plane // O, plane % O"
+AXES = "tile, o, image = tl.program_id(0), tl.program_id(1), tl.program_id(2)"
+WINDOW = "ok = (r + i >= 1) & (r + i < H + 1) & (c + j >= 1) & (c + j < W + 1) & (p < H * W)"
+LOOPS = f"""for ic in range(C):
+        for i in range(K):
+            for j in range(K):
+                {WINDOW}
+                v = tl.load(x + ((image * C + ic) * H + r + i - 1) * W + c + j - 1, mask=ok, other=0.0)
+                total += v.to(tl.float32) * tl.load(w + ((o * C + ic) * K + i) * K + j).to(tl.float32)"""
+UNROLLED = LOOPS.replace("for i in range(K)", "for i in tl.static_range(K)").replace(
+    "for j in range(K)", "for j in tl.static_range(K)"
+)
+DEPTHWISE = (
+    LOOPS.replace("image * C + ic", "image * C + o")
+    .replace("(o * C + ic)", "o")
+    .replace("for ic in range(C)", "for ic in range(1)")
+)
+POINTWISE = """for ic in range(C):
+        v = tl.load(x + (image * C + ic) * H * W + p, mask=p < H * W, other=0.0)
+        total += v.to(tl.float32) * tl.load(w + o * C + ic).to(tl.float32)"""
+POOL = LOOPS.replace(" * tl.load(w + ((o * C + ic) * K + i) * K + j).to(tl.float32)", "")
+
+
+def program(loops=LOOPS, ids=PLANES, grid="(N * O, triton.cdiv(S * S, 256))", weight="O, C, 3, 3"):
+    return KERNEL.format(loops=loops, ids=ids, grid=grid, weight=weight)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(program(), id="planes"),
+        pytest.param(program(ids=AXES, grid="(triton.cdiv(S * S, 256), O, N)"), id="three axes"),
+        pytest.param(program(UNROLLED), id="unrolled taps"),
+        pytest.param(program(LOOPS.replace("tl.load(w", "tl.load(w").replace("v = tl.load", "value = tl.load").replace("v.to", "value.to")), id="renamed"),
+    ],
+)  # fmt: skip
+def test_becomes_an_implicit_gemm(source):
+    found = run_rule("KL506", source)
+    assert found.only().symbol == "conv"
+    launch = found.after().launches()[0]
+    (dot,) = launch.kernel.dots()
+    assert dot.a.dtype.name == "float16"
+    pixels, channels, images = launch.grid
+    assert channels * dot.m >= 64 and pixels * dot.n >= 56 * 56 and images == 8
+    old = str(found.contexts[0].workload.launches()[0].kernel.loads()[0].offset)
+    new = str(next(load for load in launch.kernel.loads() if load.base == "x").offset)
+    assert "new program" not in new and "pid2" in new and new != old
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(program(DEPTHWISE, weight="O, 1, 3, 3"), id="depthwise"),
+        pytest.param(program(POINTWISE, weight="O, C"), id="pointwise has no windows"),
+        pytest.param(program(POOL), id="sum pooling"),
+        pytest.param(
+            program(weight="2, C, 3, 3").replace("O, S = 8, 64, 64, 56", "O, S = 8, 64, 2, 56"),
+            id="two output channels",
+        ),
+    ],
+)
+def test_other_windows_stay(source):
+    assert not run_rule("KL506", source)

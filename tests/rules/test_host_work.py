@@ -1,0 +1,122 @@
+"""KL602 and KL603: what the host does in each call that it should not."""
+
+import pytest
+from support.findings import run_rule
+
+from kernlint.workload import HostSync
+
+SYNC = """
+@triton.jit
+def scale(x, y, n, s, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, mask=i < n) * s, mask=i < n)
+
+def run(x, s):
+    y = torch.empty_like(x)
+    scale[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), s, BLOCK=1024)
+    return y
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        {body}
+
+def get_inputs():
+    return [torch.randn(1024, 1024)]
+"""
+
+
+def syncing(body):
+    return SYNC.replace("{body}", ("\n" + " " * 8).join(body.split("\n")))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("return run(x, x.max().item())", id="item"),
+        pytest.param("s = float(x.max())\nreturn run(x, s)", id="float"),
+        pytest.param("h = x.cpu()\nreturn run(x, 2.0)", id="cpu"),
+        pytest.param("y = run(x, 2.0)\ntorch.cuda.synchronize()\nreturn run(y, 2.0)", id="synchronize"),
+        pytest.param(
+            "for i in range(8):\n    x = run(x, 2.0)\n    m = x.max().item()\nreturn x", id="end of an iteration"
+        ),
+    ],
+)
+def test_sync_between_launches(body):
+    found = run_rule("KL602", syncing(body))
+    finding = found.only()
+    assert finding.symbol == "ModelNew.forward"
+    assert not any(isinstance(step, HostSync) for step, _ in found.after().walk())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("return run(x, 2.0)", id="none"),
+        pytest.param("return run(x, 2.0).max().item()", id="the answer itself"),
+        pytest.param("y = run(x, 2.0)\nreturn y.cpu()", id="the answer on the CPU"),
+        pytest.param("n = int(x.shape[0])\nreturn run(x, float(n))", id="shapes are on the host"),
+        pytest.param("s = x.max()\nreturn run(x, s)", id="value stays on the device"),
+    ],
+)
+def test_no_sync_in_the_way(body):
+    assert not run_rule("KL602", syncing(body))
+
+
+BODY = """
+{i}@triton.jit
+{i}def double(x, y, n, BLOCK: tl.constexpr):
+{i}    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+{i}    tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
+"""
+END = "\ndef get_inputs():\n    return [torch.randn(1024, 1024)]\n"
+TUNED = "{i}@triton.autotune(configs=[triton.Config({{'BLOCK': 1024}})], key=['n'])"
+CALL = "y = torch.empty_like(x)\n        {k}[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)\n        return y\n"
+MODEL = "class ModelNew(torch.nn.Module):\n{init}    def forward(self, x):\n        {call}"
+
+
+def model(call, init=""):
+    return MODEL.format(init=init, call=call)
+
+
+INSIDE = BODY.format(i=" " * 8)
+FACTORY = "def make():\n" + BODY.format(i=" " * 4) + "    return double\n\n"
+
+
+@pytest.mark.parametrize(
+    ("source", "symbol"),
+    [
+        pytest.param(model(INSIDE.strip("\n").lstrip() + "\n        " + CALL.format(k="double")), "ModelNew.forward", id="in forward"),
+        pytest.param(FACTORY + model("k = make()\n        " + CALL.format(k="k")), "make", id="factory per call"),
+        pytest.param(
+            BODY.format(i="").replace("@triton.jit\n", "") + model("k = triton.jit(double)\n        " + CALL.format(k="k")),
+            "ModelNew.forward", id="jit called",
+        ),
+        pytest.param(
+            "from triton import jit as compiled\n" + FACTORY.replace("@triton.jit", "@compiled") + model("k = make()\n        " + CALL.format(k="k")),
+            "make", id="other name of jit",
+        ),
+    ],
+)  # fmt: skip
+def test_jit_per_call(source, symbol):
+    finding = run_rule("KL603", source + END).only()
+    assert (finding.symbol, finding.severity) == (symbol, "error")
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(BODY.format(i="") + model(CALL.format(k="double")), id="module level"),
+        pytest.param(FACTORY + "kernel = make()\n" + model(CALL.format(k="kernel")), id="factory at import"),
+        pytest.param("import functools\n@functools.lru_cache\n" + FACTORY + model("k = make()\n        " + CALL.format(k="k")), id="cached factory"),
+        pytest.param(
+            FACTORY + model(CALL.format(k="self.k"), "    def __init__(self):\n        super().__init__()\n        self.k = make()\n"),
+            id="in __init__",
+        ),
+        pytest.param(
+            FACTORY + "kernel = None\n"
+            + model("global kernel\n        if kernel is None:\n            kernel = make()\n        " + CALL.format(k="kernel")), id="made once",
+        ),
+    ],
+)  # fmt: skip
+def test_jit_once(source):
+    assert not run_rule("KL603", source + END)

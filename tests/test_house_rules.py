@@ -1,0 +1,94 @@
+"""Rules of the house that no other test would notice being broken."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+#: The order of the stages: a stage imports only from those before it.
+STAGES = ("errors", "version", "workload", "syntax", "interpret", "cost", "rules", "rewrite", "verdict", "verify")
+
+
+def _sources(folder: str) -> Iterator[Path]:
+    yield from (path for path in sorted((ROOT / folder).rglob("*.py")) if "__pycache__" not in path.parts)
+
+
+def _imports(path: Path) -> set[str]:
+    """Modules of kernlint that ``path`` imports at run time (not under TYPE_CHECKING)."""
+    tree = ast.parse(path.read_text())
+    typing_only = {
+        id(inner)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    found = set()
+    for node in ast.walk(tree):
+        if id(node) in typing_only:
+            continue
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("kernlint"):
+            found.add(node.module)
+        elif isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names if alias.name.startswith("kernlint"))
+    return found
+
+
+@pytest.mark.parametrize("path", [*_sources("tools"), *_sources("benchmarks/h100")], ids=lambda p: p.name)
+def test_no_fitting_code_knows_the_pairs(path: Path) -> None:
+    """The pairs are the test set: what fits constants or measures for the fit must not even name their files."""
+    text = path.read_text()
+    assert "measured.json" not in text
+    assert not re.search(r"fixtures\W+pairs|shared/pairs", text)
+    assert not any(module.startswith("kernlint.fixtures") for module in _imports(path))
+    assert "accuracy" not in {module.split(".")[-1] for module in _imports(path)}
+
+
+def _stage(module: str) -> str | None:
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 and parts[1] in STAGES else None
+
+
+@pytest.mark.parametrize("stage", [s for s in STAGES if (ROOT / "kernlint" / s).is_dir() or s == "rules"])
+def test_data_flows_in_one_direction(stage: str) -> None:
+    folder = "rules" if stage == "rules" else f"kernlint/{stage}"
+    allowed = set(STAGES[: STAGES.index(stage) + 1])
+    for path in _sources(folder):
+        for module in _imports(path):
+            other = _stage(module)
+            assert other is None or other in allowed, f"{path.relative_to(ROOT)} imports {module}"
+
+
+def test_rules_hold_no_speedups() -> None:
+    """No rule multiplies a time or names a gain outside its documentation: estimates come from the cost model."""
+    for path in _sources("rules"):
+        tree = ast.parse(path.read_text())
+        for node in ast.walk(tree):
+            if isinstance(node, ast.keyword):
+                assert node.arg not in ("speedup", "gain", "expected_speedup", "low", "high"), path
+            if isinstance(node, ast.FunctionDef):
+                assert "speedup" not in node.name, path
+
+
+def test_analysis_never_imports_or_runs_what_it_reads() -> None:
+    for folder in (
+        "kernlint/syntax",
+        "kernlint/interpret",
+        "kernlint/cost",
+        "kernlint/workload",
+        "kernlint/verdict",
+        "rules",
+    ):
+        for path in _sources(folder):
+            tree = ast.parse(path.read_text())
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+                    assert node.func.id not in ("exec", "eval", "__import__", "compile"), path
+                if isinstance(node, (ast.Import, ast.ImportFrom)):
+                    names = [a.name for a in node.names] + [getattr(node, "module", "") or ""]
+                    assert not {"torch", "triton", "runpy", "subprocess"} & {n.split(".")[0] for n in names}, path
