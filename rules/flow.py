@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from kernlint.rules.finding import Context
 from kernlint.rules.indices import addresses, always_run, elements
-from kernlint.rules.masks import writes_all_in_bounds
 from kernlint.workload import Access, Atomic, Launch, Load, Repeat, Step, Store, Tensor, TorchOp, Workload
 
 
@@ -46,22 +44,27 @@ def accesses(launch: Launch, storage: int, kind: type[Access] | tuple[type[Acces
     return [node for node, _ in launch.kernel.walk(kind) if node.base in names]  # type: ignore[misc,union-attr]
 
 
-def overwrites(context: Context, launch: Launch, tensor: Tensor) -> bool:
-    """Whether ``launch`` writes every element of ``tensor`` and reads none: one of its stores, which no branch skips,
-    reaches all of its addresses."""
+def overwrites(launch: Launch, tensor: Tensor) -> bool:
+    """Whether ``launch`` writes every element of ``tensor`` and reads none, as far as the workload knows its masks."""
+    return covering_store(launch, tensor) is not None
+
+
+def covering_store(launch: Launch, tensor: Tensor) -> Store | None:
+    """The store, under no branch, that reaches all addresses of ``tensor``, of which ``launch`` reads none. To be sure that
+    it writes them ask :func:`~kernlint.rules.masks.writes_all_in_bounds` too."""
     storage = tensor.storage.id
     if not launch.kernel.complete or accesses(launch, storage, (Load, Atomic)):
-        return False
+        return None
     names = parameters(launch, storage)
     count = elements(tensor)
     if count is None or not all(_whole(launch.tensor(name), tensor) for name in names):
-        return False
+        return None
     for store, loops in always_run(launch.kernel, Store):
-        if store.base in names:
+        if isinstance(store, Store) and store.base in names:
             found = addresses(launch, store, loops)
-            if found is not None and found.cover(count) and writes_all_in_bounds(context, launch, store):
-                return True
-    return False
+            if found is not None and found.cover(count):
+                return store
+    return None
 
 
 def _whole(view: Tensor | None, tensor: Tensor) -> bool:

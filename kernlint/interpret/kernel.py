@@ -80,6 +80,7 @@ class KernelEvaluator(Evaluator):
         self.new_precisions = dict(edits.precisions)
         self.dropped_casts: set[Span] = set()
         self.maybe_pointers: list[str] = []
+        self.guards: list[tuple[list[tuple[Node, ...]], int, Span]] = []
         self.grid = grid
         self.stack: list[list[Node]] = [[]]
         self.next_id = 0
@@ -97,6 +98,18 @@ class KernelEvaluator(Evaluator):
     def new_id(self) -> int:
         self.next_id += 1
         return self.next_id
+
+    @property
+    def _at_top(self) -> bool:
+        """Whether the statement being run stands in the kernel's own body, outside loops, branches and helpers."""
+        return len(self.calls) == 1 and not self.loops and len(self.stack) == 1 + len(self.guards)
+
+    def close_guards(self) -> None:
+        """Put the nodes after each conditional return into its branch."""
+        while self.guards:
+            arms, rest, span = self.guards.pop()
+            arms[rest] = tuple(self.stack.pop())
+            self.emit(Branch(tuple(arms), span))
 
     def unknown_index(self) -> Expr:
         """An integer that was not followed, different from any other."""
@@ -179,10 +192,8 @@ class KernelEvaluator(Evaluator):
             return Block(pointer.dtype, shape, expr, base=pointer.base, strides=pointer.strides, **common)
         dtype = self._result_type(name, a, b, weak)
         if name in ("&", "|", "^") and dtype == dt.BOOL:
-            bounds = None
-            if name == "&":
-                bounds = _both(a, b)
-            return Block(dtype, shape, bounds=bounds, **common)
+            bounds = _both(a, b) if name == "&" else None
+            return Block(dtype, shape, bounds=bounds, partly=_partly(a) or _partly(b), **common)
         constant = None
         if a.constant is not None and b.constant is not None:
             value = python_binary(name, _FLOAT_OPS.get(name, _NO_PYTHON), a.constant, b.constant)
@@ -418,6 +429,7 @@ class KernelEvaluator(Evaluator):
         arms: list[tuple[Node, ...]] = []
         ends: list[dict[str, Any]] = []
         returned: list[Return] = []
+        arms_returned: list[bool] = []
         for arm in (node.body, node.orelse):
             scope.vars = dict(before)
             with self.recording() as body:
@@ -427,12 +439,18 @@ class KernelEvaluator(Evaluator):
                     elif arm is not None:
                         self.run(arm.body.body if isinstance(arm, cst.Else) else arm.body, scope)
                     ends.append(scope.vars)
+                    arms_returned.append(False)
                 except Return as result:
                     returned.append(result)
+                    arms_returned.append(True)
                 except (Raised, Break, Continue):
-                    pass
+                    arms_returned.append(False)
             arms.append(tuple(body))
-        if any(arms):
+        if returned and ends and self._at_top:
+            # The rest of the kernel runs only where this did not return: it is the other arm.
+            self.guards.append((arms, 1 if arms_returned == [True, False] else 0, self.span(node)))
+            self.stack.append(list(arms[self.guards[-1][1]]))
+        elif any(arms):
             self.emit(Branch(tuple(arms), self.span(node)))
         if not ends:
             scope.vars = before
@@ -708,6 +726,7 @@ def read_kernel(
         evaluator.give_up("kernel too long to follow to its end")
     except (Break, Continue):
         evaluator.give_up("break outside a loop")
+    evaluator.close_guards()
     body = tuple(evaluator.stack[0])
     if evaluator.dropped_casts:
         body = rewrite(body, lambda n: None if isinstance(n, Compute) and n.span in evaluator.dropped_casts else n)
@@ -769,6 +788,11 @@ def _leave(value: Any, loop: int) -> Any:
     if isinstance(value, Block) and loop in value.carried:
         value = replace(value, carried=value.carried - {loop})
     return value
+
+
+def _partly(mask: Block) -> bool:
+    """Whether a boolean says more than its bounds do."""
+    return mask.partly or not mask.bounds
 
 
 def _both(a: Block, b: Block) -> tuple[tuple[Expr, Expr], ...] | None:

@@ -316,6 +316,13 @@ def _pointer(k: KernelEvaluator, value: Any) -> Block | None:
     return value
 
 
+def _mask_known(value: Any) -> bool:
+    """Whether a mask argument says nothing beyond the bounds kept of it."""
+    if value is None or value is True:
+        return True
+    return isinstance(value, Block) and bool(value.bounds) and not value.partly
+
+
 def _mask(value: Any, k: KernelEvaluator) -> tuple[tuple[Expr, Expr], ...] | None:
     if value is None or value is True:
         return None
@@ -349,6 +356,7 @@ def _load(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> 
         k.span(node),
         filled.constant if filled is not None else None,
         eviction if isinstance(eviction, str) else "",
+        _mask_known(mask),
     )
     if not pointer.base:
         k.give_up("load through an unknown pointer")
@@ -395,6 +403,7 @@ def _store(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
             k.span(node),
             depends=value.loads if value is not None else frozenset(),
             casts=value.casts if value is not None else (),
+            mask_known=_mask_known(mask),
         )
     )
     return None
@@ -426,6 +435,7 @@ def _atomic(k: KernelEvaluator, op: str, args: Args, kwargs: Kwargs, node: cst.C
         k.span(node),
         op,
         value.loads if value is not None else frozenset(),
+        _mask_known(mask),
     )
     k.emit(atomic)
     return Block(atomic.dtype, shape, loads=frozenset({atomic.id}))

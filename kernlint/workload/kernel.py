@@ -31,7 +31,8 @@ class Access:
 
     ``base`` is the kernel parameter it points into; ``shape`` the tile's extents; ``offset`` an expression over
     ``ProgramId``, ``Lane``, ``LoopIndex`` (None when it was not followed, say a gather through a loaded index).
-    ``mask`` holds the conjunction of ``left < right`` bounds (None: not masked; empty: masked by something else).
+    ``mask`` holds the conjunction of ``left < right`` bounds (None: not masked; empty: masked by something else);
+    ``mask_known`` is false when the mask has further conditions that are no such bounds.
     """
 
     id: int
@@ -88,6 +89,7 @@ class Load(Access):
 
     other: float | None = None
     eviction: str = ""
+    mask_known: bool = True
 
 
 @dataclass(frozen=True)
@@ -96,6 +98,7 @@ class Store(Access):
 
     depends: frozenset[int] = frozenset()
     casts: tuple[Cast, ...] = ()
+    mask_known: bool = True
 
 
 @dataclass(frozen=True)
@@ -104,6 +107,7 @@ class Atomic(Access):
 
     op: str = "add"
     depends: frozenset[int] = frozenset()
+    mask_known: bool = True
 
 
 @dataclass(frozen=True)
@@ -214,10 +218,16 @@ class Loop:
 
 @dataclass(frozen=True)
 class Branch:
-    """An ``if`` on a run-time condition; the arms exclude each other."""
+    """An ``if`` on a run-time condition; the arms exclude each other. After ``if ...: return`` the rest of the kernel
+    stands in an arm."""
 
     arms: tuple[tuple[Node, ...], ...]
     span: Span
+
+    @property
+    def share(self) -> float:
+        """The part of programs that take a given arm: arms with something to do are taken to be equally frequent."""
+        return 1 / max(1, sum(bool(arm) for arm in self.arms))
 
 
 Node = Union[Load, Store, Atomic, Dot, Reduce, Scan, Compute, Loop, Branch]

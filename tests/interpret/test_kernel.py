@@ -235,3 +235,32 @@ def test_unknown_things_are_noted_not_guessed() -> None:
 )
 def test_odd_bodies_never_raise(body: str) -> None:
     assert kernel(body).name == "k"
+
+
+def test_conditional_return_puts_the_rest_into_an_arm() -> None:
+    k = kernel("""
+        row = tl.program_id(0)
+        if row >= n - 250:
+            return
+        tl.store(y + row, tl.load(x + row))
+        if row > 2:
+            return
+        tl.store(y + row, 1.0)
+        """)
+    ((outer, _), (inner, _)) = k.walk(Branch)
+    assert isinstance(outer, Branch) and isinstance(inner, Branch)
+    assert outer.arms[0] == () and outer.share == 1.0
+    assert [type(node).__name__ for node in outer.arms[1]] == ["Load", "Store", "Branch"]
+    assert [type(node).__name__ for node in inner.arms[1]] == ["Store"]
+
+
+def test_masks_say_whether_they_are_known_whole() -> None:
+    k = kernel("""
+        i = tl.arange(0, B)
+        tl.store(y + i, 1.0, mask=i < n)
+        tl.store(y + i, 1.0, mask=(i < n) & (i >= 2))
+        tl.store(y + i, 1.0, mask=(i < n) & (tl.load(x + i) > 0))
+        tl.store(y + i, 1.0, mask=(i < n) | (i > 4))
+        tl.store(y + i, 1.0)
+        """)
+    assert [store.mask_known for store in k.stores()] == [True, True, False, False, True]
