@@ -44,13 +44,14 @@ class Evidence:
 
 @dataclass(frozen=True)
 class Change:
-    """The remedy: ``variant`` is the program with it made.
+    """The remedy: ``variant`` is the program with it made; None where what it saves is no time of the running program
+    that the cost model knows (compilation on each call), so that it has no number.
 
     ``bottleneck`` says in a sentence or two what holds the code back, ``method`` what to do, ``plan`` the steps.
     ``automatic`` is true when a rewrite can make the change.
     """
 
-    variant: Variant
+    variant: Variant | None
     bottleneck: str
     method: str
     plan: str

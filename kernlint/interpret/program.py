@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import libcst as cst
@@ -16,6 +17,7 @@ from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Retu
 from kernlint.interpret.values import Class, Function, Jit, Namespace, Scope, Unknown
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
+from kernlint.syntax.walk import walk
 from kernlint.workload import Dtype, Expr, Kernel, Size, Symbol, Tensor, Workload
 
 _ROUNDS = 4
@@ -159,23 +161,24 @@ class _Reading:
             model = self._model(self.scope, ("Model",))
         if model is not None:
             return [self._of_model(model)]
-        found = []
-        for name, value in list(self.scope.vars.items()):
-            if not name.startswith("_") and isinstance(value, Function) and value.module is self.kernel_module:
-                workload = self._of_function(value, required=False)
-                if workload is not None and workload.launches():
-                    found.append(workload)
-            elif isinstance(value, Class) and not name.startswith("_"):
-                workload = self._of_class(value)
-                if workload is not None and workload.launches():
-                    found.append(workload)
-        if not found:
-            for name, value in list(self.scope.vars.items()):
-                if name.startswith("_") and isinstance(value, Function) and value.module is self.kernel_module:
-                    workload = self._of_function(value, required=False)
-                    if workload is not None and workload.launches():
-                        found.append(workload)
-        return found
+        launching = may_launch(self.kernel_module)
+        candidates = [
+            value
+            for name, value in self.scope.vars.items()
+            if name in launching and getattr(value, "module", None) is self.kernel_module
+        ]
+        public = [w for value in candidates if not value.name.startswith("_") for w in self._launching(value)]
+        return public or [w for value in candidates if value.name.startswith("_") for w in self._launching(value)]
+
+    def _launching(self, value: Function | Class) -> Iterator[Workload]:
+        """The workload of a function or layer, if it launches anything."""
+        workload = None
+        if isinstance(value, Class):
+            workload = self._of_class(value)
+        elif isinstance(value.node, cst.FunctionDef):
+            workload = self._of_function(value)
+        if workload is not None and workload.launches():
+            yield workload
 
     def _model(self, scope: Scope, names: tuple[str, ...]) -> Class | None:
         for name in names:
@@ -194,9 +197,7 @@ class _Reading:
             if isinstance(found, Function):
                 return self._of_model(value, method)
         elif isinstance(value, Function) and not method:
-            workload = self._of_function(value, required=True)
-            assert workload is not None
-            return workload
+            return self._of_function(value)
         elif isinstance(value, Jit):
             raise UsageError(f"--entry {entry}: is a kernel; name the function that launches it")
         names = [n for n, v in self.scope.vars.items() if isinstance(v, (Function, Class)) and not n.startswith("__")]
@@ -231,7 +232,7 @@ class _Reading:
         given = self._arguments(forward, None, skip=1)
         return self._follow(forward, [first, *given], f"{cls.name}.forward", given)
 
-    def _of_function(self, function: Function, required: bool) -> Workload | None:
+    def _of_function(self, function: Function) -> Workload:
         given = self._arguments(function, None, skip=0)
         return self._follow(function, given, function.symbol, given)
 
@@ -252,7 +253,7 @@ class _Reading:
     def _guard(self, action: Callable[[], Any], default: Any) -> Any:
         try:
             return action()
-        except (Raised, Break, Continue):
+        except (Raised, Break, Continue, OutOfBudget):
             return default
 
     def _arguments(self, function: Function, values: list[Any] | None, skip: int) -> list[Any]:
@@ -281,7 +282,7 @@ class _Reading:
                     value = replace(value, name=name, storage=replace(value.storage, origin="input"))
                 result.append(value)
             elif param.default is not None:
-                result.append(self.host.default(param, function))
+                result.append(self._guard(partial(self.host.default, param, function), Unknown(name)))
             else:
                 result.append(self._from_annotation(param, function))
         return result
@@ -344,6 +345,46 @@ class _Reading:
             return self._follow(forward, [instance, *arguments], f"{model.name}.forward", arguments)
         except OutOfBudget:
             return None
+
+
+def may_launch(module: Module) -> frozenset[str]:
+    """Names of module-level functions and classes from which a kernel launch can be reached by the names they use: a
+    cheap bound that spares reading the many functions of a large module that launch nothing."""
+    definitions = [s for s in _statements(module.tree.body) if isinstance(s, (cst.FunctionDef, cst.ClassDef))]
+    decorated = {d.name.value for d in definitions if d.decorators}
+    uses: dict[str, set[str]] = {}
+    found: set[str] = set()
+    for definition in definitions:
+        names = uses.setdefault(definition.name.value, set())
+        for node in walk(definition):
+            if isinstance(node, cst.Name):
+                names.add(node.value)
+            elif _is_launch(node, decorated):
+                found.add(definition.name.value)
+    while more := {name for name, used in uses.items() if name not in found and used & found}:
+        found |= more
+    return frozenset(found)
+
+
+def _is_launch(node: cst.CSTNode, decorated: set[str]) -> bool:
+    """``kernel[grid](...)``, ``kernel.run(...)`` or ``launch = kernel[grid]``, by their looks."""
+    if isinstance(node, cst.Call):
+        function = node.func
+        return isinstance(function, cst.Subscript) or (
+            isinstance(function, cst.Attribute) and function.attr.value in ("run", "warmup")
+        )
+    value = node.value if isinstance(node, cst.Assign) else None
+    return isinstance(value, cst.Subscript) and isinstance(value.value, cst.Name) and value.value.value in decorated
+
+
+def _statements(body: Sequence[cst.CSTNode]) -> Iterator[cst.CSTNode]:
+    """Module-level statements, those under ``if`` and ``try`` included."""
+    for statement in body:
+        yield statement
+        if isinstance(statement, (cst.If, cst.Try, cst.Else)):
+            yield from _statements(statement.body.body)
+        if isinstance(statement, (cst.If, cst.Try)) and statement.orelse is not None:
+            yield from _statements([statement.orelse])
 
 
 def open_symbols(workload: Workload) -> tuple[str, ...]:

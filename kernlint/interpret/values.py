@@ -143,10 +143,10 @@ class Block:
 
     ``expr`` is its index expression where it is an integer (or pointer offset in elements) that arithmetic can follow.
     ``base`` is the pointer parameter it points into, else empty. ``bounds`` is, for a boolean, the conjunction of
-    ``left < right`` it stands for (None: something else), ``partly`` that it has further conditions. ``loads`` are the loads it was computed from, ``source`` the
-    one load it is a cast or transpose of, with ``order`` mapping its dimensions to those of the load. ``strides``
-    belongs to block pointers and descriptors. ``carried`` marks a value that came from the previous iteration of a
-    loop.
+    ``left < right`` it stands for (None: something else), ``partly`` that it has further conditions. ``loads`` are the
+    loads it was computed from, ``source`` the one load it is a cast or transpose of, with ``order`` mapping its
+    dimensions to those of the load. ``strides`` belongs to block pointers and descriptors. ``carried`` marks a value
+    that came from the previous iteration of a loop.
     """
 
     dtype: Dtype | None

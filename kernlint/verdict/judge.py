@@ -38,10 +38,12 @@ class Priced:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A finding with what its change is worth: by scope, empty where sizes are open or there is no change."""
+    """A finding with what its change is worth: by scope, empty where sizes are open or there is no change. ``after`` is
+    the estimate with the change made, where there is a change that can be followed."""
 
     finding: Finding
     gains: dict[str, Priced]
+    after: Estimate | None = None
 
     def worth(self, scope: str) -> bool | None:
         """Whether to make the change; None when it cannot be told."""
@@ -84,7 +86,7 @@ def judge(program: Program, workload: Workload, device: Device, scope: str, rule
     here = context
     current = chosen
     while current is not None and current.worth(scope) and len(follow_ups) < MAX_FOLLOW_UPS:
-        assert current.finding.change is not None
+        assert current.finding.change is not None and current.finding.change.variant is not None
         here = here.at(current.finding.change.variant)
         done = {c.finding.key for c in (chosen, *follow_ups) if c is not None}
         tuned = {c.finding.rule for c in (chosen, *follow_ups) if c is not None and c.finding.rule.tuning}
@@ -103,23 +105,22 @@ def price(context: Context, rules: Iterable[Rule]) -> list[Candidate]:
     candidates = []
     for rule in rules:
         for finding in rule.check(context):
-            candidates.append(Candidate(finding, _gains(context, finding)))
+            candidates.append(_candidate(context, finding))
     return sorted(candidates, key=lambda c: (c.finding.span, c.finding.rule.code))
 
 
-def _gains(context: Context, finding: Finding) -> dict[str, Priced]:
-    if finding.change is None:
-        return {}
-    after = context.after(finding.change.variant)
-    if after is None:
-        return {}
-    old, new = context.estimate(context.workload), context.estimate(after)
+def _candidate(context: Context, finding: Finding) -> Candidate:
+    variant = finding.change.variant if finding.change is not None else None
+    workload = context.after(variant) if variant is not None else None
+    if workload is None:
+        return Candidate(finding, {})
+    old, new = context.estimate(context.workload), context.estimate(workload)
     gains = {}
     for scope in ("gpu", "call"):
         before_us, after_us = old.total_us(scope), new.total_us(scope)
         if before_us is not None and after_us is not None:
             gains[scope] = Priced(before_us, after_us, *speedup(old, new, scope))
-    return gains
+    return Candidate(finding, gains, new)
 
 
 def _best(candidates: Sequence[Candidate], scope: str) -> Candidate | None:
@@ -127,6 +128,11 @@ def _best(candidates: Sequence[Candidate], scope: str) -> Candidate | None:
     and algorithm, so it is chosen after them, as a follow-up. Of changes without a known gain the first proven one,
     when none
     has a known gain."""
+    for candidate in candidates:
+        # An error that the cost model has no term for, such as compiling on every call, outweighs what it has one for.
+        change = candidate.finding.change
+        if candidate.finding.severity == "error" and change is not None and change.variant is None:
+            return candidate
     known = [c for c in candidates if scope in c.gains and c.gains[scope].middle >= NOISE]
     if known:
         structural = [c for c in known if not c.finding.rule.tuning and c.gains[scope].middle >= WORTH]

@@ -154,7 +154,8 @@ class TimeStepLoop(Rule):
                 (f"{project} before the loop. " if project else "")
                 + f"Launch one kernel with grid (cdiv({found.rows}, {rows}),) and {warps} warps: load {weights} "
                 f"({size // 1024} KB) once, loop over {found.steps} steps with one `tl.dot` of the [{rows}, "
-                f"{found.recurrent[0].k}] state, add the step's input, apply the activation, store the state. Drop the Python loop at line {repeat.span.line}."
+                f"{found.recurrent[0].k}] state, add the step's input, apply the activation, store the state. Drop "
+                f"the Python loop at line {repeat.span.line}."
             )
         elif found.inputs:
             variant = _hoisted(context, found, hands_on)

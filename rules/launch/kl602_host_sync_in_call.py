@@ -5,11 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+import libcst as cst
+
 from kernlint.rules.base import Rule
 from kernlint.rules.dataflow import is_alloc
 from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.source import node_at
+from kernlint.syntax.names import dotted_name
+from kernlint.syntax.walk import walk
 from kernlint.workload import HostSync, Launch, Span, Step, TorchOp, Workload
 from kernlint.workload.steps import map_steps
+
+#: Constructors whose tensor is on the CPU unless a device is given.
+_ON_HOST = frozenset({"torch.tensor", "torch.as_tensor", "torch.from_numpy"})
 
 
 class HostSyncInCall(Rule):
@@ -86,7 +94,7 @@ class HostSyncInCall(Rule):
             if loops:
                 # The next iteration's work waits as well.
                 waiting += [s for s, around in walked if _on_device(s) and around[: len(loops)] == loops]
-            if not waiting:
+            if not waiting or _of_host_values(context, step):
                 continue
             seen.add(step.span)
             yield self._finding(context, step, waiting[0], [s for s, _ in walked[:index] if _on_device(s)])
@@ -115,6 +123,17 @@ class HostSyncInCall(Rule):
                 "from an upper bound with a mask, and move host-side checks behind a debug flag.",
             ),
         )
+
+
+def _of_host_values(context: Context, sync: HostSync) -> bool:
+    """Whether the value read is a tensor made there and then from host values, which lives on the CPU."""
+    call = node_at(context, sync.span, cst.Call)
+    calls = [node for node in walk(call) if isinstance(node, cst.Call)] if call is not None else []
+    return any(
+        dotted_name(node.func) in _ON_HOST
+        and not any(a.keyword is not None and a.keyword.value == "device" for a in node.args)
+        for node in calls
+    )
 
 
 def _on_device(step: Step) -> bool:

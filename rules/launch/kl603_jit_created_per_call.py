@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import libcst as cst
 
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.syntax.names import dotted_name, import_table, origin_of
 from kernlint.syntax.tree import Module
 
@@ -108,6 +108,13 @@ class JitCreatedPerCall(Rule):
                         "runs",
                         span,
                     ),
+                ),
+                Change(
+                    None,
+                    f"`{made.function}` makes {made.what} anew on every call, so its caches start empty: each call compiles "
+                    "(or looks up the compiled code again), and an autotuner times all of its configurations again.",
+                    f"Move the decorated kernel to module level, so that {made.what} is made once.",
+                    f"Define the kernel and its autotune configurations at module level; let `{made.function}` only launch it.",
                 ),
             )
 

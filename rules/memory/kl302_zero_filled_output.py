@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from kernlint.interpret.edits import Edits
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
-from kernlint.rules.flow import next_user, overwrites, parameters
+from kernlint.rules.flow import covering_store, next_user, parameters
+from kernlint.rules.masks import writes_all_in_bounds
 from kernlint.rules.registry import find_rule
 from kernlint.workload import Launch, Span, TorchOp
 
@@ -29,12 +30,13 @@ class ZeroFilledOutput(Rule):
         """
     when_not = """
         Atomics and split-K sums into the tensor. Kernels that skip elements (padding rows, invalid experts) and rely on
-        the zeros. Stores under a run-time branch or a data-dependent mask.
+        the zeros. Stores under a run-time branch or a data-dependent mask. Another path of the function that returns the tensor
+        without the launch (look for early returns).
         """
-    fix_safety = "Safe: every element is written before anything reads it."
+    fix_safety = "Safe on the path that was followed: every element is written before anything reads it."
     evidence = """
-        H100: `torch.zeros` of a large tensor runs at memory bandwidth and of a small one takes a launch (rows `zeros` and
-        `fill` in `benchmarks/facts/h100-torch-ops.csv`). Pattern row PERF-036.
+        H100: `zeros_like` of 4096 x 4096 halves takes 11.0 us, of 64 x 64 1.1 us and 8.4 us of host time
+        (`benchmarks/facts/h100-torch-ops.csv`). Pattern row PERF-036.
         """
 
     bad = """
@@ -69,7 +71,8 @@ class ZeroFilledOutput(Rule):
             launch = next_user(context.workload, op, tensor.storage.id)
             if op.span in settled or tensor.storage.span != op.span:
                 continue
-            if not isinstance(launch, Launch) or not overwrites(context, launch, tensor):
+            store = covering_store(launch, tensor) if isinstance(launch, Launch) else None
+            if not isinstance(launch, Launch) or store is None or not writes_all_in_bounds(context, launch, store):
                 continue
             name = tensor_name(launch.tensor(parameters(launch, tensor.storage.id)[0]), "the output")
             shape = ", ".join(map(str, tensor.shape or ()))

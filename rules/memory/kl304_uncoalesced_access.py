@@ -164,7 +164,10 @@ def _strided(launch: Launch, indices: Indices) -> Iterator[_Strided]:
         if any(number is None for number in numbers):
             continue
         fastest = min((abs(number) for number in numbers if number), default=0)
-        if fastest * node.dtype.bytes < _SECTOR_BYTES or _walked_by_loop(offset, loops, node.dtype.bytes):
+        tensor = launch.tensor(node.base)
+        # Where the type is not known it may be a byte.
+        size = node.dtype.bytes if tensor is None or tensor.dtype is not None else 1
+        if fastest * size < _SECTOR_BYTES or _walked_by_loop(offset, loops, node.dtype.bytes):
             continue
         for axis, extent in indices.extents.items():
             if extent != 1 and offset.coefficient(axis) == 1:

@@ -113,6 +113,9 @@ def _staged(launch: Launch, device: Device) -> list[tuple[Loop, list[Load]]]:
             synchronous = wants_k_major(device, operand.memory_dtype) and operand.k_major is not True
             load = next((one for one in inside if operand.direct and one.id == operand.load), None)  # type: ignore[union-attr]
             tiles = found.setdefault(loops[-1].id, (loops[-1], []))[1]
-            if isinstance(load, Load) and not synchronous and all(load is not other for other in tiles):
+            # Of a tensor of unknown type the tile's bytes are a guess.
+            known = isinstance(load, Load) and launch.tensor(load.base) is not None
+            known = known and launch.tensor(load.base).dtype is not None  # type: ignore[union-attr]
+            if isinstance(load, Load) and known and not synchronous and all(load is not other for other in tiles):
                 tiles.append(load)
     return [(loop, tiles) for loop, tiles in found.values() if tiles]

@@ -79,14 +79,20 @@ def program(body):
         pytest.param("return product(softmax(scores(q, k)), v)", id="three kernels"),
         pytest.param("return torch.matmul(softmax(scores(q, k)).half(), v)", id="torch product"),
         pytest.param("return product(torch.softmax(scores(q, k), -1), v)", id="torch softmax"),
-        pytest.param("s = torch.matmul(q, k.transpose(1, 2)) * 0.125\nreturn product(softmax(s.float()), v)", id="torch scores, scaled and cast"),
-        pytest.param("s = scores(q, k)\nrows[(H * S,)](s, s, T, BLOCK=1024)\nreturn product(s, v)", id="softmax in place"),
+        pytest.param(
+            "s = torch.matmul(q, k.transpose(1, 2)) * 0.125\nreturn product(softmax(s.float()), v)",
+            id="torch scores, scaled and cast",
+        ),
+        pytest.param(
+            "s = scores(q, k)\nrows[(H * S,)](s, s, T, BLOCK=1024)\nreturn product(s, v)", id="softmax in place"
+        ),
         pytest.param(
             "o = torch.empty_like(q)\np = softmax(scores(q, k))\n"
-            "second[(S // 128, H)](o=o, v=v, p=p, T=T, S=S, BN=64, BM=128, D=D)\nreturn o", id="keywords in another order",
+            "second[(S // 128, H)](o=o, v=v, p=p, T=T, S=S, BN=64, BM=128, D=D)\nreturn o",
+            id="keywords in another order",
         ),
     ],
-)  # fmt: skip
+)
 def test_materialised(body):
     found = run_rule("KL501", program(body))
     after = found.after(found.only())
@@ -108,15 +114,20 @@ def test_change_is_faster_and_short_sequences_get_small_tiles():
 @pytest.mark.parametrize(
     "body",
     [
-        pytest.param("s = scores(q, k)\np = torch.empty_like(s)\nsquash[(H * S * T // 1024,)](s, p, H * S * T, BLOCK=1024)\nreturn product(p, v)", id="no softmax"),
+        pytest.param(
+            "s = scores(q, k)\np = torch.empty_like(s)\nsquash[(H * S * T // 1024,)](s, p, H * S * T, BLOCK=1024)\nreturn product(p, v)",
+            id="no softmax",
+        ),
         pytest.param("return product(scores(q, k), v)", id="linear attention order of products"),
         pytest.param("p = softmax(scores(q, k))\nreturn product(p, v), p", id="probabilities are returned"),
         pytest.param("s = scores(q, k)\no = product(softmax(s), v)\nreturn o, s.sum()", id="scores are read again"),
         pytest.param("return softmax(scores(q, k))", id="no second product"),
         pytest.param("return product(torch.log_softmax(scores(q, k), -1), v)", id="log of the probabilities"),
-        pytest.param("s = scores(q, k)\nreturn product(softmax(torch.rand_like(s)), v)", id="softmax of something else"),
+        pytest.param(
+            "s = scores(q, k)\nreturn product(softmax(torch.rand_like(s)), v)", id="softmax of something else"
+        ),
     ],
-)  # fmt: skip
+)
 def test_other_chains_stay(body):
     assert not run_rule("KL501", program(body))
 

@@ -40,20 +40,39 @@ def program(*lines, bm=32, bn=32, bk=32, dtype="float16"):
 @pytest.mark.parametrize(
     ("source", "dtype"),
     [
-        pytest.param(program(X, YT, "acc += tl.sum(x[:, :, None] * y[None, :, :], axis=1)"), "float16", id="middle axis"),
+        pytest.param(
+            program(X, YT, "acc += tl.sum(x[:, :, None] * y[None, :, :], axis=1)"), "float16", id="middle axis"
+        ),
         pytest.param(program(X, Y, "acc += tl.sum(x[:, None, :] * y[None, :, :], axis=2)"), "float16", id="last axis"),
-        pytest.param(program(Y, X, "acc += tl.sum(y[None, :, :] * x[:, None, :], axis=2)"), "float16", id="other order"),
-        pytest.param(program(X, Y, "p = x[:, None, :].to(tl.float32) * y[None, :, :].to(tl.float32)", "acc = acc + tl.sum(p, 2)"), "float16", id="casts"),
+        pytest.param(
+            program(Y, X, "acc += tl.sum(y[None, :, :] * x[:, None, :], axis=2)"), "float16", id="other order"
+        ),
         pytest.param(
             program(
-                "x = tl.load(a + m[:, None, None] * K + k[None, None, :])", "y = tl.load(b + n[None, :, None] * K + k[None, None, :])",
-                "acc += tl.sum(x * y, axis=2)",
-            ), "float16", id="loaded in three dimensions",
+                X, Y, "p = x[:, None, :].to(tl.float32) * y[None, :, :].to(tl.float32)", "acc = acc + tl.sum(p, 2)"
+            ),
+            "float16",
+            id="casts",
         ),
-        pytest.param(program(X, Y, "acc += tl.sum(x[:, None, :] * y[None, :, :], axis=2)", dtype="float32"), "float32", id="fp32"),
-        pytest.param(program(X, Y, "acc += tl.sum(x[:, None, :] * y[None, :, :], axis=2)", bm=16, bn=64), "float16", id="unequal tile"),
+        pytest.param(
+            program(
+                "x = tl.load(a + m[:, None, None] * K + k[None, None, :])",
+                "y = tl.load(b + n[None, :, None] * K + k[None, None, :])",
+                "acc += tl.sum(x * y, axis=2)",
+            ),
+            "float16",
+            id="loaded in three dimensions",
+        ),
+        pytest.param(
+            program(X, Y, "acc += tl.sum(x[:, None, :] * y[None, :, :], axis=2)", dtype="float32"), "float32", id="fp32"
+        ),
+        pytest.param(
+            program(X, Y, "acc += tl.sum(x[:, None, :] * y[None, :, :], axis=2)", bm=16, bn=64),
+            "float16",
+            id="unequal tile",
+        ),
     ],
-)  # fmt: skip
+)
 def test_becomes_a_dot(source, dtype):
     found = run_rule("KL502", source)
     assert found.only().symbol == "pairs"
@@ -80,14 +99,20 @@ def test_a_shallow_tile_is_deepened():
 @pytest.mark.parametrize(
     "source",
     [
-        pytest.param(program(X, Y, "d = x[:, None, :] - y[None, :, :]", "acc += tl.sum(d * d, axis=2)"), id="squared distance"),
-        pytest.param(program(X, Y, "acc += tl.sum(tl.abs(x[:, None, :] - y[None, :, :]), axis=2)"), id="absolute distance"),
+        pytest.param(
+            program(X, Y, "d = x[:, None, :] - y[None, :, :]", "acc += tl.sum(d * d, axis=2)"), id="squared distance"
+        ),
+        pytest.param(
+            program(X, Y, "acc += tl.sum(tl.abs(x[:, None, :] - y[None, :, :]), axis=2)"), id="absolute distance"
+        ),
         pytest.param(program(X, Y, "acc += tl.sum(x[:, None, :] + y[None, :, :], axis=2)"), id="sum of sums"),
-        pytest.param(program(X, Y, "acc = tl.maximum(acc, tl.max(x[:, None, :] * y[None, :, :], axis=2))"), id="maximum"),
+        pytest.param(
+            program(X, Y, "acc = tl.maximum(acc, tl.max(x[:, None, :] * y[None, :, :], axis=2))"), id="maximum"
+        ),
         pytest.param(program(X, Y, "acc += tl.sum(x[:, None, :] * y[None, :, :], axis=2)", bm=4), id="four rows"),
         pytest.param(program(X, Y, "acc += tl.dot(x, tl.trans(y))"), id="dot"),
         pytest.param(program(X, "acc += tl.sum(x[:, None, :] * x[None, :, :], axis=2)"), id="one tile with itself"),
     ],
-)  # fmt: skip
+)
 def test_other_sums_stay(source):
     assert not run_rule("KL502", source)

@@ -62,9 +62,16 @@ def program(loops=LOOPS, ids=PLANES, grid="(N * O, triton.cdiv(S * S, 256))", we
         pytest.param(program(), id="planes"),
         pytest.param(program(ids=AXES, grid="(triton.cdiv(S * S, 256), O, N)"), id="three axes"),
         pytest.param(program(UNROLLED), id="unrolled taps"),
-        pytest.param(program(LOOPS.replace("tl.load(w", "tl.load(w").replace("v = tl.load", "value = tl.load").replace("v.to", "value.to")), id="renamed"),
+        pytest.param(
+            program(
+                LOOPS.replace("tl.load(w", "tl.load(w")
+                .replace("v = tl.load", "value = tl.load")
+                .replace("v.to", "value.to")
+            ),
+            id="renamed",
+        ),
     ],
-)  # fmt: skip
+)
 def test_becomes_an_implicit_gemm(source):
     found = run_rule("KL506", source)
     assert found.only().symbol == "conv"

@@ -52,6 +52,7 @@ def test_sync_between_launches(body):
     "body",
     [
         pytest.param("return run(x, 2.0)", id="none"),
+        pytest.param("n = int(torch.prod(torch.tensor(x.shape)))\nreturn run(x, float(n))", id="tensor on the CPU"),
         pytest.param("return run(x, 2.0).max().item()", id="the answer itself"),
         pytest.param("y = run(x, 2.0)\nreturn y.cpu()", id="the answer on the CPU"),
         pytest.param("n = int(x.shape[0])\nreturn run(x, float(n))", id="shapes are on the host"),
@@ -85,18 +86,27 @@ FACTORY = "def make():\n" + BODY.format(i=" " * 4) + "    return double\n\n"
 @pytest.mark.parametrize(
     ("source", "symbol"),
     [
-        pytest.param(model(INSIDE.strip("\n").lstrip() + "\n        " + CALL.format(k="double")), "ModelNew.forward", id="in forward"),
+        pytest.param(
+            model(INSIDE.strip("\n").lstrip() + "\n        " + CALL.format(k="double")),
+            "ModelNew.forward",
+            id="in forward",
+        ),
         pytest.param(FACTORY + model("k = make()\n        " + CALL.format(k="k")), "make", id="factory per call"),
         pytest.param(
-            BODY.format(i="").replace("@triton.jit\n", "") + model("k = triton.jit(double)\n        " + CALL.format(k="k")),
-            "ModelNew.forward", id="jit called",
+            BODY.format(i="").replace("@triton.jit\n", "")
+            + model("k = triton.jit(double)\n        " + CALL.format(k="k")),
+            "ModelNew.forward",
+            id="jit called",
         ),
         pytest.param(
-            "from triton import jit as compiled\n" + FACTORY.replace("@triton.jit", "@compiled") + model("k = make()\n        " + CALL.format(k="k")),
-            "make", id="other name of jit",
+            "from triton import jit as compiled\n"
+            + FACTORY.replace("@triton.jit", "@compiled")
+            + model("k = make()\n        " + CALL.format(k="k")),
+            "make",
+            id="other name of jit",
         ),
     ],
-)  # fmt: skip
+)
 def test_jit_per_call(source, symbol):
     finding = run_rule("KL603", source + END).only()
     assert (finding.symbol, finding.severity) == (symbol, "error")
@@ -107,16 +117,28 @@ def test_jit_per_call(source, symbol):
     [
         pytest.param(BODY.format(i="") + model(CALL.format(k="double")), id="module level"),
         pytest.param(FACTORY + "kernel = make()\n" + model(CALL.format(k="kernel")), id="factory at import"),
-        pytest.param("import functools\n@functools.lru_cache\n" + FACTORY + model("k = make()\n        " + CALL.format(k="k")), id="cached factory"),
         pytest.param(
-            FACTORY + model(CALL.format(k="self.k"), "    def __init__(self):\n        super().__init__()\n        self.k = make()\n"),
+            "import functools\n@functools.lru_cache\n" + FACTORY + model("k = make()\n        " + CALL.format(k="k")),
+            id="cached factory",
+        ),
+        pytest.param(
+            FACTORY
+            + model(
+                CALL.format(k="self.k"),
+                "    def __init__(self):\n        super().__init__()\n        self.k = make()\n",
+            ),
             id="in __init__",
         ),
         pytest.param(
-            FACTORY + "kernel = None\n"
-            + model("global kernel\n        if kernel is None:\n            kernel = make()\n        " + CALL.format(k="kernel")), id="made once",
+            FACTORY
+            + "kernel = None\n"
+            + model(
+                "global kernel\n        if kernel is None:\n            kernel = make()\n        "
+                + CALL.format(k="kernel")
+            ),
+            id="made once",
         ),
     ],
-)  # fmt: skip
+)
 def test_jit_once(source):
     assert not run_rule("KL603", source + END)

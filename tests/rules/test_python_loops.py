@@ -38,34 +38,55 @@ def program(body, shape="32, 4096"):
 @pytest.mark.parametrize(
     ("body", "shape", "count"),
     [
-        pytest.param("y = torch.empty_like(x)\nfor b in range(len(x)):\n    one(x[b], y[b])\nreturn y", "32, 4096", 32, id="helper"),
+        pytest.param(
+            "y = torch.empty_like(x)\nfor b in range(len(x)):\n    one(x[b], y[b])\nreturn y",
+            "32, 4096",
+            32,
+            id="helper",
+        ),
         pytest.param(
             "y = torch.empty_like(x)\nfor b in range(x.size(0)):\n    src, dst = x[b], y[b]\n"
-            "    double[grid](x=src, y=dst, n=n, BLOCK=1024)\nreturn y", "32, 4096", 32, id="keywords and names",
+            "    double[grid](x=src, y=dst, n=n, BLOCK=1024)\nreturn y",
+            "32, 4096",
+            32,
+            id="keywords and names",
         ),
         pytest.param("for b in range(x.shape[0]):\n    one(x[b], x[b])\nreturn x", "32, 4096", 32, id="in place"),
         pytest.param(
             "y = torch.empty_like(x)\nfor b in range(x.shape[0]):\n    double_row[grid](x, y, b, n, BLOCK=1024)\nreturn y",
-            "32, 4096", 32, id="index passed to the kernel",
+            "32, 4096",
+            32,
+            id="index passed to the kernel",
         ),
         pytest.param(
-            "y = torch.empty_like(x)\nfor b in range(x.shape[0]):\n    for h in range(x.shape[1]):\n        one(x[b, h], y[b, h])\nreturn y",
-            "4, 8, 4096", 32, id="nest",
+            "y = torch.empty_like(x)\nfor b in range(x.shape[0]):\n    for h in range(x.shape[1]):\n"
+            "        one(x[b, h], y[b, h])\nreturn y",
+            "4, 8, 4096",
+            32,
+            id="nest",
         ),
         pytest.param(
-            "y = torch.empty_like(x)\nfor b in range(x.shape[0]):\n    t = torch.empty_like(x[b])\n    one(x[b], t)\n    one(t, y[b])\nreturn y",
-            "32, 4096", 32, id="scratch of its own",
+            "y = torch.empty_like(x)\nfor b in range(x.shape[0]):\n    t = torch.empty_like(x[b])\n"
+            "    one(x[b], t)\n    one(t, y[b])\nreturn y",
+            "32, 4096",
+            32,
+            id="scratch of its own",
         ),
         pytest.param(
             "y = torch.empty_like(x)\nfor start in range(0, x.shape[0], 4):\n    one(x[start:start + 4], y[start:start + 4])\nreturn y",
-            "32, 4096", 8, id="chunks",
+            "32, 4096",
+            8,
+            id="chunks",
         ),
         pytest.param(
-            "outs = []\nfor b in range(x.shape[0]):\n    t = torch.empty_like(x[b])\n    one(x[b], t)\n    outs.append(t)\nreturn torch.stack(outs)",
-            "32, 4096", 32, id="stacked",
+            "outs = []\nfor b in range(x.shape[0]):\n    t = torch.empty_like(x[b])\n"
+            "    one(x[b], t)\n    outs.append(t)\nreturn torch.stack(outs)",
+            "32, 4096",
+            32,
+            id="stacked",
         ),
     ],
-)  # fmt: skip
+)
 def test_independent_iterations_are_one_launch(body, shape, count):
     found = run_rule("KL601", program(body, shape))
     assert found.only().symbol == "ModelNew.forward"
@@ -98,16 +119,32 @@ def test_open_sizes_are_found_without_a_number():
 @pytest.mark.parametrize(
     "body",
     [
-        pytest.param("y = torch.empty_like(x[0])\nfor b in range(32):\n    one(x[0], y)\nreturn y", id="the same work again"),
-        pytest.param("y = torch.empty_like(x[0])\nfor b in range(32):\n    one(x[b], y)\nreturn y", id="one output for all"),
-        pytest.param("y = torch.zeros_like(x)\nh = x[0]\nfor b in range(32):\n    one(h, y[b])\n    h = y[b]\nreturn y", id="state handed on"),
+        pytest.param(
+            "y = torch.empty_like(x[0])\nfor b in range(32):\n    one(x[0], y)\nreturn y", id="the same work again"
+        ),
+        pytest.param(
+            "y = torch.empty_like(x[0])\nfor b in range(32):\n    one(x[b], y)\nreturn y", id="one output for all"
+        ),
+        pytest.param(
+            "y = torch.zeros_like(x)\nh = x[0]\nfor b in range(32):\n    one(h, y[b])\n    h = y[b]\nreturn y",
+            id="state handed on",
+        ),
         pytest.param("for b in range(31):\n    one(x[b], x[b + 1])\nreturn x", id="reads what the last one wrote"),
-        pytest.param("y = torch.empty_like(x)\nfor b in range(32):\n    one(x[b], y[b])\n    if y[b].sum() > 0:\n        break\nreturn y", id="stops early"),
-        pytest.param("y = torch.empty_like(x)\nfor b in range(32):\n    s = x[b].max().item()\n    one(x[b], y[b])\nreturn y", id="waits for the device"),
+        pytest.param(
+            "y = torch.empty_like(x)\nfor b in range(32):\n    one(x[b], y[b])\n    if y[b].sum() > 0:\n        break\nreturn y",
+            id="stops early",
+        ),
+        pytest.param(
+            "y = torch.empty_like(x)\nfor b in range(32):\n    s = x[b].max().item()\n    one(x[b], y[b])\nreturn y",
+            id="waits for the device",
+        ),
         pytest.param("y = torch.empty_like(x)\none(x, y)\nreturn y", id="no loop"),
-        pytest.param("h = x[0]\nfor b in range(32):\n    t = torch.empty_like(h)\n    one(h, t)\n    h = t\nreturn h", id="iteration"),
+        pytest.param(
+            "h = x[0]\nfor b in range(32):\n    t = torch.empty_like(h)\n    one(h, t)\n    h = t\nreturn h",
+            id="iteration",
+        ),
     ],
-)  # fmt: skip
+)
 def test_dependent_or_identical_iterations_stay(body):
     assert not run_rule("KL601", program(body))
 
@@ -160,16 +197,19 @@ REBOUND = "for t in range(T):\n    now = out[:, t]\n    self.step(x[:, t], state
         pytest.param(REBOUND, 1, id="state rebound to the output"),
         pytest.param(
             "for t in range(T):\n    new = torch.empty_like(state)\n    self.step(x[:, t], state, new)\n    state = new\nreturn state",
-            1, id="new state each step",
+            1,
+            id="new state each step",
         ),
         pytest.param("for t in range(T):\n    self.step(x[:, t], state, state)\nreturn state", 1, id="state in place"),
         pytest.param(
             "for t in range(T):\n    g = torch.nn.functional.linear(x[:, t], self.w)\n    r = torch.nn.functional.linear(state, self.u)\n"
-            "    new = torch.empty_like(state)\n    activate[(B * H // 1024,)](g, r, new, B * H, BLOCK=1024)\n    state = new\nreturn state",
-            1, id="torch products, fused activation",
+            "    new = torch.empty_like(state)\n    activate[(B * H // 1024,)](g, r, new, B * H, BLOCK=1024)\n"
+            "    state = new\nreturn state",
+            1,
+            id="torch products, fused activation",
         ),
     ],
-)  # fmt: skip
+)
 def test_recurrence_becomes_two_kernels(body, projections):
     found = run_rule("KL507", recurrence(body))
     assert found.only().symbol == "ModelNew.forward"
@@ -194,14 +234,19 @@ def test_a_weight_too_large_for_the_chip_keeps_the_loop():
 @pytest.mark.parametrize(
     "body",
     [
-        pytest.param("for t in range(T):\n    self.step(x[:, t], state, out[:, t])\nreturn out", id="state never changes"),
+        pytest.param(
+            "for t in range(T):\n    self.step(x[:, t], state, out[:, t])\nreturn out", id="state never changes"
+        ),
         pytest.param("self.step(x[:, 0], state, out[:, 0])\nreturn out", id="one step"),
         pytest.param(
             "for t in range(T):\n    new = torch.empty_like(state)\n    activate[(B * H // 1024,)](state, state, new, B * H, BLOCK=1024)\n"
-            "    state = new\nreturn state", id="no product",
+            "    state = new\nreturn state",
+            id="no product",
         ),
-        pytest.param("for t in range(T):\n    self.step(x[:, t], state, out[:, t])\n    state.item()\nreturn out", id="waits"),
+        pytest.param(
+            "for t in range(T):\n    self.step(x[:, t], state, out[:, t])\n    state.item()\nreturn out", id="waits"
+        ),
     ],
-)  # fmt: skip
+)
 def test_no_recurrent_product(body):
     assert not run_rule("KL507", recurrence(body))

@@ -34,7 +34,10 @@ POWER = (
     f"q = 0.0\nfor s in range(0, N, BLOCK):\n    {LOAD}\n    d = tl.where(s + cols < N, (v - mean) * (v - mean), 0.0)\n"
     "    q += tl.sum(d, axis=0)\nvar = q / N\n"
 )
-NORMALISE = f"for s in range(0, N, BLOCK):\n    {LOAD}\n    tl.store(y + row + s + cols, (v - mean) * tl.rsqrt(var + eps), mask=s + cols < N)\n"
+NORMALISE = (
+    f"for s in range(0, N, BLOCK):\n    {LOAD}\n    tl.store(y + row + s + cols, (v - mean) * tl.rsqrt(var + eps), mask=s + cols < N)\n"
+    ""
+)
 KEEP = "tl.store(y + tl.program_id(0), var)\n"
 
 
@@ -67,11 +70,20 @@ def test_a_row_of_one_tile_is_a_hint_only():
     assert run_rule("KL504", program(MEAN + SQUARES + KEEP), C=1024).only().severity == "info"
 
 
-MAXIMUM = f"t = tl.full((BLOCK,), 0.0, tl.float32)\nfor s in range(0, N, BLOCK):\n    {LOAD}\n    t = tl.maximum(t, v)\nmean = tl.max(t, axis=0)\n"
-ABSOLUTE = f"q = tl.zeros((BLOCK,), tl.float32)\nfor s in range(0, N, BLOCK):\n    {LOAD}\n    q += tl.abs(v - mean)\nvar = tl.sum(q, axis=0) / N\n"
+MAXIMUM = (
+    f"t = tl.full((BLOCK,), 0.0, tl.float32)\nfor s in range(0, N, BLOCK):\n"
+    f"    {LOAD}\n    t = tl.maximum(t, v)\nmean = tl.max(t, axis=0)\n"
+)
+ABSOLUTE = (
+    f"q = tl.zeros((BLOCK,), tl.float32)\nfor s in range(0, N, BLOCK):\n    {LOAD}\n"
+    "    q += tl.abs(v - mean)\nvar = tl.sum(q, axis=0) / N\n"
+)
 SHIFTED = SQUARES.replace("x + row + s", "x + row + N + s")
 PLAIN = f"q = tl.zeros((BLOCK,), tl.float32)\nfor s in range(0, N, BLOCK):\n    {LOAD}\n    q += v * v\nvar = tl.sum(q, axis=0) / N\n"
-ONE = f"t = tl.zeros((BLOCK,), tl.float32)\nq = t\nfor s in range(0, N, BLOCK):\n    {LOAD}\n    t += v\n    q += v * v\nvar = tl.sum(q, axis=0) - tl.sum(t, axis=0)\n"
+ONE = (
+    f"t = tl.zeros((BLOCK,), tl.float32)\nq = t\nfor s in range(0, N, BLOCK):\n    {LOAD}\n"
+    "    t += v\n    q += v * v\nvar = tl.sum(q, axis=0) - tl.sum(t, axis=0)\n"
+)
 
 
 @pytest.mark.parametrize(

@@ -40,13 +40,17 @@ LOAD, STORE = "v = tl.load(x + row + i)", "tl.store(y + row + i, h)"
         pytest.param(program(LOAD, "h *= v", STORE, start="1.0"), "tl.associative_scan", id="product"),
         pytest.param(program(LOAD, "h = tl.maximum(h, v)", STORE), "tl.associative_scan", id="maximum"),
         pytest.param(program(LOAD, "h = decay * h + v", STORE), "tl.associative_scan", id="constant decay"),
-        pytest.param(program(LOAD, "h = tl.load(a + row + i) * h + v", STORE), "tl.associative_scan", id="loaded decay"),
         pytest.param(
-            program("v = tl.load(x + row + n - 1 - i)", "h += v", "tl.store(y + row + n - 1 - i, h)"), "tl.cumsum", id="backwards"
+            program(LOAD, "h = tl.load(a + row + i) * h + v", STORE), "tl.associative_scan", id="loaded decay"
+        ),
+        pytest.param(
+            program("v = tl.load(x + row + n - 1 - i)", "h += v", "tl.store(y + row + n - 1 - i, h)"),
+            "tl.cumsum",
+            id="backwards",
         ),
         pytest.param(program(LOAD, "h += v * v", STORE, range="range(0, n, 1)"), "tl.cumsum", id="sum of squares"),
     ],
-)  # fmt: skip
+)
 def test_becomes_a_block_scan(source, scan):
     found = run_rule("KL503", source)
     finding = found.only()
@@ -90,11 +94,14 @@ def test_one_element_of_several_rows():
         pytest.param(program(LOAD, "h = h + g", "g = g + v", STORE), id="two coupled states"),
         pytest.param(program(LOAD, "h = v * 2.0", STORE), id="nothing carried"),
         pytest.param(program(LOAD, "h += v"), id="a sum without a store"),
-        pytest.param(program("v = tl.load(x + row + i * 64)", "h += v", "tl.store(y + row + i * 64, h)", range="range(64)"), id="strided"),
+        pytest.param(
+            program("v = tl.load(x + row + i * 64)", "h += v", "tl.store(y + row + i * 64, h)", range="range(64)"),
+            id="strided",
+        ),
         pytest.param(program(LOAD, "h += v", STORE, range="range(4)"), id="four iterations"),
         pytest.param(program(LOAD, "if v > 0:", "    h += v", STORE), id="conditional"),
     ],
-)  # fmt: skip
+)
 def test_other_loops_stay(source):
     assert not run_rule("KL503", source)
 
