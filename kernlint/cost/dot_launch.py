@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from kernlint.cost.combine import with_combined_dots
 from kernlint.cost.device import Device
 from kernlint.cost.dots import DotLoop, DotOperand, DotStep, dot_time
 from kernlint.cost.evaluate import evaluator, origin
@@ -73,6 +74,7 @@ def _one_time(
     moved = traffic(launch) if moved is None else moved
     if moved.programs < 1:
         return KernelTime(0.0, widen(0.1, device), "launch", {})
+    launch = replace(launch, kernel=with_combined_dots(launch.kernel))
     loop = dot_loop(launch, moved) if launch.kernel.dots() else None
     if loop is None:
         return program_time(launch, device, moved=moved, reuse_bytes=reuse_bytes)

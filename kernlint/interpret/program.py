@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import libcst as cst
@@ -13,6 +14,7 @@ from kernlint.errors import AnalysisError, UsageError
 from kernlint.interpret import torch_ops
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.host import HostEvaluator, HostFacts
+from kernlint.interpret.imports import MAX_MODULES, imported_file, load_module
 from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.values import Class, Function, Jit, Namespace, Scope, Unknown
 from kernlint.syntax.names import dotted_name
@@ -59,6 +61,7 @@ class Program:
         self._kernels: dict[Any, Kernel] = {}
         self._read: dict[Edits, list[Workload]] = {}
         self._resolved: dict[Symbol, Size] = {}
+        self._imported: dict[Path, Scope | None] = {}
 
     def workloads(self, edits: Edits = NO_EDITS) -> list[Workload]:
         """The workload of the entry, else of ``ModelNew.forward``, else of each public launching function."""
@@ -114,6 +117,8 @@ class _Reading:
         self.edited = bool(edits)
         sizes = {f.name: f.value for f in question.facts if f.value is not None}
         self.host = HostEvaluator(question.host, question.overrides, sizes, resolved, edits, program._kernels)
+        self.program = program
+        self.host.loader = self._import
         self.reference_scope = self._module_scope(reference) if reference is not None else None
         self.scope = self._module_scope(kernel)
         self.used_facts: set[str] = set()
@@ -137,6 +142,28 @@ class _Reading:
         finally:
             self.host.modules.pop()
         return scope
+
+    def _import(self, importer: Module, package: str, level: int) -> Scope | None:
+        """The names of another module of the same source tree; None where it is not one. Read once for all what-ifs."""
+        known = self.program._imported
+        path = imported_file(importer.path, package, level)
+        if path is None or (path not in known and len(known) >= MAX_MODULES):
+            return None
+        if path not in known:
+            known[path] = None  # a cycle ends here
+            module = load_module(path)
+            if module is not None:
+                # Its constants are not those that --set is about.
+                overrides, constants = self.host.overrides, self.host.constants
+                self.host.overrides, self.host.constants = {}, {}
+                try:
+                    with self.host.silent():
+                        known[path] = self._module_scope(module)
+                except AnalysisError:
+                    known[path] = None
+                finally:
+                    self.host.overrides, self.host.constants = overrides, constants
+        return known[path]
 
     def check_used(self) -> None:
         """Complain of names the user gave that nothing has."""

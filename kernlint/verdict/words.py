@@ -18,7 +18,7 @@ from kernlint.verdict.model import (
     Verdict,
 )
 from kernlint.verdict.speedup import format_speedup
-from kernlint.workload import Span
+from kernlint.workload import Span, Tensor
 
 #: The library is called clearly faster than the kernel from this ratio on.
 _CLEARLY = 1.25
@@ -38,14 +38,15 @@ def write_verdict(judgement: Judgement, device: Device, model_version: str) -> V
         model_version=model_version,
         follow_ups=tuple(_follow_up(judgement, c, device) for c in judgement.follow_ups),
         findings=tuple(_finding(judgement, c, device) for c in judgement.candidates if _worth_telling(c)),
+        measured=judgement.measured.report() if judgement.measured is not None else None,
     )
     if not worth or chosen is None or chosen.finding.change is None:
-        return Verdict(False, _why_not(judgement, device), details)
+        return Verdict(False, _why_not(judgement, device) + _contradictions(judgement), details)
     change = chosen.finding.change
     gain = chosen.gains.get(scope)
     return Verdict(
         True,
-        _why(judgement, chosen, device),
+        _why(judgement, chosen, device) + _contradictions(judgement),
         details,
         _bottleneck(chosen, gain, device, judgement),
         change.method,
@@ -64,15 +65,24 @@ def _why(judgement: Judgement, chosen: Candidate, device: Device) -> str:
             f"{_sentence(chosen.finding.message)}; how much that costs depends on sizes the source leaves open ({missing}): "
             "give them with --set or --assume."
         )
+    basis = ", going by measured times" if judgement.measured is not None and judgement.measured.counts else ""
     return (
         f"{_sentence(chosen.finding.message)}; one change is predicted to cut the call from {gain.before_us:.1f} to "
-        f"{gain.after_us:.1f} us on {device.id}."
+        f"{gain.after_us:.1f} us on {device.id}{basis}."
     )
+
+
+def _contradictions(judgement: Judgement) -> str:
+    """What measurements say against the model, as a further sentence; empty where they agree or there are none."""
+    said = judgement.measured.contradictions() if judgement.measured is not None else []
+    return f" {_sentence('; '.join(said[:2]))}." if said else ""
 
 
 def _bottleneck(chosen: Candidate, gain: Priced | None, device: Device, judgement: Judgement) -> str:
     assert chosen.finding.change is not None
     text = chosen.finding.change.bottleneck
+    if judgement.measured is not None and chosen.finding.kernel:
+        text = f"{text} {judgement.measured.evidence(chosen.finding.kernel)}".rstrip()
     reference = judgement.reference.total_us(judgement.scope) if judgement.reference is not None else None
     if gain is not None and reference is not None and reference * _CLEARLY < gain.after_us:
         text += f" PyTorch's own kernels would need about {reference:.1f} us here, less than even the mended kernel."
@@ -108,7 +118,9 @@ def _dominant(judgement: Judgement) -> str:
     top = max(steps, key=lambda s: s.total_gpu_us)
     share = top.total_gpu_us / sum(s.total_gpu_us for s in steps)
     name = getattr(getattr(top.step, "kernel", None), "name", getattr(top.step, "name", "a step"))
-    return f"{share * 100:.0f} % of it in `{name}` and bound by {_BOUNDS.get(top.bound, top.bound)}"
+    counted = judgement.measured.bound(name) if judgement.measured is not None else None
+    bound = counted or top.bound
+    return f"{share * 100:.0f} % of it in `{name}` and bound by {_BOUNDS.get(bound, bound)}"
 
 
 _BOUNDS = {
@@ -171,6 +183,14 @@ def _assumptions(judgement: Judgement) -> Iterable[str]:
     yield from judgement.workload.assumptions
     for unknown in judgement.workload.unknowns:
         yield f"not followed: {unknown}"
+    untyped = {
+        value.name or name
+        for launch in judgement.workload.launches()
+        for name, value in launch.arguments.items()
+        if isinstance(value, Tensor) and value.dtype is None
+    }
+    if untyped:
+        yield f"dtype not known, taken as float32: {', '.join(sorted(untyped))}"
     for launch in judgement.workload.launches():
         for assumed in launch.kernel.assumed:
             yield f"assumed in {launch.kernel.name}: {assumed}"

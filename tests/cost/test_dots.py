@@ -8,7 +8,9 @@ import math
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
+import dot_rows
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,36 +20,23 @@ from kernlint.cost.dots import (
     DotLoop,
     DotOperand,
     DotStep,
+    changes,
     constants,
     dot_time,
     instruction,
+    ratio_sigma,
+    registers_per_thread,
     resident_programs,
     shared_bytes,
 )
 from kernlint.cost.result import KernelTime
-from kernlint.workload import Dtype
-from kernlint.workload.dtype import BFLOAT16, FLOAT16, FLOAT32, FLOAT64, INT8, INT32, find
+from kernlint.workload.dtype import FLOAT16, FLOAT32, FLOAT64
 
 FACTS = Path(__file__).resolve().parents[2] / "benchmarks" / "facts"
 H100 = find_device("h100-sxm")
 A100 = find_device("a100-80gb-sxm")
-FP8 = find("float8_e4m3fn")
-assert FP8 is not None
-
-MODES: dict[str, tuple[Dtype, Dtype, str]] = {
-    "fp16": (FLOAT16, FLOAT16, "tf32"),
-    "bf16": (BFLOAT16, BFLOAT16, "tf32"),
-    "tf32": (FLOAT32, FLOAT32, "tf32"),
-    "tf32x3": (FLOAT32, FLOAT32, "tf32x3"),
-    "ieee": (FLOAT32, FLOAT32, "ieee"),
-    "int8": (INT8, INT8, "tf32"),
-    "fp8": (FP8, FP8, "tf32"),
-    "int8_to_tf32": (INT8, FLOAT32, "tf32"),
-    "fp16_to_tf32": (FLOAT16, FLOAT32, "tf32"),
-    "int8_to_fp16": (INT8, FLOAT16, "tf32"),
-    "fp8_to_fp16": (FP8, FLOAT16, "tf32"),
-    "fp16_to_ieee": (FLOAT16, FLOAT32, "ieee"),
-}
+#: One mode more than the facts have.
+MODES = {**dot_rows.MODES, "tf32x3": (FLOAT32, FLOAT32, "tf32x3")}
 
 
 def gemm(
@@ -61,24 +50,16 @@ def gemm(
     grouped: bool = False,
 ) -> DotLoop:
     """C[M, N] = A[M, K] B[K, N] with one program per tile, A row-major."""
-    (m, n, k), (bm, bn, bk) = shape, tile
-    memory, fed, precision = MODES[mode]
-    grid_m, grid_n, iterations = math.ceil(m / bm), math.ceil(n / bn), math.ceil(k / bk)
-    out = INT32 if fed == INT8 else FLOAT32
-    step = DotStep(bm, bn, bk, DotOperand(memory, fed, True), DotOperand(memory, fed, k_major), precision, out)
-    return DotLoop(
-        programs=grid_m * grid_n,
-        iterations=iterations,
-        steps=(step,),
-        num_warps=num_warps,
-        num_stages=num_stages,
-        unique_bytes=(m * k + k * n) * memory.bytes,
-        loaded_bytes=grid_m * grid_n * iterations * (bm + bn) * bk * memory.bytes,
-        epilogue_bytes=m * n * 4,
-        grouped=grouped,
-        grid_m=grid_m,
-        grid_n=grid_n,
-    )
+    if mode != "tf32x3":
+        return dot_rows.gemm(mode, shape, tile, num_warps, num_stages, k_major, grouped)
+    loop = dot_rows.gemm("tf32", shape, tile, num_warps, num_stages, k_major, grouped)
+    return replace(loop, steps=(replace(loop.steps[0], precision="tf32x3"),))
+
+
+def aligned(loop: DotLoop) -> DotLoop:
+    """The loop with rows that are known to start at multiples of 16 elements."""
+    (step,) = loop.steps
+    return replace(loop, steps=(replace(step, a=replace(step.a, vector_bytes=16), b=replace(step.b, vector_bytes=16)),))
 
 
 def us(loop: DotLoop, device: Device = H100) -> float:
@@ -132,16 +113,12 @@ def test_a_larger_problem_never_takes_less_time(
     k_major: bool,
     device: Device,
 ) -> None:
+    # Sizes below 16 are not known as aligned, and a larger problem that is may well be faster: alike here.
     shape = [2**e for e in exponents]
-    small = dot_time(
-        gemm(mode, (shape[0], shape[1], shape[2]), tile, num_warps=num_warps, num_stages=num_stages, k_major=k_major),
-        device,
-    )
+    options: dict[str, Any] = {"num_warps": num_warps, "num_stages": num_stages, "k_major": k_major}
+    small = dot_time(aligned(gemm(mode, (shape[0], shape[1], shape[2]), tile, **options)), device)
     shape[axis] *= 2
-    large = dot_time(
-        gemm(mode, (shape[0], shape[1], shape[2]), tile, num_warps=num_warps, num_stages=num_stages, k_major=k_major),
-        device,
-    )
+    large = dot_time(aligned(gemm(mode, (shape[0], shape[1], shape[2]), tile, **options)), device)
     for time in (small, large):
         assert math.isfinite(time.us)
         assert time.us >= constants().launch_us
@@ -310,6 +287,82 @@ def test_attention_pays_for_its_softmax() -> None:
     assert 100 < flops / us(loop) * 1e-6 < 700  # TFLOP/s; tuned Triton kernels reach 300 to 500 on this card
 
 
+def test_masks_cost_what_they_cost() -> None:
+    """Measured: 11 to 16 % for 128x128x64 with four warps, -2 to 6 % for 64x64x64."""
+    shape = (3072, 3072, 3072)
+    for tile, least, most in (((128, 128, 64), 1.03, 1.2), ((64, 64, 64), 1.0, 1.1)):
+        loop = gemm("fp16", shape, tile)
+        assert least < us(loop) / us(replace(loop, masked=False)) < most
+
+
+def test_rows_that_the_compiler_cannot_prove_aligned_are_slow() -> None:
+    """K = 1500 leaves loads of one element, which ``cp.async`` cannot do: measured 120 and 476 us, where 1504 columns
+    of the same tiles take 28 and 22."""
+    for tile in ((64, 64, 64), (128, 128, 64)):
+        aligned, odd = (gemm("fp16", (1024, 3072, k), tile) for k in (1504, 1500))
+        assert us(odd) > 2 * us(aligned)
+        assert shared_bytes(odd, H100) < shared_bytes(aligned, H100)
+
+
+def test_only_loads_that_feed_a_dot_are_pipelined() -> None:
+    loop = gemm("fp16", (64, 2048, 2048), (64, 64, 64))
+    (step,) = loop.steps
+    kept = replace(step, a=replace(step.a, reload=False), b=replace(step.b, reload=False))
+    assert us(replace(loop, steps=(kept,))) == us(replace(loop, steps=(kept,), num_stages=1))
+
+
+def test_a_recurrence_is_bound_by_its_chain() -> None:
+    """T dependent steps of one small dot: 32 times the sequences, on idle SMs, cost half as much again (measured 122
+    and 175 us), four times the steps four times."""
+    params = {"T": "128", "B": "64", "H": "128", "BLOCK_B": "16", "num_warps": "4", "dtype": "float16"}
+    loop = dot_rows.MICRO["recurrent_persistent"](params, 122.0).loop
+    wide = dot_rows.MICRO["recurrent_persistent"]({**params, "B": "2048"}, 122.0).loop
+    long = dot_rows.MICRO["recurrent_persistent"]({**params, "T": "512"}, 122.0).loop
+    assert dot_time(loop, H100).bound == "latency"
+    assert us(wide) < 1.8 * us(loop)
+    assert us(long) == pytest.approx(4 * us(loop), rel=0.1)
+    assert us(loop) == pytest.approx(122, rel=0.25)  # measured
+
+
+def test_the_longest_program_of_a_causal_loop_ends_alone() -> None:
+    full = attention()
+    loop = replace(full, iterations=16.5, loaded_bytes=full.loaded_bytes / 32 * 16.5)
+    few = replace(
+        loop,
+        programs=loop.programs // 32,
+        loaded_bytes=loop.loaded_bytes / 32,
+        unique_bytes=loop.unique_bytes / 32,
+        epilogue_bytes=loop.epilogue_bytes / 32,
+    )
+    assert us(loop) < us(replace(loop, most_iterations=32)) < 1.2 * us(loop)
+    assert 1.5 * us(few) < us(replace(few, most_iterations=32)) < 2 * us(few)
+
+
+def test_an_ieee_dot_reads_rows_along_n_faster() -> None:
+    """Measured for 64x64x32 tiles of 768x3072x1536: 544 us K-major, 186 N-major."""
+    shape, tile = (768, 3072, 1536), (64, 64, 32)
+    assert us(gemm("ieee", shape, tile)) > 2 * us(gemm("ieee", shape, tile, k_major=False))
+
+
+def compiled() -> list[tuple[dot_rows.Row, int, int]]:
+    """Rows of the second file with the registers and shared memory that the compiler reports, without spills."""
+    path = FACTS / "h100-gemm-2.csv"
+    with path.open(newline="", encoding="utf-8") as stream:
+        lines = [line for line in csv.DictReader(stream) if not line["variant"].endswith("+sum")]
+    rows = zip(dot_rows.read_rows([path]), lines, strict=True)
+    return [(row, int(line["regs"]), int(line["shared_bytes"])) for row, line in rows if line["spills"] == "0"]
+
+
+def test_shared_memory_is_the_compiler_s_to_the_byte() -> None:
+    exact = [shared_bytes(row.loop, H100) == smem for row, _, smem in compiled()]
+    assert sum(exact) / len(exact) > 0.93
+
+
+def test_registers_are_the_compiler_s_to_a_dozen_or_two() -> None:
+    found = [(min(255.0, registers_per_thread(row.loop, H100)), regs) for row, regs, _ in compiled() if regs > 32]
+    assert sum(abs(mine - regs) for mine, regs in found) / len(found) < 16
+
+
 # -- honesty about the error -------------------------------------------------------------------------------------------
 
 
@@ -318,59 +371,94 @@ def test_sigma_grows_with_the_distance_from_what_was_measured() -> None:
     names = ("h100-sxm", "h200-sxm", "a100-80gb-sxm", "mi300x")
     sigmas = [dot_time(loop, find_device(name)).sigma for name in names]
     assert sigmas == sorted(set(sigmas))
-    assert dot_time(attention(), H100).sigma > dot_time(loop, H100).sigma
-    assert dot_time(replace(loop, num_stages=2), H100).sigma > dot_time(loop, H100).sigma
-    assert dot_time(replace(loop, num_warps=16), H100).sigma > dot_time(loop, H100).sigma
+    (step,) = loop.steps
+    further = [
+        attention(),
+        replace(loop, num_warps=16),
+        replace(loop, special_elements_per_iteration=4096.0),
+        replace(loop, steps=(replace(step, a=replace(step.a, vector_bytes=2)),)),
+        gemm("fp16", tile=(128, 256, 64)),  # 256 accumulators a thread: spills
+    ]
+    assert all(dot_time(one, H100).sigma > dot_time(loop, H100).sigma for one in further)
 
 
-def published() -> dict[str, object]:
-    data: dict[str, object] = json.loads(files("kernlint.cost").joinpath("data/h100-dots.json").read_text())
+def published() -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(files("kernlint.cost").joinpath("data/h100-dots.json").read_text())
     return data
 
 
-def test_the_published_residual_is_the_one_the_model_makes() -> None:
-    with (FACTS / "h100-gemm.csv").open(newline="", encoding="utf-8") as stream:
-        rows = list(csv.DictReader(stream))[::13]
-    errors: list[float] = []
-    scores: list[float] = []
-    for row in rows:
-        loop = gemm(
-            row["mode"],
-            (int(row["M"]), int(row["N"]), int(row["K"])),
-            (int(row["BM"]), int(row["BN"]), int(row["BK"])),
-            num_warps=int(row["num_warps"]),
-            num_stages=int(row["num_stages"]),
-            k_major=row["b_layout"] == "K-major",
-            grouped=int(row["group"]) > 1,
-        )
-        time: KernelTime = dot_time(loop, H100)
-        errors.append(math.log(time.us / float(row["warm_us"])))
-        scores.append(errors[-1] / time.sigma)
-    residuals = published()["residuals"]
-    assert isinstance(residuals, dict)
-    inside = residuals["in_sample"]["mean_abs"]
-    assert sum(map(abs, errors)) / len(errors) == pytest.approx(inside, rel=0.12)
-    assert abs(sum(errors)) / len(errors) < 0.03
+@pytest.fixture(scope="module")
+def every_ninth() -> list[tuple[dot_rows.Row, KernelTime]]:
+    rows = dot_rows.read_rows(FACTS / name for name in published()["source"])[::9]
+    return [(row, dot_time(row.loop, H100)) for row in rows]
+
+
+@pytest.mark.parametrize("group", ["gemm", "gemm-2", "attention"])
+def test_the_published_residual_is_the_one_the_model_makes(
+    group: str, every_ninth: list[tuple[dot_rows.Row, KernelTime]]
+) -> None:
+    found = [(math.log(time.us / row.us), time.sigma) for row, time in every_ninth if row.group == group]
+    inside = published()["residuals"]["in_sample"][group]["mean_abs"]
+    assert sum(abs(error) for error, _ in found) / len(found) == pytest.approx(inside, rel=0.2)
     # sigma comes from rows left out, so it may only be a little wide for rows that were in.
-    assert 0.75 < math.sqrt(sum(z * z for z in scores) / len(scores)) < 1.1
+    assert 0.7 < math.sqrt(sum((error / sigma) ** 2 for error, sigma in found) / len(found)) < 1.15
 
 
-def test_the_model_meets_its_targets_on_shapes_it_has_not_seen() -> None:
-    residuals = published()["residuals"]
-    assert isinstance(residuals, dict)
-    by_mode = dict(residuals["leave_one_shape_out"])
-    assert by_mode.pop("all")["mean_abs"] <= 0.15
-    assert all(entry["mean_abs"] <= 0.20 for entry in by_mode.values())
+@pytest.mark.parametrize("left_out", ["leave_one_shape_out", "leave_one_tile_out"])
+@pytest.mark.parametrize(
+    ("group", "target"), [("gemm", 0.10), ("gemm-2", 0.15), ("attention", 0.20), ("recurrent", 0.20)]
+)
+def test_the_model_meets_its_targets_on_what_it_has_not_seen(left_out: str, group: str, target: float) -> None:
+    assert published()["residuals"][left_out][group]["mean_abs"] <= target
 
 
-def test_only_the_gemm_facts_made_the_constants() -> None:
+def test_only_facts_made_the_constants() -> None:
     source_names = published()["source"]
-    assert isinstance(source_names, list)
     assert source_names
     assert all((FACTS / name).is_file() for name in source_names)
-    source = (FACTS.parents[1] / "tools" / "fit_dots.py").read_text(encoding="utf-8")
-    assert "pairs" not in source
-    assert "measured.json" not in source
+    for script in ("fit_dots.py", "dot_rows.py"):
+        source = (FACTS.parents[1] / "tools" / script).read_text(encoding="utf-8")
+        assert "pairs" not in source
+        assert "measured.json" not in source
+
+
+# -- errors of ratios --------------------------------------------------------------------------------------------------
+
+
+def test_changes_are_named() -> None:
+    loop = gemm("int8_to_tf32", k_major=False)
+    assert changes(loop, loop) == ()
+    assert changes(loop, gemm("int8", k_major=False)) == ("dtype",)
+    assert changes(loop, gemm("int8")) == ("dtype", "layout")
+    assert changes(loop, gemm("int8", tile=(64, 32, 128), num_stages=4)) == ("dtype", "layout", "stages", "tile")
+    assert changes(gemm("fp16"), gemm("int8")) == ("dtype", "storage")
+    assert changes(gemm("ieee"), gemm("tf32")) == ("precision",)
+
+
+def test_a_ratio_is_surer_than_two_times() -> None:
+    loop = gemm("fp16", tile=(128, 128, 64))
+    table = published()["residuals"]["ratios"]["single"]
+    assert ratio_sigma(loop, loop, H100) == 0
+    for other in (replace(loop, num_stages=4), replace(loop, num_warps=8), replace(loop, grouped=True)):
+        (kind,) = changes(loop, other)
+        assert ratio_sigma(loop, other, H100) == table[kind]["rms"]
+        assert ratio_sigma(loop, other, H100) < math.hypot(dot_time(loop, H100).sigma, dot_time(other, H100).sigma)
+        assert ratio_sigma(other, loop, H100) == ratio_sigma(loop, other, H100)
+        assert ratio_sigma(loop, other, A100) > ratio_sigma(loop, other, H100)
+
+
+def test_a_change_that_few_rows_make_is_bounded_by_the_error_of_all() -> None:
+    loop = gemm("int8_to_tf32", k_major=False)
+    other = gemm("fp16", tile=(128, 128, 64), num_warps=8, num_stages=4, grouped=True)
+    everything = published()["residuals"]["ratios"]["single"]["all"]["rms"]
+    assert 0.1 < ratio_sigma(loop, other, H100) <= everything
+    assert ratio_sigma(loop, replace(other, num_warps=16), H100) > everything
+
+
+def test_a_fusion_errs_independently() -> None:
+    loop = gemm("fp16")
+    expected = math.hypot(dot_time(loop, H100).sigma, dot_time(attention(), H100).sigma)
+    assert ratio_sigma(loop, attention(), H100) == pytest.approx(expected)
 
 
 # -- bad input ---------------------------------------------------------------------------------------------------------

@@ -1,0 +1,71 @@
+"""What a launch of ``tl.dot`` kernels is to the cost model: operands, dots and the loop around them. Plain data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from kernlint.workload.dtype import Dtype
+
+
+@dataclass(frozen=True)
+class DotOperand:
+    """One operand of a dot, [m, k] or [k, n].
+
+    ``memory_dtype`` is the type as it lies in memory, ``dtype`` the type fed to the dot after casts. ``k_major``
+    says that neighbours along k are neighbours in memory; None where the operand is computed in registers.
+    ``reload`` is False for a tile that is loaded before the loop or computed. ``vector_bytes`` are those that one
+    instruction may load: 16, or less where the compiler cannot prove that rows start at multiples of 16 elements (a
+    stride that is no multiple of 16 leaves single elements, ``K // 4`` a quarter of K's own divisor, 16).
+    """
+
+    memory_dtype: Dtype
+    dtype: Dtype
+    k_major: bool | None
+    reload: bool = True
+    vector_bytes: int = 16
+
+
+@dataclass(frozen=True)
+class DotStep:
+    """One ``tl.dot`` of the loop body: [m, k] times [k, n] into ``out``; ``precision`` is tf32, tf32x3 or ieee."""
+
+    m: int
+    n: int
+    k: int
+    a: DotOperand
+    b: DotOperand
+    precision: str
+    out: Dtype
+
+
+@dataclass(frozen=True)
+class DotLoop:
+    """All programs of one launch, each running the same loop of dots.
+
+    ``programs`` is the grid size and ``iterations`` the trip count of a program's loop: a mean where it varies, and
+    then ``most_iterations`` that of the longest program (0: all alike). ``masked`` says that the loop's loads have
+    masks, as nearly all real ones do.
+    ``pipelined`` is False for a ``while`` loop or a load under ``if``: then no stage overlaps. Element counts are per
+    program and iteration, outside the dots: ``extra_alu_elements_per_iteration`` one fp32 operation each,
+    ``special_elements_per_iteration`` exp, log, sqrt and the like. ``unique_bytes`` are the distinct bytes that all
+    programs read in the loop, ``loaded_bytes`` the sum of tile bytes over iterations and programs, ``epilogue_bytes``
+    what is read and written outside the loop, summed over programs. ``grid_m`` and ``grid_n`` are the tiles of one
+    output matrix along each axis (0: not known), ``grouped`` says that programs walk it in L2-friendly groups.
+    """
+
+    programs: int
+    iterations: float
+    steps: tuple[DotStep, ...]
+    num_warps: int
+    num_stages: int
+    unique_bytes: float
+    loaded_bytes: float
+    epilogue_bytes: float
+    pipelined: bool = True
+    grouped: bool = False
+    grid_m: int = 0
+    grid_n: int = 0
+    extra_alu_elements_per_iteration: float = 0.0
+    special_elements_per_iteration: float = 0.0
+    most_iterations: float = 0.0
+    masked: bool = True

@@ -1,0 +1,135 @@
+"""How many programs of a loop of dots share an SM: shared memory, registers and what spills out of them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from kernlint.cost.dot_loop import DotLoop
+from kernlint.cost.dot_lowering import (
+    LEAST_ASYNC_BYTES,
+    convert_key,
+    fed_class,
+    instruction,
+    is_exchanged,
+    is_synchronous,
+    overlaps,
+    shuffle_key,
+)
+
+if TYPE_CHECKING:
+    from kernlint.cost.device import Device
+
+#: Shared memory that the runtime keeps for itself per program, bytes.
+_SMEM_RESERVED = 1024
+#: Registers are known to about a twelfth: what misses the next program by less is taken to fit.
+_REGISTER_SLACK = 0.92
+#: Registers of a thread beside accumulators, operands and addresses: constants and counters.
+_BASE_REGISTERS = 25
+
+
+def shared_bytes(loop: DotLoop, device: Device) -> float:
+    """Shared memory of one program, bytes.
+
+    A pipelined loop keeps ``num_stages`` copies of each tile that wgmma reads as it lies, which still reads the oldest
+    while the next is loaded, and ``num_stages - 1`` of any other. Beside them stand tiles that are written back after a
+    cast or a transposition. Where registers change hands (a computed operand; casts without pipelining; the result on
+    its way to memory) a scratch buffer serves, which shares its place with tiles that are not alive then.
+    """
+    tiles = kept = 0.0
+    scratch = [0.0]
+    for step in loop.steps:
+        path = instruction(step, loop.num_warps, device)
+        fed = fed_class(step.a, step.precision)
+        scratch.append(min(step.m * step.n * step.out.bytes, loop.epilogue_bytes / max(1, loop.programs)))
+        operands = ((step.a, step.m * step.k, False), (step.b, step.k * step.n, path == "wgmma"))
+        for operand, elements, stored in operands:
+            transposed = shuffle_key(operand, fed, path, device)
+            cast = convert_key(operand, path, device) != "none"
+            written = elements * operand.dtype.bytes
+            if operand.k_major is None and not stored:
+                kept += written if is_exchanged(loop, step, device) else 0.0
+            elif not operand.reload:
+                tiles += written
+            elif overlaps(loop, device) and not is_synchronous(operand, transposed):
+                direct = path == "wgmma" and not cast and not transposed.startswith("wgmma")
+                copies = max(1, loop.num_stages if direct else loop.num_stages - 1)
+                tiles += copies * elements * operand.memory_dtype.bytes
+                tiles += written if (stored and not direct) or (cast and path == "fma") else 0.0
+            elif cast and not stored:
+                scratch.append(elements * operand.memory_dtype.bytes)
+            else:
+                tiles += written
+    return max(tiles + kept if overlaps(loop, device) else max(tiles, kept), *scratch)
+
+
+def _accumulators_per_thread(loop: DotLoop, device: Device) -> float:
+    """32-bit results of all dots of an iteration, which are alive at a time, for each thread."""
+    return sum(step.m * step.n for step in loop.steps) / (device.warp_size_threads * loop.num_warps)
+
+
+def _copied_registers(loop: DotLoop, device: Device) -> tuple[float, float]:
+    """Registers of a thread that a copy of the loop's tiles would fill, and those of elements that come one by one.
+
+    Without pipelining tiles wait in registers for shared memory: an element that is loaded by itself then takes one,
+    and two for its address.
+    """
+    copied = alone = 0.0
+    for step in loop.steps:
+        for operand, elements in ((step.a, step.m * step.k), (step.b, step.n * step.k)):
+            if operand.reload:
+                copied += elements * operand.memory_dtype.bytes / 4
+                alone += 3 * elements if operand.vector_bytes < LEAST_ASYNC_BYTES else 0
+    threads = device.warp_size_threads * loop.num_warps
+    return copied / threads, alone / threads
+
+
+def registers_per_thread(loop: DotLoop, device: Device) -> float:
+    """32-bit registers that a thread asks for; what exceeds the device's limit is spilled or done without.
+
+    The factors are those of the compiler's own counts, ``regs`` of ``benchmarks/facts/h100-gemm-2.csv``, which they
+    meet to about a dozen registers: addresses of the copies take half of what they copy, mma.sync and FMA hold operands
+    beside half of the accumulators, wgmma holds what is cast or computed.
+    """
+    copied, alone = _copied_registers(loop, device)
+    total = _BASE_REGISTERS + 5 * loop.masked + 0.5 * copied + alone
+    threads = device.warp_size_threads * loop.num_warps
+    for step in loop.steps:
+        path = instruction(step, loop.num_warps, device)
+        total += step.m * step.n / threads * (1.0 if path == "wgmma" else 1.5)
+        if path == "wgmma":
+            for operand, elements in ((step.a, step.m * step.k), (step.b, step.n * step.k)):
+                computed = operand.k_major is None or convert_key(operand, path, device) != "none"
+                total += elements * operand.dtype.bytes / 4 / threads if computed else 0.0
+    return total
+
+
+def spilled_bytes(loop: DotLoop, device: Device) -> float:
+    """Bytes that a program's threads move to local memory and back in an iteration.
+
+    Accumulators that do not fit beside the base registers are written and read around each dot, all of them: the
+    compiler reports 2.3 KB a thread for 256 accumulators and none for 128. Of tiles that wait in registers what is too
+    much.
+    """
+    threads = device.warp_size_threads * loop.num_warps
+    limit = min(device.max_registers_per_thread, device.registers_32bit_per_sm / threads)
+    accumulators = _accumulators_per_thread(loop, device)
+    copied, alone = _copied_registers(loop, device)
+    staged = 0.0 if overlaps(loop, device) else max(copied, alone)
+    spilled = max(0.0, accumulators + staged + _BASE_REGISTERS - limit)
+    if accumulators + _BASE_REGISTERS > limit:
+        spilled += min(accumulators, limit)
+    return 8 * spilled * threads
+
+
+def resident_programs(loop: DotLoop, device: Device) -> int:
+    """Programs that fit on one SM at a time, at least one: shared memory, registers, warps and block slots."""
+    shared = shared_bytes(loop, device) + _SMEM_RESERVED
+    registers = min(device.max_registers_per_thread, registers_per_thread(loop, device) * _REGISTER_SLACK)
+    limits = [
+        device.shared_memory_bytes_per_sm / shared,
+        device.registers_32bit_per_sm / (registers * device.warp_size_threads * loop.num_warps),
+        device.max_warps_per_sm / loop.num_warps,
+        float(device.max_blocks_per_sm or 32),
+    ]
+    return max(1, math.floor(min(limits)))
