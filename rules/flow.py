@@ -45,26 +45,21 @@ def accesses(launch: Launch, storage: int, kind: type[Access] | tuple[type[Acces
 
 
 def overwrites(launch: Launch, tensor: Tensor) -> bool:
-    """Whether ``launch`` writes every element of ``tensor`` and reads none, as far as the workload knows its masks."""
-    return covering_store(launch, tensor) is not None
-
-
-def covering_store(launch: Launch, tensor: Tensor) -> Store | None:
-    """The store, under no branch, that reaches all addresses of ``tensor``, of which ``launch`` reads none. To be sure that
-    it writes them ask :func:`~kernlint.rules.masks.writes_all_in_bounds` too."""
+    """Whether ``launch`` writes every element of ``tensor`` and reads none: one of its stores, under no branch and with no
+    mask but bounds, reaches all of its addresses."""
     storage = tensor.storage.id
     if not launch.kernel.complete or accesses(launch, storage, (Load, Atomic)):
-        return None
+        return False
     names = parameters(launch, storage)
     count = elements(tensor)
     if count is None or not all(_whole(launch.tensor(name), tensor) for name in names):
-        return None
+        return False
     for store, loops in always_run(launch.kernel, Store):
-        if isinstance(store, Store) and store.base in names:
+        if isinstance(store, Store) and store.base in names and store.mask_known:
             found = addresses(launch, store, loops)
             if found is not None and found.cover(count):
-                return store
-    return None
+                return True
+    return False
 
 
 def _whole(view: Tensor | None, tensor: Tensor) -> bool:

@@ -7,6 +7,7 @@ the loop's traffic, everything else is prologue and epilogue.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from kernlint.cost.combine import with_combined_dots
 from kernlint.cost.device import Device
 from kernlint.cost.dots import DotLoop, DotOperand, DotStep, dot_time
 from kernlint.cost.evaluate import evaluator, origin
+from kernlint.cost.layout import vector_bytes
 from kernlint.cost.programs import constants as program_constants
 from kernlint.cost.programs import program_time, widen
 from kernlint.cost.result import KernelTime
@@ -35,6 +37,7 @@ from kernlint.workload import (
     Scan,
     concrete,
 )
+from kernlint.workload.expr import Atom, lift
 
 #: Programs looked at to tell the order in which the grid visits the tiles.
 _WAVE_SAMPLE = 32
@@ -110,7 +113,8 @@ def dot_loop(launch: Launch, moved: Traffic | None = None) -> DotLoop | None:
     dot_loops = {loop_id for key in groups for loop_id in key}
     inside = _nodes_inside(launch.kernel.body, dot_loops)
     loop_loads = {node.id for node in inside if isinstance(node, Load)}
-    steps = tuple(_step(f.dot, loop_loads if inner else set()) for f in members)
+    loads = {node.id: node for node in inside if isinstance(node, Load)} if inner else {}
+    steps = tuple(_step(f.dot, loads) for f in members)
 
     unique = loaded = epilogue = 0.0
     seen: dict[str, float] = {}
@@ -138,7 +142,25 @@ def dot_loop(launch: Launch, moved: Traffic | None = None) -> DotLoop | None:
         grid_n=grid_n,
         extra_alu_elements_per_iteration=alu,
         special_elements_per_iteration=special,
+        most_iterations=_most_iterations(members[0].loops, launch),
+        masked=not loads or any(load.mask is not None for load in loads.values()),
     )
+
+
+def _most_iterations(loops: tuple[Loop, ...], launch: Launch) -> float:
+    """Trip count of the program with the longest loop, where programs differ (causal attention); 0 where all are alike
+    or it is not known. Trips are monotone in each program id, so a corner of the grid has the longest."""
+    if not any(isinstance(loop.trip, Expr) and loop.trip.value is None for loop in loops):
+        return 0.0
+    extents = [max(1, extent) if (extent := concrete(size)) is not None else 1 for size in launch.grid]
+    most = 0.0
+    for corner in itertools.product(*((0, extent - 1) for extent in extents)):
+        values: dict[Atom, float] = {ProgramId(axis): float(index) for axis, index in enumerate(corner)}
+        trips = [lift(loop.trip).evaluate(values) if loop.trip is not None else None for loop in loops]
+        if any(trip is None for trip in trips):
+            return 0.0
+        most = max(most, math.prod(max(0.0, trip) for trip in trips if trip is not None))
+    return most
 
 
 def _dots(body: tuple[Node, ...], executions: float, loops: tuple[Loop, ...], moved: Traffic) -> list[_Found]:
@@ -150,7 +172,7 @@ def _dots(body: tuple[Node, ...], executions: float, loops: tuple[Loop, ...], mo
             result += _dots(node.body, executions * moved.trips.get(node.id, 1.0), (*loops, node), moved)
         elif isinstance(node, Branch):
             for arm in node.arms:
-                result += _dots(arm, executions / max(1, len(node.arms)), loops, moved)
+                result += _dots(arm, executions * node.share, loops, moved)
     return result
 
 
@@ -197,7 +219,7 @@ def _loads_plain(inner: Loop, loads: set[int]) -> bool:
     return True
 
 
-def _step(dot: Dot, loop_loads: set[int]) -> DotStep:
+def _step(dot: Dot, loop_loads: Mapping[int, Load]) -> DotStep:
     m, n, k = (max(1, extent) for extent in (dot.m, dot.n, dot.k))
     return DotStep(
         m=m * max(1, dot.batch), n=n, k=k,
@@ -206,16 +228,19 @@ def _step(dot: Dot, loop_loads: set[int]) -> DotStep:
     )  # fmt: skip
 
 
-def _operand(operand: Operand, loop_loads: set[int]) -> DotOperand:
-    reload = bool(operand.loads & loop_loads)
+def _operand(operand: Operand, loop_loads: Mapping[int, Load]) -> DotOperand:
+    """``loop_loads`` are the loads of the loop by id: an operand from one of them is loaded anew each iteration."""
+    own = [loop_loads[id] for id in operand.loads if id in loop_loads]
+    reload = bool(own)
+    vector = min((vector_bytes(load) for load in own), default=16)
     if not operand.direct:
-        return DotOperand(operand.dtype, operand.dtype, None, reload)
+        return DotOperand(operand.dtype, operand.dtype, None, reload, vector)
     k_major = operand.k_major
     if k_major is None:
         # Neither stride is known to be one: strided along both axes, else taken as the better layout.
         strided = concrete(operand.k_stride) is not None and concrete(operand.other_stride) is not None
         k_major = not strided
-    return DotOperand(operand.memory_dtype, operand.dtype, k_major, reload)
+    return DotOperand(operand.memory_dtype, operand.dtype, k_major, reload, vector)
 
 
 def _layout_unknown(dot: Dot) -> bool:
@@ -269,14 +294,15 @@ def _order(launch: Launch, dot: Dot, moved: Traffic) -> tuple[int, int, bool]:
     grid_m, grid_n = _strips(a, programs), _strips(b, programs)
     if grid_m * grid_n < programs * 0.75 or grid_m * grid_n > programs * 1.5:
         grid_m = grid_n = 0
-    mixed = any(_mixes(access.access.offset) for access in (a, b))
-    if not mixed or programs < 16:
+    if programs < 16:
         return grid_m, grid_n, False
     count = min(_WAVE_SAMPLE, programs)
     rows = _distinct(a.access.offset, launch, count)
     columns = _distinct(b.access.offset, launch, count)
-    grouped = min(rows, columns) >= _GROUP_SIDE and rows * columns <= 2 * count
-    return grid_m, grid_n, grouped
+    mixed = any(_mixes(access.access.offset) for access in (a, b))
+    grouped = mixed and min(rows, columns) >= _GROUP_SIDE and rows * columns <= 2 * count
+    # The dot model takes columns to vary fastest in a plain order.
+    return (grid_n, grid_m, grouped) if rows > columns and not grouped else (grid_m, grid_n, grouped)
 
 
 def _operand_accesses(operand: Operand, moved: Traffic) -> list[AccessTraffic]:

@@ -212,7 +212,8 @@ def _new(origin: str, kind: str) -> Callable[..., Any]:
         values = args[1:] if kind != "new_full" else args[1:2]
         shape = _sizes([kwargs["size"]] if "size" in kwargs else values)
         result = h.allocate(_dtype(kwargs, x.dtype if isinstance(x, Tensor) else None), shape, origin, node)
-        h.torch_op(kind, "alloc" if origin == "empty" else "fill", (), (result,), node)
+        bare = origin == "empty" or (bool(h.edits.unfilled) and h.span(node) in h.edits.unfilled)
+        h.torch_op(kind, "alloc" if bare else "fill", (), (result,), node)
         return result
 
     return handler

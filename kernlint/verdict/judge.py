@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from kernlint.cost.device import Device
@@ -10,6 +10,7 @@ from kernlint.cost.estimate import Estimate, estimate, speedup
 from kernlint.interpret.program import Program
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
+from kernlint.verdict.measured import Calibration
 from kernlint.workload import Workload
 
 #: Worth it from here on ...
@@ -57,7 +58,7 @@ class Candidate:
 @dataclass(frozen=True)
 class Judgement:
     """All that a verdict needs: the workload, its time, the chosen change, what comes after it and what else was
-    found."""
+    found. ``measured`` is where times are measured ones, None where all are predicted."""
 
     workload: Workload
     before: Estimate
@@ -66,6 +67,7 @@ class Judgement:
     candidates: tuple[Candidate, ...]
     follow_ups: tuple[Candidate, ...]
     scope: str
+    measured: Calibration | None = None
 
     @property
     def worth(self) -> bool:
@@ -77,9 +79,17 @@ class Judgement:
         return gain.saving_us if gain is not None else 0.0
 
 
-def judge(program: Program, workload: Workload, device: Device, scope: str, rules: Sequence[Rule]) -> Judgement:
-    """The best single change to ``workload`` on ``device`` in ``scope``, and what would pay after it."""
-    context = Context(program, workload, device, price=lambda w: estimate(w, device))
+def judge(
+    program: Program,
+    workload: Workload,
+    device: Device,
+    scope: str,
+    rules: Sequence[Rule],
+    measured: Calibration | None = None,
+) -> Judgement:
+    """The best single change to ``workload`` on ``device`` in ``scope``, and what would pay after it; priced by the cost
+    model, corrected by what was ``measured``."""
+    context = Context(program, workload, device, price=_pricing(device, measured))
     candidates = price(context, rules)
     chosen = _best(candidates, scope)
     follow_ups: list[Candidate] = []
@@ -94,10 +104,17 @@ def judge(program: Program, workload: Workload, device: Device, scope: str, rule
         current = _best(later, scope)
         if current is not None and current.worth(scope):
             follow_ups.append(current)
-    reference = context.estimate(workload.reference) if workload.reference is not None else None
-    return Judgement(
-        workload, context.estimate(workload), reference, chosen, tuple(candidates), tuple(follow_ups), scope
-    )
+    reference = estimate(workload.reference, device) if workload.reference is not None else None
+    if measured is not None:
+        reference = measured.reference(reference)
+    before = context.estimate(workload)
+    return Judgement(workload, before, reference, chosen, tuple(candidates), tuple(follow_ups), scope, measured)
+
+
+def _pricing(device: Device, measured: Calibration | None) -> Callable[[Workload], Estimate]:
+    if measured is None:
+        return lambda workload: estimate(workload, device)
+    return lambda workload: measured.apply(estimate(workload, device))
 
 
 def price(context: Context, rules: Iterable[Rule]) -> list[Candidate]:
@@ -110,7 +127,7 @@ def price(context: Context, rules: Iterable[Rule]) -> list[Candidate]:
 
 
 def _candidate(context: Context, finding: Finding) -> Candidate:
-    variant = finding.change.variant if finding.change is not None else None
+    variant = finding.change.variant if finding.change is not None and finding.change.priced else None
     workload = context.after(variant) if variant is not None else None
     if workload is None:
         return Candidate(finding, {})
@@ -131,7 +148,7 @@ def _best(candidates: Sequence[Candidate], scope: str) -> Candidate | None:
     for candidate in candidates:
         # An error that the cost model has no term for, such as compiling on every call, outweighs what it has one for.
         change = candidate.finding.change
-        if candidate.finding.severity == "error" and change is not None and change.variant is None:
+        if candidate.finding.severity == "error" and change is not None and not change.priced:
             return candidate
     known = [c for c in candidates if scope in c.gains and c.gains[scope].middle >= NOISE]
     if known:

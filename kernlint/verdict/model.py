@@ -168,9 +168,54 @@ class FindingReport:
 
 
 @dataclass(frozen=True)
+class MeasuredKernel:
+    """A kernel that the user has measured: the profiler's ``name``, the ``step`` of the call that it is (None: not
+    recognised), mean microseconds of one of its ``calls`` runs, measured and predicted, and its counters."""
+
+    name: str
+    step: str | None
+    time_us: float | None
+    predicted_us: float | None
+    calls: int
+    counters: Mapping[str, float] = field(default_factory=dict)
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "step": self.step,
+            "time_us": round_us(self.time_us),
+            "predicted_us": round_us(self.predicted_us),
+            "calls": self.calls,
+            "counters": {name: round(value, 2) for name, value in sorted(self.counters.items())},
+        }
+
+
+@dataclass(frozen=True)
+class MeasuredReport:
+    """What the user has measured: ``source`` is the form it came in, ``device`` the card as the tool names it (empty: not
+    said), ``call_us`` and ``reference_us`` whole calls of the code and of the PyTorch reference."""
+
+    source: str
+    device: str = ""
+    call_us: float | None = None
+    reference_us: float | None = None
+    kernels: tuple[MeasuredKernel, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "source": self.source,
+            "device": self.device or None,
+            "call_us": round_us(self.call_us),
+            "reference_us": round_us(self.reference_us),
+            "kernels": [kernel.to_json() for kernel in self.kernels],
+        }
+
+
+@dataclass(frozen=True)
 class Details:
     """What the answer rests on. ``rule`` and ``location`` belong to the chosen change (None without one); ``estimate``
-    is then that of the best rejected candidate, else a speedup of 1.0. ``verification`` is None until ``verify``."""
+    is then that of the best rejected candidate, else a speedup of 1.0. ``measured`` is None without performance data,
+    ``verification`` until ``verify``."""
 
     file: str
     kernel: str | None
@@ -181,6 +226,7 @@ class Details:
     model_version: str
     follow_ups: tuple[FollowUp, ...] = ()
     findings: tuple[FindingReport, ...] = ()
+    measured: MeasuredReport | None = None
     verification: Mapping[str, Any] | None = None
     kernlint_version: str = __version__
     schema_version: int = field(default=SCHEMA_VERSION)
@@ -202,6 +248,7 @@ class Details:
             "estimate": self.estimate.to_json(),
             "follow_ups": [follow_up.to_json() for follow_up in self.follow_ups],
             "findings": [finding.to_json() for finding in self.findings],
+            "measured": None if self.measured is None else self.measured.to_json(),
             "verification": None if self.verification is None else dict(self.verification),
         }
 

@@ -58,7 +58,7 @@ def write_verdict(judgement: Judgement, device: Device, model_version: str) -> V
 def _why(judgement: Judgement, chosen: Candidate, device: Device) -> str:
     gain = chosen.gains.get(judgement.scope)
     if gain is None and not judgement.before.missing:
-        return f"{_sentence(chosen.finding.message)}, which costs each call more than anything its kernels do."
+        return f"{_sentence(chosen.finding.message)}, which outweighs all that could be done about its speed."
     if gain is None:
         missing = ", ".join(judgement.before.missing[:4])
         return (

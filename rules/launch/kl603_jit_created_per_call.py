@@ -115,6 +115,7 @@ class JitCreatedPerCall(Rule):
                     "(or looks up the compiled code again), and an autotuner times all of its configurations again.",
                     f"Move the decorated kernel to module level, so that {made.what} is made once.",
                     f"Define the kernel and its autotune configurations at module level; let `{made.function}` only launch it.",
+                    priced=False,
                 ),
             )
 

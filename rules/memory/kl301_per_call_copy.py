@@ -9,7 +9,7 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.flow import next_user, overwrites
 from kernlint.rules.layout import consumers
-from kernlint.workload import Launch, Size, Step, TorchOp
+from kernlint.workload import Launch, Step, TorchOp
 
 
 class PerCallCopy(Rule):

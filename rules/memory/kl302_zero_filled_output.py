@@ -7,8 +7,7 @@ from collections.abc import Iterable
 from kernlint.interpret.edits import Edits
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
-from kernlint.rules.flow import covering_store, next_user, parameters
-from kernlint.rules.masks import writes_all_in_bounds
+from kernlint.rules.flow import next_user, overwrites, parameters
 from kernlint.rules.registry import find_rule
 from kernlint.workload import Launch, Span, TorchOp
 
@@ -71,8 +70,7 @@ class ZeroFilledOutput(Rule):
             launch = next_user(context.workload, op, tensor.storage.id)
             if op.span in settled or tensor.storage.span != op.span:
                 continue
-            store = covering_store(launch, tensor) if isinstance(launch, Launch) else None
-            if not isinstance(launch, Launch) or store is None or not writes_all_in_bounds(context, launch, store):
+            if not isinstance(launch, Launch) or not overwrites(launch, tensor):
                 continue
             name = tensor_name(launch.tensor(parameters(launch, tensor.storage.id)[0]), "the output")
             shape = ", ".join(map(str, tensor.shape or ()))

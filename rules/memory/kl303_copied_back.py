@@ -10,7 +10,6 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.flow import accesses, parameters, uses
 from kernlint.rules.indices import addresses, always_run, elements
-from kernlint.rules.masks import writes_all_in_bounds
 from kernlint.workload import Launch, Load, Span, Step, Store, Tensor, TorchOp, Workload
 from kernlint.workload.steps import map_steps
 
@@ -165,7 +164,7 @@ def _copy_back(context: Context, copy: TorchOp) -> _CopyBack | None:
     if not isinstance(launch, Launch) or not _untouched_between(workload, launch, copy, target.storage.id):
         return None
     names = parameters(launch, new.storage.id)
-    if len(names) != 1 or launch.tensor(names[0]) is None or not _in_place_is_safe(context, launch, new, target):
+    if len(names) != 1 or launch.tensor(names[0]) is None or not _in_place_is_safe(launch, new, target):
         return None
     return _CopyBack(copy, launch, new, target, names[0])
 
@@ -178,7 +177,7 @@ def _untouched_between(workload: Workload, launch: Launch, copy: TorchOp, storag
     return first < last and not any(id(step) in between for step, _ in uses(workload, storage))
 
 
-def _in_place_is_safe(context: Context, launch: Launch, new: Tensor, target: Tensor) -> bool:
+def _in_place_is_safe(launch: Launch, new: Tensor, target: Tensor) -> bool:
     """Whether the launch means the same when its stores to ``new`` go to ``target``.
 
     It does when it writes each element once, all of them, and reads ``target`` only at those addresses, before.
@@ -192,7 +191,7 @@ def _in_place_is_safe(context: Context, launch: Launch, new: Tensor, target: Ten
         return False
     store, loops = stores[0]
     assert isinstance(store, Store)
-    if not writes_all_in_bounds(context, launch, store):
+    if not store.mask_known:
         return False
     view = launch.tensor(store.base)
     written = addresses(launch, store, loops)

@@ -65,7 +65,9 @@ class IllFittingFixedTile(Rule):
         import triton
         import triton.language as tl
 
-        @triton.autotune(configs=[triton.Config({"BM": 128, "BN": 128, "BK": 64}, num_warps=8), triton.Config({"BM": 64, "BN": 128, "BK": 64})], key=["N", "K"])
+        TILES = [(128, 128, 8), (64, 128, 4), (64, 64, 4)]
+
+        @triton.autotune([triton.Config({"BM": m, "BN": n, "BK": 64}, num_warps=w) for m, n, w in TILES], key=["N", "K"])
         @triton.jit
         def matmul(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
             m = tl.program_id(0) * BM + tl.arange(0, BM)

@@ -8,7 +8,6 @@ from kernlint.cost.device import Device
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.layout import wants_k_major
-from kernlint.rules.tiles import setting
 from kernlint.workload import Dot, Launch, Load, Loop
 
 
@@ -88,6 +87,7 @@ class SharedMemoryOverflow(Rule):
                     f"Launch with num_stages={fitting}, or a tile with a shorter K.",
                     f"Set num_stages={fitting} at line {launch.span.line}.",
                     automatic=True,
+                    priced=False,
                 )  # fmt: skip
                 yield Finding(
                     self, self.severity,

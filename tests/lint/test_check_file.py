@@ -1,0 +1,241 @@
+"""The findings of one file, in this process: rules, severities, broken sources."""
+
+import json
+
+import pytest
+from support.lint import CODE, DOT, KERNEL, NAME, check
+
+from kernlint.lint.check_file import MIN_GAIN
+from kernlint.rules.registry import find_rule
+
+
+def test_a_finding_has_its_place_its_proof_and_its_price():
+    (finding,) = check(KERNEL)
+    assert (finding.code, finding.name, finding.severity, finding.category) == (CODE, NAME, "warning", "precision")
+    line = KERNEL.splitlines().index(DOT) + 1
+    assert (finding.place.line, finding.place.cell) == (line, None)
+    assert finding.lines[0] == DOT
+    assert DOT[finding.place.column - 1 :].startswith("a.to(tl.float32)")
+    assert finding.kernel == "product"
+    assert finding.evidence
+    assert finding.advice
+    assert finding.gain is not None
+    assert finding.gain.best > 1.5
+    assert finding.gain.scopes["gpu"]["low"] <= finding.gain.scopes["gpu"]["high"]
+
+
+def test_a_finding_of_several_callers_is_reported_once():
+    again = KERNEL.split("def multiply")[1].replace("(a, b):", "def multiply_again(a, b):", 1)
+    assert len(check(KERNEL + "\n\n" + again)) == 1
+
+
+def test_open_sizes_keep_the_severity_of_a_proven_condition():
+    source = KERNEL.replace("2048, 2048, 2048, BM", "a.shape[0], b.shape[0], a.shape[1], BM")
+    source = source.replace('torch.empty((2048, 2048), device="cuda", dtype=torch.int8)', "{}.to(torch.int8)")
+    source = source.replace("{}", "a", 1).replace("{}", "b", 1)
+    (finding,) = check(source)
+    assert finding.gain is None
+    assert finding.severity == "warning"
+
+
+def test_a_gain_within_the_noise_is_information(monkeypatch):
+    monkeypatch.setattr("kernlint.lint.check_file.MIN_GAIN", 1e9)
+    assert MIN_GAIN == 1.05
+    assert [finding.severity for finding in check(KERNEL)] == ["info"]
+
+
+def test_severity_can_be_overridden():
+    assert [finding.severity for finding in check(KERNEL, severity={CODE: "error"})] == ["error"]
+
+
+def test_a_rule_that_is_not_selected_does_not_run(monkeypatch):
+    monkeypatch.setattr(type(find_rule(CODE)), "check", lambda self, context: pytest.fail("it ran"))
+    assert check(KERNEL, codes=frozenset({"KL901"})) == []
+
+
+def test_a_crashing_rule_is_one_diagnostic_and_the_others_go_on(monkeypatch):
+    def crash(self, context):
+        raise ValueError("two\nlines")
+
+    monkeypatch.setattr(type(find_rule("KL102")), "check", crash)
+    crashed, found = check(KERNEL, codes=frozenset({"KL101", "KL102", "KL902"}))
+    assert (crashed.code, found.code) == ("KL902", "KL101")
+    assert crashed.message == "KL102: internal error, please report it: ValueError: two lines"
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["", "\n\n", "x = 1\n", b"\xef\xbb\xbf", "import triton\n# no jit here\n", "triton.jit\n", "\f\n\t\n"],
+    ids=["empty", "blank", "no Triton", "only a byte-order mark", "no kernel", "no decorator", "form feed"],
+)
+def test_nothing_to_find(source):
+    assert check(source) == []
+
+
+def test_another_language_of_kernels_is_left_alone():
+    source = KERNEL.replace("import triton\n", "import triton\nfrom triton.experimental import gluon\n")
+    assert check(source.replace("@triton.jit", "@gluon.jit")) == []
+
+
+@pytest.mark.parametrize(
+    ("source", "line", "column"),
+    [("import triton\ndef f(:\n", 2, 7), ("x = (\n", 1, 5), ("if x:\npass\n", 2, 1)],
+)
+def test_a_syntax_error_is_one_finding(source, line, column):
+    (finding,) = check(source)
+    assert (finding.code, finding.severity) == ("KL901", "error")
+    assert (finding.place.line, finding.place.column) == (line, column)
+    assert "syntax error" not in finding.message
+    assert finding.lines == (source.splitlines()[line - 1],)
+
+
+def test_source_too_deep_for_the_parser_is_refused_before_it():
+    (finding,) = check("x = " + "(" * 2000 + "1" + ")" * 2000)
+    assert finding.code == "KL902"
+    assert "too deeply nested" in finding.message
+
+
+# -- bytes ------------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"x = '\xe9'\n", "not utf-8 text: byte 0xe9"),
+        (b"# coding: klingon\nx = 1\n", "unknown encoding: klingon"),
+        (b"# coding: ascii\nx = '\xe9'\n", "not ascii text: byte 0xe9"),
+        (b"\0\0", "a binary file, not source"),
+        ("x = 1".encode("utf-16"), "a binary file, not source"),
+    ],
+    ids=["no coding line", "unknown coding", "wrong coding", "binary", "UTF-16"],
+)
+def test_undecodable_bytes_are_one_finding(data, message):
+    (finding,) = check(data)
+    assert (finding.code, finding.message) == ("KL903", message)
+
+
+def test_a_coding_line_is_heeded():
+    data = b"# coding: latin-1\nx = '\xe9'\n" + KERNEL.encode()
+    (finding,) = check(data)
+    assert finding.code == CODE
+    assert finding.place.line == check(KERNEL)[0].place.line + 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda s: s.replace("\n", "\r\n"),
+        lambda s: s.replace("\n", "\r"),
+        lambda s: "\ufeff" + s,
+        lambda s: s.replace("    ", "\t"),
+        lambda s: s.replace("@triton.jit", "\f\n@triton.jit").replace("\n\n\n\f", "\n\n\f", 1),
+        lambda s: s.rstrip("\n"),
+    ],
+    ids=["CRLF", "CR", "byte-order mark", "tabs", "form feed", "no last newline"],
+)
+def test_layout_does_not_change_the_finding(change):
+    source = change(KERNEL)
+    (finding,) = check(source)
+    (plain,) = check(KERNEL)
+    assert finding.code == CODE
+    assert finding.place.line == plain.place.line
+    assert finding.fingerprint == plain.fingerprint
+
+
+# -- Markdown and notebooks -------------------------------------------------------------------------------------------
+
+
+def test_markdown_fences_keep_the_lines_of_the_file():
+    (finding,) = check(f"# A page\n\n```python\n{KERNEL}```\n", "page.md")
+    assert finding.place.line == check(KERNEL)[0].place.line + 3
+
+
+def test_markdown_without_code_is_nothing():
+    assert check("# triton.jit\n\nSome words.\n", "page.md") == []
+
+
+def test_broken_code_in_markdown_is_information():
+    (finding,) = check("```python\nimport triton\n@triton.jit\ndef f(:\n```\n", "page.md")
+    assert (finding.code, finding.severity, finding.place.line) == ("KL901", "info", 4)
+
+
+def notebook(*cells, **metadata):
+    made = [{"cell_type": kind, "source": source, "metadata": {}} for kind, source in cells]
+    return json.dumps({"cells": made, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5})
+
+
+def test_a_notebook_is_one_program_with_places_in_cells():
+    kernel, launch = KERNEL.split("def multiply")
+    source = notebook(
+        ("markdown", "# Title"),
+        ("code", "%matplotlib inline\n!pip install triton"),
+        ("code", kernel.splitlines(keepends=True)),
+        ("code", "%%bash\nls ("),
+        ("code", "def multiply" + launch),
+    )
+    (finding,) = check(source, "n.ipynb")
+    assert (finding.place.cell, finding.place.line) == (3, check(KERNEL)[0].place.line)
+    assert "(cell 3" in finding.evidence[0] or "line" in finding.evidence[0]
+    assert finding.lines[0] == DOT
+
+
+def test_a_broken_cell_is_a_finding_and_the_others_are_read():
+    broken, found = check(notebook(("code", "triton.jit = ("), ("code", KERNEL)), "n.ipynb")
+    assert (broken.code, broken.place.cell, broken.place.line) == ("KL901", 1, 1)
+    assert (found.code, found.place.cell) == (CODE, 2)
+
+
+@pytest.mark.parametrize("source", ["{}", "[]", "{", '{"cells": 3}', "1"])
+def test_what_is_no_notebook_is_unreadable(source):
+    (finding,) = check(source, "n.ipynb")
+    assert finding.code == "KL903"
+    assert finding.message.startswith("not a notebook")
+
+
+@pytest.mark.parametrize(
+    "cell", [{}, {"cell_type": "code"}, {"cell_type": "code", "source": 3}, 3, {"cell_type": "code", "source": [1]}]
+)
+def test_odd_cells_are_skipped(cell):
+    source = json.dumps({"cells": [cell, {"cell_type": "code", "source": KERNEL}]})
+    (finding,) = check(source, "n.ipynb")
+    assert finding.place.cell == 2
+
+
+def test_a_notebook_in_another_language_is_nothing():
+    assert check(notebook(("code", "triton.jit <- ("), language_info={"name": "R"}), "n.ipynb") == []
+
+
+# -- references -------------------------------------------------------------------------------------------------------
+
+MODEL = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, a, b):
+        return a @ b.t()
+def get_inputs():
+    return [torch.zeros(2048, 2048, dtype=torch.int8), torch.zeros(2048, 2048, dtype=torch.int8)]
+def get_init_inputs():
+    return []
+"""
+
+
+def test_a_reference_tells_the_dtypes():
+    launcher = (
+        KERNEL.split("def multiply")[0]
+        + """
+class ModelNew(torch.nn.Module):
+    def forward(self, a, b):
+        c = torch.empty((2048, 2048), device="cuda", dtype=torch.float32)
+        product[(16, 16)](a, b, c, 2048, 2048, 2048, BM=128, BN=128, BK=64, num_warps=8)
+        return c
+"""
+    )
+    assert check(launcher) == []
+    (finding,) = check(launcher, reference=("ref.py", MODEL.encode()))
+    assert finding.code == CODE
+
+
+def test_a_broken_reference_is_named():
+    (finding,) = check(KERNEL, reference=("ref.py", b"def f(:\n"))
+    assert finding.code == "KL901"
+    assert "ref.py" in finding.message
