@@ -8,6 +8,7 @@ from kernlint.cost.device import Device
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.layout import wants_k_major
+from kernlint.rules.tiles import setting
 from kernlint.workload import Dot, Launch, Load, Loop
 
 
