@@ -489,9 +489,10 @@ class KernelEvaluator(Evaluator):
             return
         span = self.span(node)
 
-        def begin(id: int) -> None:
+        def begin(id: int) -> ex.Size | None:
             index = ex.lift(iterable.start) + ex.lift(iterable.step) * Expr.atom(LoopIndex(id))
             self.assign(node.target, Block(dt.INT32, expr=index), scope)
+            return None
 
         self._loop(iterable.kind, trip, iterable.num_stages, node.body.body, begin, scope, span)
 
@@ -500,8 +501,9 @@ class KernelEvaluator(Evaluator):
         if self.truth(test) is False:
             return
 
-        def begin(id: int) -> None:
-            self.eval(node.test, scope)
+        def begin(id: int) -> ex.Size | None:
+            test = self.eval(node.test, scope)
+            return _trips(test, id) if isinstance(test, Block) else None
 
         self._loop("while", None, None, node.body.body, begin, scope, self.span(node))
 
@@ -521,20 +523,23 @@ class KernelEvaluator(Evaluator):
         trip: ex.Size | None,
         num_stages: int | None,
         body: Any,
-        begin: Callable[[int], None],
+        begin: Callable[[int], ex.Size | None],
         scope: Scope,
         span: Span,
     ) -> None:
+        """Record a loop; ``begin`` starts an iteration and gives the trip count where that is first known there."""
         id = self.new_id()
         index = Expr.atom(LoopIndex(id))
         entry = dict(scope.vars)
         first_id = self.next_id
+        counted: ex.Size | None = None
 
         def once(start: dict[str, Any]) -> tuple[dict[str, Any], tuple[Node, ...]]:
+            nonlocal counted
             # The same node gets the same id each time, so that what depends on it stays right.
             self.next_id = first_id
             scope.vars = dict(start)
-            begin(id)
+            counted = begin(id)
             self.loops.append(id)
             with self.recording() as nodes:
                 try:
@@ -559,6 +564,7 @@ class KernelEvaluator(Evaluator):
             for name in wrong:
                 start[name] = replace(start[name], expr=self.unknown_index())
                 del steps[name]
+        trip = counted if trip is None else trip
         self.emit(Loop(id, kind, trip, nodes, span, num_stages, carried))
         final = dict(end)
         for name, step in steps.items():
@@ -775,6 +781,20 @@ def _advance(before: Block, after: Block) -> Expr | None:
         return None
     difference = after.expr - before.expr
     return None if any(isinstance(a, ex.Opaque) and a.op == "unknown" for a in difference.atoms()) else difference
+
+
+def _trips(test: Block, loop: int) -> ex.Size | None:
+    """How often a ``while`` loop runs whose test is one bound that the loop moves by a fixed step; else None."""
+    if test.partly or not test.bounds or len(test.bounds) != 1:
+        return None
+    left, right = test.bounds[0]
+    distance = right - left
+    slope = distance.coefficient(LoopIndex(loop))
+    step = -slope.value if slope is not None and slope.value is not None else 0
+    if step <= 0:
+        return None
+    room = ex.ceildiv(distance + Expr.atom(LoopIndex(loop)) * step, step)
+    return max(room, 0) if isinstance(room, int) else room
 
 
 def _mentions(expr: Expr, loop: int) -> bool:

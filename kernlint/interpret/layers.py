@@ -144,6 +144,10 @@ def call(h: HostEvaluator, instance: Instance, args: list[Any], kwargs: dict[str
     if name in ("Conv1d", "Conv2d", "Conv3d"):
         geometry = (attrs.get(k) for k in ("stride", "padding", "dilation"))
         return torch_ops.convolution(h, name.lower(), x, attrs.get("weight"), attrs.get("bias"), node, *geometry)
+    if name.startswith("ConvTranspose"):
+        geometry = (attrs.get(k) for k in ("stride", "padding", "output_padding", "groups", "dilation"))
+        function = f"conv_transpose{name[-2:].lower()}"
+        return torch_ops.transposed_convolution(h, function, x, attrs.get("weight"), attrs.get("bias"), node, *geometry)
     if name in ("LayerNorm", "RMSNorm", "GroupNorm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm2d"):
         extra = [v for k in ("weight", "bias") if isinstance(v := attrs.get(k), Tensor)]
         return torch_ops.function(h, "layer_norm" if name == "LayerNorm" else "batch_norm", [x, *extra], {}, node)
@@ -194,6 +198,20 @@ _ARGUMENTS: dict[str, tuple[str, ...]] = {
         f"Conv{d}d": ("in_channels", "out_channels", "kernel_size", "stride", "padding", "dilation", "groups", "bias")
         for d in (1, 2, 3)
     },
+    **{
+        f"ConvTranspose{d}d": (
+            "in_channels",
+            "out_channels",
+            "kernel_size",
+            "stride",
+            "padding",
+            "output_padding",
+            "groups",
+            "bias",
+            "dilation",
+        )
+        for d in (1, 2, 3)
+    },
     "LayerNorm": ("normalized_shape", "eps", "elementwise_affine", "bias"),
     "RMSNorm": ("normalized_shape", "eps", "elementwise_affine"),
     "GroupNorm": ("num_groups", "num_channels", "eps", "affine"),
@@ -207,6 +225,7 @@ _DEFAULTS = {
     "padding": 0,
     "dilation": 1,
     "groups": 1,
+    "output_padding": 0,
     "bias": True,
     "elementwise_affine": True,
     "affine": True,
@@ -244,6 +263,16 @@ def _conv_parameters(rank: int) -> Any:
     return make
 
 
+def _transposed_conv_parameters(rank: int) -> Any:
+    def make(a: dict[str, Any]) -> dict[str, Any]:
+        out, groups = a.get("out_channels"), a.get("groups")
+        per_group = out // groups if isinstance(out, int) and isinstance(groups, int) and groups else out
+        bias = (out,) if a.get("bias") is not False else None
+        return {"weight": (a.get("in_channels"), per_group, *_tuple(a.get("kernel_size"), rank)), "bias": bias}
+
+    return make
+
+
 def _norm_parameters(key: str, with_bias: bool = True) -> Any:
     def make(a: dict[str, Any]) -> dict[str, Any]:
         shape = tuple(_tuple(a.get(key), 1))
@@ -257,6 +286,7 @@ def _norm_parameters(key: str, with_bias: bool = True) -> Any:
 _PARAMETERS: dict[str, Any] = {
     "Linear": _linear_parameters,
     **{f"Conv{d}d": _conv_parameters(d) for d in (1, 2, 3)},
+    **{f"ConvTranspose{d}d": _transposed_conv_parameters(d) for d in (1, 2, 3)},
     "LayerNorm": _norm_parameters("normalized_shape"),
     "RMSNorm": _norm_parameters("normalized_shape", False),
     "GroupNorm": _norm_parameters("num_channels"),

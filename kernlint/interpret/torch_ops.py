@@ -953,6 +953,48 @@ def convolution(
     return result
 
 
+def transposed_convolution(
+    h: HostEvaluator,
+    name: str,
+    x: Any,
+    weight: Any,
+    bias: Any,
+    node: cst.CSTNode,
+    stride: Any = 1,
+    padding: Any = 0,
+    output_padding: Any = 0,
+    groups: Any = 1,
+    dilation: Any = 1,
+) -> Any:
+    """``F.conv_transposeNd``: x [N, C, *spatial], weight [C, O / groups, *kernel]."""
+    if not isinstance(x, Tensor) or not isinstance(weight, Tensor):
+        return Unknown(name)
+    shape = None
+    if x.shape is not None and weight.shape is not None and len(x.shape) == len(weight.shape):
+        rank = len(weight.shape) - 2
+        geometry = ((stride, 1), (padding, 0), (output_padding, 0), (dilation, 1))
+        steps, pads, more, gaps = (_spread(value, rank, default) for value, default in geometry)
+        spatial = [
+            ex.simplify(
+                (ex.lift(x.shape[2 + i]) - 1) * steps[i]
+                - ex.lift(pads[i]) * 2
+                + ex.lift(gaps[i]) * (ex.lift(weight.shape[2 + i]) - 1)
+                + ex.lift(more[i])
+                + 1
+            )
+            for i in range(rank)
+        ]
+        channels = ex.simplify(ex.lift(weight.shape[1]) * (groups if isinstance(groups, (int, Expr)) else 1))
+        shape = (x.shape[0], channels, *spatial)
+    result = h.allocate(x.dtype, shape, "result", node)
+    flops = None
+    if x.numel is not None and weight.shape is not None:
+        taps = ex.concrete(product(weight.shape[1:]))
+        flops = 2 * x.numel * taps if taps is not None else None
+    h.torch_op(name, "conv", (x, weight, *_tensors([bias])), (result,), node, flops=flops)
+    return result
+
+
 def _spread(value: Any, rank: int, default: int) -> list[Any]:
     if isinstance(value, (tuple, list)) and len(value) == rank:
         return list(value)
@@ -964,6 +1006,15 @@ def _conv(name: str) -> Callable[..., Any]:
         names = ("input", "weight", "bias", "stride", "padding", "dilation")
         x, weight, bias, *geometry = (_arg(args, kwargs, i, n) for i, n in enumerate(names))
         return convolution(h, name, x, weight, bias, node, *geometry)
+
+    return handler
+
+
+def _conv_transpose(name: str) -> Callable[..., Any]:
+    def handler(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+        names = ("input", "weight", "bias", "stride", "padding", "output_padding", "groups", "dilation")
+        x, weight, bias, *geometry = (_arg(args, kwargs, i, n) for i, n in enumerate(names))
+        return transposed_convolution(h, name, x, weight, bias, node, *geometry)
 
     return handler
 
@@ -1344,6 +1395,7 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "conv1d": _conv("conv1d"),
     "conv2d": _conv("conv2d"),
     "conv3d": _conv("conv3d"),
+    **{f"conv_transpose{d}d": _conv_transpose(f"conv_transpose{d}d") for d in (1, 2, 3)},
     "cat": _cat,
     "concat": _cat,
     "concatenate": _cat,

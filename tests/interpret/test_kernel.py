@@ -264,3 +264,18 @@ def test_masks_say_whether_they_are_known_whole() -> None:
         tl.store(y + i, 1.0)
         """)
     assert [store.mask_known for store in k.stores()] == [True, True, False, False, True]
+
+
+@pytest.mark.parametrize(
+    ("body", "trip"),
+    [
+        ("s = 0\nwhile s < n:\n    tl.store(y + s, 1.0)\n    s += B", 8),
+        ("s = 3\nwhile s + B <= n:\n    tl.store(y + s, 1.0)\n    s += B", 7),
+        ("s = n\nwhile s > 0:\n    tl.store(y + s, 1.0)\n    s -= 64", 4),
+        ("s = 1\nwhile s < n:\n    tl.store(y + s, 1.0)\n    s *= 2", None),
+        ("s = 0\nwhile (s < n) & (tl.load(x + s) > 0):\n    tl.store(y + s, 1.0)\n    s += 1", None),
+    ],
+)
+def test_trip_count_of_while(body: str, trip: int | None) -> None:
+    ((loop, _),) = kernel(body).walk(Loop)
+    assert isinstance(loop, Loop) and loop.kind == "while" and loop.trip == trip

@@ -1,0 +1,125 @@
+"""KL210."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.workload import Dot, Launch, Load, Loop, Span, Step, Workload
+from kernlint.workload.kernel import Node, rewrite
+from kernlint.workload.steps import map_steps
+
+
+class DotInWhileLoop(Rule):
+    code = "KL210"
+    name = "dot-in-while-loop"
+    category = "tiling"
+    severity = "warning"
+    summary = "a tl.dot loop is a while loop, which Triton does not pipeline"
+    what_it_does = """
+        Finds `tl.dot` calls in a `while` loop that counts: its test is one bound on a variable that each iteration moves by the
+        same step, so that a `range` loop would do the same.
+        """
+    why = """
+        Triton's software pipeliner works on `for` loops. In a `while` loop no load is asynchronous: each K-step waits for memory
+        before the tensor cores start, whatever `num_stages` says.
+        """
+    when_not = "Loops whose end depends on loaded values. Loops without loads. num_stages=1 (KL204 is about that)."
+    fix_safety = "Safe: the same iterations in the same order."
+    evidence = """
+        Compiling the two loops for sm_90: `range` gives cp.async for every operand, `while` none. H100, fp16 128x128x64, 8
+        warps: one stage takes 1.55 times as long as three (`benchmarks/facts/h100-gemm-2.csv`). Pattern row PERF-053.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def matmul(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+            m = tl.program_id(0) * BM + tl.arange(0, BM)
+            n = tl.program_id(1) * BN + tl.arange(0, BN)
+            k = tl.arange(0, BK)
+            acc = tl.zeros((BM, BN), tl.float32)
+            start = 0
+            while start < K:
+                x = tl.load(a + m[:, None] * K + (start + k)[None, :])
+                y = tl.load(b + (start + k)[:, None] * N + n[None, :])
+                acc = tl.dot(x, y, acc)
+                start += BK
+            tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16))
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, a, b):
+                c = torch.empty(1024, 4096, device=a.device, dtype=torch.float16)
+                matmul[(8, 32)](a, b, c, 4096, 4096, BM=128, BN=128, BK=64, num_warps=8, num_stages=3)
+                return c
+
+        def get_inputs():
+            return [torch.randn(1024, 4096, dtype=torch.float16), torch.randn(4096, 4096, dtype=torch.float16)]
+        """
+    good = (
+        bad.replace("            start = 0\n", "")
+        .replace("while start < K:", "for start in range(0, K, BK):")
+        .replace("                start += BK\n", "")
+    )
+    example = "while start < K:\n    ...\n    start += BLOCK_K"
+    use_instead = "for start in range(0, K, BLOCK_K):\n    ..."
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        seen = set()
+        for launch in context.launches():
+            for dot, loops in launch.kernel.walk(Dot):
+                assert isinstance(dot, Dot)
+                loop = loops[-1] if loops else None
+                if loop is None or loop.kind != "while" or loop.trip is None or loop.span in seen:
+                    continue
+                if launch.num_stages < 2 or not any(isinstance(node, Load) for node in loop.body):
+                    continue
+                seen.add(loop.span)
+                kernel = launch.kernel.name
+                change = Change(
+                    context.variant.then(transform=Counted(launch.span, loop.span)),
+                    f"The tl.dot loop is a while loop of {loop.trip} iterations, which Triton does not pipeline: each of them "
+                    "first waits for its loads and only then feeds the tensor cores.",
+                    "Write it as a `for ... in range(...)` loop, so that the loads of later K-steps run during the dots.",
+                    f"Replace the while loop at line {loop.span.line} by `for` over `range` with the same start, bound and step, "
+                    "and drop the counter.",
+                )
+                yield Finding(
+                    self,
+                    self.severity,
+                    f"`{kernel}` runs its tl.dot in a while loop, which is not pipelined",
+                    loop.span,
+                    kernel,
+                    kernel,
+                    (
+                        Evidence(f"a while loop that counts {loop.trip} iterations", loop.span),
+                        Evidence(f"tl.dot in it, launched with num_stages={launch.num_stages}", dot.span),
+                    ),
+                    change,
+                )
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The workload with one while loop as a range loop."""
+
+    launch: Span
+    loop: Span
+
+    def __call__(self, workload: Workload) -> Workload:
+        return replace(workload, steps=map_steps(workload.steps, self._step))
+
+    def _step(self, step: Step) -> Step:
+        return self._changed(step) if isinstance(step, Launch) and step.span == self.launch else step
+
+    def _changed(self, launch: Launch) -> Launch:
+        kernel = replace(launch.kernel, body=rewrite(launch.kernel.body, self._node))
+        return replace(launch, kernel=kernel, alternatives=tuple(map(self._changed, launch.alternatives)))
+
+    def _node(self, node: Node) -> Node:
+        return replace(node, kind="range") if isinstance(node, Loop) and node.span == self.loop else node
