@@ -2,7 +2,8 @@
 
     python tools/fit_memory.py [--folds 5] [--dry-run]
 
-Data: ``benchmarks/facts/h100-micro.csv`` (warm graph replays) and the rows of ``h100-stream.csv`` larger than L2.
+Data: ``benchmarks/facts/h100-micro.csv``, ``h100-micro-2.csv`` and ``h100-spilling.csv`` (warm graph replays), and the
+rows of ``h100-stream.csv`` larger than L2.
 Every constant is positive and is moved in its logarithm from its physical starting value, with a weak prior (a
 factor e^0.7 is one standard deviation) so that what the data cannot tell stays what it was. The loss is Huber-like on
 ln(predicted / measured). Error is judged on sizes the fit did not see: the sizes of each family are dealt into folds.
@@ -25,10 +26,12 @@ from scipy.optimize import least_squares  # type: ignore[import-untyped]
 ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
+from bench_launches import bench_samples  # noqa: E402
 from micro_launches import Sample, samples  # noqa: E402
 
 from kernlint.cost.device import find_device  # noqa: E402
 from kernlint.cost.programs import Constants, program_time  # noqa: E402
+from kernlint.cost.programs import constants as current  # noqa: E402
 from kernlint.cost.traffic import Traffic, traffic  # noqa: E402
 
 TARGET = ROOT / "kernlint" / "cost" / "data" / "programs.json"
@@ -44,6 +47,24 @@ KINDRED = {
 DEVICE = find_device("h100-sxm")
 
 
+#: Rows of one family that a fit sees, drawn evenly: more of the same move nothing.
+FAMILY_ROWS = 40
+
+
+def all_samples() -> list[Sample]:
+    """The micro-benchmarks of both rounds."""
+    return [*samples(), *bench_samples()]
+
+
+def thinned(data: list[tuple[Sample, Traffic]]) -> list[tuple[Sample, Traffic]]:
+    """At most ``FAMILY_ROWS`` of each family, every so many of them in file order."""
+    families: dict[str, list[tuple[Sample, Traffic]]] = defaultdict(list)
+    for row in data:
+        families[row[0].family].append(row)
+    return [rows[int(i * max(1.0, len(rows) / FAMILY_ROWS))] for rows in families.values()
+            for i in range(min(len(rows), FAMILY_ROWS))]  # fmt: skip
+
+
 def residuals(theta: np.ndarray, data: list[tuple[Sample, Traffic]]) -> np.ndarray:
     constants = Constants(**dict(zip(NAMES, np.exp(theta))))
     return np.array([
@@ -52,19 +73,55 @@ def residuals(theta: np.ndarray, data: list[tuple[Sample, Traffic]]) -> np.ndarr
     ])  # fmt: skip
 
 
-def fit(start: np.ndarray, centre: np.ndarray, data: list[tuple[Sample, Traffic]], evaluations: int) -> np.ndarray:
+#: Scale from which an error counts as an outlier.
+SCALE = 0.15
+
+
+def weights(data: list[tuple[Sample, Traffic]]) -> np.ndarray:
+    """A family weighs as the root of its size: no family drowns another."""
     count: dict[str, int] = defaultdict(int)
     for sample, _ in data:
         count[sample.family] += 1
-    # A family weighs as the root of its size: no family drowns another.
-    weight = np.array([WEIGHTS.get(s.family, 1.0) * math.sqrt(20 / (20 + count[s.family])) for s, _ in data])
+    return np.array([WEIGHTS.get(s.family, 1.0) * math.sqrt(20 / (20 + count[s.family])) for s, _ in data]) / SCALE
+
+
+def fit(start: np.ndarray, centre: np.ndarray, data: list[tuple[Sample, Traffic]], evaluations: int) -> np.ndarray:
+    weight = weights(data)
 
     def loss(theta: np.ndarray) -> np.ndarray:
         raw = residuals(theta, data)
-        robust = np.sign(raw) * np.sqrt(2 * (np.sqrt(1 + (raw / 0.15) ** 2) - 1)) * 0.15
-        return np.concatenate([robust * weight / 0.15, (theta - centre) / PRIOR])
+        robust = np.sign(raw) * np.sqrt(2 * (np.sqrt(1 + (raw / SCALE) ** 2) - 1)) * SCALE
+        return np.concatenate([robust * weight, (theta - centre) / PRIOR])
 
     return least_squares(loss, start, max_nfev=evaluations, diff_step=1e-3).x
+
+
+class LeaveOut:
+    """The constants without some of the rows, by one Gauss-Newton step from the optimum of all rows.
+
+    Robust weights are those at the optimum. A step replaces a fit: leaving out each family anew costs nothing then.
+    """
+
+    def __init__(self, theta: np.ndarray, centre: np.ndarray, data: list[tuple[Sample, Traffic]]) -> None:
+        self.theta, self.centre, self.data = theta, centre, data
+        self.raw = residuals(theta, data)
+        self.jacobian = np.empty((len(data), len(theta)))
+        for index in range(len(theta)):
+            moved = theta.copy()
+            moved[index] += 1e-3
+            self.jacobian[:, index] = (residuals(moved, data) - self.raw) / 1e-3
+        self.weight = weights(data) / (1 + (self.raw / SCALE) ** 2) ** 0.25
+
+    def without(self, out: list[bool]) -> Constants:
+        """The constants fitted to the rows not in ``out``."""
+        keep = ~np.array(out)
+        rows = self.jacobian[keep] * self.weight[keep, None]
+        right = -self.raw[keep] * self.weight[keep]
+        prior = np.eye(len(self.theta)) / PRIOR
+        stacked = np.concatenate([rows, prior])
+        target = np.concatenate([right, (self.centre - self.theta) / PRIOR])
+        step = np.linalg.lstsq(stacked, target, rcond=None)[0]
+        return Constants(**dict(zip(NAMES, np.exp(self.theta + np.clip(step, -0.7, 0.7)))))
 
 
 def quantile_sigma(errors: list[float]) -> float:
@@ -109,17 +166,72 @@ def correlation(errors: list[tuple[tuple, float]]) -> float:
     return round(max(0.0, products / squares), 2) if squares else 0.0
 
 
+#: Families that do one job with different code: what a rewrite of a kernel changes.
+JOBS = (
+    ("row_softmax", "row_rms_norm", "row_layer_norm", "row_stats", "row_apply", "row_loop", "row_loop_masked",
+     "row_loop_online", "row_loop_pipelined", "row_loop_reduce_each", "row_tile_sum", "matvec", "hold_rows"),
+    ("col_reduce", "col_reduce_split", "col_per_program", "row_loop"),
+    ("tile_copy", "tile_transpose", "row_to_column", "stride_copy", "copy_block"),
+    ("scalar_chain", "scalar_scan", "block_scan", "block_scan_carry"),
+    ("atomic_scalar", "atomic_block", "col_reduce_split", "scatter_add_elements"),
+    ("direct_conv", "upcast_product", "outer_update", "accumulate_tile"),
+)  # fmt: skip
+#: Pairs below which a kind of change has no sigma of its own.
+LEAST_PAIRS = 40
+
+
+def ratio_sigmas(errors: list[tuple[Sample, str, float]]) -> dict[str, dict[str, float]]:
+    """Sigma of the ln of a predicted ratio, by the terms that decide before and after (``memory|latency``).
+
+    ``variant``: one kernel and size, other tile, warps or dtype. ``rewrite``: kernels of two families that do one job,
+    at any sizes. From the 80 % quantile of the difference of two held-out errors; each group counts by its members.
+    """
+    variant: list[tuple[str, float, float]] = []
+    groups: dict[tuple, list[tuple[str, float]]] = defaultdict(list)
+    for sample, bound, error in errors:
+        groups[sample.family.replace("_pipelined", ""), sample.size].append((bound, error))
+    for members in groups.values():
+        for i, (bound, error) in enumerate(members):
+            for other_bound, other in members[:i]:
+                variant.append(("|".join(sorted((bound, other_bound))), error - other, 1 / (len(members) - 1)))
+    rewrite: list[tuple[str, float, float]] = []
+    for job in JOBS:
+        own = [row for row in errors if row[0].family in job]
+        for i, (sample, bound, error) in enumerate(own):
+            # A few partners of other families for each, evenly spread.
+            others = [row for row in own if row[0].family != sample.family]
+            for sample_b, other_bound, other in others[i % 7 :: max(1, len(others) // 12)]:
+                if sample_b.family > sample.family:
+                    rewrite.append(("|".join(sorted((bound, other_bound))), error - other, 1.0))
+    return {"variant": _by_bounds(variant), "rewrite": _by_bounds(rewrite)}
+
+
+def _by_bounds(pairs: list[tuple[str, float, float]]) -> dict[str, float]:
+    table: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for kind, difference, weight in pairs:
+        table[kind].append((abs(difference), weight))
+        table["all"].append((abs(difference), weight))
+    result = {}
+    for kind, rows in sorted(table.items()):
+        if len(rows) >= LEAST_PAIRS:
+            rows.sort()
+            differences, reached = np.array(rows).T[0], np.cumsum(np.array(rows).T[1])
+            quantile = differences[np.searchsorted(reached, 0.8 * reached[-1])]
+            result[kind] = round(max(0.02, float(quantile) / 1.2816), 3)
+    return result
+
+
 def dot_correlation() -> float:
     """The same for ``tl.dot`` kernels of ``h100-gemm.csv``: neighbours differ in one thing.
 
     The mean over two kinds of neighbours: one mode, shape and tile with other warps, stages, order; and one shape,
     tile, warps and stages with another mode or layout.
     """
-    import fit_dots
+    from dot_rows import read_rows
 
     from kernlint.cost.dots import dot_time
 
-    rows = fit_dots.read_rows([ROOT / "benchmarks" / "facts" / "h100-gemm.csv"])
+    rows = read_rows([ROOT / "benchmarks" / "facts" / "h100-gemm.csv"])
     errors = [(row, math.log(dot_time(row.loop, DEVICE).us / row.us)) for row in rows]
     schedule = correlation([((row.mode, row.shape, row.tile, row.layout), e) for row, e in errors])
     operands = correlation([
@@ -140,15 +252,20 @@ def torch_correlation() -> float:
     ])  # fmt: skip
 
 
-def write_correlations(program: float) -> None:
+def write_correlations(program: float, errors: list[tuple[Sample, str, float]]) -> None:
     result = {
         "_about": "Errors of speedups in kernlint/cost/estimate.py, written by tools/fit_memory.py; do not edit.",
         "correlation": {"program": program, "dot": dot_correlation(), "other": torch_correlation()},
         "correlation_source": "residuals of configurations of one kernel and size that differ in tile, warps or dtype",
+        "program_ratios": ratio_sigmas(errors),
+        "program_ratios_source": "80 % quantile over 1.2816 of the difference of two held-out errors, by the terms that "
+        "decide before and after",
         "other_bound_share": 0.5,
         "other_bound_source": "share of the correlation left when the two variants are bound by different terms: a "
         "guess, as the residuals of different regimes hardly correlate",
-        "host_ratio_sigma": 0.08,
+        "host_item_sigma": 0.2,
+        "host_item_source": "spread of host_us between ops of one kind (host.json, sigma): what two calls share cancels",
+        "host_ratio_sigma": 0.04,
         "host_ratio_source": "guess: spread between two loops of like host work on one machine",
         "clock_sigma": 0.035,
         "clock_source": "repeat spread of the facts, 3 to 5 %",
@@ -157,49 +274,55 @@ def write_correlations(program: float) -> None:
     (TARGET.parent / "estimate.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
+def _program_correlation(errors: list[tuple[Sample, str, float]]) -> float:
+    return correlation([((s.family.replace("_pipelined", ""), s.size), error) for s, _, error in errors])
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--evaluations", type=int, default=8)
-    parser.add_argument("--no-families", dest="families", action="store_false", help="skip leaving families out")
+    parser.add_argument("--restart", action="store_true", help="start from the physical values, not the last fit")
     parser.add_argument("--dry-run", action="store_true")
     parser.add_argument("--correlations-only", action="store_true", help="keep the constants, rewrite estimate.json")
     args = parser.parse_args()
 
-    data = [(sample, traffic(sample.launch)) for sample in samples()]
+    data = [(sample, traffic(sample.launch)) for sample in all_samples()]
     if args.correlations_only:
-        errors = [(sample, math.log(program_time(sample.launch, DEVICE, moved=moved).us / sample.us))
-                  for sample, moved in data if sample.family not in WEIGHTS]  # fmt: skip
-        write_correlations(correlation([((s.family.replace("_pipelined", ""), s.size), e) for s, e in errors]))
+        errors = []
+        for sample, moved in data:
+            if sample.family not in WEIGHTS:
+                time = program_time(sample.launch, DEVICE, moved=moved)
+                errors.append((sample, time.bound, math.log(time.us / sample.us)))
+        write_correlations(_program_correlation(errors), errors)
         return
     centre = np.log(np.array([asdict(Constants())[name] for name in NAMES]))
-    theta = fit(centre, centre, data, args.evaluations)
+    fitted = thinned(data)
+    start = centre if args.restart else np.log(np.array([getattr(current(), name) for name in NAMES]))
+    theta = fit(start, centre, fitted, args.evaluations)
     constants = Constants(**{name: float(f"{value:.4g}") for name, value in zip(NAMES, np.exp(theta))})
+    leave = LeaveOut(theta, centre, fitted)
 
     held_out: list[tuple[str, str, float]] = []
-    by_size: list[tuple[tuple, float]] = []
+    by_size: list[tuple[Sample, str, float]] = []
     sizes = sorted({(sample.family, sample.size) for sample, _ in data})
     for fold in range(args.folds):
         out = {size for index, size in enumerate(sizes) if index % args.folds == fold}
-        inside = [row for row in data if (row[0].family, row[0].size) not in out]
-        outside = [row for row in data if (row[0].family, row[0].size) in out]
-        fold_theta = fit(theta, centre, inside, 3)
-        fold_constants = Constants(**dict(zip(NAMES, np.exp(fold_theta))))
-        for sample, moved in outside:
-            time = program_time(sample.launch, DEVICE, fold_constants, moved)
-            error = math.log(time.us / sample.us)
-            held_out.append((sample.family, time.bound, error))
-            if sample.family not in WEIGHTS:
-                by_size.append(((sample.family.replace("_pipelined", ""), sample.size), error))
+        fold_constants = leave.without([(sample.family, sample.size) in out for sample, _ in fitted])
+        for sample, moved in data:
+            if (sample.family, sample.size) in out:
+                time = program_time(sample.launch, DEVICE, fold_constants, moved)
+                error = math.log(time.us / sample.us)
+                held_out.append((sample.family, time.bound, error))
+                if sample.family not in WEIGHTS:
+                    by_size.append((sample, time.bound, error))
 
     # The interval must hold for kernels of a kind the fit never saw: leave out whole families as well.
     foreign: dict[str, list[float]] = defaultdict(list)
     own = sorted({sample.family for sample, _ in data} - set(WEIGHTS) - set(KINDRED))
-    groups = [{family, *(f for f, kin in KINDRED.items() if kin == family)} for family in own]
-    for group in groups if args.families else ():
-        inside = [row for row in data if row[0].family not in group]
-        family_theta = fit(theta, centre, inside, 2)
-        family_constants = Constants(**dict(zip(NAMES, np.exp(family_theta))))
+    for family in own:
+        group = {family, *(f for f, kin in KINDRED.items() if kin == family)}
+        family_constants = leave.without([sample.family in group for sample, _ in fitted])
         for sample, moved in data:
             if sample.family in group:
                 time = program_time(sample.launch, DEVICE, family_constants, moved)
@@ -214,7 +337,13 @@ def main() -> None:
     overall = float(np.mean(np.abs(everything)))
     report = {
         "_about": "Constants of kernlint/cost/programs.py, written by tools/fit_memory.py; do not edit.",
-        "source": ["benchmarks/facts/h100-micro.csv (gpu_us)", "benchmarks/facts/h100-stream.csv (us, above L2)"],
+        "source": [
+            *(
+                f"benchmarks/facts/{name} (gpu_us)"
+                for name in ("h100-micro.csv", "h100-micro-2.csv", "h100-spilling.csv")
+            ),
+            "benchmarks/facts/h100-stream.csv (us, above L2)",
+        ],
         "mean_abs_ln_error_held_out": round(overall, 3),
         "median_abs_ln_error_held_out": round(float(np.median(np.abs(everything))), 3),
         "families_held_out": families,
@@ -232,7 +361,7 @@ def main() -> None:
     print(json.dumps({k: v for k, v in report.items() if k != "constants"}, indent=1))
     if not args.dry_run:
         TARGET.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
-        write_correlations(correlation(by_size))
+        write_correlations(_program_correlation(by_size), by_size)
 
 
 if __name__ == "__main__":

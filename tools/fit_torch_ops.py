@@ -2,7 +2,8 @@
 
     python tools/fit_torch_ops.py [--dry-run]
 
-Data: ``benchmarks/facts/h100-torch-ops.csv`` (``gpu_us``, ``host_us``) and ``h100-overheads.json``. Each case of data
+Data: ``benchmarks/facts/h100-torch-ops.csv`` and ``h100-torch-ops-2.csv`` (``gpu_us``, ``host_us``), and
+``h100-overheads.json``. Each case of data
 movement is fitted on its own rows, positive constants moved in their logarithm with a weak prior; sigma comes from
 leaving one shape out at a time. Needs numpy and scipy.
 """
@@ -52,6 +53,15 @@ START = {
     "softmax_long": {"floor_us": 2.0, "element_ps": 3.0, "passes": 2.0},
     "norm": {"floor_us": 2.5, "row_ns": 1.0, "chain_ns": 1.5, "passes": 1.5},
     "scan": {"floor_us": 1.5, "element_ps": 5.0, "chain_ns": 900.0},
+    "reduce_extreme": {"floor_us": 4.0, "element_ps": 0.5, "row_ns": 0.1},
+    "reduce_var": {"floor_us": 7.0, "element_ps": 1.2, "row_ns": 0.3},
+    "logsumexp": {"floor_us": 20.0, "element_ps": 4.0, "passes": 5.0},
+    "norm_rms": {"floor_us": 2.5, "row_ns": 0.3, "chain_ns": 0.5, "passes": 1.2},
+    "scan_outer": {"floor_us": 2.0, "chain_ns": 300.0},
+    "sort": {"floor_us": 20.0, "element_ps": 20.0, "passes": 10.0},
+    "topk": {"floor_us": 40.0, "element_ps": 8.0, "passes": 5.0},
+    "flip": {"floor_us": 2.0, "element_ps": 2.4},
+    "scatter_rows": {"floor_us": 2.0, "element_ps": 7.0, "row_ns": 0.3},
     "gather": {"floor_us": 1.5, "row_ns": 0.6},
     "cat": {"floor_us": 1.5},
 }
@@ -64,20 +74,23 @@ RATES = {
     "float16_efficiency": 0.78,
     "int8_efficiency": 0.48,
     "float32_efficiency": 0.78,
+    "tf32_efficiency": 0.75,
     "matmul_floor_us": 2.3,
     "k_step_ns": 0.6,
     "split_us": 1.0,
     "attention_floor_us": 6.5,
     "attention_half_efficiency": 0.67,
     "attention_head_exponent": 0.4,
+    "attention_causal_share": 0.75,
     "conv_floor_us": 14.0,
     "conv_half_efficiency": 0.45,
     "conv_single_efficiency": 0.55,
+    "conv_odd_channels": 0.06,
+    "conv_pointwise_floor_us": 5.0,
 }
 #: Not in the data; the reasons stand in the written file.
 ASSUMED_RATES = {
     "fp8_efficiency": 0.6,
-    "tf32_efficiency": 0.75,
     "float64_efficiency": 0.8,
     "attention_single_efficiency": 0.3,
     "rnn_floor_us": 50.0,
@@ -154,14 +167,100 @@ def build(row: dict[str, str]) -> TorchOp | None:
     return TorchOp(name, KINDS[name], moved, writes, HERE, "f", flops, dims)
 
 
+#: Names of the second file that are one op of the model, with its kind.
+SECOND = {
+    "copy_": "copy", "zeros": "fill", "fill_": "fill", "to_float16": "cast", "to_float32": "cast", "to_bfloat16": "cast",
+    "rms_norm": "norm", "log_softmax": "softmax", "mean_last": "reduce", "mean_first": "reduce", "var_last": "reduce",
+    "amax_last": "reduce", "argmax_last": "reduce", "logsumexp_last": "reduce", "cumsum_first": "scan",
+    "cumsum_last": "scan", "flip_last": "copy", "sort_last": "scan", "topk8_last": "scan", "embedding": "gather",
+    "index_rows": "gather", "index_add_rows": "gather", "cat2_first": "cat", "cat4_first": "cat", "stack2": "cat",
+    "stack4": "cat",
+    **dict.fromkeys(("tanh", "exp", "rsqrt", "silu", "erf", "pow2", "neg", "clamp", "gelu_tanh", "softplus", "mul",
+                     "div", "maximum"), "elementwise"),
+}  # fmt: skip
+
+
+def build_second(row: dict[str, str]) -> TorchOp | None:
+    """The op of one row of ``h100-torch-ops-2.csv``; None for chains of ops and for calls that synchronise."""
+    name = row["op"]
+    dtype = dtypes.find(row["dtype"])
+    if dtype is None or not row["gpu_us"]:
+        return None
+    sizes = [int(part) for part in row["shape"].split("x")]
+    flops = int(float(row["flops"]))
+
+    def op(kind: str, reads: tuple[Tensor, ...], writes: tuple[Tensor, ...], **dims: int) -> TorchOp:
+        return TorchOp(
+            name.removesuffix("_last").removesuffix("_first").rstrip("8"), kind, reads, writes, HERE, "f", flops, dims
+        )
+
+    if name.startswith(("matmul_nn", "linear_bias")):
+        m, n, k = sizes
+        return op("matmul", (tensor("a", dtype, m, k), tensor("b", dtype, k, n)), (tensor("c", dtype, m, n),),
+                  batch=1, m=m, n=n, k=k, **({"tf32": 1} if name.endswith("tf32") else {}))  # fmt: skip
+    if name == "matvec":
+        n, k = sizes
+        return op("matmul", (tensor("a", dtype, n, k), tensor("x", dtype, k)), (tensor("y", dtype, n),),
+                  batch=1, m=n, n=1, k=k)  # fmt: skip
+    if name in ("bmm", "bmm_nt"):
+        b, m, n, k = sizes
+        return op("matmul", (tensor("a", dtype, b, m, k), tensor("b", dtype, b, k, n)), (tensor("c", dtype, b, m, n),),
+                  batch=b, m=m, n=n, k=k)  # fmt: skip
+    if name.startswith("sdpa"):
+        b, h, t, d = sizes
+        q, k_, v = (tensor(x, dtype, b, h, t, d) for x in "qkv")
+        return op("attention", (q, k_, v), (tensor("o", dtype, b, h, t, d),),
+                  batch=b * h, m=t, n=t, k=d, causal=int(name.endswith("causal")))  # fmt: skip
+    if name.startswith("conv2d"):
+        b, cin, height, width, cout = sizes
+        ks = int(name[-1])
+        reads = (tensor("x", dtype, b, cin, height, width), tensor("w", dtype, cout, cin, ks, ks))
+        return op("conv", reads, (tensor("y", dtype, b, cout, height, width),))
+    if name.startswith("bthd"):
+        b, t, h, d = sizes
+        shape, strides = ((b, h, t, d), (t * h * d, d, h * d, 1))
+        if "bhdt" in name:
+            shape, strides = (b, h, d, t), (t * h * d, d, 1, h * d)
+        x = replace(tensor("x", dtype, b, t, h, d), shape=shape, strides=strides)
+        return op("transpose", (x,), (tensor("y", dtype, *shape),))
+    kind = SECOND.get(name)
+    if kind is None:
+        return None
+    if kind == "gather":
+        n, d = sizes
+        table, index = tensor("table", dtype, 50000, d), tensor("index", dtypes.INT64, n)
+        if name == "index_add_rows":
+            return replace(op(kind, (index, tensor("u", dtype, n, d)), (table,)), name="index_add_")
+        return op(kind, (table, index), (tensor("y", dtype, n, d),))
+    x, y = tensor("x", dtype, *sizes), tensor("y", dtype, *sizes)
+    if kind == "cast":
+        out = dtypes.find(name.removeprefix("to_"))
+        return op(kind, (x,), (tensor("y", out or dtype, *sizes),))
+    if kind == "fill":
+        return op(kind, (), (y,))
+    if kind == "cat":
+        parts = int("".join(c for c in name if c.isdigit()))
+        return op(kind, tuple(tensor(f"x{i}", dtype, sizes[0] // parts) for i in range(parts)), (y,))
+    if kind == "reduce":
+        inner = int(name.endswith("last"))
+        out = dtypes.INT64 if name == "argmax_last" else dtype
+        return op(kind, (x,), (tensor("y", out, sizes[0] if inner else sizes[1]),), inner=inner)
+    if kind == "scan":
+        return op(kind, (x,), (y,), inner=int(name.endswith("last")))
+    if name in ("mul", "div", "maximum"):
+        return op(kind, (x, tensor("z", dtype, *sizes)), (y,))
+    return op(kind, (x, tensor("w", dtype, sizes[-1])) if name == "rms_norm" else (x,), (y,))
+
+
 def rows() -> list[tuple[TorchOp, float, float, str]]:
     """(op, gpu_us, host_us, shape) of every row that the model prices."""
     result = []
-    with (FACTS / "h100-torch-ops.csv").open(encoding="utf-8", newline="") as file:
-        for row in csv.DictReader(file):
-            op = build(row)
-            if op is not None:
-                result.append((op, float(row["gpu_us"]), float(row["host_us"]), row["shape"]))
+    for name, builder in (("h100-torch-ops.csv", build), ("h100-torch-ops-2.csv", build_second)):
+        with (FACTS / name).open(encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file):
+                op = builder(row)
+                if op is not None:
+                    result.append((op, float(row["gpu_us"]), float(row["host_us"]), row["shape"]))
     return result
 
 
@@ -218,10 +317,12 @@ def main() -> None:
     data = solve(shared + floors, data, memory)
     report = {}
     library = {
-        "matmul": ["float16_efficiency", "int8_efficiency", "float32_efficiency", "matmul_floor_us", "k_step_ns",
-                   "split_us", "skinny_l2_gb_per_s"],
-        "attention": ["attention_floor_us", "attention_half_efficiency", "attention_head_exponent"],
-        "conv": ["conv_floor_us", "conv_half_efficiency", "conv_single_efficiency"],
+        "matmul": ["float16_efficiency", "int8_efficiency", "float32_efficiency", "tf32_efficiency", "matmul_floor_us",
+                   "k_step_ns", "split_us", "skinny_l2_gb_per_s"],
+        "attention": ["attention_floor_us", "attention_half_efficiency", "attention_head_exponent",
+                      "attention_causal_share"],
+        "conv": ["conv_floor_us", "conv_half_efficiency", "conv_single_efficiency", "conv_odd_channels",
+                 "conv_pointwise_floor_us"],
     }  # fmt: skip
     for name, measured in sorted(groups.items()):
         if name in library:
@@ -258,10 +359,9 @@ def main() -> None:
     short = json.loads(json.dumps(data), parse_float=lambda text: float(f"{float(text):.4g}"))
     result = {
         "_about": "Constants of kernlint/cost/torch_ops.py, written by tools/fit_torch_ops.py; do not edit.",
-        "source": "benchmarks/facts/h100-torch-ops.csv (gpu_us)",
+        "source": [f"benchmarks/facts/{name} (gpu_us)" for name in ("h100-torch-ops.csv", "h100-torch-ops-2.csv")],
         "assumed": {
             "fp8_efficiency": "share of peak that int8 reaches, plus fp8's lower power",
-            "tf32_efficiency": "h100-overheads.json cublas_float32_tflops over the peak (timed with TF32 on)",
             "float64_efficiency": "cuBLAS DGEMM at the usual 80 % of peak; not measured",
             "rnn": "not measured: a wide sigma",
             "random": "Philox at two elements per 4 ps; not measured: a wide sigma",

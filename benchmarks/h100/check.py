@@ -293,7 +293,9 @@ def pairs() -> list[tuple[Case, Reference]]:
             lambda x: {"c": (x["a"].view(32, 64).double() @ x["b"].view(64, 48).double()).flatten()},
         )
     )
-    found += [(spilling.upcast_case(axis, (32, 48, 64), (16, 16, 16), "float16", 4), upcast(axis)) for axis in (0, 1, 2)]
+    found += [
+        (spilling.upcast_case(axis, (32, 48, 64), (16, 16, 16), "float16", 4), upcast(axis)) for axis in (0, 1, 2)
+    ]
     found += [(spilling.hold_case(count, 5, 100, 128, "float32", 4), held(count)) for count in (1, 2, 4)]
     found.append(
         (

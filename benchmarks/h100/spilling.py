@@ -3,7 +3,6 @@
 A thread has 255 registers. What lives beyond them is spilled to local memory, through L1 and L2.
 """
 
-# ruff: noqa: N803 - kernel parameters carry the names of Triton code: M, BLOCK, stride_am
 from __future__ import annotations
 
 import itertools
@@ -29,7 +28,7 @@ def upcast_product_0(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: t
 
 
 @triton.jit
-def upcast_product_1(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # noqa: ARG001
+def upcast_product_1(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     """c [M, N] = a [M, K] b [K, N]: as `upcast_product_0` with a [BM, BK, BN] product summed over axis 1."""
     m = tl.program_id(0) * BM + tl.arange(0, BM)
     n = tl.program_id(1) * BN + tl.arange(0, BN)
@@ -43,7 +42,7 @@ def upcast_product_1(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: t
 
 
 @triton.jit
-def upcast_product_2(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # noqa: ARG001
+def upcast_product_2(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     """c [M, N] = a [M, K] b [N, K]^T: as `upcast_product_0` with a [BM, BN, BK] product summed over axis 2."""
     m = tl.program_id(0) * BM + tl.arange(0, BM)
     n = tl.program_id(1) * BN + tl.arange(0, BN)
@@ -177,5 +176,6 @@ def cases() -> list[Case]:
         [(64, 20000), (1200, 20000), (64, 32768), (1200, 32768), (64, 50000), (1200, 65536)],
         (4, 8, 16, 32),
     ):
-        found.append(row_kernels.whole_row_case(kind, rows, cols, "float16", warps))
+        if cols <= 256 * 32 * warps:
+            found.append(row_kernels.whole_row_case(kind, rows, cols, "float16", warps))
     return found

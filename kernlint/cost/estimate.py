@@ -10,8 +10,11 @@ kernels, each kind of torch op, host) are priced by one model and err together, 
 of time; different families err independently, so they add in quadrature.
 
 A speedup is surer than the two times it is made of. What both workloads do alike has the same error in both and cancels
-except for its changed share. A kernel and its variant err alike in part: with correlation ``data/estimate.json``,
-measured by ``tools/fit_memory.py`` on the residuals of configurations that differ in tile or warps only.
+except for its changed share. What replaces what in a family of steps errs as the measured ratios of such pairs do: for
+programs by the terms that decide before and after, apart for another configuration of one kernel and for another kernel
+(``data/estimate.json``, written by ``tools/fit_memory.py`` from pairs of held-out residuals), for dots by
+:func:`kernlint.cost.dots.ratio_sigma`, for the rest by a correlation. The host's error is in the kinds of its actions:
+calls that the host decides and that make the same kinds of actions are as sure as a count.
 """
 
 from __future__ import annotations
@@ -25,8 +28,10 @@ from importlib import resources
 from typing import Any
 
 from kernlint.cost.device import Device
-from kernlint.cost.dot_launch import kernel_time
+from kernlint.cost.dot_launch import dot_loop, kernel_time
+from kernlint.cost.dots import ratio_sigma as dot_ratio_sigma
 from kernlint.cost.host import host_sigma, host_time, sync_bubble_us
+from kernlint.cost.programs import regime_sigma
 from kernlint.cost.result import KernelTime
 from kernlint.cost.torch_ops import torch_op_time
 from kernlint.cost.traffic import ASSUMED_TRIP, Traffic, traffic
@@ -47,7 +52,7 @@ from kernlint.workload import (
 )
 
 #: Changes whenever a predicted number may: part of the output, so that a verdict can be told from another's.
-MODEL_VERSION = "2026.11-1"
+MODEL_VERSION = "2026.11-2"
 
 #: Two-sided 80 % quantile of the normal distribution.
 INTERVAL_80 = 1.2816
@@ -158,17 +163,19 @@ def ratio_sigma(before: Estimate, after: Estimate, scope: str) -> float:
     kept, changed_before, changed_after = _match(before.steps, after.steps)
     old = before.total_us(scope) or 0.0
     new = after.total_us(scope) or 0.0
-    variance = _device_variance(kept, changed_before, changed_after, before.gpu_us or 0.0, after.gpu_us or 0.0)
+    variance = _device_variance(
+        kept, changed_before, changed_after, before.gpu_us or 0.0, after.gpu_us or 0.0, before.device
+    )
     if scope == "call":
-        # Host times have one error for all: what matters is how differently the two calls depend on the host.
         host_before, host_after = _host_share(before), _host_share(after)
-        device_weight = max(1 - host_before, 1 - host_after)
-        common = host_sigma() * (host_before - host_after)
-        own = data["host_ratio_sigma"] * max(host_before, host_after) * (old != new)
-        variance = device_weight**2 * variance + common**2 + own**2
-        if abs(host_before - host_after) > 0.01:
-            absolute = before.gpu_sigma if host_before < host_after else after.gpu_sigma
-            variance += (absolute * (host_before - host_after)) ** 2
+        both = min(host_before, host_after)
+        apart = abs(host_before - host_after)
+        # One side waits for the host, the other for the device: two errors that have nothing in common.
+        device_side = before if host_before < host_after else after
+        own = float(data["host_ratio_sigma"]) if old != new else 0.0
+        variance = (1 - max(host_before, host_after)) ** 2 * variance
+        variance += both**2 * (_host_variance(before.steps, after.steps) + own**2)
+        variance += apart**2 * (host_sigma() ** 2 + device_side.gpu_sigma**2)
     return math.sqrt(variance + float(data["clock_sigma"]) ** 2)
 
 
@@ -252,10 +259,10 @@ class _Pricer:
 
 
 def _touched(step: Step, moved: Mapping[int, Traffic]) -> dict[int, float]:
-    """Distinct bytes per storage that ``step`` touches; a loop's body counts once."""
+    """Bytes of cache per storage that ``step`` takes; a loop's body counts once."""
     touched: dict[int, float] = {}
     if isinstance(step, Launch):
-        for base, size in moved[id(step)].footprints.items():
+        for base, size in moved[id(step)].held_bytes.items():
             tensor = step.tensor(base)
             if tensor is not None:
                 touched[tensor.storage.id] = touched.get(tensor.storage.id, 0.0) + size
@@ -424,34 +431,79 @@ def _same(a: StepTime, b: StepTime) -> bool:
     return a.step is b.step or a.step == b.step
 
 
+def _host_variance(before: tuple[StepTime, ...], after: tuple[StepTime, ...]) -> float:
+    """Variance of the ln of the ratio of two host times: each kind of action errs as one, shares that agree cancel."""
+    shares: dict[str, float] = {}
+    for rows, sign in ((before, 1.0), (after, -1.0)):
+        total = sum(row.total_host_us for row in rows)
+        for row in rows:
+            kind = f"torch {row.step.kind}" if isinstance(row.step, TorchOp) else type(row.step).__name__
+            if total > 0:
+                shares[kind] = shares.get(kind, 0.0) + sign * row.total_host_us / total
+    return sum((share * float(_data()["host_item_sigma"])) ** 2 for share in shares.values())
+
+
 def _device_variance(
-    kept: list[_Kept], changed_before: list[StepTime], changed_after: list[StepTime], old: float, new: float
+    kept: list[_Kept],
+    changed_before: list[StepTime],
+    changed_after: list[StepTime],
+    old: float,
+    new: float,
+    device: Device,
 ) -> float:
     """Variance of ln(old / new) in scope gpu.
 
     With W the unchanged time and C the changed: d ln(old/new) = (W/old - W/new) e_W + (C_old/old) e_old -
-    (C_new/new) e_new, where e_old and e_new of one family correlate by rho.
+    (C_new/new) e_new. With s the sigma of the ratio of two kernels of one family, cov(e_old, e_new) is half of
+    var(e_old) + var(e_new) - s^2.
     """
     if old <= 0 or new <= 0:
         return 0.0
-    rho: Mapping[str, float] = _data()["correlation"]
     variance = 0.0
     alike: dict[str, float] = {}
     for row in kept:
         change = (row.before_us / old - row.after_us / new) * row.sigma
         alike[row.family] = alike.get(row.family, 0.0) + change
     variance += sum(value**2 for value in alike.values())
-    left = {family: time * sigma / old for family, time, sigma in _grouped(changed_before)}
-    right = {family: time * sigma / new for family, time, sigma in _grouped(changed_after)}
-    bounds_left = {row.family: row.bound for row in changed_before}
-    bounds_right = {row.family: row.bound for row in changed_after}
+    left = {family: (time / old, sigma) for family, time, sigma in _grouped(changed_before)}
+    right = {family: (time / new, sigma) for family, time, sigma in _grouped(changed_after)}
     for family in {*left, *right}:
-        x, y = left.get(family, 0.0), right.get(family, 0.0)
-        shared = rho.get(family, rho["other"])
-        if bounds_left.get(family) != bounds_right.get(family):
-            shared *= float(_data()["other_bound_share"])
-        variance += x * x + y * y - 2 * shared * x * y
+        share_before, sigma_before = left.get(family, (0.0, 0.0))
+        share_after, sigma_after = right.get(family, (0.0, 0.0))
+        x, y = share_before * sigma_before, share_after * sigma_after
+        variance += x * x + y * y
+        if x and y:
+            pair = _largest(changed_before, family), _largest(changed_after, family)
+            apart = _pair_sigma(family, *pair, device)
+            shared = (sigma_before**2 + sigma_after**2 - apart**2) / 2
+            limit = sigma_before * sigma_after
+            variance -= 2 * share_before * share_after * max(-limit, min(limit, shared))
     return max(0.0, variance)
+
+
+def _largest(rows: list[StepTime], family: str) -> StepTime:
+    """The step of ``family`` that takes most of the time."""
+    return max((row for row in rows if row.family == family), key=lambda row: row.total_gpu_us)
+
+
+def _pair_sigma(family: str, before: StepTime, after: StepTime, device: Device) -> float:
+    """Sigma of the ln of the ratio of two steps of one family."""
+    if isinstance(before.step, Launch) and isinstance(after.step, Launch):
+        if family == "dot":
+            loops = dot_loop(before.step), dot_loop(after.step)
+            if loops[0] is not None and loops[1] is not None:
+                return dot_ratio_sigma(loops[0], loops[1], device)
+        else:
+            kind = "variant" if before.step.kernel.name == after.step.kernel.name else "rewrite"
+            table = _data()["program_ratios"][kind]
+            apart = float(table.get("|".join(sorted((before.bound, after.bound))), table["all"]))
+            # What widens one of the times and not the other widens the ratio; of what widens both, half is taken.
+            extra = [math.sqrt(max(0.0, row.sigma**2 - regime_sigma(row.bound) ** 2)) for row in (before, after)]
+            return math.hypot(apart, extra[0] - extra[1], min(extra) / 2)
+    rho = float(_data()["correlation"].get(family, _data()["correlation"]["other"]))
+    if before.bound != after.bound:
+        rho *= float(_data()["other_bound_share"])
+    return math.sqrt(max(0.0, before.sigma**2 + after.sigma**2 - 2 * rho * before.sigma * after.sigma))
 
 
 def _grouped(rows: Iterable[StepTime]) -> list[tuple[str, float, float]]:

@@ -12,11 +12,17 @@ l2       sectors x 32 bytes / L2 bandwidth, slower when a row is shorter than tw
 latency  the dependent path of one program x the waves of resident programs. A load costs a round trip; a streaming
          loop keeps a few loads a thread in flight (ptxas unrolls), ``tl.range(num_stages)`` a stage each; a reduction
          inside the loop exposes the round trip and adds a barrier (``row_loop*``)
-issue    warp instructions / issue slots, the masked lanes' included (they still occupy their slots)
+issue    warp instructions / issue slots, the masked lanes' included (they still occupy their slots); a load that cannot
+         be vectorised takes one for each element (``layout.py``)
+shared   partial sums that warps exchange through shared memory, element by element (``upcast_product``, axis 1)
 atomics  operations on one address, and on one 128-byte line, serialise (``atomic_*``)
 
-Constants and residuals: ``data/programs.json``, written by ``tools/fit_memory.py`` from ``h100-micro.csv`` and
-``h100-stream.csv``. Other devices scale by their datasheet (bandwidth, SMs, clock, L2 size).
+Tiles that do not fit the registers add their spills to ``l2`` (``registers.py``). The terms overlap less where a program
+has the SM to itself.
+
+Constants and residuals: ``data/programs.json``, written by ``tools/fit_memory.py`` from ``h100-micro.csv``,
+``h100-micro-2.csv``, ``h100-spilling.csv`` and ``h100-stream.csv``.
+Other devices scale by their datasheet (bandwidth, SMs, clock, L2 size).
 """
 
 from __future__ import annotations
@@ -29,6 +35,8 @@ from functools import lru_cache
 from importlib import resources
 
 from kernlint.cost.device import Device, find_device
+from kernlint.cost.layout import Layout, blocked, fastest_axis
+from kernlint.cost.registers import COLLAPSE, Pressure, TileSizes, pressures
 from kernlint.cost.result import KernelTime
 from kernlint.cost.traffic import SECTOR_BYTES, AccessTraffic, Traffic, traffic
 from kernlint.workload import (
@@ -50,10 +58,10 @@ from kernlint.workload import (
 _LINE_BYTES = 128
 #: A computed tile this many times larger than any loaded one is the product of a broadcast.
 _BROADCAST = 4
-#: Issue slots per element of such a product for reading its operands; reasoned, not measured.
-_BROADCAST_READS = 2.0
-#: More sigma for kernels unlike any measured one, where that decides: a guess, within a factor 1.5 in 4 cases of 5.
-_UNMEASURED_SIGMA = 0.3
+#: More sigma where special functions decide, by their share of the instructions: ln 4 is the range, most are cheap.
+_SPECIAL_SIGMA = 0.5
+#: More sigma where tiles live in memory: in ``h100-spilling.csv`` such kernels err by a factor 1.5.
+_COLLAPSE_SIGMA = 0.4
 
 
 @dataclass(frozen=True)
@@ -62,10 +70,12 @@ class Constants:
 
     floor_us: float = 1.0
     norm: float = 4.0
+    overlap: float = 0.4
     program_interval_ns: float = 0.604
     program_start_ns: float = 300.0
     dram_efficiency: float = 0.90
     scattered_dram: float = 1.2
+    scattered_store: float = 2.2
     l2_read_gb_per_s: float = 6500.0
     l2_write_gb_per_s: float = 6500.0
     l2_short_row_gb_per_s: float = 4300.0
@@ -78,11 +88,11 @@ class Constants:
     l1_latency_ns: float = 30.0
     l2_latency_ns: float = 270.0
     dram_latency_ns: float = 600.0
-    row_step: float = 0.25
-    row_step_exponent: float = 1.4
-    tile_step: float = 1.0
+    step_least: float = 0.18
+    step: float = 0.5
+    step_exponent: float = 1.3
+    step_most: float = 4.0
     stored_step: float = 0.7
-    tile_step_per_load: float = 0.3
     pipelined_iteration_ns: float = 100.0
     loop_iteration_ns: float = 4.0
     shuffle_ns: float = 30.0
@@ -95,17 +105,23 @@ class Constants:
     warp_start_instructions: float = 60.0
     instructions_per_access: float = 4.0
     instructions_per_element: float = 1.0
+    arithmetic_cost: float = 0.6
     special_cost: float = 6.0
     issue_efficiency: float = 0.9
-    spill_traffic: float = 25.0
-    registers_base: float = 28.0
-    registers_per_word: float = 1.1
+    product_slots: float = 4.0
+    shuffle_slots: float = 5.0
+    exchange_element_ns: float = 1.5
+    spill_traffic: float = 6.5
+    collapse_traffic: float = 6.0
     same_address_ns: float = 1.8
     same_line_ns: float = 1.05
     same_line_lane_ns: float = 0.043
     hot_store: float = 0.25
     line_exponent: float = 0.5
     atomics_per_ns: float = 280.0
+    scattered_atomics_per_ns: float = 84.0
+    scattered_line_ns: float = 1.1
+    scattered_line_exponent: float = 0.66
 
 
 @lru_cache(maxsize=1)
@@ -146,6 +162,11 @@ def program_time(
 def constants() -> Constants:
     """The fitted constants."""
     return _data()[0]
+
+
+def regime_sigma(bound: str) -> float:
+    """Sigma of the ln error of a time that the term ``bound`` decides, for a known kernel on the measured device."""
+    return _data()[1].get(bound, 0.3)
 
 
 def launch_floor_us() -> float:
@@ -191,7 +212,7 @@ def ramp(value: float, low: float, high: float) -> float:
     return 1.0 if value >= high else (value - low) / (high - low)
 
 
-class _Price:
+class _Price(TileSizes):
     """The terms of one launch on one device."""
 
     def __init__(
@@ -207,42 +228,43 @@ class _Price:
         self.warps = max(1, launch.num_warps)
         self.threads = 32 * self.warps
         self.largest_tile = self._largest_tile()
-        self.broadcast = False
-        self.registers = self._registers()
+        self.pressures = list(pressures(launch.kernel.body, self))
+        self.register_limit = min(float(device.max_registers_per_thread), device.registers_32bit_per_sm / self.threads)
+        self.registers = max((p.registers for p in self.pressures), default=28.0)
+        self.exchanged = 0.0
         self.resident = self._resident()
         self.active_programs = min(self.programs, self.resident * device.sm_count)
-        self.footprint = moved.footprint_bytes
+        # L2 keeps lines, so sectors that stand alone crowd it out four times as fast (``stride_copy``).
+        self.footprint = sum(moved.held_bytes.values())
         self.program_footprint = self._program_footprint()
         self.instructions = 0.0
         self.arithmetic = 0.0
+        self.special = 0.0
         self._levels()
 
     # -- occupancy --------------------------------------------------------------------------------------------------
 
-    def _registers(self) -> float:
-        """32-bit registers a thread: the largest live tile plus addresses; the estimate ptxas would beat or miss."""
-        words = 1.0
-        loaded = self.largest_tile
-        for node, _ in self.launch.kernel.walk((Load, Store, Atomic, Compute, Reduce, Scan)):
-            if isinstance(node, (Load, Store, Atomic, Compute)):
-                elements, bits = node.elements, node.dtype.bits
-            else:
-                elements, bits = math.prod(node.shape), 32  # type: ignore[union-attr]
-            if elements > _BROADCAST * loaded:
-                # The product of a broadcast is reduced as it is made; all of it is never live at once.
-                elements = _BROADCAST * loaded
-            words = max(words, elements * max(1.0, bits / 32) / self.threads)
-        return self.c.registers_base + self.c.registers_per_word * words
+    def whole_vectors(self, load: Load) -> bool:
+        return self._vector(load) >= min(4, load.bytes)
+
+    def layout(self, shape: tuple[int, ...]) -> Layout:
+        """How a tile is dealt out: as the load that made it, else last axis first, an element a thread."""
+        for node, _ in self.launch.kernel.walk((Load, Store)):
+            if node.shape == shape:  # type: ignore[union-attr]
+                width = self._vector(node) // max(1, node.dtype.bytes)  # type: ignore[arg-type, union-attr]
+                return blocked(shape, fastest_axis(node), width, self.warps)  # type: ignore[arg-type]
+        return blocked(shape, len(shape) - 1, 4 if len(shape) == 1 else 1, self.warps)
 
     def _largest_tile(self) -> int:
-        """Elements of the largest tile loaded or stored."""
-        nodes = self.launch.kernel.walk((Load, Store, Atomic))
-        return max((node.elements for node, _ in nodes), default=1) or 1  # type: ignore[union-attr]
+        """Elements of the largest tile loaded (stored, where nothing is): larger ones are made by broadcasting."""
+        loads = [node.elements for node, _ in self.launch.kernel.walk(Load)]  # type: ignore[union-attr]
+        nodes = self.launch.kernel.walk((Store, Atomic))
+        return max(loads or [node.elements for node, _ in nodes], default=1) or 1  # type: ignore[union-attr]
 
     def _resident(self) -> int:
         """Programs resident on one SM."""
         device = self.device
-        granted = min(max(32.0, self.registers), device.max_registers_per_thread)
+        granted = min(max(32.0, self.registers), self.register_limit)
         by_registers = device.registers_32bit_per_sm / (granted * self.threads)
         by_warps = device.max_warps_per_sm / (self.threads / device.warp_size_threads)
         by_blocks = device.max_blocks_per_sm or device.max_warps_per_sm
@@ -281,12 +303,16 @@ class _Price:
             seen.add(key)
         seen.clear()
         self.l2_bytes: dict[int, float] = {}
+        self.l2_share: dict[int, float] = {}
         self.dram_bytes = 0.0
         self.latency: dict[int, float] = {}
         for access in self.moved.accesses:
             key = (access.base, access.signature)
             again = key in seen
             seen.add(key)
+            if not access.known and access.gather:
+                self._gathered(access, footprints.get(access.base, access.footprint_bytes))
+                continue
             distance = max(self.footprint, self.reuse_bytes.get(access.base, 0.0))
             cold = ramp(distance, c.l2_keeps * cache, c.l2_drops * cache)
             reread_miss = min(cold, live_miss)
@@ -312,19 +338,42 @@ class _Price:
             # DRAM answers in 64-byte pairs of sectors: isolated sectors cost double (strided_load, stride 16 and up).
             granule = 2.0 if access.density < 0.6 and access.contiguous_bytes < 64 and own >= moved * 0.9 else 1.0
             if access.efficiency < 0.3 and own >= moved * 0.9:
-                granule *= c.scattered_dram
+                granule *= c.scattered_dram if access.kind == "load" else c.scattered_store
             dram = (reread_miss if again else cold) * own * granule
             shared = max(0.0, reach_l2 - own)
             dram += self._shared_miss(access, cold) * shared * (0.0 if again else 1.0)
             self.dram_bytes += dram
             self.l2_bytes[id(access.access)] = reach_l2
-            to_dram = min(1.0, dram / access.moved_bytes) if moved else 0.0
-            to_l2 = min(1.0, reach_l2 / access.moved_bytes) if moved else 0.0
-            self.latency[id(access.access)] = (
-                c.l1_latency_ns * (1 - to_l2)
-                + c.l2_latency_ns * max(0.0, to_l2 - to_dram)
-                + c.dram_latency_ns * to_dram
-            )
+            self._set_latency(access, reach_l2, dram)
+
+    def _set_latency(self, access: AccessTraffic, reach_l2: float, dram: float) -> None:
+        """The mean latency of one load of ``access``; that of twins is the slowest of them, as all are waited for."""
+        c, moved = self.c, access.moved_bytes
+        to_dram = min(1.0, dram / moved * access.twins) if moved else 0.0
+        to_l2 = min(1.0, reach_l2 / moved * access.twins) if moved else 0.0
+        self.l2_share[id(access.access)] = min(1.0, reach_l2 / moved) if moved else 0.0
+        self.latency[id(access.access)] = (
+            c.l1_latency_ns * (1 - to_l2) + c.l2_latency_ns * max(0.0, to_l2 - to_dram) + c.dram_latency_ns * to_dram
+        )
+
+    def _gathered(self, access: AccessTraffic, table: float) -> None:
+        """Levels of a load, store or atomic through loaded indices into ``table`` bytes: each row is a new address.
+
+        A table that fits a cache stays in it whatever streams by (``gather_elements``).
+        """
+        c = self.c
+        cache, l1 = self.scale.cache_bytes, self.device.shared_memory_bytes_per_sm
+        moved = access.moved_bytes
+        past_l1 = ramp(table, c.l1_keeps * l1, c.l1_drops * l1) if access.kind == "load" else 1.0
+        reach_l2 = min(moved, past_l1 * moved + min(moved, table * self.device.sm_count))
+        isolated = access.contiguous_bytes < 64
+        lines = table if not isolated else table * min(4.0, max(1.0, moved / table if table else 1.0))
+        miss = ramp(min(lines, self.footprint), c.l2_keeps * cache, c.l2_drops * cache)
+        granule = 2.0 * c.scattered_dram if isolated else 1.0
+        dram = miss * moved * granule * (2.0 if access.kind == "atomic" else 1.0)
+        self.dram_bytes += dram
+        self.l2_bytes[id(access.access)] = reach_l2
+        self._set_latency(access, reach_l2, dram)
 
     def _shared_miss(self, access: AccessTraffic, cold: float) -> float:
         """Share of re-reads by other programs that miss L2: those that come back after a sweep larger than L2."""
@@ -342,31 +391,35 @@ class _Price:
     def path_ns(self, body: tuple[Node, ...], executions: float) -> float:
         """Dependent nanoseconds of one program through ``body``; counts issued instructions on the way.
 
-        ``executions`` is how often the body runs in one program.
+        ``executions`` is how often the body runs in one program. Loads are in flight together until something waits
+        for all of them: an address made from one, a reduction, a store, a loop. Arithmetic between them does not, as
+        ptxas moves loads up.
         """
         total = 0.0
-        waiting_ns = 0.0
-        waiting_bytes = 0.0
         waiting: list[Load] = []
         for node in body:
             if isinstance(node, Load):
-                if waiting and waiting_ns and _depends(node, waiting):
-                    waiting.clear()
-                    total += waiting_ns + self._serial_ns(waiting_bytes)
-                    waiting_ns = waiting_bytes = 0.0
+                if _depends(node, waiting):
+                    total += self._arrival_ns(waiting)
+                    waiting = []
                 self._count_access(node, executions)
-                waiting_ns = max(waiting_ns, self.latency.get(id(node), 0.0))
-                waiting_bytes += self._asked(node)
                 waiting.append(node)
                 continue
-            if waiting_ns:
-                total += waiting_ns + self._serial_ns(waiting_bytes)
-                waiting_ns = waiting_bytes = 0.0
+            if not isinstance(node, Compute):
+                total += self._arrival_ns(waiting)
+                waiting = []
             total += self._node_ns(node, executions)
-        return total + (waiting_ns + self._serial_ns(waiting_bytes) if waiting_ns else 0.0)
+        return total + self._arrival_ns(waiting)
 
-    def _serial_ns(self, bytes_moved: float) -> float:
-        return bytes_moved / (self.c.sm_gb_per_s * self.scale.clock)
+    def _arrival_ns(self, loads: list[Load]) -> float:
+        """From the issue of ``loads`` to the arrival of the last."""
+        latency = max((self.latency.get(id(load), 0.0) for load in loads), default=0.0)
+        return latency + sum(self._serial_ns(load) for load in loads) if latency else 0.0
+
+    def _serial_ns(self, node: Load | Store | Atomic) -> float:
+        """Time of the data of one access through the port of its SM; what L1 holds comes at three times the rate."""
+        share = max(0.33, self.l2_share.get(id(node), 1.0))
+        return self._asked(node) * share / (self.c.sm_gb_per_s * self.scale.clock)
 
     def _asked(self, node: Load | Store | Atomic) -> float:
         access = self.moved.by_node.get(id(node))
@@ -378,7 +431,7 @@ class _Price:
             self._count_access(node, executions)
             if isinstance(node, Atomic):
                 return c.atomic_ns * max(1.0, self._asked(node) / node.dtype.bytes / self.threads) / self.scale.clock
-            return (c.store_ns if executions <= 1 else c.loop_store_ns) + self._serial_ns(self._asked(node))
+            return (c.store_ns if executions <= 1 else c.loop_store_ns) + self._serial_ns(node)
         if isinstance(node, Compute):
             return self._arithmetic_ns(node.kind, node.elements, node.dtype, executions)
         if isinstance(node, Reduce):
@@ -386,47 +439,75 @@ class _Price:
             work = self._arithmetic_ns("arith", elements, None, executions)
             if elements <= 1:
                 return work
-            return work + self._exchange_ns(elements)
+            return work + self._exchange_ns(node.shape, node.axis, executions)
         if isinstance(node, Scan):
             extent = node.shape[node.axis] if node.shape else 1
             elements = math.prod(node.shape)
             work = 2 * self._arithmetic_ns("arith", elements, None, executions)
-            return work + c.scan_step_ns * math.log2(max(2, extent)) + self._exchange_ns(elements)
+            exchange = self._exchange_ns(node.shape, node.axis, executions)
+            return work + c.scan_step_ns * math.log2(max(2, extent)) + exchange
         if isinstance(node, Dot):
             return self._arithmetic_ns("arith", node.m * node.n * node.k * node.batch, None, executions)
         if isinstance(node, Branch):
-            return max((self.path_ns(arm, executions / len(node.arms)) for arm in node.arms), default=0.0)
+            return max((self.path_ns(arm, executions * node.share) for arm in node.arms), default=0.0)
         if isinstance(node, Loop):
             return self._loop_ns(node, executions)
         return 0.0
 
-    def _exchange_ns(self, elements: int) -> float:
+    def _exchange_ns(self, shape: tuple[int, ...], axis: int | None, executions: float) -> float:
         """A reduction across the lanes of a warp (shuffles), then across warps (shared memory and a barrier)."""
-        cost = self.c.shuffle_ns
-        if self.warps > 1 and elements > 32:
-            cost += self.c.barrier_ns * (1 + 0.25 * math.log2(self.warps))
+        if not shape:
+            return 0.0
+        layout = self.layout(shape)
+        axes = range(len(shape)) if axis is None else [axis % len(shape)]
+        lanes = math.prod(layout.lanes[a] for a in axes)
+        warps = math.prod(layout.warps[a] for a in axes)
+        kept = math.prod(value for a, value in enumerate(layout.values) if a not in axes)
+        steps = math.log2(lanes) if lanes > 1 else 0.0
+        self.instructions += self.c.shuffle_slots * steps * kept * self.warps * executions
+        cost = self.c.shuffle_ns * steps / 5
+        if warps > 1 and math.prod(shape[a] for a in axes) > lanes * math.prod(layout.values[a] for a in axes):
+            # Each warp writes its part of every output to shared memory, element by element.
+            parts = math.prod(extent for a, extent in enumerate(shape) if a not in axes) * warps
+            self.exchanged += parts * executions
+            cost += self.c.barrier_ns * (1 + 0.25 * math.log2(warps)) + parts * self.c.exchange_element_ns
         return cost / self.scale.clock
+
+    def _crosses_warps(self, node: Reduce) -> bool:
+        """The reduction waits at a barrier: warps hold different parts of the reduced axis."""
+        if not node.shape:
+            return False
+        if node.axis is None:
+            return self.warps > 1
+        return self.layout(node.shape).warps[node.axis % len(node.shape)] > 1
 
     def _arithmetic_ns(self, kind: str, elements: int, dtype: Dtype | None, executions: float) -> float:
         """Latency of one program's elementwise step; adds its issue slots."""
         per_thread = max(1.0, elements / self.threads)
-        cost = self.c.special_cost if kind == "special" else 1.0
+        cost = self.c.special_cost if kind == "special" else self.c.arithmetic_cost
         if elements > _BROADCAST * self.largest_tile and kind == "arith":
-            # Both operands of a broadcast product come from shared memory, at a quarter of the FMA rate.
-            cost += _BROADCAST_READS
-            self.broadcast = True
+            # Both operands of a broadcast product come from shared memory. Multiplication and sum are two nodes.
+            cost = self.c.product_slots / 2
         if dtype is not None and dtype.is_float and dtype.bits == 64:
             cost *= self.scale.fp64_cost
         self.instructions += per_thread * cost * self.warps * executions
         self.arithmetic += per_thread * cost * self.warps * executions
+        if kind == "special":
+            self.special += per_thread * cost * self.warps * executions
         return per_thread * cost * self.c.dependent_issue_ns * max(1.0, self.warps / 4) / 4 / self.scale.clock
+
+    def _vector(self, node: Load | Store | Atomic) -> int:
+        """Bytes one thread moves at once."""
+        access = self.moved.by_node.get(id(node))
+        return node.dtype.bytes if access is None else max(node.dtype.bytes, access.vector_bytes)
+
+    def _vectors(self, node: Load | Store | Atomic) -> float:
+        """Memory instructions of a thread for one execution."""
+        return max(1.0, node.elements / self.threads * node.dtype.bytes / self._vector(node))
 
     def _count_access(self, node: Load | Store | Atomic, executions: float) -> None:
         per_thread = max(1.0, node.elements / self.threads)
-        access = self.moved.by_node.get(id(node))
-        run = node.dtype.bytes if access is None else max(node.dtype.bytes, min(16.0, access.contiguous_bytes))
-        vectors = max(1.0, per_thread * node.dtype.bytes / run)
-        cost = self.c.instructions_per_access * vectors + self.c.instructions_per_element * per_thread
+        cost = self.c.instructions_per_access * self._vectors(node) + self.c.instructions_per_element * per_thread
         self.instructions += cost * self.warps * executions
 
     def _loop_ns(self, loop: Loop, executions: float) -> float:
@@ -443,19 +524,25 @@ class _Price:
         chained = any(_depends(load, loads[:position]) for position, load in enumerate(loads))
         streaming = not chained and not any(isinstance(node, (Loop, Scan, Dot, Branch, Atomic)) for node in others)
         latency = max(self.latency.get(id(load), 0.0) for load in loads)
-        asked = sum(self._asked(load) for load in loads)
+        serial = sum(self._serial_ns(load) for load in loads)
         if streaming and _pipelined(loop):
             for load in loads:
                 self._count_access(load, 2 * runs)
             rest = self.path_ns(others, runs)
             stages = max(1, (loop.num_stages or 2) - 1)
-            step = max(c.pipelined_iteration_ns + rest, latency / stages, self._serial_ns(asked))
+            step = max(c.pipelined_iteration_ns + rest, latency / stages, serial)
             return latency + trip * step
-        exposed = any(isinstance(node, Reduce) and _across_threads(node) for node in others)
+        exposed = any(isinstance(node, Reduce) and self._crosses_warps(node) for node in others)
+        if any(isinstance(node, Compute) and self._broadcast(node) for node in others):
+            # The operands change their layout through shared memory, behind a barrier each.
+            exposed = True
+            exchange = 2 * trip * c.barrier_ns * (1 + 0.25 * math.log2(self.warps)) / self.scale.clock
+        else:
+            exchange = 0.0
         if streaming and loop.kind == "static_range":
             for load in loads:
                 self._count_access(load, runs)
-            return latency + self._serial_ns(asked * trip) + trip * self.path_ns(others, runs)
+            return latency + serial * trip + trip * self.path_ns(others, runs)
         if streaming and not exposed:
             for load in loads:
                 self._count_access(load, runs)
@@ -465,26 +552,26 @@ class _Price:
                 # The next load may alias this store, so ptxas cannot move it ahead (gather_rows, scalar_chain).
                 share = max(share, c.stored_step)
             step = latency * share
-            each = max(step, self._serial_ns(asked)) + rest + c.loop_iteration_ns
-            return latency + self._serial_ns(asked) + rest + (trip - 1) * each if trip > 1 else latency + trip * each
-        return trip * (self.path_ns(body, runs) + c.loop_iteration_ns)
+            each = max(step, serial) + rest + c.loop_iteration_ns
+            return latency + serial + rest + (trip - 1) * each if trip > 1 else latency + trip * each
+        return trip * (self.path_ns(body, runs) + c.loop_iteration_ns) + exchange
+
+    def _broadcast(self, node: Compute) -> bool:
+        return node.kind == "arith" and node.elements > _BROADCAST * self.largest_tile
 
     def _exposed_share(self, loads: list[Load]) -> float:
         """Round trips of memory that one iteration of a plain streaming loop waits for.
 
-        Measured, not derived: ptxas unrolls a loop with one load a thread about four times (0.2 round trips), less the
-        more registers its loads take, and a loop over two-dimensional tiles not at all (``row_loop``, ``col_reduce``).
+        Measured, not derived: ptxas unrolls a loop with one or two loads a thread about four times, and keeps the
+        fewer loads in flight the more registers one iteration fills, down to one after the other (``row_loop_masked``,
+        ``col_reduce``). The measure is elements a thread x sqrt(bytes / 4).
         """
-        vectors = 0.0
-        flat = True
-        for load in loads:
-            flat = flat and sum(extent > 1 for extent in load.shape) <= 1
-            access = self.moved.by_node.get(id(load))
-            width = 16.0 if access is None else max(load.dtype.bytes, min(16.0, access.contiguous_bytes))
-            vectors += max(1.0, self._asked(load) / self.threads / width)
-        if flat:
-            return self.c.row_step * vectors**self.c.row_step_exponent
-        return self.c.tile_step + self.c.tile_step_per_load * vectors
+        filled = sum(
+            max(1.0, self._asked(load) / load.dtype.bytes / self.threads) * math.sqrt(load.dtype.bytes / 4)
+            for load in loads
+        )
+        share = self.c.step * (filled / 8) ** self.c.step_exponent
+        return min(max(self.c.step_least, share), self.c.step_most, sum(self._vectors(load) for load in loads))
 
     # -- the sum ----------------------------------------------------------------------------------------------------
 
@@ -501,13 +588,22 @@ class _Price:
             "l2": self._l2_us(),
             "latency": (path + rounds * (path + c.program_start_ns)) / 1000,
             "issue": self._issue_us(),
+            "shared": self._shared_us(),
             "atomics": self._atomics_us(),
         }
-        busy = sum(value**c.norm for value in terms.values()) ** (1 / c.norm)
+        norm = self._norm(rounds)
+        busy = sum(value**norm for value in terms.values()) ** (1 / norm)
         bound = max(terms, key=lambda name: terms[name])
         us = c.floor_us + busy
         sigma = self._sigma(bound, terms)
         return KernelTime(us, sigma, bound, {**terms, "floor": c.floor_us})
+
+    def _norm(self, rounds: float) -> float:
+        """How well the terms overlap: programs without a loop go from loading to computing to storing, so that only
+        their neighbours on the SM fill the gaps (rows of 65,536: one program an SM, the phases add up)."""
+        if rounds <= 0 or any(loops for _, loops in self.launch.kernel.walk(Load)):
+            return self.c.norm
+        return min(self.c.norm, 1 + self.c.overlap * self.resident)
 
     def _waves(self) -> float:
         """Rounds of resident programs; a started round counts in part, as programs end one by one."""
@@ -532,12 +628,30 @@ class _Price:
                 rate = c.l2_short_row_gb_per_s if short else c.l2_write_gb_per_s
             total_ns += moved / (rate * scale.fabric)
             drawn += moved
-        spilled = max(0.0, self.registers - self.device.max_registers_per_thread)
-        if spilled:
-            spill = spilled * 4 * self.threads * self.programs * c.spill_traffic
-            total_ns += spill / (c.l2_read_gb_per_s * scale.fabric)
+        spilled = sum(self._spilled_bytes(pressure) for pressure in self.pressures)
+        total_ns += spilled / (c.l2_read_gb_per_s * scale.fabric)
+        drawn += spilled
         used = min(self.programs, self.device.sm_count)
         return max(total_ns, drawn / (used * c.sm_gb_per_s * scale.clock)) / 1000
+
+    def _spilled_bytes(self, pressure: Pressure) -> float:
+        """Bytes that registers in memory move past L1 in the whole launch."""
+        runs = math.prod(self.moved.trips.get(loop.id, 1.0) for loop in pressure.loops)
+        if self._collapsed(pressure):
+            words = pressure.words * pressure.passes * self.c.collapse_traffic
+        else:
+            words = max(0.0, pressure.registers - self.register_limit) * self.c.spill_traffic
+        return words * 4 * self.threads * self.programs * runs
+
+    def _collapsed(self, pressure: Pressure) -> bool:
+        """The tiles of this body live in memory, not in registers."""
+        return pressure.registers > COLLAPSE * self.register_limit / 255
+
+    def _shared_us(self) -> float:
+        """Microseconds of partial sums that warps exchange through shared memory."""
+        used = min(1.0, self.programs / self.device.sm_count)
+        parts = self.exchanged * self.programs / (self.device.sm_count * used)
+        return parts * self.c.exchange_element_ns / self.scale.clock / 1000
 
     def _issue_us(self) -> float:
         """Four issue slots an SM and cycle; with half the fp32 lanes an fp32 instruction takes two of them."""
@@ -555,6 +669,9 @@ class _Price:
                 continue
             size = access.access.dtype.bytes
             operations = access.active_elements * access.executions * self.programs
+            if not access.known:
+                total += self._scattered_us(access, operations)
+                continue
             addresses = max(1.0, access.footprint_bytes / size) if access.known else max(1.0, operations / 8)
             whole = self.launch.tensor(access.base)
             if whole is not None and whole.numel:
@@ -567,9 +684,18 @@ class _Price:
             total += max(same_address, same_line, operations / c.atomics_per_ns)
         return total / 1000 / self.scale.clock
 
+    def _scattered_us(self, access: AccessTraffic, operations: float) -> float:
+        """Nanoseconds of atomics through loaded indices: no two lanes share a request, lines still serialise."""
+        c = self.c
+        whole = self.launch.tensor(access.base)
+        size = access.access.dtype.bytes
+        addresses = float(whole.numel) if whole is not None and whole.numel else operations
+        lines = max(1.0, addresses * size / _LINE_BYTES)
+        same_line = operations * c.scattered_line_ns / lines**c.scattered_line_exponent
+        return max(operations / c.scattered_atomics_per_ns, same_line)
+
     def _sigma(self, bound: str, terms: Mapping[str, float]) -> float:
-        regimes = _data()[1]
-        sigma = regimes.get(bound, 0.3)
+        sigma = regime_sigma(bound)
         extra = [0.35 * self.moved.unknown_share]
         if self.moved.unknown_trips:
             extra.append(0.7)
@@ -577,10 +703,12 @@ class _Price:
             extra.append(0.25)
         if self.launch.programs is None:
             extra.append(1.0)
-        # Products by broadcasting and nested loops of loads (a direct convolution) were not measured: how ptxas
-        # unrolls and schedules them is open, the more so the nearer their terms come to deciding.
-        if self.broadcast or any(len(loops) > 1 for _, loops in self.launch.kernel.walk(Load)):
-            extra.append(_UNMEASURED_SIGMA * max(terms["issue"], terms["latency"], terms["l2"]) / max(terms.values()))
+        if self.instructions and bound in ("issue", "latency"):
+            # exp, sqrt and a division cost what the constant says; erf, log and sin four times that, and a workload
+            # does not tell which one it is (``special_ops``).
+            extra.append(_SPECIAL_SIGMA * self.special / self.instructions)
+        if any(self._collapsed(pressure) for pressure in self.pressures):
+            extra.append(_COLLAPSE_SIGMA)
         return widen(sigma, self.device, *extra)
 
 
@@ -594,10 +722,3 @@ def _depends(load: Load, earlier: list[Load]) -> bool:
         return any(other.dtype.is_integer for other in earlier)
     keys = {atom.key for atom in load.offset.atoms() if isinstance(atom, Opaque) and atom.op == "load"}
     return bool(keys) and any(other.id in keys for other in earlier)
-
-
-def _across_threads(reduce: Reduce) -> bool:
-    """The reduction needs an exchange between threads: the reduced axis is longer than a thread holds."""
-    if reduce.scalar or reduce.axis is None:
-        return True
-    return reduce.axis == len(reduce.shape) - 1

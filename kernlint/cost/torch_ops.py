@@ -41,8 +41,15 @@ _TILES = ((128, 256, 1.0), (128, 128, 0.92), (64, 128, 0.72), (64, 64, 0.5))
 _SPLITS = (1, 2, 4, 8, 16)
 #: Ops priced by the constants of a measured relative, and how much more sigma that takes (judged, not measured).
 _RELATIVES: Mapping[str, float] = {
-    "rms_norm": 0.2, "normalize": 0.5, "batch_norm": 0.4, "group_norm": 0.4, "instance_norm": 0.4, "cummax": 0.3,
-    "cummin": 0.3, "topk": 0.9, "sort": 0.9, "argsort": 0.9,
+    "normalize": 0.5, "batch_norm": 0.4, "group_norm": 0.4, "instance_norm": 0.4, "cummax": 0.3, "cummin": 0.3,
+    "argsort": 0.3,
+}  # fmt: skip
+#: Reductions that torch makes in several kernels or in two passes, and ops of one kind with kernels of their own.
+_SPECIAL: Mapping[str, str] = {
+    "logsumexp": "logsumexp", "var": "reduce_var", "std": "reduce_var", "var_mean": "reduce_var",
+    "std_mean": "reduce_var", "amax": "reduce_extreme", "amin": "reduce_extreme", "sort": "sort", "argsort": "sort",
+    "topk": "topk", "flip": "flip", "rms_norm": "norm_rms", "index_add_": "scatter_rows", "index_copy_": "scatter_rows",
+    "scatter_add_": "scatter_rows", "scatter_": "scatter_rows", "index_fill_": "scatter_rows",
 }  # fmt: skip
 #: Norms that reduce over whole planes, not over the last dimension: only their passes over memory are priced.
 _PLANE_NORMS = frozenset({"batch_norm", "group_norm", "instance_norm"})
@@ -104,16 +111,19 @@ def case_of(op: TorchOp) -> str:
     """The case of data movement that ``op`` belongs to."""
     read = op.reads[0] if op.reads else None
     written = op.writes[0] if op.writes else None
+    whole = written is not None and written.numel == 1
+    if op.name in _SPECIAL and not whole:
+        return _SPECIAL[op.name]
+    if op.kind == "scan" and op.dims.get("inner", 1) == 0:
+        return "scan_outer"
     if op.kind == "cast":
         widening = _bits(read) < _bits(written)
         return "cast_widen" if widening else "elementwise"
     if op.kind == "elementwise":
         return "elementwise_indexed" if _needs_indexing(op) else "elementwise"
     if op.kind == "reduce":
-        if len(op.writes) > 1 or op.name in ("max", "min", "argmax", "argmin", "amax_with_index", "sort"):
-            whole = written is not None and written.numel == 1
-            if not whole and (len(op.writes) > 1 or op.name.startswith("arg")):
-                return "reduce_index"
+        if not whole and (len(op.writes) > 1 or op.name.startswith("arg")):
+            return "reduce_index"
         if written is not None and written.numel == 1:
             return "reduce_all" if (read is not None and (read.numel or 0) > _ONE_STAGE_ELEMENTS) else "reduce_inner"
         return "reduce_inner" if op.dims.get("inner", 1) else "reduce_outer"
@@ -134,11 +144,18 @@ def _movement(op: TorchOp, device: Device, c: _Constants, reuse: Mapping[int, fl
     read = sum(_bytes(tensor) for tensor in op.reads)
     written = sum(_bytes(tensor) for tensor in op.writes)
     elements = max([_numel(tensor) for tensor in (*op.writes, *op.reads)], default=1.0)
-    if op.kind == "gather" and op.writes:
+    if name == "scatter_rows":
+        # What is added is read, and as much of the target read and written.
+        source = max(op.reads, key=_numel, default=None)
+        elements = _numel(source) if source is not None else 1.0
+        written = elements * _bits(op.writes[0] if op.writes else source) / 8
+        read = read + written
+    elif op.kind == "gather" and op.writes:
         # Only the gathered rows of the table are read.
         elements = _numel(op.writes[0])
         read = min(read, written + sum(_bytes(t) for t in op.reads if t.dtype is not None and t.dtype.is_integer))
-    width = _last(op.writes[0]) if op.kind == "gather" and op.writes else _last(op.reads[0] if op.reads else None)
+    by_writes = op.kind == "gather" and op.writes
+    width = _last(op.writes[0]) if by_writes else _last(op.reads[0] if op.reads else None)
     rows = elements / max(1.0, width)
     if op.name in _PLANE_NORMS:
         width = rows = 0.0
@@ -166,6 +183,9 @@ def _chain(case: str, elements: float, width: float, op: TorchOp) -> float:
     if case == "reduce_outer":
         outputs = _numel(op.writes[0]) if op.writes else 1.0
         return elements / max(1.0, outputs)
+    if case == "scan_outer":
+        # A thread walks down its column.
+        return elements / max(1.0, width)
     if case == "scan":
         # ATen's scan_innermost_dim: 2^x threads a row, x between 4 and 9 by the ratio of columns to rows, and each
         # round scans two elements a thread (aten/src/ATen/native/cuda/ScanUtils.cuh).
@@ -228,7 +248,17 @@ def _library(op: TorchOp, device: Device, c: _Constants, reuse: Mapping[int, flo
     known = flops is not None
     bytes_moved = sum(_bytes(tensor) for tensor in (*op.reads, *op.writes))
     share = c.rates[f"{op.kind}_{'half' if dtype is not None and dtype.bits <= 16 else 'single'}_efficiency"]
+    floor = c.rates[f"{op.kind}_floor_us"]
+    if op.kind == "conv":
+        channels, window = _convolution(op)
+        if channels % 4:
+            # No tensor-core kernel takes these channels as they lie.
+            share *= c.rates["conv_odd_channels"]
+        if window == 1:
+            floor = c.rates["conv_pointwise_floor_us"]
     if op.kind == "attention":
+        if op.dims.get("causal"):
+            share *= c.rates["attention_causal_share"]
         head = op.dims.get("k", 128)
         share *= min(1.0, head / 128) ** c.rates["attention_head_exponent"]
     speed = _Speed(device)
@@ -238,10 +268,19 @@ def _library(op: TorchOp, device: Device, c: _Constants, reuse: Mapping[int, flo
         "memory": cold * bytes_moved / (device.memory_bandwidth_gb_per_s * c.rates["dram_efficiency"]) / 1000,
         "l2": bytes_moved / (c.rates["l2_gb_per_s"] * speed.fabric) / 1000,
     }
-    floor = c.rates[f"{op.kind}_floor_us"]
     us = floor + sum(value**_NORM for value in terms.values()) ** (1 / _NORM)
     bound = max(terms, key=lambda term: terms[term])
     return KernelTime(us, widen(c.sigmas[op.kind], device, 0.0 if known else 1.0), bound, {"floor": floor, **terms})
+
+
+def _convolution(op: TorchOp) -> tuple[int, int]:
+    """(input channels of a group, elements of the window) from the weight's shape; (8, 9) where that is not known."""
+    weight = op.reads[1] if len(op.reads) > 1 else None
+    sizes = [concrete(extent) for extent in weight.shape or ()] if weight is not None else []
+    known = [size for size in sizes if size is not None]
+    if len(known) < 3 or len(known) != len(sizes):
+        return 8, 9
+    return known[1], math.prod(known[2:])
 
 
 def _cold(op: TorchOp, own: float, c: _Constants, speed: _Speed, reuse: Mapping[int, float]) -> float:

@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kernlint.cost.evaluate import Point, evaluator, origin, slot
+from kernlint.cost.layout import vector_bytes
 from kernlint.workload import (
     Atomic,
     Branch,
@@ -35,6 +36,8 @@ from kernlint.workload.expr import Atom
 
 #: The unit in which L2 and DRAM answer on NVIDIA hardware (CUDA C++ Best Practices Guide, "Coalesced access").
 SECTOR_BYTES = 32
+#: The unit in which caches keep an address: one touched sector holds the place of four.
+LINE_BYTES = 128
 #: Iterations assumed of a loop whose trip count cannot be evaluated; the price then carries a wide sigma.
 ASSUMED_TRIP = 16.0
 #: Working set of an access below which its next iteration still finds it in L1, with other programs on the SM.
@@ -56,6 +59,9 @@ class AccessTraffic:
     ``loop_step_bytes`` is the smallest step from one iteration to the next (infinite outside loops), ``density`` the
     share of the memory between the grid's first and last address that it touches. ``near_bytes`` are the bytes one
     program asks of the caches beyond L1's immediate reach: as moved, but what the last iterations touched counts once.
+    ``vector_bytes`` is what one thread fetches at once. ``twins`` counts the loads of the same iteration that see the
+    same window of memory shifted, this one included (the taps of a convolution); the distinct bytes of a twin are its
+    part of what they touch together.
     """
 
     access: Load | Store | Atomic
@@ -75,6 +81,16 @@ class AccessTraffic:
     loop_step_bytes: float
     density: float = 1.0
     near_bytes: float = 0.0
+    vector_bytes: int = 16
+    twins: int = 1
+
+    @property
+    def line_share(self) -> float:
+        """Bytes of cache lines taken over bytes of sectors touched, 1 to 4: isolated sectors hold a line each."""
+        if self.contiguous_bytes >= LINE_BYTES:
+            return 1.0
+        run = SECTOR_BYTES * math.ceil(max(1.0, self.contiguous_bytes) / SECTOR_BYTES)
+        return max(1.0, min(LINE_BYTES / run, 1 / self.density if self.density > 0 else 1.0))
 
     @property
     def kind(self) -> str:
@@ -107,6 +123,14 @@ class Traffic:
     def footprint_bytes(self) -> float:
         """Distinct bytes read or written by the launch."""
         return sum(self.footprints.values())
+
+    @property
+    def held_bytes(self) -> dict[str, float]:
+        """Bytes of cache lines that the launch takes, by base."""
+        share: dict[str, float] = {}
+        for access in self.accesses:
+            share[access.base] = max(share.get(access.base, 1.0), access.line_share)
+        return {base: size * share.get(base, 1.0) for base, size in self.footprints.items()}
 
     @property
     def loaded_bytes(self) -> float:
@@ -218,6 +242,8 @@ def traffic(launch: Launch) -> Traffic:
     accesses: list[AccessTraffic] = []
     by_node: dict[int, AccessTraffic] = {}
     _visit(launch.kernel.body, 1.0, (), probe, launch, programs, accesses, by_node)
+    accesses = _share_windows(accesses)
+    by_node = {id(access.access): access for access in accesses}
     return Traffic(
         programs=programs,
         accesses=tuple(accesses),
@@ -226,6 +252,32 @@ def traffic(launch: Launch) -> Traffic:
         footprints=_footprints(accesses, launch),
         by_node=by_node,
     )
+
+
+def _share_windows(accesses: list[AccessTraffic]) -> list[AccessTraffic]:
+    """Loads whose offsets differ by a constant only and whose windows overlap: each gets its part of their union."""
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for index, access in enumerate(accesses):
+        offset = access.access.offset
+        if access.kind == "load" and access.known and offset is not None:
+            moving = offset - offset.terms.get((), 0)
+            groups.setdefault((access.base, access.access.shape, access.executions, moving), []).append(index)
+    result = list(accesses)
+    for members in groups.values():
+        if len(members) < 2:
+            continue
+        size = accesses[members[0]].access.dtype.bytes
+        starts = [accesses[index].signature[0] for index in members]
+        each = max(accesses[index].sectors for index in members) * SECTOR_BYTES
+        together = min(each + (max(starts) - min(starts)) * size, each * len(members))
+        share = together / (each * len(members)) if each else 1.0
+        for index in members:
+            access = accesses[index]
+            result[index] = replace(
+                access, program_bytes=access.program_bytes * share, near_bytes=access.near_bytes * share,
+                footprint_bytes=access.footprint_bytes * share, twins=len(members),
+            )  # fmt: skip
+    return result
 
 
 def _visit(
@@ -244,8 +296,7 @@ def _visit(
             _visit(node.body, inner, (*loops, node), probe, launch, programs, accesses, by_node)
         elif isinstance(node, Branch):
             for arm in node.arms:
-                share = executions / max(1, len(node.arms))
-                _visit(arm, share, loops, probe, launch, programs, accesses, by_node)
+                _visit(arm, executions * node.share, loops, probe, launch, programs, accesses, by_node)
         elif isinstance(node, (Load, Store, Atomic)):
             result = _access(node, executions, loops, probe, launch, programs)
             accesses.append(result)
@@ -279,7 +330,7 @@ def _access(
             access, access.base, executions, active, sectors, program_bytes, footprint,
             sectors * SECTOR_BYTES * executions * programs, run, False, False, gather,
             (float(access.id), float(id(access) % 2**31)), frozenset(), float("inf"),
-            1.0, program_bytes,
+            1.0, program_bytes, vector_bytes(access),
         )  # fmt: skip
     sectors, run, aligned = _tile_sectors(access, offset, start, probe)
     sectors *= fraction
@@ -336,7 +387,7 @@ def _access(
     return AccessTraffic(
         access, access.base, executions, active, sectors, program_bytes, min(footprint, whole),
         sectors * SECTOR_BYTES * executions * programs, run, aligned, True, False, signature, frozenset(shared), step,
-        density, min(near, sectors * SECTOR_BYTES * executions),
+        density, min(near, sectors * SECTOR_BYTES * executions), vector_bytes(access),
     )  # fmt: skip
 
 

@@ -159,9 +159,9 @@ def test_ten_launches_take_well_under_fifty_milliseconds() -> None:
     estimate(workload(*steps), H100)
     best = math.inf
     for _ in range(5):
-        start = time.perf_counter()
+        start = time.process_time()
         estimate(workload(*steps), H100)
-        best = min(best, time.perf_counter() - start)
+        best = min(best, time.process_time() - start)
     assert best < 0.1, "twice the target, for a slow machine"
 
 

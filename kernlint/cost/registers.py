@@ -1,0 +1,110 @@
+"""Registers that a kernel's tiles need of each thread, and what becomes of those that do not fit.
+
+A thread has at most 255 registers of 32 bits, and a program of many warps shares 65,536 between its threads. Three
+things live long: tiles held across a reduction (a softmax row), accumulators carried around a loop, and the terms of a
+broadcast product that are summed. ``h100-spilling.csv`` and ``h100-micro-binaries-2.csv`` tell what ptxas makes of them:
+up to a little over the limit it spills a few values, at about twice the limit it keeps the whole tile in memory and the
+kernel becomes 3 to 100 times slower.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kernlint.cost.layout import Layout
+from kernlint.workload import Branch, Compute, Load, Loop, Node, Reduce
+
+#: Registers a thread needs beside its tiles: addresses, indices, the stack. ptxas takes 28 where it has them.
+BASE = 12.0
+#: Registers per word of a tile held over a reduction or carried around a loop.
+_HELD = 1.03
+#: The same of a tile loaded after the reduction: vectors come as they are used, scalar loads are all hoisted.
+_LATER_VECTORS = 0.05
+_LATER_SCALARS = 0.75
+#: The same for the terms of a product (they are summed as they are made) and for its outputs before the last step.
+_TERMS = 0.48
+_OUTPUTS = 0.9
+#: Registers needed from which ptxas keeps the whole tile in memory: measured between 320 and 480.
+COLLAPSE = 400.0
+
+
+@dataclass(frozen=True)
+class Pressure:
+    """What one body (the kernel's or a loop's) needs: ``registers`` a thread, of which ``words`` are tiles; ``loops``
+    are the loops around it, ``passes`` how often each value is touched once it lies in memory."""
+
+    registers: float
+    words: float
+    loops: tuple[Loop, ...]
+    passes: float = 1.0
+
+
+class TileSizes:
+    """What :func:`pressures` asks of a launch: threads, memory instructions of a load, the layout of a tile."""
+
+    threads: int
+
+    def whole_vectors(self, load: Load) -> bool:
+        """Each fetch of the load is 4 bytes or more."""
+        raise NotImplementedError
+
+    def layout(self, shape: tuple[int, ...]) -> Layout:
+        raise NotImplementedError
+
+
+def pressures(body: tuple[Node, ...], sizes: TileSizes, loops: tuple[Loop, ...] = ()) -> Iterator[Pressure]:
+    """The :class:`Pressure` of ``body`` and of every loop in it."""
+    flat = list(_flat(body))
+    largest = max((load.elements for load in flat if isinstance(load, Load)), default=1) or 1
+    reductions = [node for node in flat if isinstance(node, Reduce)]
+    products = [node for node in reductions if len(node.shape) > 2 and math.prod(node.shape) > 2 * largest]
+    product_elements = {math.prod(node.shape) for node in products}
+    words = 0.0
+    need = 0.0
+    last = max((index for index, node in enumerate(flat) if isinstance(node, Reduce)), default=-1)
+    for index, node in enumerate(flat):
+        if isinstance(node, Load):
+            own = node.elements / sizes.threads
+            if index < last:
+                words += own
+                need += _HELD * own
+            else:
+                need += own * (_LATER_VECTORS if sizes.whole_vectors(node) else _LATER_SCALARS)
+    if last < 0:
+        # Nothing waits: of several loads only the largest is counted as held.
+        words = largest / sizes.threads
+        need = max(need, _HELD * words)
+    if loops and loops[-1].carried:
+        arith = [node.elements for node in flat if isinstance(node, Compute) and node.elements not in product_elements]
+        carried = max(arith, default=0) / sizes.threads
+        if carried > words:
+            need, words = need + _HELD * (carried - words), carried
+    passes = 1.0
+    for product in products:
+        layout = sizes.layout(product.shape)
+        axis = (product.axis or 0) % len(product.shape)
+        terms = math.prod(layout.values)
+        outputs = terms / layout.values[axis]
+        steps = math.log2(max(1, layout.lanes[axis]))
+        of_product = max(_TERMS * terms, _OUTPUTS * outputs if steps else 0.0)
+        if of_product > need:
+            need, words, passes = of_product, float(terms), 1.0 + steps
+    yield Pressure(BASE + need, words, loops, passes)
+    for node in body:
+        if isinstance(node, Loop):
+            yield from pressures(node.body, sizes, (*loops, node))
+        elif isinstance(node, Branch):
+            for arm in node.arms:
+                yield from (p for p in pressures(arm, sizes, loops) if len(p.loops) > len(loops))
+
+
+def _flat(body: tuple[Node, ...]) -> Iterator[Node]:
+    """Nodes of ``body`` outside of its loops, all arms of a branch one after the other."""
+    for node in body:
+        if isinstance(node, Branch):
+            for arm in node.arms:
+                yield from _flat(arm)
+        elif not isinstance(node, Loop):
+            yield node
