@@ -7,17 +7,20 @@ from dataclasses import dataclass
 from typing import Any
 
 from kernlint.cost.device import Device, UnknownDevice, find_device
-from kernlint.cost.estimate import MODEL_VERSION
+from kernlint.cost.estimate import MODEL_VERSION, estimate
 from kernlint.errors import AnalysisError, UsageError
 from kernlint.interpret.assume import parse_fact
 from kernlint.interpret.host import HostFacts
 from kernlint.interpret.program import Program, Question
+from kernlint.perf.model import Performance
+from kernlint.perf.read import read_performance
 from kernlint.rules.registry import all_rules
 from kernlint.syntax.dialect import dialect, has_kernel
 from kernlint.syntax.source import SourceText
 from kernlint.syntax.task import Task, read_task
 from kernlint.syntax.tree import Module
 from kernlint.verdict.judge import Judgement, judge
+from kernlint.verdict.measured import calibrate
 from kernlint.verdict.model import Verdict
 from kernlint.verdict.words import write_verdict
 from kernlint.workload import Launch, Tensor, Workload, concrete
@@ -49,13 +52,16 @@ def analyze(
     entry: str | None = None,
     overrides: Mapping[str, Any] | None = None,
     assumptions: Iterable[str] = (),
+    performance: str | None = None,
+    performance_path: str = "performance data",
 ) -> Verdict:
     """Whether the Triton code in ``source`` is worth optimising, and how.
 
     ``source`` is Python or a Markdown task file, told by the suffix of ``path``; ``reference`` the PyTorch code it
     replaces, when it is not in ``source``. ``overrides`` replace module-level constants by name, ``assumptions`` are
     facts such as ``x:int8[128,2048]`` or ``M=128``. ``entry`` names the function to analyse, ``scope`` is ``gpu``
-    (device time of a call) or ``call`` (wall time of a call).
+    (device time of a call) or ``call`` (wall time of a call). ``performance`` is the text of latencies or of a profile
+    (:func:`kernlint.perf.read.read_performance`), in place of the Performance section that a task file may have.
 
     Raises :class:`~kernlint.errors.SourceError` for input that cannot be parsed,
     :class:`~kernlint.errors.UsageError` for an unknown device, scope, entry, override or fact, and
@@ -71,6 +77,8 @@ def analyze(
         entry=entry,
         overrides=overrides,
         assumptions=assumptions,
+        performance=performance,
+        performance_path=performance_path,
     ).verdict
 
 
@@ -85,6 +93,8 @@ def analysis(
     entry: str | None = None,
     overrides: Mapping[str, Any] | None = None,
     assumptions: Iterable[str] = (),
+    performance: str | None = None,
+    performance_path: str = "performance data",
 ) -> Analysis:
     """As :func:`analyze`, with everything the verdict was made from."""
     if scope not in ("gpu", "call"):
@@ -103,10 +113,23 @@ def analysis(
     for workload in workloads:
         _check_sizes(workload, overrides or {})
     rules = [rule for rule in all_rules() if rule.default and rule.category not in ("correctness", "portability")]
-    judgements = [judge(program, workload, gpu, scope, rules) for workload in workloads]
+    measured = _performance(task, performance, performance_path)
+    judgements = []
+    for workload in workloads:
+        calibration = calibrate(estimate(workload, gpu), measured, scope) if measured else None
+        judgements.append(judge(program, workload, gpu, scope, rules, calibration))
     # Of several public functions the one with the largest saving; of equals the first.
     best = max(judgements, key=lambda j: (j.worth, j.saving_us))
     return Analysis(task, program, best, write_verdict(best, gpu, MODEL_VERSION))
+
+
+def _performance(task: Task, given: str | None, name: str) -> Performance:
+    """What was measured: as given, else as the task file says, where it has numbers at all."""
+    if given is not None:
+        return read_performance(given, name)
+    if any(character.isdigit() for character in task.performance):
+        return read_performance(task.performance, f"{task.path}: section Performance")
+    return Performance()
 
 
 def _check_sizes(workload: Workload, overrides: Mapping[str, Any]) -> None:
@@ -119,7 +142,9 @@ def _check_sizes(workload: Workload, overrides: Mapping[str, Any]) -> None:
         if any(extent is not None and extent <= 0 for extent in shape) or (tensor.nbytes or 0) > MAX_TENSOR_BYTES:
             given = ", ".join(f"{name}={value}" for name, value in overrides.items())
             what = f"{tensor.name or 'a tensor'} would have the shape [{', '.join(map(str, tensor.shape))}]"
-            raise UsageError(f"--set {given}: {what}" if given else f"{workload.file}: {what}, which no device can hold")
+            raise UsageError(
+                f"--set {given}: {what}" if given else f"{workload.file}: {what}, which no device can hold"
+            )
 
 
 def host_facts(device: Device) -> HostFacts:

@@ -15,14 +15,16 @@ from kernlint.version import __version__
 #: Subcommand to the place of its ``click.Command``, imported only when it runs: `--help` and `--version` must not pay
 #: for LibCST. ``verdict`` is what `kernlint PATH` means.
 _COMMANDS = {
+    "check": "kernlint.cli.check_command:check",
     "verdict": "kernlint.cli.verdict_command:verdict",
+    "explain": "kernlint.cli.explain_command:explain",
     "rule": "kernlint.cli.rule_command:rule",
     "rules": "kernlint.cli.rule_command:rules",
     "schema": "kernlint.cli.schema_command:schema",
 }
 
 #: Names that are kept for subcommands to come, so that no script comes to rely on them as file names.
-_RESERVED = frozenset({"check", "explain", "fix", "verify"})
+_RESERVED = frozenset({"fix", "verify"})
 
 _DEFAULT = "verdict"
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}

@@ -63,14 +63,14 @@ def excerpt(place: Location, lines: Sequence[str]) -> list[str]:
         end = place.end_column - 1 if number == place.end_line else len(line.rstrip())
         indent = len(line[:start].replace("\t", _TAB))
         carets = max(1, len(line[start:end].replace("\t", _TAB)))
-        shown.append(f"  {number:>{width}} | {_printable(line)}")
+        shown.append(f"  {number:>{width}} | {printable(line)}")
         shown.append(f"  {'':>{width}} | {' ' * indent}{'^' * carets}")
     if last < place.end_line:
         shown.append(f"  {'':>{width}} | ... {place.end_line - last} more lines")
     return shown
 
 
-def _printable(line: str) -> str:
+def printable(line: str) -> str:
     """``line`` with tabs as four spaces and without control characters, which could drive the reader's terminal."""
     return "".join(_TAB if char == "\t" else char if char.isprintable() else "?" for char in line)
 

@@ -57,7 +57,7 @@ _NAMES = {
 class Matched:
     """A step of the analysed call that was measured, and the profiler's names for it: mean microseconds of one run,
     predicted and measured (None where only counters were), the model's bound and that of the counters (None where they
-    do not tell)."""
+    do not tell); ``triton``: a kernel of the code, not of torch."""
 
     name: str
     kernels: frozenset[str]
@@ -66,6 +66,7 @@ class Matched:
     modelled: str
     counted: str | None
     counters: Mapping[str, float]
+    triton: bool = True
 
     @property
     def factor(self) -> float:
@@ -158,7 +159,8 @@ class Calibration:
             if ratio >= CONTRADICTION and not (said and len(self.steps) == len(self.times)):
                 said.append((ratio, _disagree("the call", measured, self.predicted_us)))
         for step in self.steps.values():
-            if step.counted is not None and _GROUPS.get(step.modelled) != _GROUPS[step.counted]:
+            # Of torch's kernels the model knows the time, not what each waits for.
+            if step.triton and step.counted is not None and _GROUPS.get(step.modelled) != _GROUPS[step.counted]:
                 words = f"the counters of `{step.name}` say {step.counted} where the model says {step.modelled}"
                 said.append((1.0, words))
         if self.performance.kernels and not self.steps:
@@ -231,7 +233,8 @@ def _matches(before: Estimate, kernels: Iterable[KernelMeasurement]) -> Iterable
         top = max(rows, key=lambda row: row.total_gpu_us)
         counted = counted_bound(counters, measured)
         names = frozenset(kernel.name for kernel in found)
-        yield Matched(name, names, predicted, measured, top.bound, counted, counters)
+        triton = isinstance(top.step, Launch)
+        yield Matched(name, names, predicted, measured, top.bound, counted, counters, triton)
 
 
 def _copies(step: Step) -> bool:

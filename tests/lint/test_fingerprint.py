@@ -48,7 +48,7 @@ def test_another_kernel_is_another_finding():
         ("'# not one'  # one", "'# not one'"),
         ('"""# no\n# no"""  # one', '"""# no\n# no"""'),
         (r"'\'# no'  # one", r"'\'# no'"),
-        ("a '", "a '"),
+        ("a ' b", "a'b"),
     ],
 )
 def test_normalise(source, bare):

@@ -56,7 +56,7 @@ def check(source: str | bytes, name: str = "k.py", **settings: Any) -> list[Find
     return list(check_file(Job(name, data, FileSettings(codes, **settings), reference)).findings)
 
 
-def kernlint(*arguments: object, cwd: Path, stdin: bytes = b"", status: int | None = None, **env: str) -> Any:
+def kernlint_check(*arguments: object, cwd: Path, stdin: bytes = b"", status: int | None = None, **env: str) -> Any:
     """Run ``kernlint check`` in ``cwd`` without a cache (unless one is named); the completed process, text decoded."""
     given = [str(argument) for argument in arguments]
     if "--cache-dir" not in given:
@@ -79,5 +79,7 @@ def kernlint(*arguments: object, cwd: Path, stdin: bytes = b"", status: int | No
 
 def findings(*arguments: object, cwd: Path, **options: Any) -> list[dict[str, Any]]:
     """What ``kernlint check`` finds, as its JSON."""
-    found: list[dict[str, Any]] = json.loads(kernlint(*arguments, "--output-format", "json", cwd=cwd, **options).stdout)
+    found: list[dict[str, Any]] = json.loads(
+        kernlint_check(*arguments, "--output-format", "json", cwd=cwd, **options).stdout
+    )
     return found

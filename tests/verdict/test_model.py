@@ -54,6 +54,7 @@ def test_details_are_in_order():
         "estimate",
         "follow_ups",
         "findings",
+        "measured",
         "verification",
     ]
 

@@ -1,0 +1,411 @@
+"""``kernlint check``: many files, one finding a line."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import click
+
+from kernlint.errors import UsageError
+
+if TYPE_CHECKING:
+    from kernlint.lint.config import Configurations, Overrides
+    from kernlint.lint.discovery import Target
+    from kernlint.lint.model import Finding
+    from kernlint.lint.run import Outcome
+    from kernlint.lint.settings import Settings
+    from kernlint.report.lint_report import LintReport
+
+_SEVERITY = click.Choice(["error", "warning", "info"])
+_FORMATS = ["text", "concise", "json", "json-lines", "sarif", "github", "gitlab", "junit", "rdjson"]
+
+#: Before this a progress bar would only flicker.
+_PATIENCE_S = 1.0
+
+_FINDINGS = 1
+_STDIN_NAME = "<stdin>"
+
+
+@click.command()
+@click.argument("paths", nargs=-1)
+@click.option("--select", metavar="RULES", multiple=True, help="Run these rules only: codes, prefixes, names, ALL.")
+@click.option("--extend-select", metavar="RULES", multiple=True, help="Run these rules too.")
+@click.option("--ignore", metavar="RULES", multiple=True, help="Do not run these rules.")
+@click.option("--per-file-ignores", metavar="PATTERN:RULES", multiple=True, help="Not these rules on these files.")
+@click.option("--severity", metavar="RULES=LEVEL", multiple=True, help="Report these rules as error, warning or info.")
+@click.option("--device", metavar="NAME", help="GPU that gains are predicted for.  [default: h100-sxm]")
+@click.option("--target-triton", metavar="VERSION", help="Triton version that the code is for.")
+@click.option("--exclude", metavar="PATTERN", multiple=True, help="Leave out files and folders, besides the usual.")
+@click.option("--no-respect-gitignore", is_flag=True, help="Check files that git ignores too.")
+@click.option("--force-exclude", is_flag=True, help="Leave out excluded files even when they are named.")
+@click.option("--config", metavar="FILE", help="Use this pyproject.toml or kernlint.toml for all files.")
+@click.option("--isolated", is_flag=True, help="Read no configuration file.")
+@click.option("--stdin-filename", metavar="NAME", help="What to call standard input (PATH -), and whose settings.")
+@click.option("--output-format", type=click.Choice(_FORMATS), help="How to print the findings.  [default: text]")
+@click.option("--output-file", metavar="FILE", help="Write the findings there instead of standard output.")
+@click.option("--statistics", is_flag=True, help="Count the findings of each rule instead of listing them.")
+@click.option("--fail-on", type=_SEVERITY, help="Exit 1 from this severity on.  [default: warning]")
+@click.option("--exit-zero", is_flag=True, help="Exit 0 whatever is found.")
+@click.option("--baseline", metavar="FILE", help="Leave out the findings that this file holds.")
+@click.option("--update-baseline", is_flag=True, help="Write all findings into the baseline file.")
+@click.option("--add-ignore", metavar="REASON", help="Suppress each finding by a comment with this reason.")
+@click.option("--diff-base", metavar="REF", help="Only findings on lines changed since this git commit.")
+@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Processes.  [default: one a processor]")
+@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Seconds for one file.  [default: 20]")
+@click.option("--cache-dir", metavar="DIR", envvar="KERNLINT_CACHE_DIR", help="Where to remember results.")
+@click.option("--no-cache", is_flag=True, help="Remember nothing, and use nothing remembered.")
+@click.option("--show-files", is_flag=True, help="List the files that would be checked.")
+@click.option("--show-settings", is_flag=True, help="Print the settings for the first path as JSON.")
+def check(
+    paths: tuple[str, ...],
+    select: tuple[str, ...],
+    extend_select: tuple[str, ...],
+    ignore: tuple[str, ...],
+    per_file_ignores: tuple[str, ...],
+    severity: tuple[str, ...],
+    device: str | None,
+    target_triton: str | None,
+    exclude: tuple[str, ...],
+    no_respect_gitignore: bool,
+    force_exclude: bool,
+    config: str | None,
+    isolated: bool,
+    stdin_filename: str | None,
+    output_format: str | None,
+    output_file: str | None,
+    statistics: bool,
+    fail_on: str | None,
+    exit_zero: bool,
+    baseline: str | None,
+    update_baseline: bool,
+    add_ignore: str | None,
+    diff_base: str | None,
+    jobs: int | None,
+    timeout: float | None,
+    cache_dir: str | None,
+    no_cache: bool,
+    show_files: bool,
+    show_settings: bool,
+) -> None:
+    """Check Python files, notebooks and Markdown for slow or wrong Triton code.
+
+    PATHS are files, folders, patterns, or - for standard input; the working folder where there is none. Nothing of
+    them is run. Status 0: nothing found; 1: findings; 2: wrong usage or configuration, or an internal error. Findings
+    of level info do not count.
+    """
+    from kernlint.lint.cache import FOLDER, Cache
+    from kernlint.lint.config import Configurations, Overrides, device_id
+    from kernlint.lint.selection import Choice, catalogue, remember
+
+    if isolated and config is not None:
+        raise UsageError("--isolated and --config contradict each other")
+    if update_baseline and diff_base is not None:
+        raise UsageError("--update-baseline with --diff-base would forget the findings on other lines")
+    cache = None if no_cache else Cache(cache_dir or os.path.join(_project_root(), FOLDER))
+    entries = cache.catalogue() if cache is not None else None
+    if entries is not None:
+        remember(entries)
+    chosen = tuple(_split(select)) if select else None
+    choice = Choice(chosen, tuple(_split(extend_select)), tuple(_split(ignore)))
+    overrides = Overrides(
+        choice=choice if select or extend_select or ignore else None,
+        per_file_ignores=_per_file_ignores(per_file_ignores),
+        severity=_severities(severity),
+        device=None if device is None else device_id(device),
+        target_triton=target_triton,
+        extend_exclude=exclude,
+        respect_gitignore=False if no_respect_gitignore else None,
+        force_exclude=True if force_exclude else None,
+        timeout_s=timeout,
+        baseline=baseline,
+        fail_on=fail_on,
+        output_format=output_format,
+    )
+    _check_overrides(overrides)
+    configurations = Configurations(overrides, config, isolated)
+    paths = paths or (".",)
+    here = configurations.of(os.getcwd())
+    if show_settings:
+        _show_settings(configurations, stdin_filename if paths == ("-",) else paths[0])
+        return
+    targets, findings, stdin = _targets(paths, stdin_filename, configurations, show_files)
+    if show_files:
+        click.echo("".join(f"{_encodable(target.shown)}\n" for target in targets), nl=False)
+        return
+    outcome = _run(targets, findings, stdin, configurations, cache, jobs)
+    if cache is not None and entries is None:
+        cache.put_catalogue(catalogue())
+    if update_baseline:
+        _write_baseline(here, outcome)
+        return
+    outcome = _narrowed(outcome, diff_base, here.baseline)
+    if add_ignore is not None:
+        outcome = _with_ignores(outcome, add_ignore)
+    report = _report(outcome)
+    _print(report, here.output_format, output_file, statistics)
+    _tell(outcome, report, here)
+    if not exit_zero and _fails(outcome.findings, here.fail_on):
+        raise click.exceptions.Exit(_FINDINGS)
+
+
+# -- reading the options ----------------------------------------------------------------------------------------------
+
+
+def _split(values: tuple[str, ...]) -> list[str]:
+    """``--select KL1,KL204 --select ALL`` as one list."""
+    return [item.strip() for value in values for item in value.split(",") if item.strip()]
+
+
+def _per_file_ignores(values: tuple[str, ...]) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+    found = []
+    for value in values:
+        pattern, colon, rules = value.rpartition(":")
+        if not colon or not pattern:
+            raise UsageError(f"--per-file-ignores {value}: expected PATTERN:RULES, such as tests/**:KL2")
+        found.append((os.getcwd(), pattern, tuple(_split((rules,)))))
+    return tuple(found)
+
+
+def _severities(values: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    from kernlint.lint.model import SEVERITIES
+
+    found = []
+    for value in values:
+        rules, equals, level = (part.strip() for part in value.rpartition("="))
+        if not equals or level not in SEVERITIES:
+            raise UsageError(f"--severity {value}: expected RULES=LEVEL, such as KL101=error")
+        found += [(text, level) for text in _split((rules,))]
+    return tuple(found)
+
+
+def _check_overrides(overrides: Overrides) -> None:
+    """Complain of unknown rules and patterns that are none before anything is read."""
+    import re
+
+    from kernlint.lint.patterns import Patterns
+    from kernlint.lint.selection import parse_selector
+
+    choice = overrides.choice
+    texts = [] if choice is None else [*(choice.select or ()), *choice.extend_select, *choice.ignore]
+    texts += [text for _, _, rules in overrides.per_file_ignores for text in rules]
+    for text in [*texts, *(text for text, _ in overrides.severity)]:
+        parse_selector(text)
+    Patterns(os.getcwd(), [*overrides.extend_exclude, *(pattern for _, pattern, _ in overrides.per_file_ignores)])
+    if overrides.target_triton is not None and not re.fullmatch(r"\d+\.\d+(\.\d+)?", overrides.target_triton):
+        raise UsageError(f"--target-triton {overrides.target_triton}: expected a version such as 3.6")
+
+
+def _project_root() -> str:
+    """The nearest folder, from the working one up, that looks like the top of a project; else the working one."""
+    here = folder = os.getcwd()
+    while True:
+        if any(os.path.exists(os.path.join(folder, name)) for name in ("kernlint.toml", "pyproject.toml", ".git")):
+            return folder
+        parent = os.path.dirname(folder)
+        if parent == folder:
+            return here
+        folder = parent
+
+
+# -- the run ----------------------------------------------------------------------------------------------------------
+
+
+def _targets(
+    paths: tuple[str, ...], stdin_filename: str | None, configurations: Configurations, show_files: bool
+) -> tuple[list[Target], list[Finding], bytes | None]:
+    """The files, findings about folders, and what standard input held where it is what to check."""
+    from kernlint.lint.discovery import Target, find_files, shown_name
+    from kernlint.lint.reading import MAX_BYTES
+
+    if "-" not in paths:
+        if stdin_filename is not None:
+            raise UsageError("--stdin-filename needs the path -")
+        found = find_files(paths, configurations)
+        return found.targets, found.findings, None
+    if len(paths) > 1:
+        raise UsageError("- stands for standard input and cannot be mixed with other paths")
+    shown = _STDIN_NAME if stdin_filename is None else shown_name(stdin_filename)
+    target = Target(os.path.abspath(stdin_filename or "stdin.py"), shown, explicit=True)
+    return [target], [], b"" if show_files else sys.stdin.buffer.read(MAX_BYTES + 1)
+
+
+def _run(
+    targets: list[Target],
+    findings: list[Finding],
+    stdin: bytes | None,
+    configurations: Configurations,
+    cache: object,
+    jobs: int | None,
+) -> Outcome:
+    from dataclasses import replace
+
+    from kernlint.lint.run import check_targets
+
+    progress = _Progress() if sys.stderr.isatty() else None
+    try:
+        outcome = check_targets(
+            targets,
+            configurations,
+            cache=cache,  # type: ignore[arg-type]
+            workers=jobs or _processors(),
+            progress=progress or (lambda done, total: None),
+            stdin=stdin,
+        )
+    finally:
+        if progress is not None:
+            progress.close()
+    every = sorted([*outcome.findings, *findings], key=lambda finding: finding.key)
+    return replace(outcome, findings=tuple(every))
+
+
+def _narrowed(outcome: Outcome, diff_base: str | None, baseline: str | None) -> Outcome:
+    from kernlint.lint.diff import changed_lines
+    from kernlint.lint.run import narrow
+
+    return narrow(outcome, None if diff_base is None else changed_lines(diff_base), baseline)
+
+
+def _processors() -> int:
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS and Windows
+        return os.cpu_count() or 1
+
+
+class _Progress:
+    """A progress bar on standard error, once a run has taken a while.
+
+    It draws itself when told to, and not by a thread: a process that is forked must have only one.
+    """
+
+    def __init__(self) -> None:
+        from rich.progress import Progress
+
+        self._started = time.monotonic()
+        self._bar: Progress | None = None
+
+    def __call__(self, done: int, total: int) -> None:
+        if self._bar is None:
+            if time.monotonic() - self._started < _PATIENCE_S:
+                return
+            from rich.console import Console
+            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
+
+            columns = (BarColumn(), MofNCompleteColumn(), "files", TimeRemainingColumn())
+            self._bar = Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False)
+            self._task = self._bar.add_task("check", total=total)
+            self._bar.start()
+        self._bar.update(self._task, completed=done, refresh=True)
+
+    def close(self) -> None:
+        """Take the bar off the screen."""
+        if self._bar is not None:
+            self._bar.stop()
+
+
+# -- the answer -------------------------------------------------------------------------------------------------------
+
+
+def _write_baseline(settings: Settings, outcome: Outcome) -> None:
+    from kernlint.lint.baseline import write_baseline
+
+    if settings.baseline is None:
+        raise UsageError("--update-baseline needs --baseline FILE, or `baseline` in the configuration")
+    count = write_baseline(settings.baseline, outcome.findings)
+    click.echo(f"{settings.baseline}: {count} findings noted.", err=True)
+
+
+def _with_ignores(outcome: Outcome, reason: str) -> Outcome:
+    from dataclasses import replace
+
+    from kernlint.lint.add_ignore import add_ignores
+
+    added, left = add_ignores(outcome.findings, reason)
+    click.echo(f"{added} findings suppressed, {len(left)} left.", err=True)
+    return replace(outcome, findings=tuple(left))
+
+
+def _report(outcome: Outcome) -> LintReport:
+    from kernlint.lint.diff import repository_root
+    from kernlint.report.lint_report import LintReport
+
+    here = os.getcwd()
+    return LintReport(outcome.findings, len(outcome.files), repository_root(here) or here)
+
+
+def _print(report: LintReport, output_format: str, output_file: str | None, statistics: bool) -> None:
+    colour = output_file is None and sys.stdout.isatty() and _wants_colour()
+    text = _encodable(_renderer(output_format, statistics, colour)(report), output_file)
+    if output_file is None:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+        return
+    folder = os.path.dirname(os.path.abspath(output_file))
+    try:
+        # Written whole or not at all: a reader of the file must not see half of it.
+        handle, temporary = tempfile.mkstemp(dir=folder, suffix=".tmp")
+        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+        os.chmod(temporary, 0o644)
+        os.replace(temporary, output_file)
+    except OSError as error:
+        raise UsageError(f"--output-file {output_file}: cannot be written: {error.strerror or error}") from None
+
+
+def _renderer(output_format: str, statistics: bool, colour: bool) -> Callable[[LintReport], str]:
+    from importlib import import_module
+
+    if statistics:
+        from kernlint.report.statistics import render as counted
+
+        return lambda report: counted(report, as_json=output_format in ("json", "json-lines"))
+    if output_format == "text":
+        from kernlint.report.text_findings import render
+
+        return lambda report: render(report, colour)
+    module, function = {
+        "json": ("findings_json", "render"),
+        "json-lines": ("findings_json", "render_lines"),
+    }.get(output_format, (output_format, "render"))
+    renderer: Callable[[LintReport], str] = getattr(import_module(f"kernlint.report.{module}"), function)
+    return renderer
+
+
+def _wants_colour() -> bool:
+    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def _encodable(text: str, output_file: str | None = None) -> str:
+    """``text`` with what the output's encoding does not hold as escapes: a file name may hold anything."""
+    encoding = "utf-8" if output_file is not None else sys.stdout.encoding or "utf-8"
+    return text.encode(encoding, "backslashreplace").decode(encoding)
+
+
+def _tell(outcome: Outcome, report: LintReport, settings: Settings) -> None:
+    """What is not about a finding goes to standard error."""
+    for entry in outcome.stale:
+        place = _encodable(f"{entry.file}: {entry.code} {entry.message}")
+        click.echo(f"kernlint: baseline {settings.baseline}: no longer found: {place}", err=True)
+    if outcome.stale:
+        click.echo("kernlint: --update-baseline removes such entries", err=True)
+    if not outcome.files:
+        click.echo("kernlint: no Python files, notebooks or Markdown to check here", err=True)
+
+
+def _show_settings(configurations: Configurations, path: str | None) -> None:
+    import json
+
+    absolute = os.path.abspath(path or ".")
+    folder = absolute if os.path.isdir(absolute) else os.path.dirname(absolute)
+    click.echo(json.dumps(configurations.of(folder).to_json(), indent=2))
+
+
+def _fails(findings: tuple[Finding, ...], fail_on: str) -> bool:
+    from kernlint.lint.model import at_least
+
+    return any(at_least(finding.severity, fail_on) for finding in findings)

@@ -1,0 +1,140 @@
+"""``kernlint explain PATH``: where the time of a call goes, before and after the change."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kernlint.cli.options import TaskInput, list_devices, read_task_input, task_options
+from kernlint.errors import KernlintError, UsageError
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from kernlint.report.budget import Budget
+    from kernlint.report.sweep import Sweep
+    from kernlint.syntax.source import SourceText
+    from kernlint.verdict.model import Verdict
+
+
+@click.command()
+@task_options
+@click.option("--json", "as_json", is_flag=True, help="The same as JSON (`kernlint schema explain`).")
+@click.option("--plot", metavar="FILE", help="Also draw a roofline plot, .svg or .png (needs kernlint[plot]).")
+def explain(device: str, settings: tuple[str, ...], as_json: bool, plot: str | None, **given: Any) -> None:
+    """Show the time budget of one call: every step before and after the best change, beside PyTorch's own.
+
+    Options are those of `kernlint PATH`. A comma list, such as --set M=16,128,4096, sweeps over sizes instead: one row
+    each, and where the best change flips.
+    """
+    if list_devices(device):
+        return
+    from kernlint.cli.settings import parse_sweep
+
+    points = parse_sweep(settings)
+    if plot is not None:
+        from kernlint.report.roofline import check_plot_path
+
+        if len(points) > 1:
+            raise UsageError("--plot draws one size; give --set one value each")
+        check_plot_path(plot)
+    task = read_task_input(device=device, **given)
+    if len(points) > 1:
+        _show_sweep(_sweep(task, points), as_json)
+        return
+    result = _run(_budget, task, points[0])
+    _show_budget(result, as_json)
+    if plot is not None:
+        _plot(result, plot)
+
+
+def _run(call: Any, task: TaskInput, overrides: Mapping[str, Any]) -> Any:
+    from kernlint.cli import worker
+
+    options = {**task.options, "overrides": dict(overrides)}
+    return worker.run_in_worker(call, {"source": task.source, "options": options}, worker.TIMEOUT_S)
+
+
+def _budget(source: SourceText, options: dict[str, Any]) -> Budget:
+    from kernlint.analysis import analysis
+    from kernlint.report.budget import budget
+
+    return budget(analysis(source.text, path=source.path, **options))
+
+
+def _verdict(source: SourceText, options: dict[str, Any]) -> Verdict:
+    from kernlint.analysis import analyze
+
+    return analyze(source.text, path=source.path, **options)
+
+
+def _sweep(task: TaskInput, points: list[dict[str, Any]]) -> Sweep:
+    """Every size on its own; one that has no verdict costs only its row, unless none has."""
+    from kernlint.report.sweep import SizeAnswer, Sweep
+
+    swept = [name for name in points[0] if len({repr(point[name]) for point in points}) > 1]
+    answers: list[SizeAnswer] = []
+    first: KernlintError | None = None
+    for point in points:
+        settings = {name: point[name] for name in swept}
+        try:
+            answers.append(SizeAnswer(settings, _run(_verdict, task, point)))
+        except KernlintError as error:
+            first = first or error
+            answers.append(SizeAnswer(settings, None, str(error)))
+    if first is not None and all(answer.verdict is None for answer in answers):
+        raise first
+    return Sweep(task.source.path, task.options["device"], task.options["scope"], tuple(answers))
+
+
+def _show_budget(result: Budget, as_json: bool) -> None:
+    from kernlint.report.budget_text import print_budget, render
+
+    console = None if as_json else _console()
+    if console is not None:
+        print_budget(result, console)
+    else:
+        _write(_json(result) if as_json else render(result))
+
+
+def _show_sweep(result: Sweep, as_json: bool) -> None:
+    from kernlint.report.sweep import print_sweep, render
+
+    console = None if as_json else _console()
+    if console is not None:
+        print_sweep(result, console)
+    else:
+        _write(_json(result) if as_json else render(result))
+
+
+def _json(result: Budget | Sweep) -> str:
+    return json.dumps(result.to_json(), indent=2, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def _console() -> Console | None:
+    """The terminal, where standard output is one."""
+    if not sys.stdout.isatty():
+        return None
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+def _write(text: str) -> None:
+    # Names in the text may hold what the output's encoding does not.
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    sys.stdout.flush()
+
+
+def _plot(result: Budget, path: str) -> None:
+    from kernlint.report.roofline import write_roofline
+
+    try:
+        write_roofline(result, path)
+    except OSError as error:
+        raise UsageError(f"--plot {path}: {error.strerror or error}") from None

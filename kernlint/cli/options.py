@@ -1,0 +1,121 @@
+"""The options that every command about one task takes, and what they mean to :func:`kernlint.analyze`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from kernlint.errors import UsageError
+
+if TYPE_CHECKING:
+    from kernlint.syntax.source import SourceText
+
+_DEFAULT_DEVICE = "h100-sxm"
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+_OPTIONS = (
+    click.argument("path", required=False),
+    click.option("--reference", metavar="FILE", help="Python file with the PyTorch reference (Model, get_inputs)."),
+    click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="Override a module-level constant."),
+    click.option(
+        "--assume",
+        "assumptions",
+        metavar="FACT",
+        multiple=True,
+        help="A fact about an argument: [FUNC.]NAME:dtype[dims] or NAME=INT, such as x:int8[128,2048].",
+    ),
+    click.option("--perf", metavar="FILE", help="Measured times: latencies, Nsight Compute, torch or Proton profile."),
+    click.option(
+        "--device", metavar="NAME", default=_DEFAULT_DEVICE, show_default=True, help="GPU, or `list` for all."
+    ),
+    click.option(
+        "--scope",
+        type=click.Choice(["gpu", "call"]),
+        default="gpu",
+        show_default=True,
+        help="Which time the answer is about: device time, or wall time per call.",
+    ),
+    click.option(
+        "--entry", metavar="NAME", help="Function to analyse; else ModelNew.forward, else each launching one."
+    ),
+)
+
+
+def task_options(command: _Function) -> _Function:
+    """Adds the argument PATH and the shared options, in the order of the help."""
+    for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+@dataclass(frozen=True)
+class TaskInput:
+    """What the options name, read: the sources, and the keyword arguments of :func:`kernlint.analyze` but
+    ``overrides``."""
+
+    source: SourceText
+    reference: SourceText | None
+    options: Mapping[str, Any]
+
+    @property
+    def sources(self) -> list[SourceText]:
+        return [self.source] if self.reference is None else [self.source, self.reference]
+
+
+def list_devices(device: str) -> bool:
+    """Print the devices where ``device`` is ``list``; whether that was it."""
+    if device != "list":
+        return False
+    from kernlint.cli.devices_table import render
+
+    click.echo(render(), nl=False)
+    return True
+
+
+def read_task_input(
+    path: str | None,
+    reference: str | None,
+    assumptions: tuple[str, ...],
+    perf: str | None,
+    device: str,
+    scope: str,
+    entry: str | None,
+) -> TaskInput:
+    """Read the files that the options name. Raises ``UsageError`` and ``SourceError``."""
+    from kernlint.syntax.source import read_source
+
+    if path is None:
+        raise click.UsageError("a PATH is missing; `kernlint --help` shows what can be given")
+    if path == reference == "-":
+        raise UsageError("kernel and reference cannot both come from standard input")
+    if perf == "-" and "-" in (path, reference):
+        raise UsageError("--perf and another file cannot both come from standard input")
+    options: dict[str, Any] = {
+        "device": _device_id(device),
+        "scope": scope,
+        "entry": entry,
+        "assumptions": list(assumptions),
+    }
+    source = read_source(path)
+    reference_source = None if reference is None else read_source(reference)
+    if reference_source is not None:
+        options |= {"reference": reference_source.text, "reference_path": reference_source.path}
+    if perf is not None:
+        from kernlint.perf.read import read_performance_file
+
+        data = read_performance_file(perf)
+        options |= {"performance": data.text, "performance_path": data.path}
+    return TaskInput(source, reference_source, options)
+
+
+def _device_id(name: str) -> str:
+    from kernlint.cost.device import UnknownDevice, find_device
+
+    try:
+        return find_device(name).id
+    except UnknownDevice as error:
+        raise UsageError(f"{error}; `kernlint --device list` shows all") from None

@@ -1,0 +1,1 @@
+"""``kernlint check``: the analysis as a linter over many files, one finding a line."""

@@ -1,0 +1,358 @@
+"""The findings of one file: from its bytes and settings to plain data. Runs in a worker process."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import PurePath
+from typing import TYPE_CHECKING, TypeVar
+
+from kernlint.errors import KernlintError, SourceError
+from kernlint.lint.diagnostics import (
+    ANALYSIS_FAILED,
+    MALFORMED_SUPPRESSION,
+    SYNTAX_ERROR,
+    UNREADABLE,
+    UNUSED_SUPPRESSION,
+    Diagnostic,
+)
+from kernlint.lint.fingerprint import fingerprinted, source_of
+from kernlint.lint.model import SEVERITIES, Edit, Finding, Fix, Gain, Place
+from kernlint.lint.notebook import Notebook, read_notebook
+from kernlint.lint.reading import concerns_us
+from kernlint.lint.settings import FileSettings
+
+if TYPE_CHECKING:
+    from kernlint.cost.device import Device
+    from kernlint.interpret.program import Program
+    from kernlint.lint.suppress import Suppression, Suppressions
+    from kernlint.rules.base import Rule
+    from kernlint.rules.finding import Context
+    from kernlint.rules.finding import Finding as RuleFinding
+    from kernlint.syntax.tree import Module
+    from kernlint.verdict.judge import Candidate
+    from kernlint.workload import Span, Workload
+
+#: A change that is predicted to gain less than this does not fail a build.
+MIN_GAIN = 1.05
+
+#: Source lines kept of a finding; a whole kernel would bury the message.
+EXCERPT_LINES = 4
+
+#: What a rule of these categories finds is wrong whatever its change would gain.
+_NOT_ABOUT_SPEED = frozenset({"correctness", "portability"})
+
+_MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd"})
+
+_LOCATED = re.compile(r":(?P<line>\d+)(?::(?P<column>\d+))?: (?P<message>.*)", re.DOTALL)
+
+
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True)
+class Job:
+    """One file to check: the name ``shown`` for it, its bytes, its settings, and the name and bytes of its reference."""
+
+    shown: str
+    data: bytes
+    settings: FileSettings
+    reference: tuple[str, bytes] | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """The findings of a file; ``repeatable`` where another run would surely find the same, as long as the modules that
+    it takes helpers from (``helpers``: path and :func:`digest_of`) stay as they are."""
+
+    findings: tuple[Finding, ...]
+    repeatable: bool = True
+    helpers: tuple[tuple[str, str], ...] = ()
+
+
+def digest_of(path: str) -> str:
+    """A hash of the file at ``path``; empty where it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return hashlib.blake2b(file.read(), digest_size=16).hexdigest()
+    except OSError:
+        return ""
+
+
+def check_file(job: Job) -> Result:
+    """Everything that the selected rules find in the file, after suppression comments, in source order.
+
+    What goes wrong is a finding too; nothing but a bug raises, and no bug of a rule does.
+    """
+    return _Check(job).result()
+
+
+class _Check:
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.file = job.shown
+        self.codes = job.settings.codes
+        self.repeatable = True
+        self.notebook: Notebook | None = None
+        self.crashed: set[str] = set()
+        self.helpers: set[str] = set()
+
+    def result(self) -> Result:
+        findings = fingerprinted(sorted(self._findings(), key=lambda pair: pair[0].key))
+        helpers = tuple((path, digest_of(path)) for path in sorted(self.helpers))
+        return Result(tuple(f for f in findings if f.code in self.codes), self.repeatable, helpers)
+
+    def _findings(self) -> Iterator[tuple[Finding, str]]:
+        """Each finding with the source that it stands on."""
+        from kernlint.lint.suppress import read_suppressions
+        from kernlint.syntax.source import decode_source
+
+        if not self.job.data.strip(b" \t\r\n\f\xef\xbb\xbf"):
+            return
+        try:
+            text = decode_source(self.job.data, self.file).text
+            if self.file.endswith(".ipynb"):
+                self.notebook = read_notebook(text)
+                text = self.notebook.text
+        except SourceError as error:
+            yield self._failure(UNREADABLE, str(error)), ""
+            return
+        if self.notebook is not None and self.notebook.broken is not None:
+            place, reason = self.notebook.broken
+            yield SYNTAX_ERROR.at(self.file, reason, place), ""
+        try:
+            module, reference = self._parse(text)
+        except SourceError as error:
+            message = str(error)
+            known = SYNTAX_ERROR if "syntax error: " in message else ANALYSIS_FAILED
+            # A page of documentation may show code with gaps in it.
+            severity = "info" if PurePath(self.file).suffix.lower() in _MARKDOWN else None
+            yield self._failure(known, message.replace("syntax error: ", "", 1), severity), ""
+            return
+        if module is None or not concerns_us(self.job.data):
+            return
+        suppressions = read_suppressions(module)
+        for finding, span in self._kernel_findings(module, reference):
+            if finding.category == "diagnostic" or not suppressions.suppress(finding.code, span.line, finding.kernel):
+                yield self._finished(finding, span, module)
+        for finding, span in self._about(suppressions, module):
+            yield self._finished(finding, span, module)
+
+    def _parse(self, text: str) -> tuple[Module | None, Module | None]:
+        """The module and its reference; no module where Markdown or a notebook holds no code."""
+        from kernlint.syntax.source import SourceText, decode_source
+        from kernlint.syntax.task import read_task
+        from kernlint.syntax.tree import parse_module
+
+        reference = None
+        if self.job.reference is not None:
+            name, data = self.job.reference
+            reference = read_task(SourceText(decode_source(data, name).text, name)).kernel
+        if self.notebook is not None:
+            return (parse_module(text, self.file) if text.strip() else None), reference
+        try:
+            task = read_task(SourceText(text, self.file))
+        except SourceError as error:
+            if "Markdown without Python code" in str(error):
+                return None, None
+            raise
+        return task.kernel, reference or task.reference
+
+    # -- rules ------------------------------------------------------------------------------------------------------
+
+    def _kernel_findings(self, module: Module, reference: Module | None) -> Iterator[tuple[Finding, Span]]:
+        """What the rules find, each code once at a place, and one diagnostic where something crashed."""
+        from kernlint.syntax.dialect import dialect, has_kernel
+
+        failure = ""
+        best: dict[tuple[str, Span], Finding] = {}
+        try:
+            if has_kernel(module) and dialect(module) is None:
+                for candidate in self._candidates(module, reference):
+                    key = (candidate.finding.rule.code, candidate.finding.span)
+                    # A finding in the reference is not about this file.
+                    if candidate.finding.span.file == module.path:
+                        found = self._from_rule(candidate)
+                        best[key] = min(best.get(key, found), found, key=_weight)
+        except KernlintError as error:
+            failure = str(error).removeprefix(f"{self.file}: ")
+        except RecursionError:
+            failure = "too deeply nested to analyse"
+        except Exception as error:
+            failure = _internal(error)
+        for (_, span), finding in best.items():
+            yield finding, span
+        if self.crashed and not failure:
+            failure = "; ".join(sorted(self.crashed))
+        if failure:
+            self.repeatable = False
+            yield ANALYSIS_FAILED.at(self.file, failure), _head(module)
+
+    def _candidates(self, module: Module, reference: Module | None) -> Iterator[Candidate]:
+        from kernlint.analysis import host_facts
+        from kernlint.cost.device import find_device
+        from kernlint.interpret.program import Program, Question
+        from kernlint.rules.registry import all_rules
+
+        device = find_device(self.job.settings.device)
+        program = Program(module, reference, Question(host=host_facts(device)))
+        rules = [rule for rule in all_rules() if rule.code in self.codes]
+        workloads = program.workloads()
+        self.helpers.update(os.path.abspath(path) for path in program._imported)
+        for workload in workloads:
+            if workload.launches():
+                yield from self._of_workload(program, workload, device, rules)
+
+    def _of_workload(
+        self, program: Program, workload: Workload, device: Device, rules: list[Rule]
+    ) -> Iterator[Candidate]:
+        from kernlint.cost.estimate import estimate
+        from kernlint.rules.finding import Context
+
+        context = Context(program, workload, device, price=lambda w: estimate(w, device))
+        known = self._guarded("the cost model", lambda: _has_time(context.estimate(workload).total_us), False)
+        for rule in rules:
+            none: list[Candidate] = []
+            yield from self._guarded(rule.code, partial(_ask, rule, context, known), none)
+
+    def _guarded(self, what: str, action: Callable[[], _T], default: _T) -> _T:
+        """``action()``, or ``default`` where it crashes: one bad rule must not cost what the others find."""
+        try:
+            return action()
+        except Exception as error:
+            self.crashed.add(f"{what}: {_internal(error)}")
+            return default
+
+    def _from_rule(self, candidate: Candidate) -> Finding:
+        found: RuleFinding = candidate.finding
+        rule = found.rule
+        scopes = {
+            scope: {
+                "before_us": round(priced.before_us, 2),
+                "after_us": round(priced.after_us, 2),
+                "speedup": round(priced.middle, 3),
+                "low": round(priced.low, 3),
+                "high": round(priced.high, 3),
+            }
+            for scope, priced in candidate.gains.items()
+        }
+        gain = Gain(self.job.settings.device, scopes) if scopes else None
+        severity = self.job.settings.severity.get(rule.code, found.severity)
+        if gain is not None and gain.best < MIN_GAIN and rule.category not in _NOT_ABOUT_SPEED:
+            severity = "info"
+        return Finding(
+            code=rule.code,
+            name=rule.name,
+            severity=severity,
+            category=rule.category,
+            message=found.message,
+            file=self.file,
+            place=_place(found.span),
+            kernel=found.kernel,
+            evidence=tuple(self._fact(e.text, e.span) for e in found.evidence),
+            advice=found.change.method if found.change is not None else "",
+            gain=gain,
+        )
+
+    def _fact(self, text: str, span: Span | None) -> str:
+        if span is None or span.file != self.file:
+            return text if span is None else f"{text} ({span.file}:{span.line})"
+        if self.notebook is None:
+            return text if f"line {span.line}" in text else f"{text} (line {span.line})"
+        place = self.notebook.place(_place(span))
+        return f"{text} (cell {place.cell}, line {place.line})"
+
+    # -- comments ---------------------------------------------------------------------------------------------------
+
+    def _about(self, suppressions: Suppressions, module: Module) -> Iterator[tuple[Finding, Span]]:
+        """What is to be said of the suppression comments themselves."""
+        for span, message in suppressions.malformed:
+            yield MALFORMED_SUPPRESSION.at(self.file, message, _place(span)), span
+        if self.crashed or not self.repeatable:
+            return
+        for comment in suppressions.comments:
+            # A rule that did not run could not use its suppression.
+            unused = [text for text, code in comment.rules if code in self.codes and code not in comment.used]
+            if unused:
+                message = f"nothing to suppress for {', '.join(unused)}"
+                fix = self._removal(comment, set(unused), module)
+                yield UNUSED_SUPPRESSION.at(self.file, message, _place(comment.comment), fix=fix), comment.comment
+
+    def _removal(self, comment: Suppression, unused: set[str], module: Module) -> Fix:
+        span = comment.comment
+        rest = comment.without(unused)
+        place = _place(span)
+        if not rest:
+            line = module.lines[span.line - module.first_line]
+            before = line[: span.column - 1].rstrip()
+            if comment.own_line and not before:
+                place = Place(span.line, 1, span.line + 1, 1)
+            else:
+                place = Place(span.line, len(before) + 1, span.line, span.end_column)
+        if self.notebook is not None:
+            place = self.notebook.place(place)
+        return Fix("remove the unused suppression", (Edit(place, rest),))
+
+    # -- findings ---------------------------------------------------------------------------------------------------
+
+    def _finished(self, finding: Finding, span: Span, module: Module) -> tuple[Finding, str]:
+        """``finding`` with its excerpt, its place in the cell of a notebook and its overridden level."""
+        lines = tuple(module.excerpt(span)[:EXCERPT_LINES])
+        place = finding.place if self.notebook is None else self.notebook.place(finding.place)
+        offset = module.first_line - 1
+        source = source_of(module.lines, span.line - offset, span.column, span.end_line - offset, span.end_column)
+        level = finding.severity
+        if finding.category == "diagnostic":
+            level = self.job.settings.severity.get(finding.code, level)
+        return replace(finding, lines=lines, place=place, severity=level), source
+
+    def _failure(self, diagnostic: Diagnostic, message: str, severity: str | None = None) -> Finding:
+        """``diagnostic`` with the place that ``message`` begins with."""
+        message = message.removeprefix(self.file)
+        located = _LOCATED.match(message)
+        line = column = 1
+        if located:
+            line, column, message = int(located["line"]), int(located["column"] or 1), located["message"]
+        place = Place(line, column, line, column)
+        if self.notebook is not None and located:
+            place = self.notebook.place(place)
+        level = self.job.settings.severity.get(diagnostic.code, severity or diagnostic.severity)
+        text = self.job.data.decode("utf-8", "replace") if self.notebook is None and located else ""
+        lines = tuple(text.replace("\r\n", "\n").replace("\r", "\n").split("\n")[line - 1 : line])
+        return diagnostic.at(self.file, message.removeprefix(": "), place, level, lines=lines)
+
+
+def _ask(rule: Rule, context: Context, known: bool) -> list[Candidate]:
+    """What ``rule`` finds, with the price of each change. Without the sizes (``known`` is false) a change has no price,
+    and following the changed program would be in vain."""
+    from kernlint.verdict.judge import Candidate, price
+
+    return price(context, [rule]) if known else [Candidate(finding, {}) for finding in rule.check(context)]
+
+
+def _place(span: Span) -> Place:
+    return Place(span.line, span.column, span.end_line, span.end_column)
+
+
+def _head(module: Module) -> Span:
+    from kernlint.workload import Span
+
+    return Span(module.path, module.first_line, 1, module.first_line, 1)
+
+
+def _has_time(total_us: Callable[[str], float | None]) -> bool:
+    return any(total_us(scope) is not None for scope in ("gpu", "call"))
+
+
+def _weight(finding: Finding) -> tuple[int, float]:
+    """Of findings alike, found in several workloads, the one that matters most comes first."""
+    return SEVERITIES.index(finding.severity), -(finding.gain.best if finding.gain is not None else 0.0)
+
+
+def _internal(error: Exception) -> str:
+    summary = " ".join(f"{type(error).__name__}: {error}".split())
+    return f"internal error, please report it: {summary}"

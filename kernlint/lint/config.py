@@ -1,0 +1,286 @@
+"""Reads ``[tool.kernlint]`` of pyproject.toml and kernlint.toml: finds the nearest, checks every key."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from kernlint.errors import UsageError
+from kernlint.lint.model import SEVERITIES
+from kernlint.lint.patterns import Patterns
+from kernlint.lint.selection import Choice, parse_selector
+from kernlint.lint.settings import EXCLUDE, OUTPUT_FORMATS, Settings
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+OWN_FILE = "kernlint.toml"
+SHARED_FILE = "pyproject.toml"
+
+_VERSION = re.compile(r"\d+\.\d+(\.\d+)?")
+
+
+@dataclass(frozen=True)
+class Overrides:
+    """What the command line says over any configuration; None leaves a setting as it is."""
+
+    choice: Choice | None = None
+    per_file_ignores: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+    severity: tuple[tuple[str, str], ...] = ()
+    device: str | None = None
+    target_triton: str | None = None
+    extend_exclude: tuple[str, ...] = ()
+    respect_gitignore: bool | None = None
+    force_exclude: bool | None = None
+    timeout_s: float | None = None
+    baseline: str | None = None
+    fail_on: str | None = None
+    output_format: str | None = None
+
+    def apply(self, settings: Settings) -> Settings:
+        """``settings`` with these on top."""
+        names = ("device", "target_triton", "respect_gitignore", "force_exclude", "timeout_s", "baseline", "fail_on",
+                 "output_format")  # fmt: skip
+        changed = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        if self.choice is not None:
+            changed["choices"] = (*settings.choices, self.choice)
+        return replace(
+            settings,
+            per_file_ignores=(*settings.per_file_ignores, *self.per_file_ignores),
+            severity=(*settings.severity, *self.severity),
+            exclude=(*settings.exclude, (os.getcwd(), self.extend_exclude)),
+            **changed,
+        )
+
+
+class Configurations:
+    """The settings of each folder: those of the nearest configuration file in it or above, under ``overrides``.
+
+    ``file`` is used for all folders where it is given; ``isolated`` reads no file at all.
+    """
+
+    def __init__(self, overrides: Overrides | None = None, file: str | None = None, isolated: bool = False) -> None:
+        self._overrides = overrides or Overrides()
+        self._known: dict[str, Settings] = {}
+        self._fixed: Settings | None = None
+        if isolated:
+            self._fixed = self._finish(default_settings(os.getcwd()))
+        elif file is not None:
+            self._fixed = self._finish(read_config(os.path.abspath(file)))
+
+    def of(self, folder: str) -> Settings:
+        """The settings for files in the absolute ``folder``. Raises ``UsageError`` for a wrong configuration."""
+        if self._fixed is not None:
+            return self._fixed
+        if folder not in self._known:
+            self._known[folder] = self._look(folder)
+        return self._known[folder]
+
+    def _look(self, folder: str) -> Settings:
+        for name in (OWN_FILE, SHARED_FILE):
+            path = os.path.join(folder, name)
+            if os.path.isfile(path):
+                settings = _read(path)
+                if settings is not None:
+                    return self._finish(settings)
+        parent = os.path.dirname(folder)
+        return self._finish(default_settings(os.getcwd())) if parent == folder else self.of(parent)
+
+    def _finish(self, settings: Settings) -> Settings:
+        return self._overrides.apply(settings)
+
+
+def default_settings(root: str) -> Settings:
+    """The settings without any configuration."""
+    return Settings(root, exclude=((root, EXCLUDE),))
+
+
+def read_config(path: str) -> Settings:
+    """The settings in the file at the absolute ``path``. Raises ``UsageError`` where it says nothing of kernlint."""
+    settings = _read(path)
+    if settings is None:
+        raise UsageError(f"{path}: has no [tool.kernlint]")
+    return settings
+
+
+def _read(path: str) -> Settings | None:
+    """The settings in ``path``; None for a pyproject.toml of a project that does not configure kernlint."""
+    shared = os.path.basename(path) == SHARED_FILE
+    try:
+        with open(path, "rb") as file:
+            data = file.read()
+        # A broken pyproject.toml of someone else is none of our business.
+        if shared and b"kernlint" not in data:
+            return None
+        table: Any = tomllib.loads(data.decode("utf-8-sig").replace("\r\n", "\n"))
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise UsageError(f"{path}: not TOML: {error}") from None
+    if shared:
+        tool = table.get("tool")
+        table = tool.get("kernlint") if isinstance(tool, dict) else None
+        if table is None:
+            return None
+    if not isinstance(table, dict):
+        raise UsageError(f"{path}: [tool.kernlint] is not a table")
+    return _Reader(path).settings(table)
+
+
+class _Reader:
+    """Turns the table of one file into settings, or complains with the file's name and the key's."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.root = os.path.dirname(path)
+        self.key = ""
+
+    def settings(self, table: Mapping[str, Any]) -> Settings:
+        readers: dict[str, Callable[[Any], Any]] = {
+            "select": self._selectors,
+            "extend-select": self._selectors,
+            "ignore": self._selectors,
+            "per-file-ignores": self._per_file_ignores,
+            "severity": self._severity,
+            "references": self._references,
+            "device": self._device,
+            "target-triton": self._version,
+            "include": self._patterns,
+            "exclude": self._patterns,
+            "extend-exclude": self._patterns,
+            "respect-gitignore": self._flag,
+            "force-exclude": self._flag,
+            "timeout": self._seconds,
+            "baseline": self._path_below,
+            "fail-on": lambda value: self._one_of(value, SEVERITIES),
+            "output-format": lambda value: self._one_of(value, OUTPUT_FORMATS),
+        }
+        read: dict[str, Any] = {}
+        for key, value in table.items():
+            self.key = key
+            if key not in readers:
+                raise UsageError(f"{self.path}: unknown key {key!r}{nearest(key, readers)}")
+            read[key] = readers[key](value)
+        excluded = (*read.pop("exclude", EXCLUDE), *read.pop("extend-exclude", ()))
+        choice = Choice(read.pop("select", None), read.pop("extend-select", ()), read.pop("ignore", ()))
+        names = {"timeout": "timeout_s"}
+        changed = {names.get(key, key.replace("-", "_")): value for key, value in read.items()}
+        return Settings(self.root, self.path, choices=(choice,), exclude=((self.root, excluded),), **changed)
+
+    # -- values -----------------------------------------------------------------------------------------------------
+
+    def _wrong(self, what: str) -> UsageError:
+        return UsageError(f"{self.path}: {self.key}: {what}")
+
+    def _texts(self, value: Any) -> tuple[str, ...]:
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            raise self._wrong("expected a list of strings")
+        return tuple(value)
+
+    def _table(self, value: Any) -> Mapping[str, Any]:
+        if not isinstance(value, dict):
+            raise self._wrong("expected a table")
+        return value
+
+    def _selectors(self, value: Any) -> tuple[str, ...]:
+        texts = self._texts(value)
+        for text in texts:
+            self._selector(text)
+        return texts
+
+    def _selector(self, text: str) -> None:
+        try:
+            parse_selector(text)
+        except UsageError as error:
+            raise self._wrong(str(error)) from None
+
+    def _patterns(self, value: Any) -> tuple[str, ...]:
+        texts = self._texts(value)
+        self._pattern(*texts)
+        return texts
+
+    def _pattern(self, *texts: str) -> None:
+        try:
+            Patterns(self.root, texts)
+        except UsageError as error:
+            raise self._wrong(str(error)) from None
+
+    def _per_file_ignores(self, value: Any) -> tuple[tuple[str, str, tuple[str, ...]], ...]:
+        table = self._table(value)
+        self._pattern(*table)
+        return tuple((self.root, pattern, self._selectors(texts)) for pattern, texts in table.items())
+
+    def _severity(self, value: Any) -> tuple[tuple[str, str], ...]:
+        found = []
+        for text, level in self._table(value).items():
+            self._selector(text)
+            found.append((text, self._one_of(level, SEVERITIES)))
+        return tuple(found)
+
+    def _references(self, value: Any) -> tuple[tuple[str, str], ...]:
+        table = self._table(value)
+        self._pattern(*table)
+        if not all(isinstance(path, str) for path in table.values()):
+            raise self._wrong("expected strings: kernel file = reference file")
+        missing = [path for path in table.values() if not os.path.isfile(os.path.join(self.root, path))]
+        if missing:
+            raise self._wrong(f"no such file: {missing[0]}")
+        return tuple((pattern, os.path.join(self.root, path)) for pattern, path in table.items())
+
+    def _device(self, value: Any) -> str:
+        if not isinstance(value, str):
+            raise self._wrong("expected a string")
+        try:
+            return device_id(value)
+        except UsageError as error:
+            raise self._wrong(str(error)) from None
+
+    def _version(self, value: Any) -> str:
+        if not isinstance(value, str) or not _VERSION.fullmatch(value):
+            raise self._wrong('expected a version such as "3.6"')
+        return value
+
+    def _flag(self, value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise self._wrong("expected true or false")
+        return value
+
+    def _seconds(self, value: Any) -> float:
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e6:
+            raise self._wrong("expected a positive number of seconds")
+        return float(value)
+
+    def _path_below(self, value: Any) -> str:
+        if not isinstance(value, str) or not value:
+            raise self._wrong("expected a path")
+        return os.path.join(self.root, value)
+
+    def _one_of(self, value: Any, known: tuple[str, ...]) -> str:
+        if value not in known:
+            near = nearest(value, known) if isinstance(value, str) else ""
+            raise self._wrong(f"{value!r} is none of {', '.join(known)}{near}")
+        assert isinstance(value, str)
+        return value
+
+
+def device_id(name: str) -> str:
+    """The id of the device called ``name``. Raises ``UsageError`` where there is none."""
+    from kernlint.cost.device import UnknownDevice, find_device
+
+    try:
+        return find_device(name).id
+    except UnknownDevice as error:
+        raise UsageError(f"{error}; `kernlint --device list` shows all") from None
+
+
+def nearest(word: str, known: Any) -> str:
+    """``; did you mean X?`` where one of ``known`` is near ``word``, else nothing."""
+    close = difflib.get_close_matches(word.lower().replace("_", "-"), list(known), n=1, cutoff=0.6)
+    return f"; did you mean {close[0]}?" if close else ""

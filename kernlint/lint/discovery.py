@@ -1,0 +1,180 @@
+"""From the paths on the command line to the files that are meant: folders searched, globs expanded, ignores heeded."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+
+from kernlint.errors import UsageError
+from kernlint.lint.config import Configurations
+from kernlint.lint.diagnostics import UNREADABLE
+from kernlint.lint.model import Finding
+from kernlint.lint.patterns import Patterns
+from kernlint.lint.settings import Settings
+
+
+@dataclass(frozen=True, order=True)
+class Target:
+    """A file to check: its absolute ``path``, the name ``shown`` for it, and whether it was named on the command line
+    (``explicit``) rather than found in a folder."""
+
+    path: str
+    shown: str
+    explicit: bool = False
+
+
+@dataclass
+class Found:
+    """The files, in order, and a finding for each folder that could not be read."""
+
+    targets: list[Target] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+
+
+def find_files(paths: Iterable[str], configurations: Configurations) -> Found:
+    """Every file that ``paths`` (files, folders, globs) mean, each once.
+
+    A named file is taken whatever it is called and whatever ignores it, unless ``force-exclude`` is set. Folders are
+    searched below, without following links to folders, so that a cycle cannot arise.
+
+    Raises ``UsageError`` for a path that does not exist and a glob that matches nothing.
+    """
+    finder = _Finder(configurations)
+    for path in paths:
+        finder.add(path)
+    return Found(list(finder.targets.values()), finder.findings)
+
+
+def shown_name(path: str) -> str:
+    """``path`` as findings show it: relative to the working folder where it is below, with forward slashes."""
+    absolute = os.path.abspath(path)
+    here = os.getcwd()
+    if absolute.startswith(here.rstrip(os.sep) + os.sep):
+        absolute = os.path.relpath(absolute, here)
+    return absolute.replace(os.sep, "/")
+
+
+class _Finder:
+    def __init__(self, configurations: Configurations) -> None:
+        self.configurations = configurations
+        self.targets: dict[str, Target] = {}
+        self.findings: list[Finding] = []
+        self._excludes: dict[tuple[int, str | None], list[Patterns]] = {}
+
+    def add(self, path: str) -> None:
+        if "\0" in path or not path:
+            raise UsageError(f"{path!r}: not a file name")
+        if os.path.isdir(path):
+            self._search(os.path.abspath(path))
+        elif os.path.lexists(path):
+            self._take(os.path.abspath(path))
+        elif glob.has_magic(path):
+            matches = sorted(glob.glob(path, recursive=True))
+            if not matches:
+                raise UsageError(f"{path}: no such file, and as a pattern it matches none")
+            for match in matches:
+                # A folder that `**` matches too would bring in what the rest of the pattern leaves out.
+                if not os.path.isdir(match):
+                    self._take(os.path.abspath(match))
+        else:
+            raise UsageError(f"{path}: no such file or folder")
+
+    def _take(self, path: str) -> None:
+        settings = self.configurations.of(os.path.dirname(path))
+        if settings.force_exclude and self._excluded_above(path, settings):
+            return
+        self.targets[path] = Target(path, shown_name(path), explicit=True)
+
+    def _excluded_above(self, path: str, settings: Settings) -> bool:
+        """Whether the file or a folder that it is in is excluded or ignored."""
+        folder = os.path.dirname(path)
+        ignores = _ignores_above(folder) + _ignore_file(folder) if settings.respect_gitignore else []
+        while path != os.path.dirname(path):
+            is_folder = os.path.isdir(path)
+            if self._excluded(path, settings, is_folder) or _ignored(path, ignores, is_folder):
+                return True
+            path = os.path.dirname(path)
+        return False
+
+    def _search(self, top: str) -> None:
+        # A stack, not recursion: folders can be nested deeper than Python calls.
+        stack = [(top, [ignores.reaching_into(top) for ignores in _ignores_above(top)])]
+        while stack:
+            folder, ignores = stack.pop()
+            settings = self.configurations.of(folder)
+            if settings.respect_gitignore:
+                ignores = [*ignores, *_ignore_file(folder)]
+            folders = []
+            for entry in self._entries(folder):
+                is_folder = entry.is_dir(follow_symlinks=False)
+                if not is_folder and not any(fnmatch(entry.name, pattern) for pattern in settings.include):
+                    continue
+                if self._excluded(entry.path, settings, is_folder, top):
+                    continue
+                if settings.respect_gitignore and _ignored(entry.path, ignores, is_folder):
+                    continue
+                if is_folder:
+                    folders.append(entry.path)
+                elif entry.path not in self.targets and os.path.isfile(entry.path):  # a link may lead nowhere
+                    self.targets[entry.path] = Target(entry.path, shown_name(entry.path))
+            stack += [(path, ignores) for path in reversed(folders)]
+
+    def _entries(self, folder: str) -> list[os.DirEntry[str]]:
+        try:
+            with os.scandir(folder) as entries:
+                return sorted(entries, key=lambda entry: entry.name)
+        except OSError as error:
+            name = shown_name(folder)
+            self.findings.append(UNREADABLE.at(name, f"the folder cannot be read: {error.strerror or error}"))
+            return []
+
+    def _excluded(self, path: str, settings: Settings, is_folder: bool, top: str | None = None) -> bool:
+        """Whether the settings exclude ``path``, which was found in the search of ``top``."""
+        key = (id(settings), top)
+        patterns = self._excludes.get(key)
+        if patterns is None:
+            patterns = [Patterns(root, lines) for root, lines in settings.exclude if lines]
+            if top is not None:
+                patterns = [pattern.reaching_into(top) for pattern in patterns]
+            self._excludes[key] = patterns
+        return any(pattern.decides(path, is_folder) for pattern in patterns)
+
+
+def _ignored(path: str, ignores: list[Patterns], is_folder: bool) -> bool:
+    """Whether git would ignore ``path``: the innermost .gitignore that says anything of it decides."""
+    for patterns in reversed(ignores):
+        decision = patterns.decides(path, is_folder)
+        if decision is not None:
+            return decision
+    return False
+
+
+def _ignores_above(folder: str) -> list[Patterns]:
+    """What the repository around ``folder`` says from above it, the outermost first; nothing outside of one."""
+    found: list[list[Patterns]] = []
+    here = folder
+    while True:
+        if here != folder:
+            found.append(_ignore_file(here))
+        if os.path.exists(os.path.join(here, ".git")):
+            found.append(_ignore_file(here, os.path.join(".git", "info", "exclude")))
+            return [patterns for level in reversed(found) for patterns in level]
+        parent = os.path.dirname(here)
+        if parent == here:
+            return []
+        here = parent
+
+
+def _ignore_file(folder: str, name: str = ".gitignore") -> list[Patterns]:
+    try:
+        with open(os.path.join(folder, name), encoding="utf-8", errors="surrogateescape") as file:
+            return [Patterns(folder, list(_lines(file)))]
+    except (OSError, UsageError):  # a pattern that git would skip is no reason to stop
+        return []
+
+
+def _lines(file: Iterable[str]) -> Iterator[str]:
+    return (line.rstrip("\n") for line in file)

@@ -1,0 +1,43 @@
+"""Glob patterns as gitignore reads them: for excludes, per-file ignores and references."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+
+from pathspec import GitIgnoreSpec
+
+from kernlint.errors import UsageError
+
+
+class Patterns:
+    """``lines`` of gitignore syntax, relative to ``root``. Raises ``UsageError`` for a pattern that is none."""
+
+    def __init__(self, root: str, lines: Iterable[str]) -> None:
+        self.root = root
+        self._lines = list(lines)
+        try:
+            self._spec = GitIgnoreSpec.from_lines(self._lines)
+        except ValueError as error:
+            raise UsageError(f"not a pattern: {error}") from None
+
+    def decides(self, path: str, is_folder: bool = False) -> bool | None:
+        """Whether the absolute ``path`` matches: True, False where a ``!`` pattern takes it back, None where nothing
+        is said of it, as outside the root."""
+        relative = os.path.relpath(path, self.root)
+        if relative == os.curdir or relative.startswith(os.pardir):
+            return None
+        name = relative.replace(os.sep, "/") + ("/" if is_folder else "")
+        return self._spec.check_file(name).include
+
+    def reaching_into(self, folder: str) -> Patterns:
+        """These without the ones that match the absolute ``folder`` itself, or one that it is in: whoever asks for a
+        folder means what is in it."""
+        if not self.decides(folder, is_folder=True):
+            return self
+        kept = [line for line in self._lines if not Patterns(self.root, [line]).decides(folder, is_folder=True)]
+        return Patterns(self.root, kept)
+
+    def match(self, path: str) -> bool:
+        """Whether the file ``path`` or a folder that it is in matches."""
+        return self.decides(path) is True

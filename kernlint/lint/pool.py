@@ -1,0 +1,206 @@
+"""Worker processes that check files: one that dies or hangs costs its file and is replaced.
+
+``concurrent.futures`` gives up the whole pool when a process dies, and cannot end a task that hangs.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from kernlint.lint.check_file import Job, Result, check_file
+from kernlint.lint.diagnostics import ANALYSIS_FAILED
+from kernlint.lint.model import Finding
+
+#: Of one worker; the first limit to stop hostile input that asks for all there is.
+MEMORY_BYTES = 4 << 30
+
+#: The stack of the checking thread, and the Python frames that fit into it with room to spare.
+_STACK_BYTES = 256 << 20
+_RECURSION_LIMIT = 20_000
+
+#: Starting a worker that has to import everything, on a loaded machine, must not count against its first file.
+_START_S = 60.0
+
+
+def run_jobs(jobs: Sequence[Job], workers: int) -> Iterator[tuple[int, Result]]:
+    """The index of each job with its result, as they are done, computed by up to ``workers`` processes.
+
+    A job that takes longer than its ``timeout_s``, or whose process dies, ends in one KL902.
+    """
+    pending = list(range(len(jobs) - 1, -1, -1))
+    crew = {_Worker() for _ in range(max(1, min(workers, len(jobs))))} if jobs else set()
+    try:
+        while crew:
+            for worker in [worker for worker in crew if worker.idle]:
+                if pending:
+                    worker.give(pending[-1], jobs[pending.pop()])
+                else:
+                    crew.remove(worker)
+                    worker.end()
+            patience = min((worker.deadline for worker in crew), default=0.0) - time.monotonic()
+            wait([worker.pipe for worker in crew], max(0.0, patience))
+            for worker in list(crew):
+                outcome = worker.outcome()
+                if outcome is None:
+                    continue
+                index, result = outcome
+                if index is not None:
+                    yield index, result if isinstance(result, Result) else _failed(jobs[index], result)
+                elif pending:
+                    # A worker that cannot even start: the next one would not either.
+                    yield from ((i, _failed(jobs[i], str(result))) for i in reversed(pending))
+                    pending.clear()
+                if worker.dead:
+                    crew.remove(worker)
+                    worker.end()
+                    if pending:
+                        crew.add(_Worker())
+    finally:
+        for worker in crew:
+            worker.end()
+
+
+def _failed(job: Job, reason: str) -> Result:
+    findings: tuple[Finding, ...] = ()
+    if ANALYSIS_FAILED.code in job.settings.codes:
+        level = job.settings.severity.get(ANALYSIS_FAILED.code)
+        findings = (ANALYSIS_FAILED.at(job.shown, reason, severity=level),)
+    return Result(findings, repeatable=False)
+
+
+class _Worker:
+    """A child process and what it is busy with: first with starting, then with the job at ``index``."""
+
+    def __init__(self) -> None:
+        # Forking a process of one thread is safe and saves importing everything again; macOS's libraries forbid it.
+        method = "fork" if "fork" in multiprocessing.get_all_start_methods() and sys.platform != "darwin" else "spawn"
+        context: Any = multiprocessing.get_context(method)
+        self.pipe, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs,), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.index: int | None = None
+        self.idle = False
+        self.dead = False
+        self.deadline = time.monotonic() + _START_S
+        self._limit_s = _START_S
+
+    def give(self, index: int, job: Job) -> None:
+        """Start on a job."""
+        self.index, self.idle = index, False
+        self._limit_s = job.settings.timeout_s
+        with suppress(OSError):  # it is dead, which `outcome` is about to find out
+            self.pipe.send(job)
+        self.deadline = time.monotonic() + self._limit_s
+
+    def outcome(self) -> tuple[int | None, Result | str] | None:
+        """What became of the job: its index with the result or the reason why there is none; None while it runs."""
+        index = self.index
+        if not self.pipe.poll():
+            if time.monotonic() < self.deadline:
+                return None
+            self.dead = True
+            return index, f"took longer than {self._limit_s:g} s and was given up"
+        try:
+            message = self.pipe.recv()
+        except (EOFError, OSError):
+            self.process.join(1)
+            self.dead = True
+            return index, _death(self.process.exitcode)
+        self.index, self.idle = None, True
+        return None if message == _READY else (index, message)
+
+    def end(self) -> None:
+        """Stop the process, whatever it does."""
+        self.pipe.close()
+        self.process.kill()
+        self.process.join()
+
+
+#: Sent by a worker that has imported everything: only then does the time of its first file begin.
+_READY = "ready"
+
+
+def _serve(pipe: Connection) -> None:
+    """The child: check what comes through ``pipe`` until it closes, on a large stack."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent answers for both
+    sys.setrecursionlimit(_RECURSION_LIMIT)
+    threading.stack_size(_STACK_BYTES)
+    _limit_memory()
+    thread = threading.Thread(target=_loop, args=(pipe,))
+    thread.start()
+    thread.join()
+
+
+def _loop(pipe: Connection) -> None:
+    import kernlint.analysis
+    import kernlint.lint.suppress  # noqa: F401 - imported for the files to come
+
+    pipe.send(_READY)
+    while True:
+        try:
+            job = pipe.recv()
+        except (EOFError, OSError):  # the parent is gone
+            return
+        _limit_time(job.settings.timeout_s)
+        answer: Result | str
+        try:
+            answer = check_file(job)
+        except RecursionError:
+            answer = "too deeply nested to analyse"
+        except MemoryError:
+            answer = f"needs more than {MEMORY_BYTES >> 30} GiB of memory"
+        except Exception as error:
+            summary = " ".join(f"{type(error).__name__}: {error}".split())
+            answer = f"internal error, please report it: {summary}"
+        try:
+            pipe.send(answer)
+        except OSError:
+            return
+
+
+def _limit_memory() -> None:
+    try:
+        import resource
+    except ImportError:  # Windows has none
+        return
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    try:
+        limit = MEMORY_BYTES if hard == resource.RLIM_INFINITY else min(MEMORY_BYTES, hard)
+        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
+    except (OSError, ValueError):  # macOS refuses it
+        return
+
+
+def _limit_time(timeout_s: float) -> None:
+    """Let the process live for this file only: it ends a worker whose parent was killed and so cannot end it."""
+    try:
+        import resource
+    except ImportError:
+        return
+    seconds = int(time.process_time() + timeout_s + 2 * _START_S)
+    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
+    try:
+        resource.setrlimit(
+            resource.RLIMIT_CPU, (seconds if hard == resource.RLIM_INFINITY else min(seconds, hard), hard)
+        )
+    except (OSError, ValueError):
+        return
+
+
+def _death(exit_code: int | None) -> str:
+    if exit_code is not None and exit_code < 0:
+        try:
+            name = signal.Signals(-exit_code).name
+        except ValueError:
+            name = f"signal {-exit_code}"
+        return f"the analysis died of {name}: the source is too large or too deeply nested for the parser"
+    return f"the analysis ended early, with status {exit_code}"

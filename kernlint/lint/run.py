@@ -1,0 +1,124 @@
+"""A whole run: from paths to findings, through discovery, cache and workers, past baseline and diff."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+
+from kernlint.errors import SourceError
+from kernlint.lint.baseline import Known, apply_baseline, read_baseline
+from kernlint.lint.cache import Cache
+from kernlint.lint.check_file import Job, Result
+from kernlint.lint.config import Configurations
+from kernlint.lint.diagnostics import UNREADABLE
+from kernlint.lint.diff import ChangedLines
+from kernlint.lint.discovery import Target
+from kernlint.lint.fingerprint import fingerprinted
+from kernlint.lint.model import Finding
+from kernlint.lint.reading import concerns_us, read_bytes
+from kernlint.lint.settings import FileSettings
+
+#: Told how many files are done, of how many.
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """``findings`` in order, the names of all ``files`` that were looked at, and what a baseline left over: entries
+    that nothing matched (``stale``) and how many findings it holds back (``known``)."""
+
+    findings: tuple[Finding, ...]
+    files: tuple[str, ...]
+    stale: tuple[Known, ...] = ()
+    known: int = 0
+
+
+def check_targets(
+    targets: Iterable[Target],
+    configurations: Configurations,
+    *,
+    cache: Cache | None,
+    workers: int,
+    progress: Progress = lambda done, total: None,
+    stdin: bytes | None = None,
+) -> Outcome:
+    """Check every target; ``stdin`` are the bytes to take for all of them, instead of their files'."""
+    findings: list[Finding] = []
+    shown: list[str] = []
+    jobs: list[Job] = []
+    for target in targets:
+        shown.append(target.shown)
+        settings = configurations.of(os.path.dirname(target.path)).of_file(target.path)
+        try:
+            data = read_bytes(target.path) if stdin is None else stdin
+        except SourceError as error:
+            findings += _unreadable(target.shown, str(error), settings)
+            continue
+        if not concerns_us(data) and not (target.explicit and target.path.endswith((".py", ".pyi"))):
+            continue
+        try:
+            reference = None if settings.reference is None else _reference(settings.reference)
+        except SourceError as error:
+            findings += _unreadable(target.shown, f"its reference {settings.reference}: {error}", settings)
+            continue
+        jobs.append(Job(target.shown, data, settings, reference))
+    for result in _results(jobs, cache, workers, progress):
+        findings += result.findings
+    return Outcome(tuple(sorted(map(_named, findings), key=lambda finding: finding.key)), tuple(shown))
+
+
+def narrow(outcome: Outcome, changed: ChangedLines | None, baseline: str | None) -> Outcome:
+    """``outcome`` without findings on lines that did not change and those in the baseline at ``baseline``."""
+    stale: list[Known] = []
+    findings = list(outcome.findings)
+    known = 0
+    if baseline is not None:
+        before = len(findings)
+        findings, stale = apply_baseline(findings, read_baseline(baseline), baseline, outcome.files)
+        known = before - len(findings)
+    if changed is not None:
+        findings = changed.select(findings)
+    return Outcome(tuple(findings), outcome.files, tuple(stale), known)
+
+
+def _results(jobs: list[Job], cache: Cache | None, workers: int, progress: Progress) -> Iterable[Result]:
+    fresh: list[Job] = []
+    for job in jobs:
+        result = cache.get(job) if cache is not None else None
+        if result is None:
+            fresh.append(job)
+        else:
+            yield result
+    if not fresh:
+        return
+    # Imported here, once for all workers that are forked from this process.
+    import kernlint.analysis
+    import kernlint.lint.suppress  # noqa: F401
+    from kernlint.lint.pool import run_jobs
+
+    for done, (index, result) in enumerate(run_jobs(fresh, workers), start=1):
+        if cache is not None:
+            cache.put(fresh[index], result)
+        progress(done, len(fresh))
+        yield result
+
+
+def _reference(path: str) -> tuple[str, bytes]:
+    from kernlint.lint.discovery import shown_name
+
+    return shown_name(path), read_bytes(path)
+
+
+def _unreadable(shown: str, reason: str, settings: FileSettings) -> list[Finding]:
+    if UNREADABLE.code not in settings.codes:
+        return []
+    return [UNREADABLE.at(shown, reason, severity=settings.severity.get(UNREADABLE.code))]
+
+
+def _named(finding: Finding) -> Finding:
+    """``finding`` with a fingerprint: a failure that no worker reported has none yet, and stands on no source."""
+    if finding.fingerprint:
+        return finding
+    (named,) = fingerprinted([(finding, "")])
+    return replace(finding, fingerprint=named.fingerprint)

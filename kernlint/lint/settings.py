@@ -1,0 +1,139 @@
+"""What a run is asked to do: settings of files, from a configuration and the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from kernlint.lint.patterns import Patterns
+from kernlint.lint.selection import Choice, codes_of, parse_selector, selected_codes
+
+DEFAULT_DEVICE = "h100-sxm"
+DEFAULT_TIMEOUT_S = 20.0
+
+#: What a folder is searched for.
+INCLUDE = ("*.py", "*.ipynb", "*.md")
+
+#: Folders that hold other people's code, or none.
+EXCLUDE = (
+    ".direnv",
+    ".eggs",
+    ".git",
+    ".hg",
+    ".ipynb_checkpoints",
+    ".kernlint_cache",
+    ".mypy_cache",
+    ".nox",
+    ".pytest_cache",
+    ".ruff_cache",
+    ".svn",
+    ".tox",
+    ".venv",
+    "__pycache__",
+    "build",
+    "dist",
+    "node_modules",
+    "site-packages",
+    "venv",
+)
+
+OUTPUT_FORMATS = ("text", "concise", "json", "json-lines", "sarif", "github", "gitlab", "junit", "rdjson")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of one configuration file (the defaults without one), command line included.
+
+    ``root`` is the folder that patterns are relative to, ``source`` the file they came from. ``choices`` select the
+    rules; ``severity`` maps selectors to levels, ``references`` patterns of kernel files to the absolute path of
+    their PyTorch reference; ``timeout_s`` is the limit for one file.
+    """
+
+    root: str
+    source: str | None = None
+    choices: tuple[Choice, ...] = ()
+    per_file_ignores: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
+    severity: tuple[tuple[str, str], ...] = ()
+    references: tuple[tuple[str, str], ...] = ()
+    device: str = DEFAULT_DEVICE
+    target_triton: str | None = None
+    include: tuple[str, ...] = INCLUDE
+    exclude: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    respect_gitignore: bool = True
+    force_exclude: bool = False
+    timeout_s: float = DEFAULT_TIMEOUT_S
+    baseline: str | None = None
+    fail_on: str = "warning"
+    output_format: str = "text"
+
+    @cached_property
+    def codes(self) -> frozenset[str]:
+        """What runs on every file that no per-file ignore names."""
+        return selected_codes(self.choices)
+
+    @cached_property
+    def _ignores(self) -> list[tuple[Patterns, frozenset[str]]]:
+        return [(Patterns(root, [pattern]), codes_of(texts)) for root, pattern, texts in self.per_file_ignores]
+
+    @cached_property
+    def _references(self) -> list[tuple[Patterns, str]]:
+        return [(Patterns(self.root, [pattern]), path) for pattern, path in self.references]
+
+    @cached_property
+    def _levels(self) -> dict[str, str]:
+        """The overridden severity by code; the more specific selector decides, then the later one."""
+        levels: dict[str, tuple[int, str]] = {}
+        for text, level in self.severity:
+            selector = parse_selector(text)
+            for code in selector.codes:
+                if selector.specificity >= levels.get(code, (-1, ""))[0]:
+                    levels[code] = (selector.specificity, level)
+        return {code: level for code, (_, level) in levels.items()}
+
+    def of_file(self, path: str) -> FileSettings:
+        """The settings for the file at the absolute ``path``."""
+        codes = self.codes
+        for patterns, ignored in self._ignores:
+            if patterns.match(path):
+                codes -= ignored
+        reference = next((target for patterns, target in self._references if patterns.match(path)), None)
+        return FileSettings(codes, self._levels, self.device, self.target_triton, self.timeout_s, reference)
+
+    def to_json(self) -> dict[str, Any]:
+        """What ``--show-settings`` prints."""
+        return {
+            "configuration": self.source,
+            "root": self.root,
+            "rules": sorted(self.codes),
+            "severity": dict(sorted(self._levels.items())),
+            "per-file-ignores": {pattern: sorted(codes_of(texts)) for _, pattern, texts in self.per_file_ignores},
+            "references": dict(self.references),
+            "device": self.device,
+            "target-triton": self.target_triton,
+            "include": list(self.include),
+            "exclude": [pattern for _, patterns in self.exclude for pattern in patterns],
+            "respect-gitignore": self.respect_gitignore,
+            "force-exclude": self.force_exclude,
+            "timeout": self.timeout_s,
+            "baseline": self.baseline,
+            "fail-on": self.fail_on,
+            "output-format": self.output_format,
+        }
+
+
+@dataclass(frozen=True)
+class FileSettings:
+    """What bears on the findings of one file; ``reference`` is the path of its PyTorch reference."""
+
+    codes: frozenset[str]
+    severity: Mapping[str, str] = field(default_factory=dict)
+    device: str = DEFAULT_DEVICE
+    target_triton: str | None = None
+    timeout_s: float = DEFAULT_TIMEOUT_S
+    reference: str | None = None
+
+    def key(self) -> list[Any]:
+        """What the cached findings of the file depend on; the reference counts by its content, not its path."""
+        return [sorted(self.codes), sorted(self.severity.items()), self.device, self.target_triton]

@@ -1,0 +1,1 @@
+"""Performance data that the user has already: latencies and the output of profilers, read into one form."""

@@ -1,0 +1,231 @@
+"""The time budget as a table for people: plain text for pipes and files, rich for terminals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from typing import TYPE_CHECKING
+
+from kernlint.report.budget import Budget, CallBudget, StepBudget
+from kernlint.report.grid import Bar, Cell, Grid, paint, show
+from kernlint.report.text import printable
+from kernlint.verdict.speedup import format_speedup
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+#: Rows of a table; the smallest steps of a longer call are summed into one.
+_MOST_ROWS = 40
+_LONGEST_NAME = 40
+
+#: Of the columns of a step (:func:`_head`) those aligned right.
+_RIGHT = (0, 1, 3, 4)
+_COLUMNS = 6
+_BLANK: tuple[Cell, ...] = ("",) * _COLUMNS
+_GONE: tuple[Cell, ...] = ("gone", *_BLANK[1:])
+
+#: One step before and after the change, either None where it is not there.
+_Pair = tuple["StepBudget | None", "StepBudget | None"]
+
+
+def render(budget: Budget) -> str:
+    """The budget as plain text, before and after side by side, the same to the byte on every machine."""
+    lines: list[str] = []
+    for part in _parts(budget, None):
+        lines += paint(part) if isinstance(part, Grid) else [part]
+    return "\n".join(lines) + "\n"
+
+
+def print_budget(budget: Budget, console: Console) -> None:
+    """Print the budget on a terminal; before and after stand below each other where it is too narrow."""
+    from rich.text import Text
+
+    for part in _parts(budget, console.width):
+        if isinstance(part, Grid):
+            show(part, console)
+        else:
+            console.print(Text(part, style="bold" if part.endswith(":") else ""))
+
+
+def _parts(budget: Budget, width: int | None) -> list[str | Grid]:
+    """Lines and tables in the order they are read."""
+    sizes = " ".join(f"{name}={value}" for name, value in budget.sizes.items())
+    head = f"{printable(budget.file)}: {budget.entry} on {budget.device}, times of scope {budget.scope}"
+    parts: list[str | Grid] = [head + (f", {sizes}" if sizes else "")]
+    if budget.measured is not None:
+        parts.append(f"times are measured where there are some ({budget.measured}), else predicted")
+    parts.append("")
+    if budget.before.missing:
+        parts += _missing(budget.before.missing)
+    else:
+        parts += _calls(budget, width)
+    if budget.reference is not None and budget.reference.steps:
+        parts += ["PyTorch's own steps for the reference:", _alone(budget.reference, _scale(budget)), ""]
+    if not budget.before.missing:
+        parts += [_totals(budget), ""]
+        parts += _terms(budget)
+    if budget.change is not None:
+        advice = "change" if budget.change.worth else "best change found, not worth it"
+        parts.append(f"{advice}: {budget.change.code} {budget.change.name}: {budget.change.method}")
+    parts.append(budget.reason)
+    return parts
+
+
+def _missing(names: Sequence[str]) -> list[str | Grid]:
+    return [
+        f"No times while sizes are open: {', '.join(names)}.",
+        "Give module-level constants with --set NAME=VALUE, arguments with --assume NAME=INT or --assume "
+        "NAME:dtype[dims].",
+        "",
+    ]
+
+
+def _calls(budget: Budget, width: int | None) -> list[str | Grid]:
+    scale = _scale(budget)
+    if budget.after is None or budget.change is None:
+        return ["before:", _alone(budget.before, scale), ""]
+    title = f"after {budget.change.code} {budget.change.name}"
+    both = _side_by_side(budget.before, budget.after, scale, title)
+    shortest = both.width() - both.widths()[0] + 20
+    if width is not None and width < shortest:
+        return ["before:", _alone(budget.before, scale), "", f"{title}:", _alone(budget.after, scale), ""]
+    return [both, ""]
+
+
+def _scale(budget: Budget) -> float:
+    """Microseconds of a full bar: the longest step of all, so that bars can be compared between tables."""
+    calls = (budget.before, budget.after, budget.reference)
+    return max((call.time_us(step) for call in calls if call is not None for step in call.steps), default=0.0)
+
+
+def _alone(call: CallBudget, scale: float) -> Grid:
+    pairs: list[_Pair] = [(step, None) for step in call.steps]
+    shown = _longest(pairs)
+    rows = [(_name(step), *_cells(call, step, scale)) for step, _ in shown if step is not None]
+    return Grid(("step", *_head(call)), (*rows, *_rest(pairs, (call,))), frozenset(1 + c for c in _RIGHT))
+
+
+def _side_by_side(before: CallBudget, after: CallBudget, scale: float, title: str) -> Grid:
+    pairs = _aligned(before.steps, after.steps)
+    rows = []
+    for old, new in _longest(pairs):
+        cells = _BLANK if old is None else _cells(before, old, scale)
+        changed = _GONE if new is None else _cells(after, new, scale)
+        rows.append((_name(old or new), *cells, *changed))
+    second = 1 + _COLUMNS
+    right = frozenset([1 + c for c in _RIGHT] + [second + c for c in _RIGHT])
+    head = ("step", *_head(before), *_head(after))
+    return Grid(head, (*rows, *_rest(pairs, (before, after))), right, ((1, "before"), (second, title)))
+
+
+def _head(call: CallBudget) -> tuple[str, ...]:
+    return ("moved", "ops", "bound", "host us" if call.clock == "host" else "us", "share", "")
+
+
+def _aligned(before: Sequence[StepBudget], after: Sequence[StepBudget]) -> list[_Pair]:
+    """Steps of both calls in order, those of one kind and name side by side."""
+    left = [(step.kind, step.name, step.depth) for step in before]
+    right = [(step.kind, step.name, step.depth) for step in after]
+    pairs: list[_Pair] = []
+    for action, i, i_end, j, j_end in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
+        if action == "equal":
+            pairs += zip(before[i:i_end], after[j:j_end])
+        else:
+            pairs += [(step, None) for step in before[i:i_end]]
+            pairs += [(None, step) for step in after[j:j_end]]
+    return pairs
+
+
+def _longest(pairs: list[_Pair]) -> list[_Pair]:
+    """The pairs in order, without the shortest where there are too many."""
+    if len(pairs) <= _MOST_ROWS:
+        return pairs
+    ranked = sorted(range(len(pairs)), key=lambda i: -_longer(pairs[i]))
+    return [pairs[i] for i in sorted(ranked[: _MOST_ROWS - 1])]
+
+
+def _longer(pair: _Pair) -> float:
+    return max(step.gpu_us + step.host_us for step in pair if step is not None)
+
+
+def _rest(pairs: list[_Pair], calls: Sequence[CallBudget]) -> list[tuple[Cell, ...]]:
+    """One row for all that :func:`_longest` left out."""
+    shown = {id(pair) for pair in _longest(pairs)}
+    hidden = [pair for pair in pairs if id(pair) not in shown]
+    if not hidden:
+        return []
+    cells: list[Cell] = [f"({len(hidden)} shorter steps)"]
+    for index, call in enumerate(calls):
+        steps = [step for pair in hidden if (step := pair[index]) is not None]
+        cells += ["", "", "", _number(sum(map(call.time_us, steps))), _percent(sum(s.share for s in steps)), ""]
+    return [tuple(cells)]
+
+
+def _name(step: StepBudget | None) -> str:
+    assert step is not None
+    runs = f" x {step.count:g}" if step.count != 1 and step.kind != "loop" else ""
+    name = printable(step.name)
+    room = _LONGEST_NAME - len(runs) - 2 * step.depth
+    return "  " * step.depth + (name if len(name) <= room else name[: max(1, room - 3)] + "...") + runs
+
+
+def _cells(call: CallBudget, step: StepBudget, scale: float) -> tuple[Cell, ...]:
+    time = call.time_us(step)
+    return (
+        _quantity(step.moved_bytes, "B"),
+        _quantity(step.flops, ""),
+        step.bound if step.gpu_us > 0 else "host",
+        _number(time) if time > 0 else "-",
+        _percent(step.share) if time > 0 else "-",
+        Bar(time / scale if scale > 0 else 0.0),
+    )
+
+
+def _totals(budget: Budget) -> Grid:
+    rows: list[tuple[Cell, ...]] = []
+    for scope in ("gpu", "call"):
+        gain = budget.gains.get(scope)
+        rows.append((
+            f"total, scope {scope}",
+            _number(budget.before.total_us(scope)),
+            _number(budget.after.total_us(scope)) if budget.after is not None else "-",
+            format_speedup(gain.low, gain.high) if gain is not None else "-",
+            _number(budget.reference.total_us(scope)) if budget.reference is not None else "-",
+        ))  # fmt: skip
+    return Grid(("", "before us", "after us", "gain (80 %)", "PyTorch us"), tuple(rows), frozenset({1, 2, 3, 4}))
+
+
+def _terms(budget: Budget) -> list[str | Grid]:
+    """The named terms of the step that dominates, before and after, largest first."""
+    lines: list[str | Grid] = []
+    for word, call in (("before", budget.before), ("after", budget.after)):
+        step = call.dominant if call is not None else None
+        terms = [(us, name) for name, us in step.terms.items() if us >= 0.005] if step is not None else []
+        if step is not None and terms:
+            listed = ", ".join(f"{name} {_number(us)}" for us, name in sorted(terms, key=lambda t: (-t[0], t[1])))
+            lines.append(f"terms of {printable(step.name)}, {word}, us of one run (they overlap): {listed}")
+    return [*lines, ""] if lines else []
+
+
+def _number(us: float | None) -> str:
+    if us is None:
+        return "-"
+    return f"{us:.2f}" if us < 10 else f"{us:.1f}" if us < 1000 else f"{us:,.0f}"
+
+
+def _percent(share: float) -> str:
+    return f"{share * 100:.0f} %"
+
+
+def _quantity(value: float | None, unit: str) -> str:
+    """Three significant digits with a decimal prefix; "-" for nothing and "?" for unknown."""
+    if value is None:
+        return "?"
+    if value < 1:
+        return "-"
+    for prefix in ("", "k", "M", "G", "T", "P"):
+        if value < 999.5 or prefix == "P":
+            break
+        value /= 1000
+    digits = f"{value:.0f}" if value >= 100 or (value == round(value) and not prefix) else f"{value:.3g}"
+    return f"{digits} {prefix}{unit}".rstrip()

@@ -1,0 +1,82 @@
+"""What the formats of ``kernlint check`` have in common: the findings, and where files stand for other tools."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from kernlint.lint.model import SEVERITIES, Finding
+
+
+@dataclass(frozen=True)
+class LintReport:
+    """``findings`` in order, the number of ``files`` looked at, and the ``root`` of the repository that reports for
+    other tools name files relative to."""
+
+    findings: Sequence[Finding]
+    files: int
+    root: str
+
+    def path_of(self, finding: Finding) -> str:
+        """The finding's file relative to the root, with forward slashes; absolute where it lies outside."""
+        absolute = os.path.abspath(finding.file)
+        relative = os.path.relpath(absolute, self.root)
+        outside = relative == os.pardir or relative.startswith(os.pardir + os.sep)
+        return (absolute if outside else relative).replace(os.sep, "/")
+
+    def uri_of(self, finding: Finding) -> str:
+        """:meth:`path_of` as a percent-encoded URI reference."""
+        path = self.path_of(finding)
+        encoded = quote(path.encode("utf-8", "surrogateescape"), safe="/")
+        return f"file://{encoded}" if path.startswith("/") else encoded
+
+    def counts(self) -> Counter[str]:
+        """How many findings there are of each severity."""
+        return Counter(finding.severity for finding in self.findings)
+
+    def summary(self) -> str:
+        """One sentence for people."""
+        files = f"{self.files} file{'' if self.files == 1 else 's'}"
+        if not self.findings:
+            return f"No findings in {files}."
+        counts = self.counts()
+        total = len(self.findings)
+        parts = ", ".join(
+            f"{counts[s]} {s}{'s' if counts[s] > 1 and s != 'info' else ''}" for s in SEVERITIES if counts[s]
+        )
+        return f"{total} finding{'' if total == 1 else 's'} in {files} ({parts})."
+
+
+def file_lines(finding: Finding) -> tuple[int, int, int, int]:
+    """Line, column, end line and end column in the file itself, for tools that annotate it.
+
+    Such tools see a notebook as its JSON, in which a cell's line has no number: they get the first.
+    """
+    place = finding.place
+    if place.cell is not None:
+        return 1, 1, 1, 1
+    return place.line, place.column, place.end_line, place.end_column
+
+
+def located_message(finding: Finding) -> str:
+    """The message, with the cell where :func:`file_lines` cannot tell it, and the predicted gain."""
+    place = finding.place
+    cell = "" if place.cell is None else f"cell {place.cell}, line {place.line}: "
+    gain = gain_text(finding)
+    return f"{cell}{finding.message}{f' [{gain}]' if gain else ''}"
+
+
+def gain_text(finding: Finding) -> str:
+    """The 80 % interval of the predicted gain in the scope that gains most, as people write it; else empty."""
+    from kernlint.verdict.speedup import format_speedup
+
+    if finding.gain is None:
+        return ""
+    scope, numbers = max(finding.gain.scopes.items(), key=lambda item: item[1]["speedup"])
+    text = format_speedup(numbers["low"], numbers["high"])
+    if not text or text == "0%":
+        return ""
+    return f"{text} of {'device time' if scope == 'gpu' else 'call time'}"

@@ -1,0 +1,83 @@
+"""``--add-ignore``: comments that suppress what was found, and change nothing else."""
+
+import pytest
+from support.lint import CODE, DOT, KERNEL, check
+
+from kernlint.errors import UsageError
+from kernlint.lint.add_ignore import add_ignores
+
+COMMENT = f"# kernlint: ignore[{CODE}] for now"
+
+SOURCES = {
+    "a statement": KERNEL,
+    "of several lines": KERNEL.replace(
+        DOT, "        acc += tl.dot(\n            a.to(tl.float32),\n b.to(tl.float32))"
+    ),
+    "on a line of its block": KERNEL.replace(DOT, "        if k: acc += tl.dot(a.to(tl.float32), b.to(tl.float32))"),
+    "behind a semicolon": KERNEL.replace(DOT, "        x = 1; acc += tl.dot(a.to(tl.float32), b.to(tl.float32))"),
+    "below a comment": KERNEL.replace(DOT, f"        # why\n{DOT}"),
+    "below a suppression": KERNEL.replace(DOT, f"        # kernlint: ignore[KL305] known\n{DOT}"),
+    "in Markdown": f"# Page\n\n```python\n{KERNEL}```\n",
+}
+
+
+@pytest.fixture
+def file(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+    def write(data, name="k.py"):
+        (tmp_path / name).write_bytes(data if isinstance(data, bytes) else data.encode())
+        return tmp_path / name
+
+    return write
+
+
+@pytest.mark.parametrize("title", SOURCES)
+def test_afterwards_nothing_is_found(file, title):
+    name = "k.md" if "Markdown" in title else "k.py"
+    path = file(SOURCES[title], name)
+    assert add_ignores(check(SOURCES[title], name), "for now") == (1, [])
+    after = path.read_text()
+    assert check(after, name) == []
+    added = [line for line in after.splitlines() if line not in SOURCES[title].splitlines()]
+    assert len(added) == 1
+    assert CODE in added[0]
+
+
+def test_an_existing_comment_takes_the_code(file):
+    path = file(SOURCES["below a suppression"])
+    add_ignores(check(SOURCES["below a suppression"]), "for now")
+    assert "# kernlint: ignore[KL305, KL101] known\n" in path.read_text()
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        KERNEL.replace("\n", "\r\n").encode(),
+        b"\xef\xbb\xbf" + KERNEL.encode(),
+        b"# coding: latin-1\nx = '\xe9'\n" + KERNEL.encode(),
+        KERNEL.replace("    ", "\t").encode(),
+        KERNEL.rstrip("\n").encode(),
+    ],
+    ids=["CRLF", "byte-order mark", "latin-1", "tabs", "no last newline"],
+)
+def test_all_other_bytes_stay(file, data):
+    path = file(data)
+    add_ignores(check(data), "for now")
+    lines = path.read_bytes().splitlines(keepends=True)
+    added = [line for line in lines if COMMENT.encode() in line]
+    assert len(added) == 1
+    assert added[0].endswith(b"\r\n") == (b"\r\n" in data)
+    assert b"".join(line for line in lines if line not in added) == data
+
+
+def test_what_cannot_be_suppressed_is_left(file, tmp_path):
+    broken = check("def f(:\n")
+    gone = [finding.moved("gone.py") for finding in check(KERNEL)]
+    assert add_ignores([*broken, *gone], "for now") == (0, [*broken, *gone])
+
+
+@pytest.mark.parametrize("reason", ["", "  ", "two\nlines"])
+def test_a_reason_is_one_line(reason):
+    with pytest.raises(UsageError):
+        add_ignores([], reason)

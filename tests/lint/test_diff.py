@@ -1,0 +1,89 @@
+"""Findings on changed lines only, with a real git."""
+
+import shutil
+import subprocess
+
+import pytest
+from support.lint import DOT, KERNEL, check
+
+from kernlint.errors import UsageError
+from kernlint.lint.diff import changed_lines, repository_root
+
+pytestmark = pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+
+
+@pytest.fixture
+def repository(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CONFIG_GLOBAL", "/dev/null")
+
+    def git(*arguments):
+        who = ["-c", "user.name=a", "-c", "user.email=a@example.org"]
+        subprocess.run(["git", *who, *arguments], check=True, capture_output=True, cwd=tmp_path)
+
+    git("init", "-q", "-b", "main")
+    (tmp_path / "k.py").write_text(KERNEL)
+    (tmp_path / "ü b.py").write_text(KERNEL)
+    git("add", ".")
+    git("commit", "-qm", "one")
+    return git
+
+
+def touched(path, source=None, base="main"):
+    return len(changed_lines(base).select(check(source or KERNEL, path)))
+
+
+def test_an_unchanged_file_has_none(repository):
+    assert touched("k.py") == 0
+
+
+def test_a_change_elsewhere_has_none(repository, tmp_path):
+    changed = KERNEL + "\n\nx = 1\n"
+    (tmp_path / "k.py").write_text(changed)
+    assert touched("k.py", changed) == 0
+
+
+@pytest.mark.parametrize("name", ["k.py", "ü b.py"])
+def test_a_change_of_the_line_has_one(repository, tmp_path, name):
+    changed = "# moved\n" + KERNEL.replace(DOT, DOT + "  # changed")
+    (tmp_path / name).write_text(changed)
+    assert touched(name, changed) == 1
+
+
+def test_untracked_files_count_whole(repository, tmp_path):
+    (tmp_path / "new.py").write_text(KERNEL)
+    assert touched("new.py") == 1
+
+
+def test_commits_of_the_branch_count_and_those_of_the_base_do_not(repository, tmp_path):
+    repository("checkout", "-qb", "branch")
+    changed = KERNEL.replace(DOT, DOT + "  # changed")
+    (tmp_path / "k.py").write_text(changed)
+    repository("commit", "-qam", "two")
+    repository("checkout", "-q", "main")
+    (tmp_path / "ü b.py").write_text(KERNEL.replace(DOT, DOT + "  # on main"))
+    repository("commit", "-qam", "three")
+    repository("checkout", "-q", "branch")
+    assert touched("k.py", changed) == 1
+    assert touched("ü b.py") == 0
+
+
+def test_from_a_folder_inside_the_repository(repository, tmp_path, monkeypatch):
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "new.py").write_text(KERNEL)
+    monkeypatch.chdir(tmp_path / "sub")
+    assert touched("new.py") == 1
+    assert repository_root(str(tmp_path / "sub")) == str(tmp_path)
+
+
+@pytest.mark.parametrize("base", ["nowhere", "--output=x", "", "HEAD:k.py"])
+def test_what_is_no_commit_is_refused(repository, base):
+    with pytest.raises(UsageError, match="not a commit"):
+        changed_lines(base)
+
+
+def test_outside_of_a_repository_it_is_refused(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
+    with pytest.raises(UsageError, match="--diff-base: git: not a git repository"):
+        changed_lines("main")

@@ -1,0 +1,106 @@
+"""Worker processes: whatever becomes of one, only its file is lost."""
+
+import os
+import signal
+import sys
+import time
+
+import pytest
+from support.lint import KERNEL
+
+import kernlint.analysis  # noqa: F401 - so that workers are forked with it
+from kernlint.lint import pool
+from kernlint.lint.check_file import Job, Result
+from kernlint.lint.settings import FileSettings
+
+pytestmark = pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="patches what is forked")
+
+CODES = frozenset({"KL101", "KL901", "KL902"})
+
+
+def job(name, data=b"", timeout_s=20.0):
+    return Job(name, data, FileSettings(CODES, timeout_s=timeout_s))
+
+
+@pytest.fixture
+def behave(monkeypatch):
+    """Workers that do what the name of the file says."""
+
+    def check(job):
+        if job.shown == "crash":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if job.shown == "exit":
+            os._exit(7)
+        if job.shown == "hang":
+            time.sleep(600)
+        if job.shown == "busy":
+            while True:
+                pass
+        if job.shown == "memory":
+            return bytearray(2 * pool.MEMORY_BYTES)
+        if job.shown == "recursion":
+            return check(job)
+        if job.shown == "bug":
+            raise ValueError("two\nlines")
+        return Result(())
+
+    monkeypatch.setattr(pool, "check_file", check)
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("crash", "died of SIGKILL"),
+        ("exit", "ended early, with status 7"),
+        ("hang", "took longer than 0.5 s"),
+        ("busy", "took longer than 0.5 s"),
+        ("memory", "needs more than 4 GiB"),
+        ("recursion", "too deeply nested"),
+        ("bug", "internal error, please report it: ValueError: two lines"),
+    ],
+)
+@pytest.mark.parametrize("workers", [1, 2])
+def test_only_its_own_file_is_lost(behave, name, message, workers):
+    timeout_s = 0.5 if name in ("hang", "busy") else 20.0
+    jobs = [job("fine"), job(name, timeout_s=timeout_s), job("fine too"), job(name, timeout_s=timeout_s), job("last")]
+    results = dict(pool.run_jobs(jobs, workers))
+    assert sorted(results) == [0, 1, 2, 3, 4]
+    assert [len(results[index].findings) for index in range(5)] == [0, 1, 0, 1, 0]
+    (finding,) = results[1].findings
+    assert (finding.code, finding.file) == ("KL902", name)
+    assert message in finding.message
+    assert not results[1].repeatable
+
+
+def test_a_large_file_does_not_block_the_pipe(behave):
+    jobs = [job("fine", b"x" * 5_000_000) for _ in range(4)]
+    assert len(dict(pool.run_jobs(jobs, 2))) == 4
+
+
+def test_nothing_to_do():
+    assert list(pool.run_jobs([], 4)) == []
+
+
+def test_workers_that_cannot_start_end_in_diagnostics(monkeypatch):
+    monkeypatch.setattr(pool, "_loop", lambda pipe: os._exit(3))
+    results = dict(pool.run_jobs([job("a"), job("b"), job("c")], 2))
+    assert [results[index].findings[0].code for index in range(3)] == ["KL902"] * 3
+
+
+def test_an_ignored_diagnostic_is_not_reported(behave):
+    quiet = Job("exit", b"", FileSettings(CODES - {"KL902"}))
+    assert [result.findings for _, result in pool.run_jobs([quiet], 1)] == [()]
+
+
+def test_stopping_early_ends_the_workers(behave):
+    running = pool.run_jobs([job("fine"), job("hang"), job("hang")], 2)
+    next(running)
+    before = time.monotonic()
+    running.close()
+    assert time.monotonic() - before < 5
+
+
+def test_real_findings_come_back():
+    ((_, result),) = pool.run_jobs([job("k.py", KERNEL.encode())], 1)
+    assert [finding.code for finding in result.findings] == ["KL101"]
+    assert result.findings[0].gain.scopes["gpu"]["speedup"] > 1
