@@ -49,7 +49,9 @@ class Row:
     @property
     def told(self) -> bool:
         """The verdict says that PyTorch's own kernels are at least twice as fast."""
-        return self.before_us is not None and self.reference_us is not None and self.before_us * SLOW > self.reference_us
+        return (
+            self.before_us is not None and self.reference_us is not None and self.before_us * SLOW > self.reference_us
+        )
 
 
 def judge(row: dict[str, object], checkout: str) -> Row:
@@ -100,7 +102,8 @@ def report(rows: Sequence[Row]) -> str:
     ]
     for r in sorted(slow, key=lambda r: r.speed):
         if not r.flagged:
-            lines.append(f"  {r.speed:.3f}x  {r.path}  rule {r.rule} {r.predicted:.2f}x, {r.measured_us:.0f} us measured, model {r.before_us or 0:.0f}, library {r.reference_us or 0:.0f}")
+            times = f"{r.measured_us:.0f} us measured, model {r.before_us or 0:.0f}, library {r.reference_us or 0:.0f}"
+            lines.append(f"  {r.speed:.3f}x  {r.path}  rule {r.rule} {r.predicted:.2f}x, {times}")
     return "\n".join(lines)
 
 

@@ -48,9 +48,10 @@ def consumers(workload: Workload, storage: int) -> list[Step]:
     """The steps that read ``storage``: launches that are passed it and torch calls that take it."""
     found: list[Step] = []
     for step, _ in workload.walk():
-        if (isinstance(step, TorchOp) and any(t.storage.id == storage for t in step.reads)) or (isinstance(step, Launch) and any(
-            isinstance(v, Tensor) and v.storage.id == storage for v in step.arguments.values()
-        )):
+        if (isinstance(step, TorchOp) and any(t.storage.id == storage for t in step.reads)) or (
+            isinstance(step, Launch)
+            and any(isinstance(v, Tensor) and v.storage.id == storage for v in step.arguments.values())
+        ):
             found.append(step)
     return found
 

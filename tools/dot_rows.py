@@ -120,7 +120,7 @@ def _gemm_row(line: dict[str, str]) -> Row | None:
     if variant is not None:
         loop = replace(loop, masked=variant.startswith("masked"))
         if variant.endswith("columns-first"):
-            loop = replace(loop, grid_m=loop.grid_n, grid_n=loop.grid_m)
+            loop = replace(loop, rows_first=True)
     if split:
         parts, reduce = int(split[1]), split[2]
         if reduce == "buffer+sum":

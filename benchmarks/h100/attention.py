@@ -3,7 +3,7 @@
 q, k, v, o are [BH, T, D] (batch and heads flattened), row-major; scores are [BH, T, T].
 """
 
-# ruff: noqa: N803 - kernel parameters carry the names of Triton code: M, BLOCK, stride_am
+
 from __future__ import annotations
 
 import itertools

@@ -1,6 +1,6 @@
 """Access against the grain: column reductions, columns as rows, transposing tiles, strided blocks, gathers."""
 
-# ruff: noqa: N803 - kernel parameters carry the names of Triton code: M, BLOCK, stride_am
+
 from __future__ import annotations
 
 import itertools

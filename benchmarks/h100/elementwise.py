@@ -1,6 +1,6 @@
 """Elementwise kernels: chains of dependent kernels, block sizes and warps, arithmetic-heavy bodies."""
 
-# ruff: noqa: N803 - kernel parameters carry the names of Triton code: M, BLOCK, stride_am
+
 from __future__ import annotations
 
 import itertools

@@ -1,6 +1,6 @@
 """Kernels bound by ordinary arithmetic or by a serial loop: broadcast products, convolutions, scans."""
 
-# ruff: noqa: N803 - kernel parameters carry the names of Triton code: M, BLOCK, stride_am
+
 from __future__ import annotations
 
 import itertools
@@ -11,7 +11,7 @@ from case import Buffer, Case, Launch, cdiv, micro, next_power_of_2
 
 
 @triton.jit
-def broadcast_product(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):  # noqa: ARG001
+def broadcast_product(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
     """c [M, N] = a [M, K] b [K, N] through a [BM, BK, BN] product and a sum over its middle axis, in fp32."""
     m = tl.program_id(0) * BM + tl.arange(0, BM)
     n = tl.program_id(1) * BN + tl.arange(0, BN)

@@ -4,7 +4,7 @@ A [M, K] is row-major. B is K-major (stored [N, K]) or N-major (stored [K, N]). 
 fp16_to_* modes, bf16 for bf16, int32 for int8, fp32 otherwise.
 """
 
-# ruff: noqa: N803 - kernel parameters carry the names of Triton code: M, BLOCK, stride_am
+
 from __future__ import annotations
 
 import itertools

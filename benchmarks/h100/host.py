@@ -84,11 +84,31 @@ def cases() -> Iterator[tuple[str, str, Callable[[], object]]]:
     yield "launch", "args=3;grid=tuple;options=1", lambda: args3[(1,)](x, y, N, BLOCK=N, num_warps=4, num_stages=2)
     yield "launch", "args=6;grid=tuple", lambda: args6[(1,)](x, z, w, y, N, N, BLOCK=N)
     yield "launch", "args=12;grid=tuple", lambda: args12[(1,)](x, z, w, y, N, N, *strides, BM=N, BN=64, BK=32)
-    yield "launch", "args=12;grid=tuple;strides=call", lambda: args12[(1, 1)](
-        x, z, w, y, N, N, m.stride(0), m.stride(1), m.stride(0), m.stride(1), m.stride(0), m.stride(1), BM=N, BN=64, BK=32
+    yield (
+        "launch",
+        "args=12;grid=tuple;strides=call",
+        lambda: args12[(1, 1)](
+            x,
+            z,
+            w,
+            y,
+            N,
+            N,
+            m.stride(0),
+            m.stride(1),
+            m.stride(0),
+            m.stride(1),
+            m.stride(0),
+            m.stride(1),
+            BM=N,
+            BN=64,
+            BK=32,
+        ),
     )
-    yield "launch", "args=20;grid=tuple", lambda: args20[(1,)](
-        x, z, w, x, z, w, x, y, N, N, *strides, 0.5, 0.25, 1.5, 2.5, BM=N, BN=64, BK=32
+    yield (
+        "launch",
+        "args=20;grid=tuple",
+        lambda: args20[(1,)](x, z, w, x, z, w, x, y, N, N, *strides, 0.5, 0.25, 1.5, 2.5, BM=N, BN=64, BK=32),
     )
     yield "launch", "args=3;grid=tuple;autotuned=1", lambda: tuned3[(1,)](x, y, N)
     yield "launch", "args=3;grid=lambda;autotuned=1", lambda: tuned3[grid](x, y, N)

@@ -1,6 +1,6 @@
 """Matrix times vector, and row sums by tiles: reductions along the contiguous axis of a [rows, cols] matrix."""
 
-# ruff: noqa: N803 - kernel parameters carry the names of Triton code: M, BLOCK, stride_am
+
 from __future__ import annotations
 
 import itertools

@@ -3,7 +3,7 @@
 x and out are [T, B, H], W is [H, H], fp16 or fp32; the state stays in the operand dtype between steps.
 """
 
-# ruff: noqa: N803 - kernel parameters carry the names of Triton code: M, BLOCK, stride_am
+
 from __future__ import annotations
 
 import itertools

@@ -1,6 +1,6 @@
 """Kernels with one program per row: softmax, norms, statistics only, apply only, loops over long rows."""
 
-# ruff: noqa: N803 - kernel parameters carry the names of Triton code: M, BLOCK, stride_am
+
 from __future__ import annotations
 
 import itertools

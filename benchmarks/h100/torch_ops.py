@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F  # noqa: N812 - the name everybody gives it
+import torch.nn.functional as F
 
 SIZE = {"float16": 2, "bfloat16": 2, "float32": 4, "int64": 8}
 

@@ -37,10 +37,10 @@ _EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE
 class _Commands(click.Group):
     """A group whose members are imported on use and whose default member needs no name."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+    def list_commands(self, ctx: click.Context) -> list[str]:
         return sorted(name for name in _COMMANDS if name != _DEFAULT)
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         if cmd_name not in _COMMANDS:
             return None
         module, _, attribute = _COMMANDS[cmd_name].partition(":")

@@ -17,7 +17,7 @@ _BRANDS = frozenset({"nvidia", "amd", "tesla", "geforce", "instinct"})
 MEASURED_DEVICE = "h100-sxm"
 
 
-class UnknownDevice(ValueError):  # noqa: N818 - a name, not a failure; the CLI prints it as a usage error
+class UnknownDevice(ValueError):
     """No device of that name; ``suggestions`` holds the ids that look most like it."""
 
     def __init__(self, name: str, suggestions: tuple[str, ...]) -> None:

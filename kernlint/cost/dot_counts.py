@@ -262,15 +262,17 @@ def _dram_bytes(loop: DotLoop, slots: int) -> float:
     """Bytes from memory where nothing stays in the L2 from one wave of concurrent programs to the next.
 
     A wave that covers r rows and c columns of tiles reads r strips of A and c of B, so grouped (square) waves read
-    least and waves along a row most. Without groups columns are taken to vary fastest; a caller whose programs walk
-    down the columns swaps the axes. Programs beyond ``grid_m * grid_n`` are other matrices, or other parts of K.
+    least and waves along a row or column most. Programs beyond ``grid_m * grid_n`` are other matrices, or other parts
+    of K.
     """
     traffic = loop.unique_bytes
     if loop.grid_m and loop.grid_n:
         tiles = loop.grid_m * loop.grid_n
         covered = min(slots, tiles)
-        side = math.sqrt(covered) if loop.grouped else min(covered, loop.grid_n)
-        rows, columns = min(loop.grid_m, covered / side), min(loop.grid_n, side)
+        fast, slow = (loop.grid_m, loop.grid_n) if loop.rows_first else (loop.grid_n, loop.grid_m)
+        side = math.sqrt(covered) if loop.grouped else min(covered, fast)
+        along, across = min(fast, side), min(slow, covered / side)
+        rows, columns = (along, across) if loop.rows_first else (across, along)
         m, n = loop.steps[0].m, loop.steps[0].n
         matrix = loop.unique_bytes * tiles / max(tiles, loop.programs)
         wave = matrix * (rows * m + columns * n) / (loop.grid_m * m + loop.grid_n * n)

@@ -126,7 +126,7 @@ def dot_loop(launch: Launch, moved: Traffic | None = None) -> DotLoop | None:
             epilogue += access.moved_bytes * _write_penalty(access)
     unique = sum(seen.values())
     alu, special = _arithmetic(launch.kernel.body, members[0].loops, moved)
-    grid_m, grid_n, grouped = _order(launch, members[0].dot, moved)
+    grid_m, grid_n, grouped, rows_first = _order(launch, members[0].dot, moved)
     return DotLoop(
         programs=max(1, moved.programs),
         iterations=max(0.0, iterations),
@@ -140,6 +140,7 @@ def dot_loop(launch: Launch, moved: Traffic | None = None) -> DotLoop | None:
         grouped=grouped,
         grid_m=grid_m,
         grid_n=grid_n,
+        rows_first=rows_first,
         extra_alu_elements_per_iteration=alu,
         special_elements_per_iteration=special,
         most_iterations=_most_iterations(members[0].loops, launch),
@@ -280,8 +281,8 @@ def _arithmetic(body: tuple[Node, ...], loops: tuple[Loop, ...], moved: Traffic)
     return plain, special
 
 
-def _order(launch: Launch, dot: Dot, moved: Traffic) -> tuple[int, int, bool]:
-    """(tiles along m, tiles along n, grouped) of one output matrix, read off the operands' offsets.
+def _order(launch: Launch, dot: Dot, moved: Traffic) -> tuple[int, int, bool, bool]:
+    """(tiles along m, tiles along n, grouped, rows first) of one output matrix, read off the operands' offsets.
 
     The first programs of the grid are enumerated in launch order (axis 0 fastest) and the distinct row strips of A and
     column strips of B among them counted. Tiles are 0, 0 where that cannot be told or the grid is a batch.
@@ -289,20 +290,19 @@ def _order(launch: Launch, dot: Dot, moved: Traffic) -> tuple[int, int, bool]:
     a = next((moved_access for moved_access in _operand_accesses(dot.a, moved)), None)
     b = next((moved_access for moved_access in _operand_accesses(dot.b, moved)), None)
     if a is None or b is None or a.access.offset is None or b.access.offset is None:
-        return 0, 0, False
+        return 0, 0, False, False
     programs = moved.programs
     grid_m, grid_n = _strips(a, programs), _strips(b, programs)
     if grid_m * grid_n < programs * 0.75 or grid_m * grid_n > programs * 1.5:
         grid_m = grid_n = 0
     if programs < 16:
-        return grid_m, grid_n, False
+        return grid_m, grid_n, False, False
     count = min(_WAVE_SAMPLE, programs)
     rows = _distinct(a.access.offset, launch, count)
     columns = _distinct(b.access.offset, launch, count)
     mixed = any(_mixes(access.access.offset) for access in (a, b))
     grouped = mixed and min(rows, columns) >= _GROUP_SIDE and rows * columns <= 2 * count
-    # The dot model takes columns to vary fastest in a plain order.
-    return (grid_n, grid_m, grouped) if rows > columns and not grouped else (grid_m, grid_n, grouped)
+    return grid_m, grid_n, grouped, rows > columns and not grouped
 
 
 def _operand_accesses(operand: Operand, moved: Traffic) -> list[AccessTraffic]:

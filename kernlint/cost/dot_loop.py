@@ -50,7 +50,8 @@ class DotLoop:
     ``special_elements_per_iteration`` exp, log, sqrt and the like. ``unique_bytes`` are the distinct bytes that all
     programs read in the loop, ``loaded_bytes`` the sum of tile bytes over iterations and programs, ``epilogue_bytes``
     what is read and written outside the loop, summed over programs. ``grid_m`` and ``grid_n`` are the tiles of one
-    output matrix along each axis (0: not known), ``grouped`` says that programs walk it in L2-friendly groups.
+    output matrix along each axis (0: not known), ``grouped`` says that programs walk it in L2-friendly groups, ``rows_first`` that
+    programs next to one another work on tiles below one another (else beside).
     """
 
     programs: int
@@ -69,3 +70,4 @@ class DotLoop:
     special_elements_per_iteration: float = 0.0
     most_iterations: float = 0.0
     masked: bool = True
+    rows_first: bool = False

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,16 @@ def test_bad_latencies(text, message):
     with pytest.raises(SourceError, match=message) as error:
         read_performance(text, "p")
     assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["1," * 1_000_000, "1" * 2_000_000, " " * 2_000_000 + "us", "-" * 2_000_000, "a_b " * 250_000]
+)
+def test_hostile_text_takes_linear_time(text):
+    started = time.process_time()
+    with pytest.raises(SourceError):
+        read_performance(text, "p")
+    assert time.process_time() - started < 5
 
 
 # -- Nsight Compute ---------------------------------------------------------------------------------------------------
