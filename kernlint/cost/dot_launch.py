@@ -12,10 +12,12 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from kernlint.cost import gathers
 from kernlint.cost.combine import with_combined_dots
 from kernlint.cost.device import Device
 from kernlint.cost.dots import DotLoop, DotOperand, DotStep, dot_time
 from kernlint.cost.evaluate import evaluator, origin
+from kernlint.cost.gathers import gather_us, gathered_elements
 from kernlint.cost.layout import vector_bytes
 from kernlint.cost.programs import constants as program_constants
 from kernlint.cost.programs import program_time, widen
@@ -91,8 +93,13 @@ def _one_time(
         extra.append(1.0)
     if any(_layout_unknown(dot) for dot in launch.kernel.dots()):
         extra.append(0.3)
+    gathered = gather_us(gathered_elements(launch, moved), loop.programs, device, gathers.constants().cycles_per_element)
+    if gathered:
+        extra.append(gathers.constants().sigma)
     sigma = math.sqrt(time.sigma**2 + sum(value**2 for value in extra))
-    return KernelTime(time.us, sigma, time.bound, time.terms)
+    bound = "issue" if gathered > time.us else time.bound
+    terms = {**time.terms, "gather": gathered} if gathered else time.terms
+    return KernelTime(time.us + gathered, sigma, bound, terms)
 
 
 def dot_loop(launch: Launch, moved: Traffic | None = None) -> DotLoop | None:

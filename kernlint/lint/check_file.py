@@ -20,6 +20,7 @@ from kernlint.lint.diagnostics import (
     UNUSED_SUPPRESSION,
     Diagnostic,
 )
+from kernlint.lint.discovery import shown_name
 from kernlint.lint.fingerprint import fingerprinted, source_of
 from kernlint.lint.model import SEVERITIES, Edit, Finding, Fix, Gain, Place
 from kernlint.lint.notebook import Notebook, read_notebook
@@ -173,10 +174,10 @@ class _Check:
         try:
             if has_kernel(module) and dialect(module) is None:
                 for candidate in self._candidates(module, reference):
-                    key = (candidate.finding.rule.code, candidate.finding.span)
-                    # A finding in the reference is not about this file.
-                    if candidate.finding.span.file == module.path:
-                        found = self._from_rule(candidate)
+                    span = _span_in(module, candidate.finding)
+                    if span is not None:
+                        key = (candidate.finding.rule.code, span)
+                        found = self._from_rule(candidate, span)
                         best[key] = min(best.get(key, found), found, key=_weight)
         except KernlintError as error:
             failure = str(error).removeprefix(f"{self.file}: ")
@@ -227,7 +228,7 @@ class _Check:
             self.crashed.add(f"{what}: {_internal(error)}")
             return default
 
-    def _from_rule(self, candidate: Candidate) -> Finding:
+    def _from_rule(self, candidate: Candidate, span: Span) -> Finding:
         found: RuleFinding = candidate.finding
         rule = found.rule
         scopes = {
@@ -251,7 +252,7 @@ class _Check:
             category=rule.category,
             message=found.message,
             file=self.file,
-            place=_place(found.span),
+            place=_place(span),
             kernel=found.kernel,
             evidence=tuple(self._fact(e.text, e.span) for e in found.evidence),
             advice=found.change.method if found.change is not None else "",
@@ -260,7 +261,7 @@ class _Check:
 
     def _fact(self, text: str, span: Span | None) -> str:
         if span is None or span.file != self.file:
-            return text if span is None else f"{text} ({span.file}:{span.line})"
+            return text if span is None else f"{text} ({shown_name(span.file)}:{span.line})"
         if self.notebook is None:
             return text if f"line {span.line}" in text else f"{text} (line {span.line})"
         place = self.notebook.place(_place(span))
@@ -332,6 +333,21 @@ def _ask(rule: Rule, context: Context, known: bool) -> list[Candidate]:
     from kernlint.verdict.judge import Candidate, price
 
     return price(context, [rule]) if known else [Candidate(finding, {}) for finding in rule.check(context)]
+
+
+def _span_in(module: Module, finding: RuleFinding) -> Span | None:
+    """Where in ``module`` to report ``finding``: one inside a helper of another file at the head of the kernel that
+    calls it. None for a finding that is about another file altogether, such as the reference."""
+    import libcst as cst
+
+    from kernlint.syntax.walk import walk
+
+    if finding.span.file == module.path:
+        return finding.span
+    for node in walk(module.tree):
+        if isinstance(node, cst.FunctionDef) and node.name.value == finding.kernel:
+            return module.span(node.name)
+    return None
 
 
 def _place(span: Span) -> Place:
