@@ -217,7 +217,7 @@ def as_text(table: Sequence[Sequence[str]]) -> str:
 
 
 def as_markdown(table: Sequence[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(row) + " |" for row in table]
+    lines = ["| " + " | ".join(cell.replace("|", r"\|") for cell in row) + " |" for row in table]
     return "\n".join([lines[0], "|" + " --- |" * len(table[0]), *lines[1:]])
 
 

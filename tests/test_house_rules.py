@@ -92,3 +92,9 @@ def test_analysis_never_imports_or_runs_what_it_reads() -> None:
                 if isinstance(node, (ast.Import, ast.ImportFrom)):
                     names = [a.name for a in node.names] + [getattr(node, "module", "") or ""]
                     assert not {"torch", "triton", "runpy", "subprocess"} & {n.split(".")[0] for n in names}, path
+
+
+def test_rule_docs_are_up_to_date() -> None:
+    import write_rule_docs
+
+    assert write_rule_docs.TARGET.read_text(encoding="utf-8") == write_rule_docs.page()

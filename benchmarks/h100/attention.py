@@ -3,7 +3,6 @@
 q, k, v, o are [BH, T, D] (batch and heads flattened), row-major; scores are [BH, T, T].
 """
 
-
 from __future__ import annotations
 
 import itertools

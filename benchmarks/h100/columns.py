@@ -1,6 +1,5 @@
 """Access against the grain: column reductions, columns as rows, transposing tiles, strided blocks, gathers."""
 
-
 from __future__ import annotations
 
 import itertools

@@ -1,6 +1,5 @@
 """Elementwise kernels: chains of dependent kernels, block sizes and warps, arithmetic-heavy bodies."""
 
-
 from __future__ import annotations
 
 import itertools

@@ -1,6 +1,5 @@
 """Kernels bound by ordinary arithmetic or by a serial loop: broadcast products, convolutions, scans."""
 
-
 from __future__ import annotations
 
 import itertools

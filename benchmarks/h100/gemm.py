@@ -4,7 +4,6 @@ A [M, K] is row-major. B is K-major (stored [N, K]) or N-major (stored [K, N]). 
 fp16_to_* modes, bf16 for bf16, int32 for int8, fp32 otherwise.
 """
 
-
 from __future__ import annotations
 
 import itertools

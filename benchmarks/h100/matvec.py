@@ -1,6 +1,5 @@
 """Matrix times vector, and row sums by tiles: reductions along the contiguous axis of a [rows, cols] matrix."""
 
-
 from __future__ import annotations
 
 import itertools

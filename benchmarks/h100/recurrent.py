@@ -3,7 +3,6 @@
 x and out are [T, B, H], W is [H, H], fp16 or fp32; the state stays in the operand dtype between steps.
 """
 
-
 from __future__ import annotations
 
 import itertools

@@ -1,6 +1,5 @@
 """Kernels with one program per row: softmax, norms, statistics only, apply only, loops over long rows."""
 
-
 from __future__ import annotations
 
 import itertools

@@ -93,7 +93,9 @@ def _one_time(
         extra.append(1.0)
     if any(_layout_unknown(dot) for dot in launch.kernel.dots()):
         extra.append(0.3)
-    gathered = gather_us(gathered_elements(launch, moved), loop.programs, device, gathers.constants().cycles_per_element)
+    gathered = gather_us(
+        gathered_elements(launch, moved), loop.programs, device, gathers.constants().cycles_per_element
+    )
     if gathered:
         extra.append(gathers.constants().sigma)
     sigma = math.sqrt(time.sigma**2 + sum(value**2 for value in extra))

@@ -52,7 +52,7 @@ from kernlint.workload import (
 )
 
 #: Changes whenever a predicted number may: part of the output, so that a verdict can be told from another's.
-MODEL_VERSION = "2026.11-2"
+MODEL_VERSION = "2026.11-3"
 
 #: Two-sided 80 % quantile of the normal distribution.
 INTERVAL_80 = 1.2816
@@ -161,8 +161,6 @@ def ratio_sigma(before: Estimate, after: Estimate, scope: str) -> float:
     """Standard deviation of the ln of the predicted speedup's error."""
     data = _data()
     kept, changed_before, changed_after = _match(before.steps, after.steps)
-    old = before.total_us(scope) or 0.0
-    new = after.total_us(scope) or 0.0
     variance = _device_variance(
         kept, changed_before, changed_after, before.gpu_us or 0.0, after.gpu_us or 0.0, before.device
     )
@@ -172,7 +170,8 @@ def ratio_sigma(before: Estimate, after: Estimate, scope: str) -> float:
         apart = abs(host_before - host_after)
         # One side waits for the host, the other for the device: two errors that have nothing in common.
         device_side = before if host_before < host_after else after
-        own = float(data["host_ratio_sigma"]) if old != new else 0.0
+        # Changed code means changed host code too, even where the model sees the same host steps in it.
+        own = float(data["host_ratio_sigma"]) if changed_before or changed_after else 0.0
         variance = (1 - max(host_before, host_after)) ** 2 * variance
         variance += both**2 * (_host_variance(before.steps, after.steps) + own**2)
         variance += apart**2 * (host_sigma() ** 2 + device_side.gpu_sigma**2)

@@ -35,7 +35,9 @@ def constants() -> GatherConstants:
 
 def gathered_elements(launch: Launch, moved: Traffic) -> float:
     """Elements that each program of ``launch`` gathers for its dots in one run; 0 where operands have fixed strides."""
-    feeding = {id for dot in launch.kernel.dots() for operand in (dot.a, dot.b) if operand.direct for id in operand.loads}
+    feeding = {
+        id for dot in launch.kernel.dots() for operand in (dot.a, dot.b) if operand.direct for id in operand.loads
+    }
     total = 0.0
     for access in moved.accesses:
         load = access.access

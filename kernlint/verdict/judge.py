@@ -17,8 +17,6 @@ from kernlint.workload import Workload
 WORTH = 1.20
 #: ... never below this, and between the two only when the change can be made automatically.
 NOT_WORTH = 1.10
-#: A change that is predicted to gain less than this is not a candidate at all: it is within the model's noise.
-NOISE = 1.02
 MAX_FOLLOW_UPS = 3
 
 
@@ -150,7 +148,7 @@ def _best(candidates: Sequence[Candidate], scope: str) -> Candidate | None:
         change = candidate.finding.change
         if candidate.finding.severity == "error" and change is not None and not change.priced:
             return candidate
-    known = [c for c in candidates if scope in c.gains and c.gains[scope].middle >= NOISE]
+    known = [c for c in candidates if scope in c.gains and c.gains[scope].middle >= 1.0]
     if known:
         structural = [c for c in known if not c.finding.rule.tuning and c.gains[scope].middle >= WORTH]
         return max(structural or known, key=lambda c: c.gains[scope].saving_us)

@@ -32,7 +32,7 @@ class OperandNotKMajor(Rule):
         "Safe: the same numbers, read in another order. Storing a weight differently changes its state-dict layout."
     )
     evidence = """
-        H100, 4096^3, best tile of each layout: int8 126 us K-major, 509 us N-major; tf32 likewise slower
+        H100, 4096^3, best tile of each layout: int8 122 us K-major, 503 us N-major; tf32 498 us and 1,370 us
         (`benchmarks/facts/h100-gemm.csv`). Pattern row PERF-047.
         """
 

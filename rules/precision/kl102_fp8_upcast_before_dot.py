@@ -32,7 +32,7 @@ class Fp8UpcastBeforeDot(Rule):
         (`max_num_imprecise_acc`), so long sums can differ in the last digits.
         """
     evidence = """
-        H100, 4096^3, best tile: fp8 native 124 us, upcast to fp16 245 us (`benchmarks/facts/h100-gemm.csv`).
+        H100, 4096^3, best tile of each: fp8 114 us, upcast to fp16 277 us (`benchmarks/facts/h100-gemm.csv`).
         Pattern rows PERF-006 and PERF-047.
         """
 

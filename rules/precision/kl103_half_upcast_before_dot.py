@@ -32,8 +32,8 @@ class HalfUpcastBeforeDot(Rule):
         "Safe: products of 16-bit values are exact in the fp32 accumulator; only the order of the sum may differ."
     )
     evidence = """
-        H100, 4096^3, best tile of each: fp16 198 us, fp16 upcast to tf32 451 us; with ieee at 2048^3 several times
-        slower still (`benchmarks/facts/h100-gemm.csv`). Pattern rows PERF-002 and PERF-004.
+        H100, best tile of each: at 4096^3 fp16 195 us, upcast to tf32 534 us; at 2048^3 fp16 26 us, upcast and ieee
+        774 us (`benchmarks/facts/h100-gemm.csv`). Pattern rows PERF-002 and PERF-004.
         """
 
     bad = """

@@ -30,7 +30,8 @@ class IeeeDot(Rule):
         "Unsafe: tf32 keeps 10 bits of the operands' mantissa. tf32x3 keeps nearly all of it at a third of the rate."
     )
     evidence = """
-        H100, 2048^3, tile 64x64x32, 4 warps: ieee 500 us, tf32 120 us (`benchmarks/facts/h100-seed.txt`, M2048).
+        H100, M=N=K=2048, tile 64x64x32, 4 warps, the same operands: ieee 499 us, tf32 166 us
+        (`benchmarks/facts/h100-seed.txt`); with the best tile of each 773 us against 64 us (`h100-gemm.csv`).
         Pattern row PERF-001.
         """
 
