@@ -150,10 +150,10 @@ def _first_product(step: Step) -> _Scores | None:
     node, store, out = found
     if store.stride(1) != 1 or out.shape is None or len(out.shape) < 2 or store.shape[-1] != node.n:
         return None
-    a, b = operand_tensor(step, node.a), operand_tensor(step, node.b)
-    if a is None or b is None or a.shape is None or a.storage.id == out.storage.id:
+    q, k = operand_tensor(step, node.a), operand_tensor(step, node.b)
+    if q is None or k is None or q.shape is None or q.storage.id == out.storage.id:
         return None
-    scores = _Scores(out, out.shape[-2], out.shape[-1], a, b, a.shape[-1], (step,), (out,))
+    scores = _Scores(out, out.shape[-2], out.shape[-1], q, k, q.shape[-1], (step,), (out,))
     return replace(scores, probabilities=_softmax(step, node.a.loads | node.b.loads))
 
 
@@ -216,8 +216,8 @@ def _second_product(step: Step, source: _Scores) -> Attention | None:
     # The softmax may stand in the kernel of the second product.
     if not source.probabilities and not _softmax(step, loads):
         return None
-    v = operand_tensor(step, found[0].b)
-    return _attention(step, source, v, found[2]) if v is not None else None
+    values = operand_tensor(step, found[0].b)
+    return _attention(step, source, values, found[2]) if values is not None else None
 
 
 def _attention(step: Step, source: _Scores, v: Tensor, out: Tensor) -> Attention | None:

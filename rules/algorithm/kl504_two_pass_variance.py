@@ -19,7 +19,7 @@ from kernlint.workload import (
     Workload,
     concrete,
 )
-from kernlint.workload.kernel import rewrite
+from kernlint.workload.kernel import Node, rewrite
 from kernlint.workload.steps import map_steps
 
 #: Elementwise operations that Welford's update of (count, mean, M2) does per tile beyond adding it up, and the merge of
@@ -191,5 +191,5 @@ class OnePass:
             return replace(node, body=(*node.body, *welford))
         # What is left of the second loop runs once: the merge of the lanes, and the sum where it stood inside.
         tile = sweep.pairs[0][1].elements
-        merge = (*(arith(tile, node.span) for _ in range(_MERGE)), *reductions(node.body))
+        merge: tuple[Node, ...] = (*(arith(tile, node.span) for _ in range(_MERGE)), *reductions(node.body))
         return Loop(node.id, node.kind, 1, merge, node.span)

@@ -98,7 +98,8 @@ def _with_other_passes(context: Context) -> frozenset[Span]:
     """Fills that KL301 removes together with the copies beside them."""
     spans: set[Span] = set()
     for finding in find_rule("KL301").check(context):
-        edits = finding.change.variant.edits if finding.change is not None else Edits()
+        variant = finding.change.variant if finding.change is not None else None
+        edits = variant.edits if variant is not None else Edits()
         if edits.skipped - context.variant.edits.skipped:
             spans |= edits.unfilled
     return frozenset(spans)

@@ -83,7 +83,7 @@ class TinyBlock(Rule):
                 yield from self._rows(context, launch)
                 continue
             threads = context.device.warp_size_threads * launch.num_warps
-            widest = max(access.dtype.bytes for access, _ in launch.kernel.walk(Access))
+            widest = max(node.dtype.bytes for node, _ in launch.kernel.walk(Access) if isinstance(node, Access))
             if tile * widest >= _VECTOR_BYTES * threads:
                 continue
             block, warps, variant = _best(context, launch, name, tile, widest)

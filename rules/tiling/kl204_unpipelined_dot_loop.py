@@ -74,15 +74,12 @@ class UnpipelinedDotLoop(Rule):
                 continue
             dot, loop = looped[0]
             assert isinstance(dot, Dot)
-            options = [
-                (context.gpu_us(v), s, v)
-                for s in (2, 3, 4)
-                for v in [context.variant.then(setting(launch, {"num_stages": s}))]
-            ]
-            timed = [o for o in options if o[0] is not None]
-            stages, variant = min(timed)[1:3] if timed else (3, options[1][2])
+            variants = {s: context.variant.then(setting(launch, {"num_stages": s})) for s in (2, 3, 4)}
+            timed = {s: time for s, v in variants.items() if (time := context.gpu_us(v)) is not None}
+            stages = min(timed, key=lambda s: timed[s]) if timed else 3
+            variant = variants[stages]
             before = context.gpu_us(context.variant)
-            if timed and before is not None and min(timed)[0] >= before:
+            if timed and before is not None and timed[stages] >= before:
                 continue
             change = Change(
                 variant,
