@@ -19,7 +19,7 @@ from kernlint.workload import (
     Workload,
     concrete,
 )
-from kernlint.workload.kernel import Node, rewrite
+from kernlint.workload.kernel import rewrite
 from kernlint.workload.steps import map_steps
 
 #: Elementwise operations that Welford's update of (count, mean, M2) does per tile beyond adding it up, and the merge of
