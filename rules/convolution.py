@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from kernlint.rules.synthesis import arith, below, cast, dot, from_load, iteration, lane, launch, pid
 from kernlint.workload import (
@@ -23,7 +23,6 @@ from kernlint.workload import (
     Reduce,
     Size,
     Span,
-    Step,
     Store,
     Symbol,
     Tensor,
@@ -31,7 +30,7 @@ from kernlint.workload import (
     concrete,
 )
 from kernlint.workload.expr import Atom, ceildiv, floordiv, lift, mod
-from kernlint.workload.steps import map_steps
+from kernlint.workload.steps import map_launch
 
 #: A loop of at most this many iterations walks over the taps of a filter ...
 _MAX_TAPS = 31
@@ -212,11 +211,11 @@ class ImplicitGemm:
     num_warps: int
 
     def __call__(self, workload: Workload) -> Workload:
-        return replace(workload, steps=map_steps(workload.steps, self._step))
+        return map_launch(workload, self.launch, self._changed)
 
-    def _step(self, step: Step) -> Step:
-        found = direct_convolution(step) if isinstance(step, Launch) and step.span == self.launch else None
-        return step if found is None else self._gemm(found)
+    def _changed(self, launch: Launch) -> Launch:
+        found = direct_convolution(launch)
+        return launch if found is None else self._gemm(found)
 
     def _gemm(self, found: DirectConvolution) -> Launch:
         span, m, n, k = found.launch.span, self.rows, self.columns, self.depth

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from kernlint.cost.device import Device
 from kernlint.interpret.edits import Edits
 from kernlint.rules.finding import Context, Evidence, Variant, tensor_name
-from kernlint.workload import Dot, Dtype, Launch, Operand, Repeat, Span, Step, Tensor, TorchOp, Workload
-from kernlint.workload.kernel import Node, rewrite
-from kernlint.workload.steps import map_steps
+from kernlint.workload import Dot, Dtype, Launch, Operand, Span, Step, Tensor, TorchOp, Workload
+from kernlint.workload.kernel import Node
+from kernlint.workload.steps import map_configurations
 
 #: Torch calls that only move data: what they return could be read where it already lies.
 COPY_KINDS = frozenset({"copy", "transpose"})
@@ -124,14 +124,7 @@ class KMajor:
     side: str
 
     def __call__(self, workload: Workload) -> Workload:
-        return replace(workload, steps=map_steps(workload.steps, self._step))
-
-    def _step(self, step: Step) -> Step:
-        return self._changed(step) if isinstance(step, Launch) and step.span == self.launch else step
-
-    def _changed(self, launch: Launch) -> Launch:
-        kernel = replace(launch.kernel, body=rewrite(launch.kernel.body, self._node))
-        return replace(launch, kernel=kernel, alternatives=tuple(map(self._changed, launch.alternatives)))
+        return map_configurations(workload, self.launch, lambda launch: launch.rewritten(self._node))
 
     def _node(self, node: Node) -> Node:
         if isinstance(node, Dot) and node.span == self.dot:
@@ -139,8 +132,3 @@ class KMajor:
             swapped = replace(operand, k_stride=operand.other_stride, other_stride=operand.k_stride)
             return replace(node, a=swapped) if self.side == "a" else replace(node, b=swapped)
         return node
-
-
-def in_loop(workload: Workload, step: Step) -> bool:
-    """Whether a Python loop surrounds ``step``."""
-    return any(found is step and loops for found, loops in workload.walk()) and not isinstance(step, Repeat)

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from kernlint.rules.indices import Indices, program_indices
-from kernlint.workload import Access, Dot, Launch, Load, Loop, Node, Size, Span, Step, Workload, concrete
+from kernlint.workload import Access, Dot, Launch, Load, Loop, Node, Size, Span, Workload, concrete
 from kernlint.workload.expr import Atom, Expr, Opaque, ProgramId, floordiv, lift, minimum, mod
 from kernlint.workload.kernel import rewrite
-from kernlint.workload.steps import map_steps
+from kernlint.workload.steps import map_configurations
 
 
 @dataclass(frozen=True)
@@ -72,13 +72,7 @@ class GroupedOrder:
     group: int
 
     def __call__(self, workload: Workload) -> Workload:
-        return replace(workload, steps=map_steps(workload.steps, self._step))
-
-    def _step(self, step: Step) -> Step:
-        if not isinstance(step, Launch) or step.span != self.launch:
-            return step
-        changed = self._grouped(step)
-        return replace(changed, alternatives=tuple(self._grouped(a) for a in step.alternatives))
+        return map_configurations(workload, self.launch, self._grouped)
 
     def _grouped(self, launch: Launch) -> Launch:
         dots = launch.kernel.dots()

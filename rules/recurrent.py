@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 import libcst as cst
@@ -208,13 +208,9 @@ class PersistentRecurrence:
     tile: tuple[int, int, int, int]
 
     def __call__(self, workload: Workload) -> Workload:
-        def change(step: Step) -> Step | tuple[Step, ...]:
-            if not isinstance(step, Repeat) or step.span != self.repeat:
-                return step
-            found = read_time_loop(workload, step, self.hands_on)
-            return step if found is None else (*input_gemm(found, self.tile), self._persistent(found))
-
-        return replace(workload, steps=map_steps(workload.steps, change))
+        return _replaced_time_loop(
+            workload, self.repeat, self.hands_on, lambda found: (*input_gemm(found, self.tile), self._persistent(found))
+        )
 
     def _persistent(self, found: TimeLoop) -> Launch:
         span, block = found.repeat.span, self.rows
@@ -264,16 +260,25 @@ class HoistedProjection:
     tile: tuple[int, int, int, int]
 
     def __call__(self, workload: Workload) -> Workload:
-        def change(step: Step) -> Step | tuple[Step, ...]:
-            if not isinstance(step, Repeat) or step.span != self.repeat:
-                return step
-            found = read_time_loop(workload, step, self.hands_on)
-            if found is None:
-                return step
-            body = tuple(s for inner in step.body for s in _without_inputs(found, inner))
-            return (*input_gemm(found, self.tile), replace(step, body=body))
+        return _replaced_time_loop(workload, self.repeat, self.hands_on, self._hoisted)
 
-        return replace(workload, steps=map_steps(workload.steps, change))
+    def _hoisted(self, found: TimeLoop) -> tuple[Step, ...]:
+        body = tuple(step for inner in found.repeat.body for step in _without_inputs(found, inner))
+        return (*input_gemm(found, self.tile), replace(found.repeat, body=body))
+
+
+def _replaced_time_loop(
+    workload: Workload, span: Span, hands_on: bool, steps: Callable[[TimeLoop], tuple[Step, ...]]
+) -> Workload:
+    """``workload`` with ``steps(found)`` in the place of the time loop at ``span``, where it still reads as one."""
+
+    def change(step: Step) -> Step | tuple[Step, ...]:
+        if not isinstance(step, Repeat) or step.span != span:
+            return step
+        found = read_time_loop(workload, step, hands_on)
+        return step if found is None else steps(found)
+
+    return replace(workload, steps=map_steps(workload.steps, change))
 
 
 def _without_inputs(found: TimeLoop, step: Step) -> tuple[Step, ...]:

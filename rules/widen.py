@@ -19,13 +19,11 @@ from kernlint.workload import (
     Scan,
     Size,
     Span,
-    Step,
     Workload,
     concrete,
 )
 from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, ProgramId, ceildiv, floordiv, lift, mod, simplify
-from kernlint.workload.kernel import rewrite
-from kernlint.workload.steps import map_steps
+from kernlint.workload.steps import map_launch
 
 
 @dataclass(frozen=True)
@@ -81,24 +79,20 @@ class Widened:
     num_warps: int
 
     def __call__(self, workload: Workload) -> Workload:
-        return replace(workload, steps=map_steps(workload.steps, self._step))
+        return map_launch(workload, self.launch, self._widened)
 
-    def _step(self, step: Step) -> Step:
-        if not isinstance(step, Launch) or step.span != self.launch:
-            return step
-        indices = program_indices(step)
+    def _widened(self, launch: Launch) -> Launch:
+        indices = program_indices(launch)
         extent = indices.extents.get(self.axis)
-        if extent is None or not can_widen(step.kernel):
-            return step
-        along = rows_of(step, indices)
+        if extent is None or not can_widen(launch.kernel):
+            return launch
+        along = rows_of(launch, indices)
         extents = {**indices.extents, self.axis: ceildiv(extent, self.width)}
         if along is not None and isinstance(along.step, ProgramId):
             extents[along.step] = ceildiv(along.count, self.rows)
-        grid, places = _regrid(step, indices, extents)
-        body = rewrite(step.kernel.body, lambda node: self._node(node, indices, extent, along, places))
-        return replace(
-            step, kernel=replace(step.kernel, body=body), grid=grid, num_warps=self.num_warps, alternatives=()
-        )
+        grid, places = _regrid(launch, indices, extents)
+        widened = launch.rewritten(lambda node: self._node(node, indices, extent, along, places))
+        return replace(widened, grid=grid, num_warps=self.num_warps, alternatives=())
 
     def _node(
         self, node: Node, indices: Indices, extent: Size, along: Rows | None, places: Mapping[Atom, Size]

@@ -6,8 +6,8 @@ integers. Offsets are in elements, not bytes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from typing import Union
 
 from kernlint.workload.dtype import Dtype
@@ -281,7 +281,7 @@ def _walk(
                 yield from _walk(arm, kind, loops)
 
 
-def rewrite(body: tuple[Node, ...], change) -> tuple[Node, ...]:
+def rewrite(body: tuple[Node, ...], change: Callable[[Node], Node | None]) -> tuple[Node, ...]:
     """``body`` with ``change(node)`` applied to every node, innermost first.
 
     ``change`` returns the node to keep in its place, or None to drop it.
@@ -289,16 +289,10 @@ def rewrite(body: tuple[Node, ...], change) -> tuple[Node, ...]:
     result: list[Node] = []
     for node in body:
         if isinstance(node, Loop):
-            node = _replace(node, body=rewrite(node.body, change))
+            node = replace(node, body=rewrite(node.body, change))
         elif isinstance(node, Branch):
-            node = _replace(node, arms=tuple(rewrite(arm, change) for arm in node.arms))
+            node = replace(node, arms=tuple(rewrite(arm, change) for arm in node.arms))
         new = change(node)
         if new is not None:
             result.append(new)
     return tuple(result)
-
-
-def _replace(node, **changes):
-    from dataclasses import replace
-
-    return replace(node, **changes)

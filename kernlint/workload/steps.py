@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Union
 
 from kernlint.workload.dtype import Dtype
 from kernlint.workload.expr import Size, concrete
-from kernlint.workload.kernel import Kernel
+from kernlint.workload.kernel import Kernel, Node, rewrite
 from kernlint.workload.span import Span
 
 
@@ -132,6 +132,11 @@ class Launch:
         value = self.arguments.get(parameter)
         return value if isinstance(value, Tensor) else None
 
+    def rewritten(self, change: Callable[[Node], Node | None]) -> Launch:
+        """The launch with ``change(node)`` applied to every node of its kernel, as `kernlint.workload.kernel.rewrite`
+        does."""
+        return replace(self, kernel=replace(self.kernel, body=rewrite(self.kernel.body, change)))
+
 
 @dataclass(frozen=True)
 class HostSync:
@@ -200,13 +205,11 @@ def _walk(steps: tuple[Step, ...], loops: tuple[Repeat, ...]) -> Iterator[tuple[
             yield from _walk(step.body, (*loops, step))
 
 
-def map_steps(steps: tuple[Step, ...], change) -> tuple[Step, ...]:
+def map_steps(steps: tuple[Step, ...], change: Callable[[Step], Step | tuple[Step, ...] | None]) -> tuple[Step, ...]:
     """``steps`` with ``change(step)`` applied to each, loops innermost first.
 
     ``change`` returns the step to keep in its place, a tuple of steps, or None to drop it.
     """
-    from dataclasses import replace
-
     result: list[Step] = []
     for step in steps:
         if isinstance(step, Repeat):
@@ -217,3 +220,19 @@ def map_steps(steps: tuple[Step, ...], change) -> tuple[Step, ...]:
         elif new is not None:
             result.append(new)
     return tuple(result)
+
+
+def map_launch(workload: Workload, span: Span, change: Callable[[Launch], Step | tuple[Step, ...]]) -> Workload:
+    """``workload`` with ``change(launch)`` in the place of each launch that the source writes at ``span``."""
+
+    def at_span(step: Step) -> Step | tuple[Step, ...]:
+        return change(step) if isinstance(step, Launch) and step.span == span else step
+
+    return replace(workload, steps=map_steps(workload.steps, at_span))
+
+
+def map_configurations(workload: Workload, span: Span, change: Callable[[Launch], Launch]) -> Workload:
+    """As `map_launch`, with ``change`` applied to the launch under each of its autotune configurations."""
+    return map_launch(
+        workload, span, lambda launch: replace(change(launch), alternatives=tuple(map(change, launch.alternatives)))
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import libcst as cst
 
@@ -26,12 +26,10 @@ from kernlint.workload import (
     ProgramId,
     Reduce,
     Span,
-    Step,
     Workload,
 )
 from kernlint.workload.dtype import promote
-from kernlint.workload.kernel import rewrite
-from kernlint.workload.steps import map_steps
+from kernlint.workload.steps import map_configurations
 
 #: The least extent of a tile that `tl.dot` takes.
 _LEAST = 16
@@ -287,15 +285,12 @@ class TensorCoreProduct:
     reduce: Span
 
     def __call__(self, workload: Workload) -> Workload:
-        return replace(workload, steps=map_steps(workload.steps, self._step))
+        return map_configurations(workload, self.launch, self._changed)
 
-    def _step(self, step: Step) -> Step:
-        if not isinstance(step, Launch) or step.span != self.launch:
-            return step
-        alternatives = tuple(self._step(a) for a in step.alternatives)
-        found = next((p for p in broadcast_products(step) if p.reduce.span == self.reduce), None)
+    def _changed(self, launch: Launch) -> Launch:
+        found = next((p for p in broadcast_products(launch) if p.reduce.span == self.reduce), None)
         if found is None:
-            return step
+            return launch
         gone = {(node.span, node.kind) for node in (*found.product, *found.casts)}
 
         def change(node: Node) -> Node | None:
@@ -303,8 +298,7 @@ class TensorCoreProduct:
                 return None
             return self._dot(found) if node == found.reduce else node
 
-        kernel = replace(step.kernel, body=rewrite(step.kernel.body, change))
-        return replace(step, kernel=kernel, alternatives=alternatives)  # type: ignore[arg-type]
+        return launch.rewritten(change)
 
     def _dot(self, found: BroadcastProduct) -> Node:
         dtype = _operand_dtype(found)

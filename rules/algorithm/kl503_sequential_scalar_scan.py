@@ -27,14 +27,12 @@ from kernlint.workload import (
     Reduce,
     Scan,
     Span,
-    Step,
     Store,
     Workload,
     concrete,
 )
 from kernlint.workload.expr import ceildiv, lift
-from kernlint.workload.kernel import rewrite
-from kernlint.workload.steps import map_steps
+from kernlint.workload.steps import map_configurations
 
 #: Elements that one program scans at a time: four warps with 16 each.
 _BLOCK = 2048
@@ -254,21 +252,17 @@ class BlockScan:
     loop: Span
 
     def __call__(self, workload: Workload) -> Workload:
-        return replace(workload, steps=map_steps(workload.steps, self._step))
+        return map_configurations(workload, self.launch, self._changed)
 
-    def _step(self, step: Step) -> Step:
-        if not isinstance(step, Launch) or step.span != self.launch:
-            return step
-        found = next((s for s in scalar_scans(step) if s.loop.span == self.loop), None)
-        alternatives = tuple(self._step(a) for a in step.alternatives)
+    def _changed(self, launch: Launch) -> Launch:
+        found = next((s for s in scalar_scans(launch) if s.loop.span == self.loop), None)
         if found is None:
-            return step
+            return launch
 
         def change(node: Node) -> Node:
             return _blocked(found) if isinstance(node, Loop) and node.id == found.loop.id else node
 
-        kernel = replace(step.kernel, body=rewrite(step.kernel.body, change))
-        return replace(step, kernel=kernel, alternatives=alternatives)  # type: ignore[arg-type]
+        return launch.rewritten(change)
 
 
 def _blocked(found: ScalarScan) -> Loop:

@@ -15,12 +15,10 @@ from kernlint.workload import (
     Loop,
     Node,
     Span,
-    Step,
     Workload,
     concrete,
 )
-from kernlint.workload.kernel import rewrite
-from kernlint.workload.steps import map_steps
+from kernlint.workload.steps import map_configurations
 
 #: Elementwise operations that Welford's update of (count, mean, M2) does per tile beyond adding it up, and the merge of
 #: the lanes at the end, as counted in the update's formulas (Knuth, TAOCP 2, 4.2.2; Chan et al. 1979 for the merge).
@@ -169,18 +167,12 @@ class OnePass:
     second: Span
 
     def __call__(self, workload: Workload) -> Workload:
-        return replace(workload, steps=map_steps(workload.steps, self._step))
+        return map_configurations(workload, self.launch, self._changed)
 
-    def _step(self, step: Step) -> Step:
-        if not isinstance(step, Launch) or step.span != self.launch:
-            return step
-        alternatives = tuple(self._step(a) for a in step.alternatives)
+    def _changed(self, launch: Launch) -> Launch:
         spans = (self.first, self.second)
-        sweep = next((s for s in sweeps(step.kernel) if (s.first.span, s.second.span) == spans), None)
-        if sweep is None:
-            return step
-        kernel = replace(step.kernel, body=rewrite(step.kernel.body, lambda node: self._node(node, sweep)))
-        return replace(step, kernel=kernel, alternatives=alternatives)  # type: ignore[arg-type]
+        sweep = next((s for s in sweeps(launch.kernel) if (s.first.span, s.second.span) == spans), None)
+        return launch if sweep is None else launch.rewritten(lambda node: self._node(node, sweep))
 
     def _node(self, node: Node, sweep: Sweep) -> Node | None:
         if not isinstance(node, Loop) or node.id not in (sweep.first.id, sweep.second.id):

@@ -26,13 +26,12 @@ from kernlint.workload import (
     Scan,
     Size,
     Span,
-    Step,
     Store,
     Workload,
     concrete,
 )
 from kernlint.workload.expr import Atom
-from kernlint.workload.steps import map_steps
+from kernlint.workload.steps import map_launch
 
 #: Longest row that one program keeps: 64 KB of fp32, a quarter of an SM's registers, spread over up to 16 warps.
 MAX_ROW = 16_384
@@ -239,16 +238,14 @@ class WholeRow:
     num_warps: int
 
     def __call__(self, workload: Workload) -> Workload:
-        return replace(workload, steps=map_steps(workload.steps, self._step))
+        return map_launch(workload, self.launch, self._changed)
 
-    def _step(self, step: Step) -> Step:
-        if not isinstance(step, Launch) or step.span != self.launch:
-            return step
-        found = row_passes(step)
+    def _changed(self, launch: Launch) -> Launch:
+        found = row_passes(launch)
         if found is None:
-            return step
-        body = tuple(_on_one_tile(step.kernel.body, found))
-        return replace(step, kernel=replace(step.kernel, body=body), num_warps=self.num_warps, alternatives=())
+            return launch
+        body = tuple(_on_one_tile(launch.kernel.body, found))
+        return replace(launch, kernel=replace(launch.kernel, body=body), num_warps=self.num_warps, alternatives=())
 
 
 def _on_one_tile(body: tuple[Node, ...], found: RowPasses) -> Iterator[Node]:

@@ -27,7 +27,7 @@ from kernlint.workload import (
 from kernlint.workload import dtype as dt
 from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, ProgramId, ceildiv, lift
 from kernlint.workload.kernel import Node, rewrite
-from kernlint.workload.steps import map_steps
+from kernlint.workload.steps import map_launch
 
 _SPLITS = (2, 4, 8, 16, 32)
 
@@ -149,11 +149,11 @@ class SplitK:
     split: int
 
     def __call__(self, workload: Workload) -> Workload:
-        return replace(workload, steps=map_steps(workload.steps, self._step))
+        return map_launch(workload, self.launch, self._split)
 
-    def _step(self, step: Step) -> Step | tuple[Step, ...]:
+    def _split(self, step: Launch) -> Step | tuple[Step, ...]:
         # The kernel that adds the parts stands at the same place in the source, but has no dot.
-        if not isinstance(step, Launch) or step.span != self.launch or not step.kernel.dots():
+        if not step.kernel.dots():
             return step
         axis = len(step.grid)
         kernel = step.kernel
@@ -169,7 +169,7 @@ class SplitK:
         # Each program of a tile walks its own part of K.
         shifted: dict[Atom, Size] = {LoopIndex(loop.id): Expr.atom(LoopIndex(loop.id)) + part * steps}
 
-        def change(node):
+        def change(node: Node) -> Node:
             if isinstance(node, Loop) and node.id == loop.id:
                 return replace(node, trip=steps)
             if isinstance(node, Load) and node.offset is not None:

@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.pricing import gain
-from kernlint.workload import Access, Branch, Dot, Launch, Load, Loop, Node, Span, Step, Workload, concrete
-from kernlint.workload.kernel import rewrite
-from kernlint.workload.steps import map_steps
+from kernlint.workload import Access, Branch, Dot, Load, Loop, Node, Span, Workload, concrete
+from kernlint.workload.steps import map_launch
 
 _STAGES = 3
 #: Iterations that a pipeline of three stages needs to run more than fill.
@@ -120,12 +119,7 @@ class Pipelined:
     stages: int
 
     def __call__(self, workload: Workload) -> Workload:
-        return replace(workload, steps=map_steps(workload.steps, self._step))
-
-    def _step(self, step: Step) -> Step:
-        if not isinstance(step, Launch) or step.span != self.launch:
-            return step
-        return replace(step, kernel=replace(step.kernel, body=rewrite(step.kernel.body, self._node)))
+        return map_launch(workload, self.launch, lambda launch: launch.rewritten(self._node))
 
     def _node(self, node: Node) -> Node:
         if isinstance(node, Loop) and node.span == self.loop:

@@ -13,8 +13,8 @@ from kernlint.rules.pricing import gain
 from kernlint.rules.source import node_at, statements
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.walk import walk
-from kernlint.workload import Compute, Launch, Load, Loop, Node, Reduce, Span, Step, Workload
-from kernlint.workload.steps import map_steps
+from kernlint.workload import Compute, Launch, Load, Loop, Node, Reduce, Span, Workload
+from kernlint.workload.steps import map_launch
 
 _REDUCTIONS = frozenset({"sum", "max", "min"})
 #: With more values per thread than these the compiler hides the reduction behind the loads, and it is the faster form.
@@ -188,12 +188,10 @@ class ReducedOnce:
     loop: Span
 
     def __call__(self, workload: Workload) -> Workload:
-        return replace(workload, steps=map_steps(workload.steps, self._step))
+        return map_launch(workload, self.launch, self._changed)
 
-    def _step(self, step: Step) -> Step:
-        if not isinstance(step, Launch) or step.span != self.launch:
-            return step
-        return replace(step, kernel=replace(step.kernel, body=self._body(step.kernel.body)))
+    def _changed(self, launch: Launch) -> Launch:
+        return replace(launch, kernel=replace(launch.kernel, body=self._body(launch.kernel.body)))
 
     def _body(self, body: tuple[Node, ...]) -> tuple[Node, ...]:
         result: list[Node] = []

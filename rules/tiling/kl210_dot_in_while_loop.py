@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.workload import Dot, Launch, Load, Loop, Span, Step, Workload
-from kernlint.workload.kernel import Node, rewrite
-from kernlint.workload.steps import map_steps
+from kernlint.workload import Dot, Load, Loop, Span, Workload
+from kernlint.workload.kernel import Node
+from kernlint.workload.steps import map_configurations
 
 
 class DotInWhileLoop(Rule):
@@ -112,14 +112,7 @@ class Counted:
     loop: Span
 
     def __call__(self, workload: Workload) -> Workload:
-        return replace(workload, steps=map_steps(workload.steps, self._step))
-
-    def _step(self, step: Step) -> Step:
-        return self._changed(step) if isinstance(step, Launch) and step.span == self.launch else step
-
-    def _changed(self, launch: Launch) -> Launch:
-        kernel = replace(launch.kernel, body=rewrite(launch.kernel.body, self._node))
-        return replace(launch, kernel=kernel, alternatives=tuple(map(self._changed, launch.alternatives)))
+        return map_configurations(workload, self.launch, lambda launch: launch.rewritten(self._node))
 
     def _node(self, node: Node) -> Node:
         return replace(node, kind="range") if isinstance(node, Loop) and node.span == self.loop else node
