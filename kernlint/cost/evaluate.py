@@ -10,7 +10,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 from kernlint.workload import Expr, Lane, LoopIndex, Opaque, ProgramId
-from kernlint.workload.expr import Atom
+from kernlint.workload.expr import OPERATIONS, Atom
 
 _AXES = 3
 _DIMS = 8
@@ -92,7 +92,7 @@ def _atom(atom: Atom) -> Callable[[Point], float]:
     where = slot(atom)
     if where is not None:
         return lambda point: point[where]
-    function = _OPERATIONS.get(atom.op) if isinstance(atom, Opaque) else None
+    function = OPERATIONS.get(atom.op) if isinstance(atom, Opaque) else None
     if function is None or not isinstance(atom, Opaque):
         return _unknown
     args = [_polynomial(arg) for arg in atom.args]
@@ -100,18 +100,3 @@ def _atom(atom: Atom) -> Callable[[Point], float]:
         first, second = args
         return lambda point: function(first(point), second(point))
     return lambda point: function(*[arg(point) for arg in args])
-
-
-_OPERATIONS: dict[str, Callable[..., float]] = {
-    "floordiv": lambda a, b: a // b,
-    "mod": lambda a, b: a % b,
-    "min": min,
-    "max": max,
-    "and": lambda a, b: int(a) & int(b),
-    "or": lambda a, b: int(a) | int(b),
-    "xor": lambda a, b: int(a) ^ int(b),
-    "shl": lambda a, b: int(a) << int(b),
-    "shr": lambda a, b: int(a) >> int(b),
-    "truediv": lambda a, b: a / b,
-    "pow2": lambda a: 1 << max(0, int(a) - 1).bit_length(),
-}

@@ -331,7 +331,8 @@ _APPLY: dict[str, Callable[..., Size]] = {
     "max": maximum,
 }
 
-_NUMERIC: dict[str, Callable[..., float]] = {
+#: What each operation of an `Opaque` atom does to numbers.
+OPERATIONS: dict[str, Callable[..., float]] = {
     "floordiv": lambda a, b: a // b,
     "mod": lambda a, b: a % b,
     "min": min,
@@ -347,7 +348,7 @@ _NUMERIC: dict[str, Callable[..., float]] = {
 
 
 def _evaluate_opaque(atom: Opaque, values: Mapping[Atom, float]) -> float | None:
-    function = _NUMERIC.get(atom.op)
+    function = OPERATIONS.get(atom.op)
     if function is None:
         return None
     args = [arg.evaluate(values) for arg in atom.args]
