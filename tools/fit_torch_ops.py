@@ -392,8 +392,6 @@ def host_times(table: list[tuple[TorchOp, float, float, str]]) -> dict[str, obje
         "triton_launch_us": round(overheads["triton_launch_host_us"], 1),
         "autotune_us": 20.0,
         "autotune_source": "benchmarks/facts README: about 20 us more host time for an autotuned launch",
-        "view_us": 1.5,
-        "view_source": "not measured; the Python call of a view, a third of torch.empty's 4.5 us",
         "sync_us": round(overheads["item_sync_us"], 1),
         "event_us": 30.0,
         "events": {"autotune": 100000.0, "jit": 1000.0},

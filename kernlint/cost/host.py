@@ -50,8 +50,3 @@ def host_sigma() -> float:
 def sync_bubble_us() -> float:
     """Microseconds the device idles after a host sync: the host wakes up and has nothing queued."""
     return float(_data()["sync_us"])
-
-
-def view_us() -> float:
-    """Host microseconds of a tensor view, which is no step of a workload."""
-    return float(_data()["view_us"])

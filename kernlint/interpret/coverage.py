@@ -27,10 +27,6 @@ class Share:
     def __str__(self) -> str:
         return f"{self.known}/{self.total}"
 
-    @property
-    def percent(self) -> float | None:
-        return 100 * self.known / self.total if self.total else None
-
 
 @dataclass
 class Coverage:

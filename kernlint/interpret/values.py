@@ -7,7 +7,7 @@ or a :class:`~kernlint.workload.Tensor`, :class:`~kernlint.workload.Dtype` or :c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import libcst as cst
@@ -162,9 +162,6 @@ class Block:
     constant: float | None = None
     carried: frozenset[int] = frozenset()
     partly: bool = False
-
-    def with_expr(self, expr: Expr | None) -> Block:
-        return replace(self, expr=expr)
 
 
 @dataclass(frozen=True)
