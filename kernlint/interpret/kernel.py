@@ -26,6 +26,7 @@ from kernlint.interpret.python import (
     python_binary,
     same,
 )
+from kernlint.interpret.tiles import align, broadcast, expand, permute
 from kernlint.interpret.values import (
     Block,
     Builtin,
@@ -332,7 +333,7 @@ class KernelEvaluator(Evaluator):
                 count *= extent
             return count
         if name == "T":
-            return tl_ops.permute(self, value, tuple(reversed(range(len(value.shape)))))
+            return permute(value, tuple(reversed(range(len(value.shape)))))
         return Builtin(name, lambda args, kwargs, n: tl_ops.call(self, name, [value, *args], kwargs, n, method=True))
 
     def _descriptor_method(self, value: Descriptor, name: str) -> Any:
@@ -614,83 +615,6 @@ class KernelEvaluator(Evaluator):
                 constant=None,
             )
         return start, steps, carried
-
-
-def broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The common shape, aligned at the last dimension; None when there is none."""
-    if len(a) < len(b):
-        a = (1,) * (len(b) - len(a)) + a
-    elif len(b) < len(a):
-        b = (1,) * (len(a) - len(b)) + b
-    shape = []
-    for x, y in zip(a, b):
-        if x != y and x != 1 and y != 1:
-            return None
-        shape.append(y if x == 1 else x)
-    return tuple(shape)
-
-
-def align(block: Block, shape: tuple[int, ...]) -> Block:
-    """``block`` seen as a tile of ``shape``: lanes renumbered for leading dimensions, none along broadcast ones."""
-    if block.shape == shape:
-        return block
-    shift = len(shape) - len(block.shape)
-    expr = shift_lanes(block.expr, shift)
-    bounds = block.bounds
-    if bounds and shift:
-        bounds = tuple((shift_lanes(x, shift), shift_lanes(y, shift)) for x, y in bounds)  # type: ignore[misc]
-    grown = any(extent != 1 and (i < shift or block.shape[i - shift] == 1) for i, extent in enumerate(shape))
-    direct = block.source if not grown else None
-    return replace(
-        block, shape=shape, expr=expr, bounds=bounds, source=direct, order=block.order if direct is not None else ()
-    )
-
-
-def shift_lanes(expr: Expr | None, shift: int) -> Expr | None:
-    if expr is None or shift == 0:
-        return expr
-    return rename_lanes(expr, {dim: dim + shift for dim in range(8)})
-
-
-def rename_lanes(expr: Expr, names: Mapping[int, int]) -> Expr:
-    """``expr`` with each ``Lane(d)`` replaced by ``Lane(names[d])``."""
-    return expr.rewrite(
-        lambda atom: Expr.atom(ex.Lane(names[atom.dim])) if isinstance(atom, ex.Lane) and atom.dim in names else None
-    )
-
-
-def expand(value: Block, index: tuple[Any, ...]) -> Any:
-    """``value[:, None]`` and the like."""
-    shape: list[int] = []
-    names: dict[int, int] = {}
-    dim = 0
-    for part in index:
-        if part is None:
-            shape.append(1)
-        elif part is ...:
-            while dim < len(value.shape) - sum(isinstance(p, slice) for p in index):
-                names[dim] = len(shape)
-                shape.append(value.shape[dim])
-                dim += 1
-        elif isinstance(part, slice) and part == slice(None, None, None) and dim < len(value.shape):
-            names[dim] = len(shape)
-            shape.append(value.shape[dim])
-            dim += 1
-        else:
-            return Unknown("tile index")
-    while dim < len(value.shape):
-        names[dim] = len(shape)
-        shape.append(value.shape[dim])
-        dim += 1
-    expr = rename_lanes(value.expr, names) if value.expr is not None else None
-    bounds = value.bounds
-    if bounds:
-        bounds = tuple((rename_lanes(x, names), rename_lanes(y, names)) for x, y in bounds)
-    order: tuple[int, ...] = ()
-    if value.source is not None and len(value.order) == len(value.shape):
-        back = {new: value.order[old] for old, new in names.items()}
-        order = tuple(back.get(i, -1) for i in range(len(shape)))
-    return replace(value, shape=tuple(shape), expr=expr, bounds=bounds, order=order)
 
 
 def read_kernel(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from kernlint.interpret.tiles import align, broadcast, expand, permute
 from kernlint.interpret.values import Block, Descriptor, Function, Jit, Unknown
 from kernlint.workload import Atomic, Cast, Dot, Dtype, Expr, Load, Operand, ProgramId, Reduce, Scan, Store
 from kernlint.workload import dtype as dt
@@ -169,8 +170,6 @@ def _zeros_like(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNod
 
 
 def _broadcast_to(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    from kernlint.interpret.kernel import align
-
     value = k.lift(args[0])
     target = args[1] if len(args) == 2 or not args[1:] else tuple(args[1:])
     shape = _shape(k, kwargs.get("shape", target))
@@ -180,8 +179,6 @@ def _broadcast_to(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTN
 
 
 def _expand_dims(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    from kernlint.interpret.kernel import expand
-
     value, axis = args[0], _get(args, kwargs, 1, "axis")
     axes = [axis] if isinstance(axis, int) else list(axis) if isinstance(axis, (tuple, list)) else None
     if not isinstance(value, Block) or axes is None:
@@ -194,21 +191,6 @@ def _expand_dims(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNo
     return value
 
 
-def permute(k: KernelEvaluator, value: Any, order: tuple[int, ...]) -> Any:
-    """``value`` with dimension ``order[i]`` as its i-th."""
-    from kernlint.interpret.kernel import rename_lanes
-
-    if not isinstance(value, Block) or sorted(order) != list(range(len(value.shape))):
-        return Unknown("permute")
-    names = {old: new for new, old in enumerate(order)}
-    expr = rename_lanes(value.expr, names) if value.expr is not None else None
-    bounds = value.bounds
-    if bounds:
-        bounds = tuple((rename_lanes(x, names), rename_lanes(y, names)) for x, y in bounds)
-    layout = tuple(value.order[i] for i in order) if len(value.order) == len(order) else ()
-    return replace(value, shape=tuple(value.shape[i] for i in order), expr=expr, bounds=bounds, order=layout)
-
-
 def _trans(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     value = args[0]
     if not isinstance(value, Block):
@@ -218,7 +200,7 @@ def _trans(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
         dims = dims[0]
     rank = len(value.shape)
     order = tuple(_int(d) or 0 for d in dims) if dims else (*range(rank - 2), rank - 1, rank - 2) if rank >= 2 else (0,)
-    return permute(k, value, order)
+    return permute(value, order)
 
 
 def _reshape(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
@@ -332,8 +314,6 @@ def _mask(value: Any, k: KernelEvaluator) -> tuple[tuple[Expr, Expr], ...] | Non
 
 
 def _load(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    from kernlint.interpret.kernel import align, broadcast
-
     pointer = _pointer(k, args[0] if args else kwargs.get("pointer"))
     if pointer is None:
         k.give_up("load through an unknown pointer")
@@ -375,8 +355,6 @@ def _load(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> 
 
 
 def _store(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    from kernlint.interpret.kernel import align, broadcast
-
     pointer = _pointer(k, args[0] if args else kwargs.get("pointer"))
     value, mask = k.lift(_get(args, kwargs, 1, "value")), _get(args, kwargs, 2, "mask")
     if pointer is None:
@@ -410,8 +388,6 @@ def _store(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
 
 
 def _atomic(k: KernelEvaluator, op: str, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    from kernlint.interpret.kernel import align, broadcast
-
     pointer = _pointer(k, args[0] if args else kwargs.get("pointer"))
     value = k.lift(_get(args, kwargs, 2 if op == "cas" else 1, "val"))
     mask = _get(args, kwargs, 2, "mask") if op != "cas" else None
@@ -659,8 +635,6 @@ def _unary(k: KernelEvaluator, kind: str, args: Args, node: cst.CSTNode) -> Any:
         carried=frozenset().union(*(b.carried for b in blocks)),
     )
     for other in blocks[1:]:
-        from kernlint.interpret.kernel import broadcast
-
         result = replace(result, shape=broadcast(result.shape, other.shape) or result.shape)
     k.compute(kind, result, node)
     return result
@@ -668,8 +642,6 @@ def _unary(k: KernelEvaluator, kind: str, args: Args, node: cst.CSTNode) -> Any:
 
 def _extreme(op: str) -> Callable[..., Any]:
     def handler(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-        from kernlint.interpret.kernel import align, broadcast
-
         lifted = [k.lift(a) for a in args]
         blocks = [b for b in lifted if b is not None]
         if len(blocks) < len(lifted) or not blocks:
@@ -701,8 +673,6 @@ def _where(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
     if not isinstance(result, Block):
         return result
     if condition is not None:
-        from kernlint.interpret.kernel import broadcast
-
         shape = broadcast(condition.shape, result.shape) or result.shape
         result = replace(
             result, shape=shape, loads=result.loads | condition.loads, carried=result.carried | condition.carried

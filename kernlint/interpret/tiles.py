@@ -1,0 +1,100 @@
+"""The shapes of abstract tiles: broadcasting, ``x[:, None]``, and what both do to the lanes of an index."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from kernlint.interpret.values import Block, Unknown
+from kernlint.workload import Expr, Lane
+
+
+def broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The common shape, aligned at the last dimension; None when there is none."""
+    if len(a) < len(b):
+        a = (1,) * (len(b) - len(a)) + a
+    elif len(b) < len(a):
+        b = (1,) * (len(a) - len(b)) + b
+    shape = []
+    for x, y in zip(a, b):
+        if x != y and x != 1 and y != 1:
+            return None
+        shape.append(y if x == 1 else x)
+    return tuple(shape)
+
+
+def align(block: Block, shape: tuple[int, ...]) -> Block:
+    """``block`` seen as a tile of ``shape``: lanes renumbered for leading dimensions, none along broadcast ones."""
+    if block.shape == shape:
+        return block
+    shift = len(shape) - len(block.shape)
+    expr = shift_lanes(block.expr, shift)
+    bounds = block.bounds
+    if bounds and shift:
+        bounds = tuple((shift_lanes(x, shift), shift_lanes(y, shift)) for x, y in bounds)  # type: ignore[misc]
+    grown = any(extent != 1 and (i < shift or block.shape[i - shift] == 1) for i, extent in enumerate(shape))
+    direct = block.source if not grown else None
+    return replace(
+        block, shape=shape, expr=expr, bounds=bounds, source=direct, order=block.order if direct is not None else ()
+    )
+
+
+def shift_lanes(expr: Expr | None, shift: int) -> Expr | None:
+    if expr is None or shift == 0:
+        return expr
+    return rename_lanes(expr, {dim: dim + shift for dim in range(8)})
+
+
+def rename_lanes(expr: Expr, names: Mapping[int, int]) -> Expr:
+    """``expr`` with each ``Lane(d)`` replaced by ``Lane(names[d])``."""
+    return expr.rewrite(
+        lambda atom: Expr.atom(Lane(names[atom.dim])) if isinstance(atom, Lane) and atom.dim in names else None
+    )
+
+
+def expand(value: Block, index: tuple[Any, ...]) -> Any:
+    """``value[:, None]`` and the like."""
+    shape: list[int] = []
+    names: dict[int, int] = {}
+    dim = 0
+    for part in index:
+        if part is None:
+            shape.append(1)
+        elif part is ...:
+            while dim < len(value.shape) - sum(isinstance(p, slice) for p in index):
+                names[dim] = len(shape)
+                shape.append(value.shape[dim])
+                dim += 1
+        elif isinstance(part, slice) and part == slice(None, None, None) and dim < len(value.shape):
+            names[dim] = len(shape)
+            shape.append(value.shape[dim])
+            dim += 1
+        else:
+            return Unknown("tile index")
+    while dim < len(value.shape):
+        names[dim] = len(shape)
+        shape.append(value.shape[dim])
+        dim += 1
+    expr = rename_lanes(value.expr, names) if value.expr is not None else None
+    bounds = value.bounds
+    if bounds:
+        bounds = tuple((rename_lanes(x, names), rename_lanes(y, names)) for x, y in bounds)
+    order: tuple[int, ...] = ()
+    if value.source is not None and len(value.order) == len(value.shape):
+        back = {new: value.order[old] for old, new in names.items()}
+        order = tuple(back.get(i, -1) for i in range(len(shape)))
+    return replace(value, shape=tuple(shape), expr=expr, bounds=bounds, order=order)
+
+
+def permute(value: Any, order: tuple[int, ...]) -> Any:
+    """``value`` with dimension ``order[i]`` as its i-th."""
+    if not isinstance(value, Block) or sorted(order) != list(range(len(value.shape))):
+        return Unknown("permute")
+    names = {old: new for new, old in enumerate(order)}
+    expr = rename_lanes(value.expr, names) if value.expr is not None else None
+    bounds = value.bounds
+    if bounds:
+        bounds = tuple((rename_lanes(x, names), rename_lanes(y, names)) for x, y in bounds)
+    layout = tuple(value.order[i] for i in order) if len(value.order) == len(order) else ()
+    return replace(value, shape=tuple(value.shape[i] for i in order), expr=expr, bounds=bounds, order=layout)
