@@ -945,12 +945,7 @@ def convolution(
             spatial.append(ex.simplify(ex.lift(ex.floordiv(span, steps[i])) + 1))
         shape = (x.shape[0], weight.shape[0], *spatial)
     result = h.allocate(x.dtype, shape, "result", node)
-    flops = None
-    if result.numel is not None and weight.shape is not None:
-        taps = ex.concrete(product(weight.shape[1:]))
-        flops = 2 * result.numel * taps if taps is not None else None
-    h.torch_op(name, "conv", (x, weight, *_tensors([bias])), (result,), node, flops=flops)
-    return result
+    return _convolved(h, name, x, weight, bias, node, result, result)
 
 
 def transposed_convolution(
@@ -986,11 +981,22 @@ def transposed_convolution(
         ]
         channels = ex.simplify(ex.lift(weight.shape[1]) * (groups if isinstance(groups, (int, Expr)) else 1))
         shape = (x.shape[0], channels, *spatial)
-    result = h.allocate(x.dtype, shape, "result", node)
-    flops = None
-    if x.numel is not None and weight.shape is not None:
-        taps = ex.concrete(product(weight.shape[1:]))
-        flops = 2 * x.numel * taps if taps is not None else None
+    return _convolved(h, name, x, weight, bias, node, h.allocate(x.dtype, shape, "result", node), x)
+
+
+def _convolved(
+    h: HostEvaluator,
+    name: str,
+    x: Tensor,
+    weight: Tensor,
+    bias: Any,
+    node: cst.CSTNode,
+    result: Tensor,
+    windows: Tensor,
+) -> Tensor:
+    """``result``, recorded as a convolution in which each element of ``windows`` meets one filter's taps."""
+    taps = ex.concrete(product(weight.shape[1:])) if weight.shape is not None else None
+    flops = 2 * windows.numel * taps if windows.numel is not None and taps is not None else None
     h.torch_op(name, "conv", (x, weight, *_tensors([bias])), (result,), node, flops=flops)
     return result
 
