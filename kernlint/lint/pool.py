@@ -8,7 +8,6 @@ from __future__ import annotations
 import multiprocessing
 import signal
 import sys
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -18,13 +17,7 @@ from typing import Any
 from kernlint.lint.check_file import Job, Result, check_file
 from kernlint.lint.diagnostics import ANALYSIS_FAILED
 from kernlint.lint.model import Finding
-
-#: Of one worker; the first limit to stop hostile input that asks for all there is.
-MEMORY_BYTES = 4 << 30
-
-#: The stack of the checking thread, and the Python frames that fit into it with room to spare.
-_STACK_BYTES = 256 << 20
-_RECURSION_LIMIT = 20_000
+from kernlint.sandbox import MEMORY_BYTES, death, limit_memory, limit_processor, run_on_large_stack, summary_of
 
 #: Starting a worker that has to import everything, on a loaded machine, must not count against its first file.
 _START_S = 60.0
@@ -114,7 +107,7 @@ class _Worker:
         except (EOFError, OSError):
             self.process.join(1)
             self.dead = True
-            return index, _death(self.process.exitcode)
+            return index, death(self.process.exitcode)
         self.index, self.idle = None, True
         return None if message == _READY else (index, message)
 
@@ -132,12 +125,8 @@ _READY = "ready"
 def _serve(pipe: Connection) -> None:
     """The child: check what comes through ``pipe`` until it closes, on a large stack."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent answers for both
-    sys.setrecursionlimit(_RECURSION_LIMIT)
-    threading.stack_size(_STACK_BYTES)
-    _limit_memory()
-    thread = threading.Thread(target=_loop, args=(pipe,))
-    thread.start()
-    thread.join()
+    limit_memory()
+    run_on_large_stack(lambda: _loop(pipe))
 
 
 def _loop(pipe: Connection) -> None:
@@ -150,7 +139,8 @@ def _loop(pipe: Connection) -> None:
             job = pipe.recv()
         except (EOFError, OSError):  # the parent is gone
             return
-        _limit_time(job.settings.timeout_s)
+        # The process may live for this file only.
+        limit_processor(int(time.process_time() + job.settings.timeout_s + 2 * _START_S))
         answer: Result | str
         try:
             answer = check_file(job)
@@ -159,48 +149,8 @@ def _loop(pipe: Connection) -> None:
         except MemoryError:
             answer = f"needs more than {MEMORY_BYTES >> 30} GiB of memory"
         except Exception as error:
-            summary = " ".join(f"{type(error).__name__}: {error}".split())
-            answer = f"internal error, please report it: {summary}"
+            answer = f"internal error, please report it: {summary_of(error)}"
         try:
             pipe.send(answer)
         except OSError:
             return
-
-
-def _limit_memory() -> None:
-    try:
-        import resource
-    except ImportError:  # Windows has none
-        return
-    _, hard = resource.getrlimit(resource.RLIMIT_AS)
-    try:
-        limit = MEMORY_BYTES if hard == resource.RLIM_INFINITY else min(MEMORY_BYTES, hard)
-        resource.setrlimit(resource.RLIMIT_AS, (limit, hard))
-    except (OSError, ValueError):  # macOS refuses it
-        return
-
-
-def _limit_time(timeout_s: float) -> None:
-    """Let the process live for this file only: it ends a worker whose parent was killed and so cannot end it."""
-    try:
-        import resource
-    except ImportError:
-        return
-    seconds = int(time.process_time() + timeout_s + 2 * _START_S)
-    _, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    try:
-        resource.setrlimit(
-            resource.RLIMIT_CPU, (seconds if hard == resource.RLIM_INFINITY else min(seconds, hard), hard)
-        )
-    except (OSError, ValueError):
-        return
-
-
-def _death(exit_code: int | None) -> str:
-    if exit_code is not None and exit_code < 0:
-        try:
-            name = signal.Signals(-exit_code).name
-        except ValueError:
-            name = f"signal {-exit_code}"
-        return f"the analysis died of {name}: the source is too large or too deeply nested for the parser"
-    return f"the analysis ended early, with status {exit_code}"

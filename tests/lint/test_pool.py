@@ -9,6 +9,7 @@ import pytest
 from support.lint import KERNEL
 
 import kernlint.analysis  # noqa: F401 - so that workers are forked with it
+from kernlint import sandbox
 from kernlint.lint import pool
 from kernlint.lint.check_file import Job, Result
 from kernlint.lint.settings import FileSettings
@@ -37,7 +38,7 @@ def behave(monkeypatch):
             while True:
                 pass
         if job.shown == "memory":
-            return bytearray(2 * pool.MEMORY_BYTES)
+            return bytearray(2 * sandbox.MEMORY_BYTES)
         if job.shown == "recursion":
             return check(job)
         if job.shown == "bug":

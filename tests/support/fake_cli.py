@@ -15,6 +15,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from support import verdicts
 
+from kernlint import sandbox
 from kernlint.cli import main, worker
 from kernlint.errors import AnalysisError
 
@@ -32,7 +33,7 @@ def analyze(source: str, **options: Any) -> Any:
     if word == "hang":
         time.sleep(600)
     if word == "memory":
-        return bytearray(worker.MEMORY_BYTES)
+        return bytearray(sandbox.MEMORY_BYTES)
     if word == "recursion":
         return analyze(source, **options)
     if word == "bug":

@@ -1,0 +1,67 @@
+"""What a child process that analyses untrusted source is given: a large stack, limits, and a way to tell its end.
+
+The native parser can die of a segmentation fault, and hostile input can ask for all memory or time there is; none of
+these can be caught inside the process.
+"""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from collections.abc import Callable
+
+#: Of one process; the first limit to stop hostile input that asks for all there is.
+MEMORY_BYTES = 4 << 30
+
+#: The stack of the analysing thread, and the Python frames that fit into it with room to spare.
+_STACK_BYTES = 256 << 20
+_RECURSION_LIMIT = 20_000
+
+
+def run_on_large_stack(call: Callable[[], None]) -> None:
+    """Run ``call()`` to its end in a thread whose stack holds the deepest recursion that Python is then allowed."""
+    sys.setrecursionlimit(_RECURSION_LIMIT)
+    threading.stack_size(_STACK_BYTES)
+    thread = threading.Thread(target=call)
+    thread.start()
+    thread.join()
+
+
+def limit_memory() -> None:
+    """Let this process have ``MEMORY_BYTES`` of address space, where the system can limit it."""
+    _limit("RLIMIT_AS", MEMORY_BYTES)
+
+
+def limit_processor(seconds: int) -> None:
+    """End this process after ``seconds`` of processor time: what ends a child whose parent was killed."""
+    _limit("RLIMIT_CPU", seconds)
+
+
+def _limit(name: str, value: int) -> None:
+    try:
+        import resource
+    except ImportError:  # Windows has none
+        return
+    limit = getattr(resource, name)
+    _, hard = resource.getrlimit(limit)
+    try:
+        resource.setrlimit(limit, (value if hard == resource.RLIM_INFINITY else min(value, hard), hard))
+    except (OSError, ValueError):  # macOS refuses some
+        return
+
+
+def summary_of(error: Exception) -> str:
+    """The type and text of ``error`` in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def death(exit_code: int | None) -> str:
+    """What to say of a child process that ended with ``exit_code`` before it answered."""
+    if exit_code is not None and exit_code < 0:
+        try:
+            name = signal.Signals(-exit_code).name
+        except ValueError:
+            name = f"signal {-exit_code}"
+        return f"the analysis died of {name}: the source is too large or too deeply nested for the parser"
+    return f"the analysis ended early, with status {exit_code}"
