@@ -25,6 +25,8 @@ from kernlint.workload import (
     Atomic,
     Compute,
     Dot,
+    Dtype,
+    Expr,
     Launch,
     Load,
     Loop,
@@ -356,7 +358,9 @@ class _Flash:
             store,
         )
 
-    def _load(self, base: str, dtype, shape, row, rows: Size, width: int, transposed: bool) -> Load:
+    def _load(
+        self, base: str, dtype: Dtype, shape: tuple[int, int], row: Expr, rows: Size, width: int, transposed: bool
+    ) -> Load:
         column = lane(0) if transposed else lane(1)
         offset = row * width + column + pid(1) * lift(rows) * width
         mask = below((row, rows)) if power_of_two(width) == width else below((row, rows), (column, width))

@@ -31,6 +31,7 @@ from kernlint.workload import (
     Compute,
     Dot,
     Dtype,
+    Expr,
     Launch,
     Load,
     Loop,
@@ -305,7 +306,9 @@ def _without_inputs(found: TimeLoop, step: Step) -> tuple[Step, ...]:
     return (replace(step, kernel=kernel, arguments={**step.arguments, "gates": gates}),)
 
 
-def _weight_load(id: int, base: str, product: Product, depth: int, width: int, column, row, span: Span) -> Load:
+def _weight_load(
+    id: int, base: str, product: Product, depth: int, width: int, column: Expr, row: Expr, span: Span
+) -> Load:
     """A [depth, width] tile of a weight, in the layout that the source has it in."""
     k, n = row + lane(0), column + lane(1)
     offset = n * product.k + k if product.k_major else k * product.columns + n

@@ -57,8 +57,7 @@ def setting(launch: Launch, values: dict[str, int]) -> Edits:
 
 def tile_names(context: Context, base: Variant, launch: Launch, dot: Dot) -> TileNames | None:
     """The constexprs that set the extents of ``dot``, found by changing each and looking at the dot; None where an
-    extent
-    is not set by one that can be edited."""
+    extent is not set by one that can be edited."""
     names: dict[str, str] = {}
     for name, value in launch.constexprs.items():
         if not isinstance(value, int) or isinstance(value, bool) or value not in (dot.m, dot.n, dot.k):

@@ -29,8 +29,7 @@ class Upcast:
 
 def upcasts(context: Context, narrow: Callable[[Dtype], bool]) -> Iterator[Upcast]:
     """The dots that could run natively on ``narrow`` operands: both operands reach the dot through casts alone, from
-    the
-    same type in memory, and at least one of them was widened to a floating type."""
+    the same type in memory, and at least one of them was widened to a floating type."""
     seen = set()
     for launch in context.launches():
         for dot in launch.kernel.dots():

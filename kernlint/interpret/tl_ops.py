@@ -313,16 +313,22 @@ def _mask(value: Any, k: KernelEvaluator) -> tuple[tuple[Expr, Expr], ...] | Non
     return ()
 
 
+def _aligned(pointer: Block, mask: Any, value: Block | None = None) -> tuple[Block, Any]:
+    """``pointer`` and ``mask`` as tiles of the shape that they and ``value`` have together."""
+    shape = pointer.shape
+    for other in (value, mask):
+        if isinstance(other, Block):
+            shape = broadcast(shape, other.shape) or shape
+    return align(pointer, shape), align(mask, shape) if isinstance(mask, Block) else mask
+
+
 def _load(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     pointer = _pointer(k, args[0] if args else kwargs.get("pointer"))
     if pointer is None:
         k.give_up("load through an unknown pointer")
         return Unknown("load")
     mask, other = _get(args, kwargs, 1, "mask"), _get(args, kwargs, 2, "other")
-    shape = pointer.shape
-    if isinstance(mask, Block) and mask.shape != shape:
-        shape = broadcast(shape, mask.shape) or shape
-        pointer, mask = align(pointer, shape), align(mask, shape)
+    pointer, mask = _aligned(pointer, mask)
     dtype = pointer.dtype
     filled = k.lift(other)
     eviction = kwargs.get("eviction_policy", "")
@@ -330,7 +336,7 @@ def _load(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> 
         k.new_id(),
         pointer.base,
         dtype or dt.FLOAT32,
-        shape,
+        pointer.shape,
         pointer.expr,
         _mask(mask, k),
         k.span(node),
@@ -345,11 +351,11 @@ def _load(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> 
     expr = ex.opaque("load", key=load.id) if dtype is not None and dtype.is_integer else None
     return Block(
         dtype,
-        shape,
+        pointer.shape,
         expr,
         loads=loads,
         source=load.id,
-        order=tuple(range(len(shape))),
+        order=tuple(range(len(pointer.shape))),
         bounds=() if dtype == dt.BOOL else None,
     )
 
@@ -360,13 +366,7 @@ def _store(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
     if pointer is None:
         k.give_up("store through an unknown pointer")
         return None
-    shape = pointer.shape
-    for other in (value, mask):
-        if isinstance(other, Block):
-            shape = broadcast(shape, other.shape) or shape
-    pointer = align(pointer, shape)
-    if isinstance(mask, Block):
-        mask = align(mask, shape)
+    pointer, mask = _aligned(pointer, mask, value)
     if not pointer.base:
         k.give_up("store through an unknown pointer")
     dtype = pointer.dtype or (value.dtype if value is not None else None) or dt.FLOAT32
@@ -375,7 +375,7 @@ def _store(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
             k.new_id(),
             pointer.base,
             dtype,
-            shape,
+            pointer.shape,
             pointer.expr,
             _mask(mask, k),
             k.span(node),
@@ -394,18 +394,12 @@ def _atomic(k: KernelEvaluator, op: str, args: Args, kwargs: Kwargs, node: cst.C
     if pointer is None:
         k.give_up("atomic through an unknown pointer")
         return Unknown("atomic")
-    shape = pointer.shape
-    for other in (value, mask):
-        if isinstance(other, Block):
-            shape = broadcast(shape, other.shape) or shape
-    pointer = align(pointer, shape)
-    if isinstance(mask, Block):
-        mask = align(mask, shape)
+    pointer, mask = _aligned(pointer, mask, value)
     atomic = Atomic(
         k.new_id(),
         pointer.base,
         pointer.dtype or dt.FLOAT32,
-        shape,
+        pointer.shape,
         pointer.expr,
         _mask(mask, k),
         k.span(node),
@@ -414,7 +408,7 @@ def _atomic(k: KernelEvaluator, op: str, args: Args, kwargs: Kwargs, node: cst.C
         _mask_known(mask),
     )
     k.emit(atomic)
-    return Block(atomic.dtype, shape, loads=frozenset({atomic.id}))
+    return Block(atomic.dtype, pointer.shape, loads=frozenset({atomic.id}))
 
 
 def _make_block_ptr(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:

@@ -141,8 +141,7 @@ def _candidate(context: Context, finding: Finding) -> Candidate:
 def _best(candidates: Sequence[Candidate], scope: str) -> Candidate | None:
     """The largest saving, where structure comes before tuning: the best tile depends on operand type, layout, fusion
     and algorithm, so it is chosen after them, as a follow-up. Of changes without a known gain the first proven one,
-    when none
-    has a known gain."""
+    when none has a known gain."""
     for candidate in candidates:
         # An error that the cost model has no term for, such as compiling on every call, outweighs what it has one for.
         change = candidate.finding.change

@@ -58,8 +58,7 @@ class Access:
 
     def stride(self, dim: int) -> Size | None:
         """Elements from one lane to the next along ``dim``, but for the steps of a floor division or the wrap of a
-        modulo
-        (``(i // w) * s + i % w`` has stride 1); None where it is not constant."""
+        modulo (``(i // w) * s + i % w`` has stride 1); None where it is not constant."""
         if self.offset is None:
             return None
         coefficient = _smooth(self.offset, Lane(dim)).coefficient(Lane(dim))

@@ -9,7 +9,7 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.flow import next_user, overwrites
 from kernlint.rules.layout import consumers
-from kernlint.workload import Launch, Step, TorchOp
+from kernlint.workload import Launch, Size, Step, TorchOp
 
 
 class PerCallCopy(Rule):
@@ -168,5 +168,5 @@ def _proof(op: TorchOp) -> str:
     return f"{op.name} copies [{shape}]: {change}"
 
 
-def _text(strides) -> str:
+def _text(strides: tuple[Size, ...] | None) -> str:
     return "(" + ", ".join(map(str, strides)) + ")" if strides is not None else "?"

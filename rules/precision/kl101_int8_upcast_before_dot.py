@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
 from kernlint.rules.upcast import upcast_finding, upcasts
-from kernlint.workload import concrete
+from kernlint.workload import Dot, Launch, Span, concrete
 
 #: Largest K for which int32 holds any sum of int8 products: 2^31 / 128^2, less the one product that would reach it.
 MAX_EXACT_K = 131_071
@@ -108,13 +108,13 @@ class Int8UpcastBeforeDot(Rule):
             )
 
 
-def _contracted(launch, dot_span):
-    """The whole K that the dot sums over, where its loop's trip count is known."""
-    for node, loops in launch.kernel.walk():
-        if getattr(node, "span", None) == dot_span and hasattr(node, "k"):
+def _contracted(launch: Launch, dot: Span) -> int | None:
+    """The whole K that the dot at ``dot`` sums over, where its loop's trip count is known."""
+    for node, loops in launch.kernel.walk(Dot):
+        if isinstance(node, Dot) and node.span == dot:
             total = node.k
             for loop in loops:
-                trip = concrete(loop.trip) if loop.trip is not None else None
+                trip = concrete(loop.trip)
                 if trip is None:
                     return None
                 total *= trip
