@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from kernlint.rules.attention import Attention, FlashAttention, materialised_attention, supported
+from kernlint.rules.algorithm.attention import Attention, FlashAttention, materialised_attention, supported
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
 from kernlint.workload import Launch, Step, concrete

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 import libcst as cst
 
+from kernlint.rules.algorithm.recurrence import associative_updates
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
-from kernlint.rules.recurrence import associative_updates
 from kernlint.rules.source import node_at
 from kernlint.rules.synthesis import arith, iteration, lane, power_of_two
 from kernlint.workload import (

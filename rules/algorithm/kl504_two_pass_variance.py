@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
+from kernlint.rules.algorithm.passes import Sweep, reductions, sweeps
+from kernlint.rules.algorithm.variance import MeanThenVariance, two_pass_variances
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
-from kernlint.rules.passes import Sweep, reductions, sweeps
 from kernlint.rules.synthesis import arith, special
-from kernlint.rules.variance import MeanThenVariance, two_pass_variances
 from kernlint.workload import (
     Launch,
     Loop,

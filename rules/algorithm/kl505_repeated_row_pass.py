@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
+from kernlint.rules.algorithm.passes import sweeps
+from kernlint.rules.algorithm.variance import two_pass_variances
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
-from kernlint.rules.passes import sweeps
 from kernlint.rules.synthesis import power_of_two
-from kernlint.rules.variance import two_pass_variances
 from kernlint.workload import (
     Atomic,
     Branch,

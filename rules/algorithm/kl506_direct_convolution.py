@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kernlint.rules.algorithm.convolution import DirectConvolution, ImplicitGemm, direct_convolution
 from kernlint.rules.base import Rule
-from kernlint.rules.convolution import DirectConvolution, ImplicitGemm, direct_convolution
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
 from kernlint.rules.synthesis import power_of_two
 from kernlint.workload import concrete

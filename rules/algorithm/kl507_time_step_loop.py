@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import libcst as cst
 
+from kernlint.rules.algorithm.recurrent import HoistedProjection, PersistentRecurrence, TimeLoop, time_loop
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
-from kernlint.rules.recurrent import HoistedProjection, PersistentRecurrence, TimeLoop, time_loop
 from kernlint.rules.source import carried_names, node_at
 from kernlint.workload import Repeat
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
-from kernlint.rules.chains import chains
 from kernlint.rules.finding import Context, Finding
-from kernlint.rules.fused import chain_finding, described, listed, step_name
+from kernlint.rules.fusion.chains import chains
+from kernlint.rules.fusion.fused import chain_finding, described, listed, step_name
 
 
 class SplitRowReduction(Rule):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
-from kernlint.rules.chains import chains
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
-from kernlint.rules.fused import described, listed, size_text, step_name
-from kernlint.rules.stepping import blamed
-from kernlint.rules.torch_groups import FuseGroup, Group, groups
+from kernlint.rules.fusion.chains import chains
+from kernlint.rules.fusion.fused import described, listed, size_text, step_name
+from kernlint.rules.fusion.stepping import blamed
+from kernlint.rules.fusion.torch_groups import FuseGroup, Group, groups
 
 #: Calls that make a chain; below it the launches saved are few and the code is clearer without a kernel.
 _LEAST = 3

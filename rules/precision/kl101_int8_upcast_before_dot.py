@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
-from kernlint.rules.upcast import upcast_finding, upcasts
+from kernlint.rules.precision.upcast import upcast_finding, upcasts
 from kernlint.workload import Dot, Launch, Span, concrete
 
 #: Largest K for which int32 holds any sum of int8 products: 2^31 / 128^2, less the one product that would reach it.

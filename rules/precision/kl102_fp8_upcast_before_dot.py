@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
-from kernlint.rules.upcast import upcast_finding, upcasts
+from kernlint.rules.precision.upcast import upcast_finding, upcasts
 
 
 class Fp8UpcastBeforeDot(Rule):

@@ -3,7 +3,7 @@
 import pytest
 from support.findings import run_rule
 
-from kernlint.rules.program_order import program_order, tiles_of_wave
+from kernlint.rules.tiling.program_order import program_order, tiles_of_wave
 from kernlint.workload import Launch, ProgramId, concrete
 
 SOURCE = """

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import libcst as cst
 
+from kernlint.rules.algorithm.passes import Sweep, reductions, sweeps
 from kernlint.rules.finding import Context
-from kernlint.rules.passes import Sweep, reductions, sweeps
 from kernlint.rules.source import node_at
 from kernlint.syntax.walk import walk
 from kernlint.workload import Atomic, Compute, Dot, Launch, Load, Loop, Reduce, Store

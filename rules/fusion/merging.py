@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 
-from kernlint.rules.indexing import Inverse, inverses, placed, same_address, visits_once
-from kernlint.rules.splicing import Names, joined, redirected, resized, spliced
+from kernlint.rules.fusion.indexing import Inverse, inverses, placed, same_address, visits_once
+from kernlint.rules.fusion.splicing import Names, joined, redirected, resized, spliced
 from kernlint.workload import (
     Atomic,
     Branch,

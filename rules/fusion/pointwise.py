@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernlint.rules.indexing import broadcast_offset
+from kernlint.rules.fusion.indexing import broadcast_offset
 from kernlint.workload import (
     Compute,
     Dtype,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from kernlint.rules.merging import Merge, merge
-from kernlint.rules.pointwise import as_launch
-from kernlint.rules.stepping import (
+from kernlint.rules.fusion.merging import Merge, merge
+from kernlint.rules.fusion.pointwise import as_launch
+from kernlint.rules.fusion.stepping import (
     Place,
     needed_elsewhere,
     places_of,
@@ -27,7 +27,7 @@ class Chain:
 
     ``passed`` are the tensors that would no longer go through memory between them, without those in ``kept``, which
     something else reads; ``shared`` are read by several of the steps and then once. ``by_row`` and ``slight`` as in
-    :class:`~kernlint.rules.merging.Merge`, the one where any step, the other where every step is so.
+    :class:`~kernlint.rules.fusion.merging.Merge`, the one where any step, the other where every step is so.
     """
 
     steps: tuple[Launch | TorchOp, ...]

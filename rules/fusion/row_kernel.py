@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from kernlint.rules.indexing import ELEMENT, broadcast_offset, placed, same_address
-from kernlint.rules.pointwise import arithmetic, elements
+from kernlint.rules.fusion.indexing import ELEMENT, broadcast_offset, placed, same_address
+from kernlint.rules.fusion.pointwise import arithmetic, elements
 from kernlint.workload import (
     Dtype,
     Expr,

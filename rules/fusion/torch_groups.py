@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from kernlint.rules.pointwise import is_pointwise
-from kernlint.rules.row_kernel import as_row_value, row_kernel, statistics
-from kernlint.rules.stepping import (
+from kernlint.rules.fusion.pointwise import is_pointwise
+from kernlint.rules.fusion.row_kernel import as_row_value, row_kernel, statistics
+from kernlint.rules.fusion.stepping import (
     Place,
     needed_elsewhere,
     places_of,
