@@ -27,6 +27,7 @@ from kernlint.interpret.python import (
     python_compare,
     same,
 )
+from kernlint.interpret.trace import Values
 from kernlint.interpret.values import (
     Block,
     Builtin,
@@ -129,6 +130,8 @@ class HostEvaluator(Evaluator):
         self.next_storage = 0
         self.kernels: dict[Any, Kernel] = {} if kernels is None else kernels
         self.loader: Callable[[Module, str, int], Scope | None] | None = None
+        #: The values of each launch's kernel, filled while values are ``seen``.
+        self.seen_kernels: dict[Span, Values] = {}
 
     # -- recording --------------------------------------------------------------------------------------------------
 
@@ -1070,7 +1073,7 @@ class HostEvaluator(Evaluator):
         warps = options.get("num_warps", config.num_warps)
         stages = options.get("num_stages", config.num_stages)
         extents = self._grid(grid, {**values, **options}, node)
-        kernel = self._kernel(jit, arguments, constexprs, extents)
+        kernel = self._kernel(jit, arguments, constexprs, extents, span)
         plain = {k: v for k, v in arguments.items() if v is None or isinstance(v, (Tensor, int, float, Expr))}
         plain.update({k: v.tensor for k, v in arguments.items() if isinstance(v, HostDescriptor)})
         return Launch(
@@ -1126,9 +1129,12 @@ class HostEvaluator(Evaluator):
         return tuple(extents)
 
     def _kernel(
-        self, jit: Jit, arguments: Mapping[str, Any], constexprs: Mapping[str, Any], grid: tuple[Size, ...]
+        self, jit: Jit, arguments: Mapping[str, Any], constexprs: Mapping[str, Any], grid: tuple[Size, ...], span: Span
     ) -> Kernel:
         inside = {k: (v.inside(k) if isinstance(v, HostDescriptor) else v) for k, v in arguments.items()}
+        if self.seen is not None and self.sinks and span not in self.seen_kernels:
+            values = self.seen_kernels[span] = {}
+            return read_kernel(jit, inside, constexprs, grid, self.edits, values)
         key = (
             jit.function.node,
             self.edits.native_dots,

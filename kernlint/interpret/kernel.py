@@ -27,6 +27,7 @@ from kernlint.interpret.python import (
     same,
 )
 from kernlint.interpret.tiles import align, broadcast, expand, permute
+from kernlint.interpret.trace import Values
 from kernlint.interpret.values import (
     Block,
     Builtin,
@@ -623,14 +624,18 @@ def read_kernel(
     constexprs: Mapping[str, Any],
     grid: tuple[ex.Size, ...],
     edits: Edits = NO_EDITS,
+    seen: Values | None = None,
 ) -> Kernel:
     """The kernel as each program runs it when launched with these arguments and with ``edits`` made to its source.
+
+    ``seen`` is filled with the values of its expressions, if given.
 
     ``arguments`` maps run-time parameters to Tensor, int, Expr, float or None; ``constexprs`` the ``tl.constexpr``
     ones to Python values. Nothing raises: what cannot be followed is noted and ``complete`` is false.
     """
     function = jit.function
     evaluator = KernelEvaluator(grid, edits)
+    evaluator.seen = seen
     assumed = []
     given = dict(constexprs)
     for name, value in constexprs.items():

@@ -16,6 +16,7 @@ from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.host import HostEvaluator, HostFacts
 from kernlint.interpret.imports import MAX_MODULES, imported_file, load_module
 from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Return
+from kernlint.interpret.trace import Trace
 from kernlint.interpret.values import Class, Function, Jit, Namespace, Scope, Unknown
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
@@ -62,6 +63,7 @@ class Program:
         self._read: dict[Edits, list[Workload]] = {}
         self._resolved: dict[Symbol, Size] = {}
         self._imported: dict[Path, Scope | None] = {}
+        self._traces: dict[str, Trace] = {}
 
     def workloads(self, edits: Edits = NO_EDITS) -> list[Workload]:
         """The workload of the entry, else of ``ModelNew.forward``, else of each public launching function."""
@@ -72,6 +74,15 @@ class Program:
     def workload(self, entry: str, edits: Edits) -> Workload | None:
         """That of one entry under ``edits``; None when the edited program no longer gets there."""
         return next((w for w in self.workloads(edits) if w.entry == entry), None)
+
+    def trace(self, entry: str) -> Trace:
+        """What each expression stands for when ``entry`` is followed, as the program stands."""
+        if entry not in self._traces:
+            self.workloads()  # so that the symbols that reading resolves are known
+            reading = _Reading(self, NO_EDITS, self._resolved, traced=entry)
+            reading.workloads()
+            self._traces[entry] = reading.trace
+        return self._traces[entry]
 
     def _follow(self, edits: Edits) -> list[Workload]:
         for _ in range(_ROUNDS):
@@ -108,9 +119,10 @@ def _plain(value: Expr) -> Size:
 
 
 class _Reading:
-    """One pass over the program with the symbols resolved so far."""
+    """One pass over the program with the symbols resolved so far; the values that the entry ``traced`` meets are kept
+    in ``trace``."""
 
-    def __init__(self, program: Program, edits: Edits, resolved: Mapping[Symbol, Size]) -> None:
+    def __init__(self, program: Program, edits: Edits, resolved: Mapping[Symbol, Size], traced: str = "") -> None:
         question, kernel, reference = program.question, program.kernel, program.reference
         self.question = question
         self.kernel_module = kernel
@@ -118,6 +130,8 @@ class _Reading:
         sizes = {f.name: f.value for f in question.facts if f.value is not None}
         self.host = HostEvaluator(question.host, question.overrides, sizes, resolved, edits, program._kernels)
         self.program = program
+        self.traced = traced
+        self.trace = Trace()
         self.host.loader = self._import
         self.reference_scope = self._module_scope(reference) if reference is not None else None
         self.scope = self._module_scope(kernel)
@@ -337,6 +351,8 @@ class _Reading:
         host.kept = []
         host.assumptions, host.unknowns = [], [u for u in host.unknowns if u.startswith("autotune")]
         result: Any = None
+        if entry == self.traced:
+            host.seen, host.seen_kernels = self.trace.host, self.trace.kernels
         with host.recording() as steps:
             try:
                 result = host.invoke(function, args, {})
@@ -344,6 +360,7 @@ class _Reading:
                 host.unknown("the call is too long to follow to its end")
             except (Raised, Break, Continue):
                 host.unknown(f"{entry} raises for these arguments")
+        host.seen = None
         inputs = tuple(a for a in given if isinstance(a, Tensor))
         outputs = torch_ops._tensors([result, host.kept])
         sizes = {n: v for n, v in host.constants.items() if isinstance(v, int) and not isinstance(v, bool)}

@@ -15,6 +15,7 @@ from typing import Any
 import libcst as cst
 
 from kernlint.interpret.edits import NO_EDITS, Edits, Literal
+from kernlint.interpret.trace import Values
 from kernlint.interpret.values import Builtin, Class, Function, Instance, Jit, Namespace, Scope, Unknown, is_concrete
 from kernlint.syntax.tree import Module
 from kernlint.workload import Span
@@ -101,6 +102,8 @@ class Evaluator:
         self.budget = budget
         self.calls: list[Function] = []
         self.modules: list[Module] = []
+        #: Where the values of expressions and names are kept, if somebody wants to know them.
+        self.seen: Values | None = None
 
     # -- the environment --------------------------------------------------------------------------------------------
 
@@ -126,7 +129,10 @@ class Evaluator:
     def eval(self, node: cst.BaseExpression, scope: Scope) -> Any:
         self.spend()
         method = getattr(self, "eval_" + type(node).__name__, None)
-        return method(node, scope) if method else Unknown(type(node).__name__)
+        value = method(node, scope) if method else Unknown(type(node).__name__)
+        if self.seen is not None:
+            self.seen[node] = value
+        return value
 
     def eval_Name(self, node: cst.Name, scope: Scope) -> Any:
         if node.value in _SINGLETONS:
@@ -205,6 +211,8 @@ class Evaluator:
         for link in reversed(chain):
             name, function = BINARY[type(link.operator)]
             value = self.binary(name, function, value, self.eval(link.right, scope), link)
+            if self.seen is not None:
+                self.seen[link] = value
         return value
 
     def eval_UnaryOperation(self, node: cst.UnaryOperation, scope: Scope) -> Any:
@@ -369,7 +377,10 @@ class Evaluator:
 
     def assign(self, target: cst.BaseExpression, value: Any, scope: Scope) -> None:
         if isinstance(target, cst.Name):
-            scope.assign(target.value, self.named(target.value, value))
+            value = self.named(target.value, value)
+            scope.assign(target.value, value)
+            if self.seen is not None:
+                self.seen[target] = value
         elif isinstance(target, (cst.Tuple, cst.List)):
             self._unpack(target.elements, value, scope)
         elif isinstance(target, cst.Attribute):
