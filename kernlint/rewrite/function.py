@@ -1,0 +1,260 @@
+"""The source of one function, host or kernel: who binds and reads its names, and what stands around a node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import libcst as cst
+
+from kernlint.interpret.trace import Values
+from kernlint.rewrite.site import Site
+from kernlint.rewrite.text import CannotRewrite
+from kernlint.syntax.names import import_table
+from kernlint.syntax.tree import Module
+from kernlint.syntax.walk import walk
+from kernlint.workload import Launch, Span
+
+Update = cst.Assign | cst.AnnAssign | cst.AugAssign
+#: A statement as it stands on its own lines.
+Line = cst.SimpleStatementLine | cst.BaseCompoundStatement
+
+
+class FunctionSource:
+    """``node`` of ``module`` and what its expressions stand for (``values``)."""
+
+    def __init__(self, module: Module, node: cst.FunctionDef, values: Values) -> None:
+        self.module = module
+        self.node = node
+        self.values = values
+
+    @cached_property
+    def parents(self) -> dict[cst.CSTNode, cst.CSTNode]:
+        """What each node of the function stands in."""
+        found: dict[cst.CSTNode, cst.CSTNode] = {}
+        stack: list[cst.CSTNode] = [self.node]
+        while stack:
+            node = stack.pop()
+            for child in node.children:
+                found[child] = node
+                stack.append(child)
+        return found
+
+    def around(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """What ``node`` stands in, innermost first."""
+        while node in self.parents:
+            node = self.parents[node]
+            yield node
+
+    def line(self, node: cst.CSTNode) -> Line:
+        """The innermost statement line (or compound statement) that ``node`` belongs to."""
+        for outer in (node, *self.around(node)):
+            if isinstance(outer, (cst.SimpleStatementLine, cst.BaseCompoundStatement)):
+                return outer
+        raise CannotRewrite("a statement to change shares its line with another one")
+
+    @cached_property
+    def body(self) -> list[Line]:
+        """The statements of the function's own block."""
+        if not isinstance(self.node.body, cst.IndentedBlock):
+            raise CannotRewrite(f"the body of `{self.node.name.value}` stands on the line of its def")
+        return list(self.node.body.body)  # type: ignore[arg-type]
+
+    def top_level(self, node: cst.CSTNode) -> int:
+        """The position in :attr:`body` of the statement that ``node`` stands in."""
+        chain = {id(node), *(id(outer) for outer in self.around(node))}
+        return next(i for i, statement in enumerate(self.body) if id(statement) in chain)
+
+    # -- names ------------------------------------------------------------------------------------------------------
+
+    def names(self, name: str) -> Iterator[cst.Name]:
+        """Every place where the variable ``name`` is read or bound, in source order."""
+        for node in walk(self.node.body):
+            if isinstance(node, cst.Name) and node.value == name and self._is_variable(node):
+                yield node
+
+    def _is_variable(self, node: cst.Name) -> bool:
+        parent = self.parents[node]
+        if isinstance(parent, cst.Attribute):
+            return parent.attr is not node
+        return not (isinstance(parent, cst.Arg) and parent.keyword is node)
+
+    def binding(self, node: cst.Name) -> Update | cst.For | None:
+        """The statement that binds the name ``node`` stands for there; None where it is only read."""
+        inner: cst.CSTNode = node
+        for outer in self.around(node):
+            if isinstance(outer, (cst.Tuple, cst.List, cst.Element, cst.AssignTarget, cst.StarredElement)):
+                inner = outer
+                continue
+            if isinstance(outer, cst.Assign):
+                return outer if any(target is inner for target in outer.targets) else None
+            if isinstance(outer, (cst.AnnAssign, cst.AugAssign, cst.For)):
+                return outer if outer.target is inner else None
+            return None
+        return None
+
+    def bindings(self, name: str) -> list[Update | cst.For]:
+        """Every statement that binds ``name``."""
+        return [bound for node in self.names(name) if (bound := self.binding(node)) is not None]
+
+    def reads(self, name: str) -> list[cst.Name]:
+        """Every place where ``name`` is read; ``name += x`` does not count."""
+        return [node for node in self.names(name) if self.binding(node) is None]
+
+    def definition(self, name: str) -> cst.BaseExpression | None:
+        """The expression that ``name`` stands for, where it is bound once, by a plain assignment."""
+        bound = self.bindings(name)
+        if len(bound) != 1 or any(param.name.value == name for param in parameters(self.node)):
+            return None
+        (one,) = bound
+        if isinstance(one, cst.Assign) and len(one.targets) == 1 and isinstance(one.targets[0].target, cst.Name):
+            return one.value
+        return one.value if isinstance(one, cst.AnnAssign) else None
+
+    def resolved(self, node: cst.BaseExpression) -> cst.BaseExpression:
+        """``node``, or the expression that it is a name for."""
+        for _ in range(20):
+            found = self.definition(node.value) if isinstance(node, cst.Name) else None
+            if found is None:
+                return node
+            node = found
+        return node
+
+    def free_name(self, wish: str) -> str:
+        """``wish``, with a number behind it where the function (or its module) uses the name already."""
+        used = {node.value for node in walk(self.module.tree) if isinstance(node, cst.Name)}
+        name, number = wish, 2
+        while name in used:
+            name, number = f"{wish}_{number}", number + 1
+        return name
+
+
+class LaunchSource:
+    """A launch in the source: its ``call``, the ``host`` function around it, and the ``kernel`` that it runs."""
+
+    def __init__(self, site: Site, span: Span) -> None:
+        launches = [launch for launch in site.workload.launches() if launch.span == span]
+        if not launches:
+            raise CannotRewrite("the launch is no longer there")
+        self.launch: Launch = launches[0]
+        self.module = module = site.module
+        for place in (span, self.launch.kernel.span):
+            if place.file != module.path:
+                raise CannotRewrite(f"the kernel and its launch are not both in {module.path}")
+        trace = site.program.trace(site.workload.entry)
+        call = node_at(module, span, cst.Call)
+        kernel = node_at(module, self.launch.kernel.span, cst.FunctionDef)
+        if call is None or kernel is None or span not in trace.kernels:
+            raise CannotRewrite("the launch is not written as a call of the kernel")
+        self.call = call
+        self.kernel = FunctionSource(module, kernel, trace.kernels[span])
+        self.host = FunctionSource(module, enclosing_function(module, call), trace.host)
+
+    @cached_property
+    def tl(self) -> str:
+        """What the module calls ``triton.language``."""
+        return module_alias(self.module, "triton.language")
+
+    @cached_property
+    def triton(self) -> str:
+        """What the module calls ``triton``."""
+        return module_alias(self.module, "triton")
+
+    def check_only_launch(self) -> None:
+        """Raise unless the kernel is mentioned at this launch alone, so that nothing else depends on how it is
+        called."""
+        name = self.kernel.node.name.value
+        mentions = [
+            node
+            for node in walk(self.module.tree)
+            if isinstance(node, cst.Name) and node.value == name and node is not self.kernel.node.name
+        ]
+        inside = set(map(id, walk(self.call)))
+        if any(id(node) not in inside for node in mentions):
+            raise CannotRewrite(f"`{name}` is used in more places than this launch")
+
+    def grid(self) -> tuple[list[cst.BaseExpression], FunctionSource]:
+        """The expressions of the grid's extents, behind a name or a lambda."""
+        function = self.call.func
+        if not isinstance(function, cst.Subscript):
+            raise CannotRewrite("the launch does not have the form kernel[grid](...)")
+        if len(function.slice) > 1 and all(isinstance(e.slice, cst.Index) for e in function.slice):
+            return [e.slice.value for e in function.slice if isinstance(e.slice, cst.Index)], self.host
+        index = function.slice[0].slice
+        if not isinstance(index, cst.Index):
+            raise CannotRewrite("the launch does not have the form kernel[grid](...)")
+        grid = self.host.resolved(index.value)
+        if isinstance(grid, cst.Lambda):
+            grid = grid.body
+        if not isinstance(grid, (cst.Tuple, cst.List)):
+            raise CannotRewrite("the launch grid is not written as a tuple")
+        return [element.value for element in grid.elements], self.host
+
+    def argument(self, parameter: str) -> cst.Arg | None:
+        """What the call passes for ``parameter``; None where it does not say."""
+        names = [param.name.value for param in parameters(self.kernel.node)]
+        for position, arg in enumerate(self.call.args):
+            if arg.star:
+                raise CannotRewrite("the launch unpacks its arguments")
+            if arg.keyword is not None and arg.keyword.value == parameter:
+                return arg
+            if arg.keyword is None and position < len(names) and names[position] == parameter:
+                return arg
+        return None
+
+
+def node_at(module: Module, span: Span, kind: type[cst.CSTNode]) -> cst.CSTNode | None:
+    """The node of ``kind`` that stands at ``span``."""
+    for node in walk(module.tree):
+        if isinstance(node, kind) and module.span(node) == span:
+            return node
+    return None
+
+
+def parameters(function: cst.FunctionDef | cst.Lambda) -> list[cst.Param]:
+    """All plain parameters of a function, in order."""
+    params = function.params
+    return [*params.posonly_params, *params.params, *params.kwonly_params]
+
+
+def enclosing_function(module: Module, node: cst.CSTNode) -> cst.FunctionDef:
+    """The innermost function of ``module`` that ``node`` stands in."""
+    found = None
+    for outer in walk(module.tree):
+        if isinstance(outer, cst.FunctionDef) and any(inner is node for inner in walk(outer.body)):
+            found = outer  # an inner one comes later
+    if found is None:
+        raise CannotRewrite("the launch stands outside any function")
+    return found
+
+
+def module_alias(module: Module, origin: str) -> str:
+    """The name by which ``module`` knows the package ``origin``."""
+    for name, known in import_table(module.tree).items():
+        if known == origin or (known.endswith(f".{origin.rsplit('.', 1)[-1]}") and origin == "triton"):
+            return name
+        if origin == "triton.language" and known.endswith((".tl", ".triton.language")):
+            return name
+    raise CannotRewrite(f"the module has no name for {origin}")
+
+
+def callee(node: cst.CSTNode) -> str:
+    """The last part of the name that a call calls: ``sum`` for ``tl.sum(x)`` and ``x.sum()``; empty for other nodes."""
+    if not isinstance(node, cst.Call):
+        return ""
+    function = node.func
+    return function.attr.value if isinstance(function, cst.Attribute) else getattr(function, "value", "")
+
+
+def indexing(node: cst.CSTNode) -> Sequence[cst.SubscriptElement]:
+    """The indices of ``x[:, None]`` where they are such ones alone; else empty."""
+    if not isinstance(node, cst.Subscript):
+        return ()
+    for element in node.slice:
+        index = element.slice
+        whole = isinstance(index, cst.Slice) and index.lower is index.upper is index.step is None
+        if not whole and not (isinstance(index, cst.Index) and isinstance(index.value, cst.Name)):
+            return ()
+        if isinstance(index, cst.Index) and getattr(index.value, "value", "") != "None":
+            return ()
+    return node.slice
