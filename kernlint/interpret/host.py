@@ -467,6 +467,8 @@ class HostEvaluator(Evaluator):
             target = torch_ops.index(self, container, index, node)
             if isinstance(target, Tensor):
                 reads = (value,) if isinstance(value, Tensor) else ()
+                if isinstance(value, Unknown):
+                    self.unknown(f"line {self.span(node).line}: what `{_code(node)}` is set to")
                 self.torch_op("setitem", "copy" if reads else "fill", reads, (target,), node)
             return
         super().setitem(container, index, value, node)
@@ -688,6 +690,13 @@ class HostEvaluator(Evaluator):
                 return type(value).__name__ in names or (isinstance(value, int) and "int" in names)
             if isinstance(value, Instance) and value.cls is not None:
                 return any(c.name in names for c in _lineage(value.cls))
+        if name == "hasattr" and len(args) == 2 and isinstance(args[0], Instance) and isinstance(args[1], str):
+            owner, attribute = args
+            if attribute in owner.attrs:
+                return True
+            if owner.cls is not None:
+                # Layers get no attributes behind the back of the source; what a library class has is not known.
+                return any(attribute in c.scope.vars for c in _lineage(owner.cls))
         return Unknown(name)
 
     def _sequence(self, name: str, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:

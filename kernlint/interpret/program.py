@@ -84,6 +84,13 @@ class Program:
             self._traces[entry] = reading.trace
         return self._traces[entry]
 
+    def second_call(self) -> Workload | None:
+        """The workload of calling ``forward`` again, on the same object and other tensors; None where there is no model.
+
+        What the first call has left behind (an attribute, an entry of a dictionary) is there.
+        """
+        return _Reading(self, NO_EDITS, self._resolved).second_call()
+
     def _follow(self, edits: Edits) -> list[Workload]:
         for _ in range(_ROUNDS):
             reading = _Reading(self, edits, self._resolved)
@@ -245,19 +252,36 @@ class _Reading:
         raise UsageError(f"--entry {entry}: not found (there are: {', '.join(sorted(names)[:12]) or 'no functions'})")
 
     def _of_model(self, cls: Class, method: str = "forward") -> Workload:
-        inputs_scope = self._inputs_scope()
-        arguments: list[Any] | None = None
-        init: list[Any] = []
-        if inputs_scope is not None:
-            init = self._call_list(inputs_scope, "get_init_inputs") or []
-            arguments = self._call_list(inputs_scope, "get_inputs")
-        instance = self._guard(lambda: self.host.construct(cls, list(init), {}), Unknown("model"))
+        init, arguments, instance = self._instance(cls)
+        workload = self._call(cls, method, instance, arguments)
+        return replace(workload, reference=self._reference(init, arguments))
+
+    def second_call(self) -> Workload | None:
+        """That of the second of two calls of ``ModelNew.forward``."""
+        model = self._model(self.scope, ("ModelNew",))
+        if model is None:
+            return None
+        _, arguments, instance = self._instance(model)
+        self._call(model, "forward", instance, arguments)
+        return self._call(model, "forward", instance, self._inputs())
+
+    def _instance(self, cls: Class) -> tuple[list[Any], list[Any] | None, Any]:
+        """The arguments of the constructor, those of ``forward`` where they are told, and an object of ``cls``."""
+        scope = self._inputs_scope()
+        init = (self._call_list(scope, "get_init_inputs") or []) if scope is not None else []
+        arguments = self._inputs()
+        return init, arguments, self._guard(lambda: self.host.construct(cls, list(init), {}), Unknown("model"))
+
+    def _inputs(self) -> list[Any] | None:
+        scope = self._inputs_scope()
+        return self._call_list(scope, "get_inputs") if scope is not None else None
+
+    def _call(self, cls: Class, method: str, instance: Any, arguments: list[Any] | None) -> Workload:
         forward = self.host._class_attribute(cls, method, None)
         if not isinstance(forward, Function):
             raise AnalysisError(f"{self.kernel_module.path}: {cls.name} has no {method}")
         given = self._arguments(forward, arguments, skip=1)
-        workload = self._follow(forward, [instance, *given], f"{cls.name}.{method}", given)
-        return replace(workload, reference=self._reference(init, arguments))
+        return self._follow(forward, [instance, *given], f"{cls.name}.{method}", given)
 
     def _of_class(self, cls: Class) -> Workload | None:
         """A layer or autograd function that is no ``ModelNew``: its ``forward`` on unknown arguments."""

@@ -205,7 +205,8 @@ class _Check:
         workloads = program.workloads()
         self.helpers.update(os.path.abspath(path) for path in program._imported)
         for workload in workloads:
-            if workload.launches():
+            # A replacement for a model that launches nothing has rules of its own.
+            if workload.launches() or workload.reference is not None:
                 yield from self._of_workload(program, workload, device, rules)
 
     def _of_workload(

@@ -1,0 +1,112 @@
+"""KL790."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import libcst as cst
+
+from kernlint.interpret.program import may_launch
+from kernlint.rules.base import Rule
+from kernlint.rules.correctness.provenance import replaces_model
+from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.syntax.dialect import is_triton_jit
+from kernlint.syntax.names import import_table
+from kernlint.syntax.walk import walk
+from kernlint.workload import TorchOp
+
+
+class KernelNeverLaunched(Rule):
+    code = "KL790"
+    name = "kernel-never-launched"
+    category = "correctness"
+    severity = "error"
+    summary = "the model has a Triton kernel that no call of forward can reach"
+    what_it_does = """
+        Finds a `forward` that replaces a PyTorch model at hand, whose module defines `@triton.jit` kernels, and from which
+        no launch can be reached through any name that it, or what it calls, uses.
+        """
+    why = """
+        The result is right because PyTorch computes it. A test of the output passes and a measured speedup says nothing
+        about the kernel, which never ran.
+        """
+    when_not = "A module whose kernels another module launches. A `forward` that calls functions of other modules."
+    fix_safety = "No automatic fix."
+    evidence = """
+        Kernels of this kind are a known way in which trained kernel writers pass a correctness test without writing a kernel;
+        the mission of this tool names it. No timing is involved.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def relu_kernel(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            tl.store(y + i, tl.maximum(tl.load(x + i, mask=i < n), 0.0), mask=i < n)
+
+        class Model(torch.nn.Module):
+            def forward(self, x):
+                return torch.relu(x)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                return torch.relu(x)
+
+        def get_inputs():
+            return [torch.randn(1024, 1024)]
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def relu_kernel(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            tl.store(y + i, tl.maximum(tl.load(x + i, mask=i < n), 0.0), mask=i < n)
+
+        class Model(torch.nn.Module):
+            def forward(self, x):
+                return torch.relu(x)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                relu_kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(1024, 1024)]
+        """
+    example = "def forward(self, x):\n    return torch.relu(x)"
+    use_instead = "def forward(self, x):\n    relu_kernel[grid](x, y, x.numel(), BLOCK=1024)\n    return y"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        workload, module = context.workload, context.program.kernel
+        owner = workload.entry.partition(".")[0]
+        if not replaces_model(workload) or workload.launches() or owner in may_launch(module):
+            return
+        ops = [step for step, _ in workload.walk() if isinstance(step, TorchOp) and step.kind != "alloc"]
+        imports = import_table(module.tree)
+        # What another module is asked to do may launch.
+        if workload.unknowns or any(origin.startswith(".") for origin in imports.values()):
+            return
+        for node in walk(module.tree):
+            if isinstance(node, cst.FunctionDef) and any(is_triton_jit(d.decorator, imports) for d in node.decorators):
+                span = module.span(node.name)
+                name = node.name.value
+                proof = [Evidence(f"`{workload.entry}` calls `{op.name}`", op.span) for op in ops[:3]]
+                yield Finding(
+                    self,
+                    self.severity,
+                    f"no call of `{workload.entry}` launches `{name}`: "
+                    + (f"PyTorch does the work ({', '.join(dict.fromkeys(op.name for op in ops[:3]))})" if ops else
+                       "nothing does the work"),
+                    span,
+                    workload.entry,
+                    name,
+                    tuple(proof),
+                )  # fmt: skip

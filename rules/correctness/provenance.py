@@ -1,0 +1,43 @@
+"""Where the contents of a tensor come from: which steps of a call feed it, and whether all of them were followed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.rules.dataflow import read_tensors, storages, written_tensors
+from kernlint.workload import HostSync, Launch, TorchOp, Workload
+
+
+def is_followed(workload: Workload) -> bool:
+    """Whether nothing in the call escaped the interpreter, so that the absence of a flow is proven.
+
+    A value that the host reads back may choose what happens, so a call with a host sync does not count.
+    """
+    for step, _ in workload.walk():
+        if isinstance(step, Launch) and not step.kernel.complete:
+            return False
+        if isinstance(step, TorchOp) and step.kind == "unknown":
+            return False
+        if isinstance(step, HostSync):
+            return False
+    return not workload.unknowns
+
+
+def fed_by(workload: Workload, sources: Iterable[int]) -> set[int]:
+    """The storages whose contents depend on those of ``sources`` (ids), themselves included."""
+    found = set(sources)
+    while True:
+        more = {
+            storage
+            for step, _ in workload.walk()
+            if storages(read_tensors(step)) & found
+            for storage in storages(written_tensors(step))
+        }
+        if more <= found:
+            return found
+        found |= more
+
+
+def replaces_model(workload: Workload) -> bool:
+    """Whether the call stands in for a PyTorch model that is at hand, so that it owes that model's result."""
+    return workload.reference is not None and bool(workload.reference.outputs)
