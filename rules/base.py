@@ -45,6 +45,8 @@ class Rule(ABC):
     summary: ClassVar[str]
     default: ClassVar[bool] = True
     tuning: ClassVar[bool] = False
+    #: Whether the rule also looks at kernels that no followed call launches (``Workload.bare``).
+    bare: ClassVar[bool] = False
 
     what_it_does: ClassVar[str]
     why: ClassVar[str]

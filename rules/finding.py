@@ -99,7 +99,7 @@ class Context:
 
     def after(self, variant: Variant) -> Workload | None:
         if variant not in self._after:
-            workload = self.program.workload(self.workload.entry, variant.edits)
+            workload = self.program.workload(self.workload.entry, variant.edits, self.workload.bare)
             for transform in variant.transforms:
                 workload = transform(workload) if workload is not None else None
             self._after[variant] = workload

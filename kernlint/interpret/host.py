@@ -1100,6 +1100,20 @@ class HostEvaluator(Evaluator):
             grid_follows=isinstance(grid, (Function, Builtin)),
         )
 
+    def bare_launch(self, kernel: Jit) -> Launch:
+        """A launch of ``kernel`` that nobody wrote: arguments and grid are open, constexprs those of its defaults and its
+        first autotune configuration, the rest unknown."""
+        node = kernel.function.node
+        grid = tuple(Expr.atom(Symbol(f"grid[{axis}]")) for axis in range(3))
+        config = kernel.configs[0] if kernel.configs else Config({}, None, None)
+        assert isinstance(node, cst.FunctionDef)
+        self.modules.append(kernel.function.module)
+        try:
+            with self.silent():
+                return self._launch_one(kernel, config, grid, [], {}, node.name)
+        finally:
+            self.modules.pop()
+
     def _argument(self, value: Any) -> Any:
         if isinstance(value, Tensor):
             return self.current(value)

@@ -21,7 +21,7 @@ from kernlint.interpret.values import Class, Function, Jit, Namespace, Scope, Un
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk
-from kernlint.workload import Dtype, Expr, Kernel, Size, Symbol, Tensor, Workload
+from kernlint.workload import Dtype, Expr, Kernel, Size, Span, Symbol, Tensor, Workload
 
 _ROUNDS = 4
 
@@ -61,6 +61,7 @@ class Program:
         self.question = question or Question()
         self._kernels: dict[Any, Kernel] = {}
         self._read: dict[Edits, list[Workload]] = {}
+        self._bare: dict[Edits, list[Workload]] = {}
         self._resolved: dict[Symbol, Size] = {}
         self._imported: dict[Path, Scope | None] = {}
         self._traces: dict[str, Trace] = {}
@@ -71,9 +72,19 @@ class Program:
             self._read[edits] = self._follow(edits)
         return self._read[edits]
 
-    def workload(self, entry: str, edits: Edits) -> Workload | None:
-        """That of one entry under ``edits``; None when the edited program no longer gets there."""
-        return next((w for w in self.workloads(edits) if w.entry == entry), None)
+    def bare_kernels(self, edits: Edits = NO_EDITS) -> list[Workload]:
+        """One workload for each kernel of the module that no followed call launches and no other kernel calls: a single
+        launch of it on arguments of which nothing is known."""
+        if edits not in self._bare:
+            launched = {launch.kernel.name_span for w in self.workloads() for launch in w.launches()}
+            self._bare[edits] = _Reading(self, edits, self._resolved).bare_kernels(launched)
+        return self._bare[edits]
+
+    def workload(self, entry: str, edits: Edits, bare: bool = False) -> Workload | None:
+        """That of one entry (a kernel's name where ``bare``) under ``edits``; None when the edited program no longer gets
+        there."""
+        workloads = self.bare_kernels(edits) if bare else self.workloads(edits)
+        return next((w for w in workloads if w.entry == entry), None)
 
     def trace(self, entry: str) -> Trace:
         """What each expression stands for when ``entry`` is followed, as the program stands."""
@@ -217,6 +228,28 @@ class _Reading:
         ]
         public = [w for value in candidates if not value.name.startswith("_") for w in self._launching(value)]
         return public or [w for value in candidates if value.name.startswith("_") for w in self._launching(value)]
+
+    def bare_kernels(self, launched: set[Span]) -> list[Workload]:
+        """A workload for each kernel of the module whose name is not at one of the places ``launched``, helpers of other
+        kernels left out."""
+        module = self.kernel_module
+        kernels = {id(v): v for v in self.scope.vars.values() if isinstance(v, Jit) and v.function.module is module}
+        called = {
+            name.value
+            for jit in kernels.values()
+            for name in walk(jit.function.node)
+            if isinstance(name, cst.Name) and name.value != jit.function.name
+        }
+        found = []
+        for jit in kernels.values():
+            node = jit.function.node
+            if not isinstance(node, cst.FunctionDef) or jit.function.name in called:
+                continue
+            if module.span(node.name) not in launched:
+                launch = self._guard(partial(self.host.bare_launch, jit), None)
+                if launch is not None:
+                    found.append(Workload(launch.kernel.name, module.path, (launch,), bare=True))
+        return found
 
     def _launching(self, value: Function | Class) -> Iterator[Workload]:
         """The workload of a function or layer, if it launches anything."""

@@ -208,6 +208,9 @@ class _Check:
             # A replacement for a model that launches nothing has rules of its own.
             if workload.launches() or workload.reference is not None:
                 yield from self._of_workload(program, workload, device, rules)
+        rules = [rule for rule in rules if rule.bare]
+        for workload in program.bare_kernels() if rules else ():
+            yield from self._of_workload(program, workload, device, rules)
 
     def _of_workload(
         self, program: Program, workload: Workload, device: Device, rules: list[Rule]

@@ -176,7 +176,8 @@ class Workload:
     ``inputs`` are its tensor arguments and parameters, ``outputs`` what outlives it: its result, and
     tensors it keeps on an object or saves for a backward pass. ``assumptions`` say which facts
     did not come from code; ``unknowns`` what the interpreter could not follow. ``symbols`` are the names of sizes that
-    are still open. ``sizes`` are the module-level constants in force.
+    are still open. ``sizes`` are the module-level constants in force. ``bare`` says that no call was followed: the one
+    step is a launch of the kernel ``entry`` that stands for any, of whose arguments nothing is known.
     """
 
     entry: str
@@ -189,6 +190,7 @@ class Workload:
     symbols: tuple[str, ...] = ()
     sizes: Mapping[str, int] = field(default_factory=dict)
     reference: Workload | None = None
+    bare: bool = False
 
     def walk(self) -> Iterator[tuple[Step, tuple[Repeat, ...]]]:
         """Every step with the Python loops around it, in order."""

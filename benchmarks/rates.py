@@ -1,0 +1,110 @@
+"""How often each rule fires on code that experts wrote, and a random sample of the findings to be judged by hand.
+
+    python benchmarks/rates.py FOLDER [FOLDER ...] [--select CODES] [--sample 50] [--seed 4] [--markdown FILE]
+
+Runs `kernlint check` on each folder (one package each) and prints findings per thousand kernels by rule, those at info level
+apart. The sample is drawn from the findings above info level of the default performance rules, sorted by package, file and
+line, so that the same code and seed give the same sample; its verdict column is for a person to fill in.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+_KERNEL = re.compile(rb"^[ \t]*@(?:triton\.)?jit\b", re.MULTILINE)
+_NOT_SPEED = ("correctness", "portability", "diagnostic")
+
+
+@dataclass(frozen=True)
+class Package:
+    """What was found in one folder that holds ``kernels`` jit functions."""
+
+    name: str
+    kernels: int
+    findings: tuple[dict[str, object], ...]
+
+
+def read(folder: str, select: str | None) -> Package:
+    """The performance findings of one package, paths relative to it."""
+    root = Path(folder).resolve()
+    kernels = sum(len(_KERNEL.findall(path.read_bytes())) for path in root.rglob("*.py") if path.is_file())
+    command = [sys.executable, "-m", "kernlint", "check", ".", "--output-format", "json", "--exit-zero", "--no-cache"]
+    if select:
+        command += ["--select", select]
+    answer = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    findings = [f for f in json.loads(answer.stdout) if f["category"] not in _NOT_SPEED]
+    findings.sort(key=lambda f: (f["file"], f["location"]["line"], f["code"]))
+    return Package(root.name, kernels, tuple(findings))
+
+
+def rates(packages: Sequence[Package]) -> str:
+    """Findings per thousand kernels, one row a rule, one column a package; info level after the plus sign."""
+    loud, quiet = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
+    for package in packages:
+        for finding in package.findings:
+            count = quiet if finding["severity"] == "info" else loud
+            count[(f"{finding['code']} {finding['name']}", package.name)] += 1
+            count[(f"{finding['code']} {finding['name']}", "all")] += 1
+    kernels = {p.name: p.kernels for p in packages} | {"all": sum(p.kernels for p in packages)}
+    lines = ["| rule | " + " | ".join(f"{name} ({n} kernels)" for name, n in kernels.items()) + " |"]
+    lines.append("| --- " * (len(kernels) + 1) + "|")
+    for rule in sorted({rule for rule, _ in (*loud, *quiet)}):
+        cells = [_cell(loud[rule, name], quiet[rule, name], n) for name, n in kernels.items()]
+        lines.append(f"| {rule} | " + " | ".join(cells) + " |")
+    sums = [
+        _cell(
+            sum(n for (_, name), n in loud.items() if name == package),
+            sum(n for (_, name), n in quiet.items() if name == package),
+            number,
+        )
+        for package, number in kernels.items()
+    ]
+    return "\n".join([*lines, "| all rules | " + " | ".join(sums) + " |"])
+
+
+def _cell(loud: int, quiet: int, kernels: int) -> str:
+    def rate(count: int) -> str:
+        return f"{1000 * count / max(kernels, 1):.1f}"
+
+    return (rate(loud) if loud else "-") + (f" + {rate(quiet)}" if quiet else "")
+
+
+def sample(packages: Sequence[Package], size: int, seed: int) -> str:
+    """A table of ``size`` findings above info level, drawn with ``seed``; verdict and reason are left open."""
+    everything = [(p.name, f) for p in packages for f in p.findings if f["severity"] != "info"]
+    drawn = sorted(random.Random(seed).sample(range(len(everything)), min(size, len(everything))))
+    lines = ["| # | place | rule | message | verdict | reason |", "| --- | --- | --- | --- | --- | --- |"]
+    for number, index in enumerate(drawn, 1):
+        package, finding = everything[index]
+        message = str(finding["message"]).replace("|", "\\|")
+        place = f"{package}: {finding['file']}:{finding['location']['line']}"  # type: ignore[index]
+        lines.append(f"| {number} | {place} | {finding['code']} | {message} | | |")
+    return "\n".join(lines)
+
+
+def main(arguments: Sequence[str]) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", nargs="+")
+    parser.add_argument("--select")
+    parser.add_argument("--sample", type=int, default=50)
+    parser.add_argument("--seed", type=int, default=4)
+    parser.add_argument("--markdown")
+    options = parser.parse_args(arguments)
+    packages = [read(folder, options.select) for folder in options.folders]
+    text = f"{rates(packages)}\n\n{sample(packages, options.sample, options.seed)}"
+    print(text)
+    if options.markdown:
+        Path(options.markdown).write_text(f"# Findings in packages that experts wrote\n\n{text}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
