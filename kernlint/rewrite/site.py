@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from functools import cache, cached_property
+from importlib import import_module
+from typing import Any, TypeVar, Union
 
+from kernlint.interpret.edits import Edits
 from kernlint.interpret.program import Program
+from kernlint.rewrite.effects import Effects, Rewriting
+from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.syntax.tree import Module
 from kernlint.workload import Workload
@@ -24,22 +30,33 @@ class Site:
         """The module whose text the edits refer to."""
         return self.program.kernel
 
+    @cached_property
+    def source(self) -> Source:
+        """Its text, with where things stand in it."""
+        return Source(self.module)
 
-#: From a site and the transform (a dataclass that a rule put in its Variant) to the edits that make it.
-Codemod = Callable[[Site, Any], list[TextEdit]]
+    def after(self, edits: Edits) -> Workload | None:
+        """What the program would do under what-if ``edits``; None where that cannot be followed."""
+        return self.program.workload(self.workload.entry, edits)
 
-_CODEMODS: dict[type, Codemod] = {}
+
+#: From a site and the transform (a dataclass that a rule put in its Variant) to the edits that make it. A codemod whose
+#: effects depend on the case returns a ``Rewriting``, others a list of edits, for the effects they were registered with.
+Codemod = Callable[[Site, Any], Union[list[TextEdit], Rewriting]]
+
+_CODEMODS: dict[type, tuple[Codemod, Effects]] = {}
 
 _C = TypeVar("_C", bound=Codemod)
 
 
-def codemod(kind: type) -> Callable[[_C], _C]:
+def codemod(kind: type, effects: Effects = Effects()) -> Callable[[_C], _C]:  # noqa: B008 (immutable)
     """Register the decorated function as what makes transforms of type ``kind``; it raises :class:`CannotRewrite` with
-    the reason where it cannot."""
+    the reason where it cannot. ``effects`` are those of the edits it returns. A module of this package that registers
+    one is found by itself."""
 
     def register(function: _C) -> _C:
         assert kind not in _CODEMODS, f"two codemods for {kind.__name__}"
-        _CODEMODS[kind] = function
+        _CODEMODS[kind] = (function, effects)
         return function
 
     return register
@@ -47,7 +64,22 @@ def codemod(kind: type) -> Callable[[_C], _C]:
 
 def edits_of(site: Site, transform: object) -> list[TextEdit]:
     """The text edits that make ``transform``. Raises :class:`CannotRewrite`."""
-    found = _CODEMODS.get(type(transform))
-    if found is None:
+    return list(rewriting_of(site, transform).edits)
+
+
+def rewriting_of(site: Site, transform: object) -> Rewriting:
+    """The rewriting that makes ``transform``. Raises :class:`CannotRewrite`."""
+    _load_codemods()
+    if type(transform) not in _CODEMODS:
         raise CannotRewrite("no automatic rewrite for this change")
-    return found(site, transform)
+    make, effects = _CODEMODS[type(transform)]
+    made = make(site, transform)
+    return made if isinstance(made, Rewriting) else Rewriting(tuple(made), effects)
+
+
+@cache
+def _load_codemods() -> None:
+    """Import every module of this package, so that each can register its codemods."""
+    package = __name__.rpartition(".")[0]
+    for info in pkgutil.iter_modules(import_module(package).__path__):
+        import_module(f"{package}.{info.name}")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kernlint.errors import KernlintError
 
@@ -14,20 +15,75 @@ class CannotRewrite(KernlintError):
 
 @dataclass(frozen=True, order=True)
 class TextEdit:
-    """Replace the characters ``start`` to ``end`` (exclusive; offsets into the module's text) by ``text``."""
+    """Replace the characters ``start`` to ``end`` (exclusive; offsets into the module's text) by ``text``.
+
+    ``text`` has ``\\n`` for line ends, whatever those of the file. ``describes`` says that the comments in the range
+    are about the code that goes, so that nothing is lost with them.
+    """
 
     start: int
     end: int
     text: str
+    describes: bool = field(default=False, compare=False)
 
 
 def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
     """``text`` with all ``edits`` made; equal edits count once. Raises :class:`CannotRewrite` where two overlap."""
+    newline = _newline(text)
     pieces = []
     position = 0
-    for edit in sorted(set(edits)):
+    for edit in tidy(text, edits):
         if edit.start < position:
             raise CannotRewrite("two of the edits concern the same place")
-        pieces += [text[position : edit.start], edit.text]
+        new = edit.text if newline == "\n" else edit.text.replace("\r\n", "\n").replace("\n", newline)
+        pieces += [text[position : edit.start], new]
         position = edit.end
     return "".join([*pieces, text[position:]])
+
+
+def tidy(text: str, edits: Iterable[TextEdit]) -> list[TextEdit]:
+    """``edits`` sorted, equal ones once, deleted lines that touch as one edit; a deletion that leaves two blank lines in
+    a row, or one at the head of a block, takes the second along."""
+    merged: list[TextEdit] = []
+    for edit in sorted(set(edits)):
+        last = merged[-1] if merged else None
+        lines = not edit.text and edit.start < edit.end and _at_line_start(text, edit.start)
+        if (
+            last is not None
+            and lines
+            and not last.text
+            and last.end == edit.start
+            and last.start < last.end
+            and _at_line_start(text, last.start)
+        ):
+            merged[-1] = TextEdit(last.start, edit.end, "", last.describes and edit.describes)
+        else:
+            merged.append(edit)
+    starts = {edit.start for edit in merged}
+    return [_without_gap(text, edit, starts) for edit in merged]
+
+
+def _at_line_start(text: str, offset: int) -> bool:
+    return offset == 0 or text[offset - 1] in "\r\n"
+
+
+_BLANK_LINE = re.compile(r"[ \t\f]*(?:\r\n|\r|\n)")
+
+
+def _without_gap(text: str, edit: TextEdit, starts: set[int]) -> TextEdit:
+    whole_lines = _at_line_start(text, edit.start) and edit.start < edit.end and _at_line_start(text, edit.end)
+    if edit.text or not whole_lines:
+        return edit
+    before = text[: edit.start].rstrip(" \t\f").replace("\r\n", "\n").replace("\r", "\n")
+    if not (before.endswith("\n\n") or before.rstrip().endswith(":")):
+        return edit
+    end = edit.end
+    while (blank := _BLANK_LINE.match(text, end)) is not None and end not in starts:
+        end = blank.end()
+    return TextEdit(edit.start, end, "", edit.describes)
+
+
+def _newline(text: str) -> str:
+    """The line end that ``text`` uses first."""
+    found = re.search(r"\r\n|\r|\n", text)
+    return found[0] if found is not None else "\n"

@@ -1,0 +1,113 @@
+"""Which reads of a variable see which of its bindings, inside one function."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from kernlint.rewrite.source import Source
+from kernlint.rewrite.text import CannotRewrite
+from kernlint.syntax.walk import walk
+
+
+@dataclass(frozen=True)
+class Variable:
+    """All that happens to ``name`` in ``function``: ``bindings`` (statements, loops, parameters) and ``reads``, each in
+    source order."""
+
+    name: str
+    function: cst.FunctionDef
+    bindings: tuple[cst.CSTNode, ...]
+    reads: tuple[cst.Name, ...]
+
+
+def variable(source: Source, name: str, function: cst.FunctionDef) -> Variable:
+    """What happens to ``name`` in ``function``."""
+    bindings: list[cst.CSTNode] = []
+    targets: set[cst.CSTNode] = set()
+    for node, target in _targets(function):
+        if target.value == name:
+            bindings.append(node)
+            targets.add(target)
+    reads = [node for node in _names(function) if node.value == name and node not in targets]
+    # `x += 1` reads what it binds.
+    return Variable(
+        name,
+        function,
+        tuple(sorted({id(b): b for b in bindings}.values(), key=source.start)),
+        tuple(sorted(reads, key=source.start)),
+    )
+
+
+def reached(source: Source, binding: cst.CSTNode, found: Variable) -> list[cst.Name]:
+    """The reads that see ``binding`` and no other. Raises :class:`CannotRewrite` where that depends on the path taken."""
+    others = [one for one in found.bindings if one is not binding]
+    if not others:
+        return list(found.reads)
+    block = suite(source, binding)
+    if any(suite(source, one) is not block for one in others if not isinstance(one, cst.Param)):
+        raise CannotRewrite(f"`{found.name}` is assigned on several paths")
+    if any(isinstance(one, (cst.AugAssign, cst.For)) for one in found.bindings):
+        raise CannotRewrite(f"`{found.name}` is updated in place")
+    first = next(one for one in found.bindings if suite(source, one) is block)
+    loop = source.around(binding, (cst.For, cst.While))
+    if loop is not None and any(source.start(loop) <= source.start(r) < source.end(first) for r in found.reads):
+        raise CannotRewrite(f"`{found.name}` is carried from one iteration to the next")
+    begin = source.end(binding)
+    later = [one for one in others if not isinstance(one, cst.Param) and source.start(one) > begin]
+    end = source.end(later[0]) if later else len(source.text)
+    return [read for read in found.reads if begin <= source.start(read) < end]
+
+
+def suite(source: Source, node: cst.CSTNode) -> cst.CSTNode | None:
+    """The block of statements that the statement of ``node`` stands in."""
+    if isinstance(node, cst.Param):
+        return None
+    statement = source.statement(node)
+    above = source.parent(statement)
+    return source.parent(above) if isinstance(above, cst.SimpleStatementLine) else above
+
+
+def loop_around(source: Source, node: cst.CSTNode, outside: cst.CSTNode) -> cst.For | cst.While | None:
+    """The outermost loop around ``node`` that ``outside`` does not stand in."""
+    others = {id(one) for one in source.above(outside)}
+    loops = [one for one in source.above(node) if isinstance(one, (cst.For, cst.While)) and id(one) not in others]
+    return loops[-1] if loops else None
+
+
+def _targets(function: cst.FunctionDef) -> Iterator[tuple[cst.CSTNode, cst.Name]]:
+    """Every (binding, name bound) in ``function``."""
+    for node in walk(function):
+        if isinstance(node, cst.Assign):
+            for target in node.targets:
+                yield from ((node, name) for name in _bound(target.target))
+        elif isinstance(node, (cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr, cst.CompFor)):
+            yield from ((node, name) for name in _bound(node.target))
+        elif isinstance(node, cst.Param):
+            yield node, node.name
+        elif isinstance(node, cst.AsName):
+            yield from ((node, name) for name in _bound(node.name))
+
+
+def _bound(target: cst.CSTNode) -> Iterator[cst.Name]:
+    if isinstance(target, cst.Name):
+        yield target
+    elif isinstance(target, (cst.Tuple, cst.List)):
+        for element in target.elements:
+            yield from _bound(element.value)
+
+
+def _names(function: cst.FunctionDef) -> Iterator[cst.Name]:
+    """Every name in ``function`` that is a variable: no attribute, keyword or parameter name."""
+    skipped: set[cst.CSTNode] = {function.name}
+    for node in walk(function):
+        if isinstance(node, cst.Attribute):
+            skipped.add(node.attr)
+        elif isinstance(node, cst.Arg) and node.keyword is not None:
+            skipped.add(node.keyword)
+        elif isinstance(node, cst.Param):
+            skipped.add(node.name)
+        elif isinstance(node, cst.Name) and node not in skipped:
+            yield node

@@ -1,0 +1,64 @@
+"""Comments and docstrings that speak of code that goes: they are part of the edit, so that they stay true."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import libcst as cst
+
+from kernlint.rewrite.source import Source
+from kernlint.rewrite.text import TextEdit
+
+
+def stale_comments(source: Source, nodes: Iterable[cst.CSTNode], words: re.Pattern[str]) -> list[TextEdit]:
+    """Edits that take out the comments above and behind the statements of ``nodes`` that ``words`` matches."""
+    edits = []
+    for node in nodes:
+        heading = source.heading(node)
+        # The lines of one comment are one text.
+        if words.search(" ".join(comment.text for comment in heading)):
+            edits += [source.delete_comment(comment) for comment in heading]
+        edits += [source.delete_comment(comment) for comment in source.trailing(node) if words.search(comment.text)]
+    return edits
+
+
+def docstring(function: cst.FunctionDef) -> cst.SimpleString | None:
+    """The docstring of ``function``."""
+    first = function.body.body[0] if function.body.body else None
+    if isinstance(first, cst.SimpleStatementLine) and isinstance(first.body[0], cst.Expr):
+        value = first.body[0].value
+        return value if isinstance(value, cst.SimpleString) else None
+    return None
+
+
+def without_clauses(text: str, words: re.Pattern[str]) -> str:
+    """``text`` without the clauses that ``words`` matches: a remark in parentheses, the end of a sentence from the comma
+    before it on, or the whole sentence."""
+    text = re.sub(r"[ \t]*\([^()\n]*\)", lambda m: "" if words.search(m[0]) else m[0], text)
+    sentences = re.split(r"(?<=[.!?])(?=\s)|(?=\n\s*\n)", text)
+    return "".join(_without_clause(sentence, words) for sentence in sentences)
+
+
+def _without_clause(sentence: str, words: re.Pattern[str]) -> str:
+    found = words.search(sentence)
+    if found is None or "\n" in sentence.strip():
+        return sentence
+    cut = max(sentence.rfind(mark, 0, found.start()) for mark in (", ", "; ", ": ", " - "))
+    if cut < 0:
+        return ""
+    end = sentence.rstrip()[-1:]
+    return sentence[:cut] + (end if end in ".!?" else "")
+
+
+def stale_docstring(source: Source, function: cst.FunctionDef | None, words: re.Pattern[str]) -> list[TextEdit]:
+    """Edits that take the clauses that ``words`` matches out of the docstring of ``function``."""
+    text = docstring(function) if function is not None else None
+    if text is None:
+        return []
+    quote = text.quote
+    body = text.value[len(text.prefix) + len(quote) : -len(quote)]
+    new = without_clauses(body, words)
+    if new == body or not new.strip():
+        return []
+    return [source.replace(text, f"{text.prefix}{quote}{new}{quote}")]

@@ -1,0 +1,256 @@
+"""Dots fed with the types that lie in memory: the casts before them go, and integers accumulate in int32."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+import libcst as cst
+
+from kernlint.rewrite.accumulators import accumulate_in_int32
+from kernlint.rewrite.bindings import reached, variable
+from kernlint.rewrite.comments import stale_comments, stale_docstring
+from kernlint.rewrite.effects import Effects, Rewriting
+from kernlint.rewrite.precisions import PRECISION_KEYWORDS
+from kernlint.rewrite.site import Site
+from kernlint.rewrite.source import Source
+from kernlint.rewrite.text import CannotRewrite, TextEdit
+from kernlint.workload import Cast, Dot, Dtype, Loop, Span, concrete
+
+#: What a comment says of a cast that is to go.
+_SPEAKS_OF_CASTS = re.compile(
+    r"\b(?:up-?)?cast(?:s|ed|ing)?\b|\bpromot|\bwiden|\bconver[ts]|\bfull[- ]precision\b|\bfloating[- ]point operands\b"
+    r"|\b(?:to|in|as) (?:fp|float|tf)(?:16|32)\b",
+    re.IGNORECASE,
+)
+
+#: The longest K whose int8 products cannot overflow an int32 sum: (2^31 - 1) // 128^2.
+_MAX_INT32_K = 131_071
+
+_OPERANDS = ("input", "other")
+#: Functions that only move a tile's elements, so that a cast before one is a cast after it.
+_MOVES = frozenset({"trans", "reshape", "view", "permute", "broadcast_to", "expand_dims", "ravel"})
+
+
+def feed_natively(site: Site, spans: Iterable[Span]) -> Rewriting:
+    """The dots at ``spans`` without the casts of their operands."""
+    source = site.source
+    dots = {source.at(span, cst.Call): _found(site, span) for span in sorted(spans)}
+    casts = _casts(source, [dot for found in dots.values() for dot, _ in found])
+    edits = _Uncast(site, set(dots), casts).edits()
+    effects = Effects()
+    for call, found in dots.items():
+        edits += _without_precision(source, call)
+        narrow = found[0][0].a.memory_dtype
+        if narrow.is_integer:
+            edits += accumulate_in_int32(source, call, set(dots))
+        effects |= _effects(narrow, found)
+    return Rewriting(tuple(edits), effects)
+
+
+def _found(site: Site, span: Span) -> list[tuple[Dot, tuple[Loop, ...]]]:
+    """The dot at ``span`` in each launch, with the loops around it."""
+    found = [
+        (dot, loops)
+        for launch in site.workload.launches()
+        for dot, loops in launch.kernel.walk(Dot)
+        if isinstance(dot, Dot) and dot.span == span
+    ]
+    if not found:
+        raise CannotRewrite(f"the dot at line {span.line} was not followed")
+    if len({dot.a.memory_dtype for dot, _ in found}) > 1:
+        raise CannotRewrite(f"the dot at line {span.line} is launched with operands of different types")
+    return found
+
+
+def _effects(narrow: Dtype, found: list[tuple[Dot, tuple[Loop, ...]]]) -> Effects:
+    if narrow.is_fp8:
+        return Effects("unsafe", "changed", notes=("the fp8 tensor cores add up with fewer bits than fp32",))
+    if not narrow.is_integer:
+        return Effects(numerics="reordered")
+    longest = 0
+    for dot, loops in found:
+        total = dot.k
+        for loop in loops:
+            trip = concrete(loop.trip) if loop.trip is not None else None
+            if trip is None:
+                return Effects(
+                    "unsafe", "exact", notes=(f"K is not known; an int32 sum is exact up to K = {_MAX_INT32_K:,}",)
+                )
+            total *= trip
+        longest = max(longest, total)
+    if longest > _MAX_INT32_K:
+        raise CannotRewrite(f"K = {longest:,} can overflow an int32 sum of int8 products (limit {_MAX_INT32_K:,})")
+    return Effects()
+
+
+def _casts(source: Source, dots: Iterable[Dot]) -> dict[cst.Call, Cast]:
+    """The calls that widen an operand of ``dots``."""
+    found = {cast.span: cast for dot in dots for operand in (dot.a, dot.b) for cast in operand.casts}
+    return {source.at(span, cst.Call): cast for span, cast in sorted(found.items())}
+
+
+def _without_precision(source: Source, call: cst.Call) -> list[TextEdit]:
+    """What only an fp32 dot needs goes."""
+    given = [arg for arg in call.args if arg.keyword is not None and arg.keyword.value in PRECISION_KEYWORDS]
+    return source.drop_arguments(call, given)
+
+
+class _Uncast:
+    """Takes ``casts`` out, and puts them back where something other than ``dots`` uses the value."""
+
+    def __init__(self, site: Site, dots: set[cst.Call], casts: dict[cst.Call, Cast]) -> None:
+        self.source = site.source
+        self.dots = dots
+        self.casts = casts
+        self.made: list[TextEdit] = []
+        self.deleted: list[cst.CSTNode] = []
+        self.renamed: dict[cst.CSTNode, str] = {}
+
+    def edits(self) -> list[TextEdit]:
+        source = self.source
+        for call in sorted(self.casts, key=source.start):
+            self._remove(call)
+        gone = source.delete_statements(self.deleted)
+        made = [*self.made, *(source.replace(name, new) for name, new in self.renamed.items())]
+        made = [edit for edit in made if not any(one.start <= edit.start and edit.end <= one.end for one in gone)]
+        made += stale_comments(source, self.casts, _SPEAKS_OF_CASTS)
+        described: set[int] = set()
+        for call in self.casts:
+            function = source.function(call)
+            if function is not None and id(function) not in described:
+                described.add(id(function))
+                made += stale_docstring(source, function, _SPEAKS_OF_CASTS)
+        return [*gone, *made]
+
+    def _remove(self, call: cst.Call) -> None:
+        source = self.source
+        inner = _inner(source, call)
+        uses = self._uses(call, ())
+        others = [use for use in uses if not self._feeds_dot(use)]
+        statement = source.statement(call)
+        alias = self._alias(call, inner)
+        if alias is not None:
+            name, target = alias
+            reads = [use for use in uses if isinstance(use, cst.Name) and use.value == name]
+            if len(reads) == len(uses):
+                feeding = [use for use in reads if self._feeds_dot(use)]
+                self.renamed.update(dict.fromkeys(feeding, target))
+                if not others:
+                    self.deleted.append(statement)
+                return
+        self.made += source.keep_only(call, inner)
+        if (
+            isinstance(statement, cst.Assign)
+            and _is_name(statement.targets[0].target, inner)
+            and call is statement.value
+        ):
+            self.deleted.append(statement)
+        wide = source.spelled(f"triton.language.{self.casts[call].target.name}")
+        for use in others:
+            end = source.whole(use)[1]
+            self.made.append(TextEdit(end, end, f".to({wide})"))
+
+    def _alias(self, call: cst.Call, inner: cst.BaseExpression) -> tuple[str, str] | None:
+        """(y, x) where the statement is ``y = cast(x)`` and x keeps its value for as long as y is read."""
+        source = self.source
+        statement, function = source.statement(call), source.function(call)
+        simple = isinstance(statement, cst.Assign) and len(statement.targets) == 1 and statement.value is call
+        if not simple or not isinstance(inner, cst.Name) or function is None:
+            return None
+        assert isinstance(statement, cst.Assign)
+        target = statement.targets[0].target
+        if not isinstance(target, cst.Name) or target.value == inner.value:
+            return None
+        reads = reached(source, statement, variable(source, target.value, function))
+        last = max((source.start(read) for read in reads), default=0)
+        begin = source.end(statement)
+        bound_again = [b for b in variable(source, inner.value, function).bindings if begin <= source.start(b) < last]
+        return None if bound_again else (target.value, self.renamed.get(inner, inner.value))
+
+    def _feeds_dot(self, use: cst.BaseExpression) -> bool:
+        arg = self.source.parent(use)
+        call = self.source.parent(arg) if isinstance(arg, cst.Arg) else None
+        if not isinstance(call, cst.Call) or call not in self.dots or not isinstance(arg, cst.Arg):
+            return False
+        if arg.keyword is not None:
+            return arg.keyword.value in _OPERANDS
+        return any(arg is one for one in call.args[:2])
+
+    def _uses(self, node: cst.BaseExpression, path: tuple[cst.CSTNode, ...]) -> list[cst.BaseExpression]:
+        """Where the value of ``node`` ends up, through names, moves of its elements, casts that go and helpers."""
+        source = self.source
+        if len(path) > 32 or any(node is one for one in path):
+            raise CannotRewrite(f"the value cast at line {source.module.span(node).line} was not followed to its uses")
+        path = (*path, node)
+        above = source.parent(node)
+        if isinstance(above, cst.Arg):
+            call = source.parent(above)
+            passes = isinstance(call, cst.Call) and call not in self.dots and above is call.args[0]
+            if isinstance(call, cst.Call) and passes and (call in self.casts or _moves(source, call)):
+                return self._uses(call, path)
+        elif isinstance(above, cst.Attribute) and above.value is node:
+            method = source.parent(above)
+            if above.attr.value == "T":
+                return self._uses(above, path)
+            if above.attr.value == "shape":
+                return []
+            moves = method in self.casts or above.attr.value in _MOVES
+            if isinstance(method, cst.Call) and method.func is above and moves:
+                return self._uses(method, path)
+        elif isinstance(above, (cst.Assign, cst.AnnAssign)) and above.value is node:
+            target = above.targets[0].target if isinstance(above, cst.Assign) else above.target
+            if isinstance(above, cst.AnnAssign) or len(above.targets) == 1:
+                return self._reads(above, target, path)
+        elif isinstance(above, cst.Element):
+            pair = self._unpacked(above)
+            if pair is not None:
+                return self._reads(*pair, path)
+        elif isinstance(above, cst.Return):
+            function = source.function(above)
+            calls = source.calls(function.name.value) if function is not None else []
+            if calls:
+                return [use for call in calls for use in self._uses(call, path)]
+        return [node]
+
+    def _reads(
+        self, statement: cst.CSTNode, target: cst.BaseExpression, path: tuple[cst.CSTNode, ...]
+    ) -> list[cst.BaseExpression]:
+        function = self.source.function(statement)
+        if not isinstance(target, cst.Name) or function is None:
+            raise CannotRewrite(
+                f"the value cast at line {self.source.module.span(path[0]).line} is not kept in a variable"
+            )
+        reads = reached(self.source, statement, variable(self.source, target.value, function))
+        return [use for read in reads for use in self._uses(read, path)]
+
+    def _unpacked(self, element: cst.Element) -> tuple[cst.CSTNode, cst.BaseExpression] | None:
+        """The statement and the target of ``element`` in ``a, b = x, y``."""
+        values = self.source.parent(element)
+        statement = self.source.parent(values) if isinstance(values, cst.Tuple) else None
+        if not isinstance(statement, cst.Assign) or not isinstance(values, cst.Tuple) or len(statement.targets) != 1:
+            return None
+        targets = statement.targets[0].target
+        if not isinstance(targets, cst.Tuple) or len(targets.elements) != len(values.elements):
+            return None
+        index = next(i for i, one in enumerate(values.elements) if one is element)
+        return statement, targets.elements[index].value
+
+
+def _inner(source: Source, call: cst.Call) -> cst.BaseExpression:
+    """What ``call`` casts."""
+    origin = source.origin(call.func) or ""
+    if origin.startswith("triton.language") and call.args and not call.args[0].star:
+        return call.args[0].value
+    if isinstance(call.func, cst.Attribute) and call.func.attr.value == "to":
+        return call.func.value
+    raise CannotRewrite(f"the cast at line {source.module.span(call).line} is not of a form that can be taken out")
+
+
+def _moves(source: Source, call: cst.Call) -> bool:
+    origin = source.origin(call.func) or ""
+    return origin.startswith("triton.language.") and origin.rpartition(".")[2] in _MOVES
+
+
+def _is_name(target: cst.BaseExpression, inner: cst.BaseExpression) -> bool:
+    return isinstance(target, cst.Name) and isinstance(inner, cst.Name) and target.value == inner.value

@@ -1,0 +1,153 @@
+"""Tile sizes and launch options: integer literals, and keywords at a launch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import libcst as cst
+
+from kernlint.rewrite.effects import Effects, Rewriting
+from kernlint.rewrite.site import Site
+from kernlint.rewrite.text import CannotRewrite, TextEdit
+from kernlint.syntax.names import dotted_name
+from kernlint.syntax.walk import walk
+from kernlint.workload import Launch, Reduce, Scan, Span
+
+
+def set_literals(site: Site, literals: Iterable[tuple[Span, int]]) -> Rewriting:
+    """Each integer literal with its new value, where that differs."""
+    edits = []
+    changed = set()
+    for span, value in sorted(literals):
+        node = site.source.at(span, cst.Integer)
+        if node.evaluated_value != value:
+            edits.append(site.source.replace(node, str(value)))
+            changed.add(span)
+    effects = Effects()
+    for launch in site.workload.launches():
+        names = {name for name, span in launch.literals.items() if span in changed}
+        effects |= _order_of_sums(launch, names)
+    return Rewriting(tuple(edits), effects)
+
+
+def set_options(site: Site, options: Iterable[tuple[Span, str, int]]) -> Rewriting:
+    """Each launch with its constexprs and options set."""
+    edits: list[TextEdit] = []
+    names: dict[Span, set[str]] = {}
+    # Launch options stand behind constexprs, warps before stages, as people write them.
+    for span, name, value in sorted(
+        options, key=lambda one: (one[0], one[1] in _OPTIONS, one[1] == "num_stages", one[1])
+    ):
+        made = _set_option(site, span, name, value)
+        edits += made
+        if made:
+            names.setdefault(span, set()).add(name)
+    effects = Effects()
+    for launch in site.workload.launches():
+        effects |= _order_of_sums(launch, names.get(launch.span, set()))
+    return Rewriting(_in_one_place(edits), effects)
+
+
+#: Not a constexpr of the kernel, and the number of programs does not depend on it.
+_OPTIONS = frozenset({"num_warps", "num_stages"})
+
+
+def _order_of_sums(launch: Launch, names: set[str]) -> Effects:
+    """A tile of another shape, and a reduction over another number of threads, add up in another order; stages do not
+    matter, nor does any of it where nothing is summed in floating point."""
+    kernel = launch.kernel
+    names = names - {"num_stages"}
+    dots = any(dot.out.is_float for dot in kernel.dots()) and bool(names - _OPTIONS)
+    reductions = any(True for _ in kernel.walk((Reduce, Scan))) and bool(names)
+    return Effects(numerics="reordered") if dots or reductions else Effects()
+
+
+def _in_one_place(edits: list[TextEdit]) -> tuple[TextEdit, ...]:
+    """``edits`` with those that insert at one offset made one, so that their order is theirs."""
+    merged: dict[tuple[int, int], TextEdit] = {}
+    for edit in edits:
+        key = (edit.start, edit.end)
+        if key in merged and edit.start == edit.end:
+            merged[key] = TextEdit(edit.start, edit.end, merged[key].text + edit.text)
+        else:
+            merged[key] = edit
+    return tuple(merged.values())
+
+
+def _set_option(site: Site, span: Span, name: str, value: int) -> list[TextEdit]:
+    source = site.source
+    launch = next((one for one in site.workload.launches() if one.span == span), None)
+    call = source.at(span, cst.Call)
+    if launch is None:
+        raise CannotRewrite(f"the launch at line {span.line} was not followed")
+    current = _current(launch, name)
+    if current == value and (name in launch.explicit or current == _default(name)):
+        return []
+    given = next((arg for arg in call.args if arg.keyword is not None and arg.keyword.value == name), None)
+    if given is None:
+        given = _positional(site, launch, call, name)
+    if given is not None:
+        constant = _constant(site, given.value)
+        return [source.replace(constant if constant is not None else given.value, str(value))]
+    if name in launch.explicit and any(arg.star == "**" for arg in call.args):
+        return [_in_dictionary(site, call, name, value)]
+    if any(arg.star == "*" for arg in call.args) and name in launch.explicit:
+        raise CannotRewrite(f"{name} is among the starred arguments of the launch")
+    return source.add_keyword(call, name, str(value))
+
+
+def _current(launch: Launch, name: str) -> object:
+    return {"num_warps": launch.num_warps, "num_stages": launch.num_stages}.get(name, launch.constexprs.get(name))
+
+
+def _default(name: str) -> int | None:
+    return {"num_warps": 4, "num_stages": 3}.get(name)
+
+
+def _positional(site: Site, launch: Launch, call: cst.Call, name: str) -> cst.Arg | None:
+    """The positional argument of the launch that binds the constexpr ``name``."""
+    for function in site.source.functions(launch.kernel.name):
+        params = [param.name.value for param in (*function.params.posonly_params, *function.params.params)]
+        if name in params and site.module.span(function) == launch.kernel.span:
+            index = params.index(name)
+            before = call.args[: index + 1]
+            if index < len(call.args) and all(arg.keyword is None and not arg.star for arg in before):
+                return call.args[index]
+    return None
+
+
+def _constant(site: Site, value: cst.BaseExpression) -> cst.Integer | None:
+    """The literal of the constant that ``value`` names, where nothing else reads that constant."""
+    name = dotted_name(value)
+    if name is None or "." in name:
+        return None
+    names = [n for n in walk(site.module.tree) if isinstance(n, cst.Name) and n.value == name]
+    bound = [
+        node
+        for node in walk(site.module.tree)
+        if isinstance(node, cst.Assign)
+        and len(node.targets) == 1
+        and isinstance(node.targets[0].target, cst.Name)
+        and node.targets[0].target.value == name
+    ]
+    keywords = [arg.keyword for arg in walk(site.module.tree) if isinstance(arg, cst.Arg) and arg.keyword is not None]
+    uses = [n for n in names if all(n is not keyword for keyword in keywords)]
+    if len(bound) != 1 or len(uses) != 2 or not isinstance(bound[0].value, cst.Integer):
+        return None
+    return bound[0].value
+
+
+def _in_dictionary(site: Site, call: cst.Call, name: str, value: int) -> TextEdit:
+    """The literal under ``name`` in the one dictionary of the module that has it, for ``**LAUNCH``."""
+    found: list[cst.BaseExpression] = []
+    for node in walk(site.module.tree):
+        if isinstance(node, cst.DictElement) and isinstance(node.key, cst.SimpleString):
+            if node.key.raw_value == name:
+                found.append(node.value)
+        elif isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == "dict":
+            found += [arg.value for arg in node.args if arg.keyword is not None and arg.keyword.value == name]
+    if len(found) != 1 or not isinstance(found[0], cst.Integer):
+        raise CannotRewrite(
+            f"{name} comes from a dictionary at line {site.source.line_number(site.source.start(call))}"
+        )
+    return site.source.replace(found[0], str(value))

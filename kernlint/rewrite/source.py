@@ -1,0 +1,332 @@
+"""The text of a module with its nodes: offsets, parents, comments, and the small edits that every codemod needs."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TypeVar
+
+import libcst as cst
+
+from kernlint.rewrite.text import CannotRewrite, TextEdit
+from kernlint.syntax.names import import_table, origin_of
+from kernlint.syntax.tree import Module
+from kernlint.syntax.walk import walk
+from kernlint.workload import Span
+
+_NEWLINE = re.compile(r"\r\n|\r|\n")
+
+Kind = TypeVar("Kind", bound=cst.CSTNode)
+
+
+@dataclass(frozen=True)
+class Comment:
+    """A comment with its offsets; ``own_line`` where nothing but white space stands before it."""
+
+    start: int
+    end: int
+    text: str
+    own_line: bool
+
+
+class Source:
+    """A module seen as text. Nodes are those of ``module.tree``; offsets count characters of ``module.text``."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.text = module.text
+
+    # -- where things stand -----------------------------------------------------------------------------------------
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return [0, *(match.end() for match in _NEWLINE.finditer(self.text))]
+
+    def offsets(self, span: Span) -> tuple[int, int]:
+        """The offsets of a span in this module. Raises :class:`CannotRewrite` for one in another file."""
+        first = span.line - self.module.first_line
+        last = span.end_line - self.module.first_line
+        if span.file != self.module.path or not 0 <= first <= last < len(self._line_starts):
+            raise CannotRewrite(f"the code to change stands in {span.file}:{span.line}")
+        return self._line_starts[first] + span.column - 1, self._line_starts[last] + span.end_column - 1
+
+    def range_of(self, node: cst.CSTNode) -> tuple[int, int]:
+        """Offsets of ``node``, without parentheses around it."""
+        return self.offsets(self.module.span(node))
+
+    def start(self, node: cst.CSTNode) -> int:
+        return self.range_of(node)[0]
+
+    def end(self, node: cst.CSTNode) -> int:
+        return self.range_of(node)[1]
+
+    def code(self, node: cst.CSTNode) -> str:
+        """The text of ``node``, without parentheses around it."""
+        start, end = self.range_of(node)
+        return self.text[start:end]
+
+    def whole(self, node: cst.CSTNode) -> tuple[int, int]:
+        """Offsets of ``node`` with its own parentheses."""
+        start, end = self.range_of(node)
+        for _ in getattr(node, "lpar", ()):
+            start = self.text.rindex("(", 0, start)
+            end = self.text.index(")", end) + 1
+        return start, end
+
+    def line(self, offset: int) -> int:
+        """The number, from 0, of the line that ``offset`` lies in."""
+        return bisect_right(self._line_starts, offset) - 1
+
+    def line_number(self, offset: int) -> int:
+        """The same as the file counts it."""
+        return self.line(offset) + self.module.first_line
+
+    def line_start(self, line: int) -> int:
+        """Where line ``line`` (from 0) begins; the end of the text behind the last one."""
+        return self._line_starts[line] if line < len(self._line_starts) else len(self.text)
+
+    def indent(self, offset: int) -> str:
+        """The white space that the line of ``offset`` begins with."""
+        line = self.text[self.line_start(self.line(offset)) : self.line_start(self.line(offset) + 1)]
+        return line[: len(line) - len(line.lstrip(" \t\f"))]
+
+    # -- the tree ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _parents(self) -> dict[cst.CSTNode, cst.CSTNode]:
+        parents: dict[cst.CSTNode, cst.CSTNode] = {}
+        stack: list[cst.CSTNode] = [self.module.tree]
+        while stack:
+            node = stack.pop()
+            for child in node.children:
+                parents[child] = node
+                stack.append(child)
+        return parents
+
+    def parent(self, node: cst.CSTNode) -> cst.CSTNode | None:
+        return self._parents.get(node)
+
+    def above(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
+        """The nodes around ``node``, nearest first."""
+        found = self.parent(node)
+        while found is not None:
+            yield found
+            found = self.parent(found)
+
+    def around(self, node: cst.CSTNode, kind: type[Kind] | tuple[type[Kind], ...]) -> Kind | None:
+        """The nearest node of ``kind`` around ``node``, itself included."""
+        if isinstance(node, kind):
+            return node
+        return next((one for one in self.above(node) if isinstance(one, kind)), None)
+
+    def function(self, node: cst.CSTNode) -> cst.FunctionDef | None:
+        """The function that ``node`` stands in."""
+        return next((one for one in self.above(node) if isinstance(one, cst.FunctionDef)), None)
+
+    def statement(self, node: cst.CSTNode) -> cst.BaseSmallStatement | cst.BaseCompoundStatement:
+        """The statement that ``node`` is part of."""
+        found = self.around(node, (cst.BaseSmallStatement, cst.BaseCompoundStatement))
+        assert found is not None, "an expression outside any statement"
+        return found  # type: ignore[return-value]
+
+    def at(self, span: Span, kind: type[Kind]) -> Kind:
+        """The node of ``kind`` that stands exactly at ``span``. Raises :class:`CannotRewrite` where there is none."""
+        self.offsets(span)
+        for node in walk(self.module.tree):
+            if isinstance(node, kind) and self.module.span(node) == span:
+                return node
+        raise CannotRewrite(f"nothing that can be edited stands at line {span.line}")
+
+    def functions(self, name: str) -> list[cst.FunctionDef]:
+        """Every function of the module called ``name``."""
+        return [n for n in walk(self.module.tree) if isinstance(n, cst.FunctionDef) and n.name.value == name]
+
+    def calls(self, name: str) -> list[cst.Call]:
+        """Every call of the plain name ``name``."""
+        return [
+            node
+            for node in walk(self.module.tree)
+            if isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == name
+        ]
+
+    @cached_property
+    def imports(self) -> dict[str, str]:
+        """What imported names stand for (:func:`kernlint.syntax.names.import_table`)."""
+        return import_table(self.module.tree)
+
+    def origin(self, node: cst.CSTNode) -> str | None:
+        """The dotted origin of a name, attribute chain or called function (``triton.language.dot``)."""
+        return origin_of(node, self.imports)
+
+    def spelled(self, origin: str) -> str:
+        """How this module writes ``origin`` (``triton.language.float32``): ``tl.float32``, or a name imported for it.
+
+        Raises :class:`CannotRewrite` where no import reaches it.
+        """
+        best = ""
+        for name, target in self.imports.items():
+            if origin == target or origin.startswith(target + "."):
+                text = name + origin[len(target) :]
+                if not best or len(text) < len(best):
+                    best = text
+        if not best:
+            raise CannotRewrite(f"no import of {origin.rpartition('.')[0]} to name {origin} with")
+        return best
+
+    # -- comments ---------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def comments(self) -> list[Comment]:
+        """All comments, in order."""
+        found = []
+        stack: list[cst.CSTNode] = [self.module.tree]
+        while stack:
+            node = stack.pop()
+            if isinstance(node, cst.Comment):
+                start, end = self.range_of(node)
+                before = self.text[self.line_start(self.line(start)) : start]
+                found.append(Comment(start, end, node.value, not before.strip()))
+            stack.extend(node.children)
+        return sorted(found, key=lambda comment: comment.start)
+
+    def comments_in(self, start: int, end: int) -> list[Comment]:
+        """The comments that lie wholly between two offsets."""
+        return [comment for comment in self.comments if start <= comment.start and comment.end <= end]
+
+    def heading(self, node: cst.CSTNode) -> list[Comment]:
+        """The own-line comments directly above the statement of ``node``, without a blank line between."""
+        line = self.line(self.start(self.statement(node)))
+        by_line = {self.line(comment.start): comment for comment in self.comments if comment.own_line}
+        found = []
+        while line - 1 in by_line:
+            line -= 1
+            found.append(by_line[line])
+        return found[::-1]
+
+    def trailing(self, node: cst.CSTNode) -> list[Comment]:
+        """The comments behind code on the lines of the statement of ``node``."""
+        start, end = self.range_of(self.statement(node))
+        end = self.line_start(self.line(end) + 1)
+        return [comment for comment in self.comments_in(start, end) if not comment.own_line]
+
+    # -- edits ------------------------------------------------------------------------------------------------------
+
+    def replace(self, node: cst.CSTNode, text: str) -> TextEdit:
+        """``text`` in the place of ``node``; parentheses around it stay."""
+        start, end = self.range_of(node)
+        return TextEdit(start, end, text)
+
+    def keep_only(self, outer: cst.CSTNode, inner: cst.CSTNode) -> list[TextEdit]:
+        """``inner``, with its parentheses where ``outer`` binds looser, in the place of ``outer`` around it: what stands
+        inside ``inner`` can be edited too."""
+        start, end = self.range_of(outer)
+        first, last = self.whole(inner)
+        return [TextEdit(a, b, "") for a, b in ((start, first), (last, end)) if a < b]
+
+    def drop_arguments(self, call: cst.Call, dropped: Sequence[cst.Arg]) -> list[TextEdit]:
+        """Edits that take arguments out of ``call``."""
+        edits = []
+        kept = [arg for arg in call.args if all(arg is not one for one in dropped)]
+        last_kept = self.end(kept[-1]) if kept else None
+        for index, arg in enumerate(call.args):
+            if all(arg is not one for one in dropped):
+                continue
+            if last_kept is None or self.start(arg) > last_kept:
+                continue
+            edits.append(TextEdit(self.start(arg), self.start(call.args[index + 1]), ""))
+        if call.args and call.args[-1] is not (kept[-1] if kept else None):
+            first = last_kept if last_kept is not None else self.start(call.args[0])
+            edits.append(TextEdit(first, self.end(call.args[-1]), ""))
+        return edits
+
+    def add_keyword(self, call: cst.Call, name: str, value: str) -> list[TextEdit]:
+        """Edits that pass ``name=value`` to ``call`` as its last argument, laid out as the arguments before it."""
+        if not call.args:
+            end = self.end(call)
+            return [TextEdit(end - 1, end - 1, f"{name}={value}")]
+        last = call.args[-1]
+        start, end = self.range_of(last)
+        alone = not self.text[self.line_start(self.line(start)) : start].strip()
+        separator = f",\n{self.indent(start)}" if alone else ", "
+        if alone and isinstance(last.comma, cst.Comma):
+            # Behind a comment at the end of that line.
+            after = self.line_start(self.line(end) + 1)
+            if not self.text[end:after].lstrip().startswith(",") or ")" in self.text[end:after].split("#")[0]:
+                return [TextEdit(end, end, f"{separator}{name}={value}")]
+            return [TextEdit(after, after, f"{self.indent(start)}{name}={value},\n")]
+        return [TextEdit(end, end, f"{separator}{name}={value}")]
+
+    def set_argument(self, call: cst.Call, name: str, value: str, position: int | None = None) -> list[TextEdit]:
+        """Edits that make ``call`` pass ``value`` as ``name``: in place of what it passes by that keyword or at
+        ``position``, else as one more keyword."""
+        for index, arg in enumerate(call.args):
+            by_keyword = arg.keyword is not None and arg.keyword.value == name
+            if by_keyword or (index == position and arg.keyword is None and not arg.star):
+                return [self.replace(arg.value, value)]
+        return self.add_keyword(call, name, value)
+
+    def delete_statements(self, nodes: Iterable[cst.CSTNode]) -> list[TextEdit]:
+        """Edits that take statements out, whole lines where nothing else stands on them; `pass` where nothing would
+        remain of a block."""
+        wanted = {id(self.statement(node)): self.statement(node) for node in nodes}
+        lines: dict[int, cst.SimpleStatementLine] = {}
+        for statement in wanted.values():
+            line = self.parent(statement)
+            if not isinstance(line, cst.SimpleStatementLine):
+                raise CannotRewrite(f"the statement at line {self.module.span(statement).line} shares its line")
+            lines[id(line)] = line
+        edits: list[TextEdit] = []
+        gone = set()
+        for key, line in lines.items():
+            kept = [one for one in line.body if id(one) not in wanted]
+            if not kept:
+                gone.add(key)
+                continue
+            for index, one in enumerate(line.body):
+                if id(one) in wanted:
+                    following = line.body[index + 1 :]
+                    if following:
+                        edits.append(TextEdit(self.start(one), self.start(following[0]), ""))
+                    else:
+                        edits.append(TextEdit(self.end(line.body[index - 1]), self.end(one), ""))
+        for key in gone:
+            line = lines[key]
+            block = self.parent(line)
+            body = getattr(block, "body", ())
+            start, end = self.range_of(line)
+            first = next(one for one in body if id(one) in gone)
+            if not isinstance(block, cst.Module) and all(id(one) in gone for one in body) and line is first:
+                edits.append(TextEdit(start, end, "pass"))
+                continue
+            edits.append(TextEdit(self.line_start(self.line(start)), self.line_start(self.line(end) + 1), ""))
+        return edits
+
+    def delete_comment(self, comment: Comment) -> TextEdit:
+        """An edit that takes a comment out because what it describes is gone: the line, where it has one of its own."""
+        if comment.own_line:
+            line = self.line(comment.start)
+            return TextEdit(self.line_start(line), self.line_start(line + 1), "", describes=True)
+        start = len(self.text[: comment.start].rstrip(" \t"))
+        return TextEdit(start, comment.end, "", describes=True)
+
+    def insert_before(self, node: cst.CSTNode, text: str) -> TextEdit:
+        """``text`` (lines without indentation) as statements before the statement of ``node``."""
+        start = self.start(self.statement(node))
+        line = self.line_start(self.line(start))
+        if self.text[line:start].strip():
+            raise CannotRewrite(f"the statement at line {self.line_number(start)} shares its line")
+        return TextEdit(line, line, _indented(text, self.indent(start)))
+
+    def insert_after(self, node: cst.CSTNode, text: str) -> TextEdit:
+        """``text`` (lines without indentation) as statements after the statement of ``node``."""
+        start, end = self.range_of(self.statement(node))
+        after = self.line_start(self.line(end) + 1)
+        newline = "" if after > 0 and self.text[after - 1] in "\r\n" else "\n"
+        return TextEdit(after, after, newline + _indented(text, self.indent(start)))
+
+
+def _indented(text: str, indent: str) -> str:
+    return "".join(f"{indent}{line}\n" if line else "\n" for line in text.rstrip("\n").split("\n"))
