@@ -153,24 +153,29 @@ class Editor:
 
     def append_to(self, items: Sequence[cst.CSTNode], text: str) -> None:
         """Add ``text`` behind the last of ``items`` (parameters or arguments) in the list's own style."""
-        self._beside(items[-1], text, behind=True)
+        last = items[-1]
+        source = self.module.text
+        end = self._item_end(last)
+        if not isinstance(getattr(last, "comma", None), cst.Comma):
+            self.insert(end, f", {text}")
+            return
+        comma = source.index(",", end)
+        rest = source[comma + 1 : self._line_end(comma)].strip()
+        if rest and not rest.startswith("#"):
+            self.insert(comma + 1, f" {text},")
+            return
+        start = self._line_start(self.range_of(last)[0])
+        indent = source[start : len(source) - len(source[start:].lstrip(" \t"))]
+        self.insert(self._line_end(comma), f"{indent}{text},{self.newline}")
+
+    def _item_end(self, item: cst.CSTNode) -> int:
+        """The end of a parameter or argument; LibCST takes a parameter to end behind its name."""
+        parts = [item]
+        if isinstance(item, cst.Param):
+            parts += [part for part in (item.annotation, item.default) if part is not None]
+        return max(self.outer_range(part)[1] for part in parts)
 
     def insert_beside(self, item: cst.CSTNode, text: str) -> None:
         """Add ``text`` in front of ``item``, a parameter or argument."""
         start, _ = self.range_of(item)
         self.insert(start, f"{text}, ")
-
-    def _beside(self, last: cst.CSTNode, text: str, behind: bool) -> None:
-        source = self.module.text
-        _, end = self.range_of(last)
-        if not isinstance(getattr(last, "comma", None), cst.Comma):
-            self.insert(end, f", {text}")
-            return
-        comma = source.index(",", end)
-        rest = source[comma + 1 : self._line_end(comma)]
-        start = self._line_start(self.range_of(last)[0])
-        indent = source[start : len(source) - len(source[start:].lstrip(" \t"))]
-        if rest.strip() and not rest.strip().startswith("#"):
-            self.insert(comma + 1, f" {text},")
-        else:
-            self.insert(self._line_end(comma), f"{indent}{text},{self.newline}")
