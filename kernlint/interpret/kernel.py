@@ -14,8 +14,9 @@ from typing import Any
 
 import libcst as cst
 
-from kernlint.interpret import tl_ops
+from kernlint.interpret import numerics, tl_ops
 from kernlint.interpret.edits import NO_EDITS, Edits
+from kernlint.interpret.numerics import Verdict
 from kernlint.interpret.python import (
     Break,
     Continue,
@@ -40,7 +41,7 @@ from kernlint.interpret.values import (
     Unknown,
     is_concrete,
 )
-from kernlint.workload import Branch, Compute, Dtype, Expr, Kernel, Loop, LoopIndex, Node, Span, Symbol, Tensor
+from kernlint.workload import Branch, Compute, Dtype, Expr, Fault, Kernel, Loop, LoopIndex, Node, Span, Symbol, Tensor
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 from kernlint.workload.kernel import rewrite
@@ -91,6 +92,7 @@ class KernelEvaluator(Evaluator):
         self.notes: list[str] = []
         self.complete = True
         self.dims = 0
+        self.faults: dict[tuple[str, Span], Fault] = {}
 
     # -- recording --------------------------------------------------------------------------------------------------
 
@@ -132,6 +134,20 @@ class KernelEvaluator(Evaluator):
         self.complete = False
         if what not in self.notes:
             self.notes.append(what)
+
+    def fault(self, kind: str, node: cst.CSTNode, text: str, certain: bool = True) -> tuple[str, Span]:
+        """Remember a fault at ``node``, once however often it is evaluated; its key, by which it can be taken back."""
+        key = (kind, self.span(node))
+        self.faults.setdefault(key, Fault(kind, key[1], text, self.symbol, certain))
+        return key
+
+    def judged(self, verdict: Verdict, result: Block, node: cst.CSTNode) -> Block:
+        """``result`` of the operation at ``node`` with the form, and the fault on record, that ``verdict`` says."""
+        form = verdict.form
+        if verdict.fault:
+            key = self.fault(verdict.fault, node, verdict.text, verdict.certain)
+            form = replace(form or numerics.SUSPECT, fault=key)
+        return replace(result, form=form) if form is not result.form else result
 
     def compute(self, kind: str, block: Block, node: cst.CSTNode) -> None:
         """Count elementwise work, unless it is index arithmetic (free beside memory and tensor work)."""
@@ -201,6 +217,7 @@ class KernelEvaluator(Evaluator):
             value = python_binary(name, _FLOAT_OPS.get(name, _NO_PYTHON), a.constant, b.constant)
             constant = float(value) if isinstance(value, (int, float)) else None
         result = Block(dtype, shape, expr if dtype is None or dtype.is_integer else None, constant=constant, **common)
+        result = self.judged(numerics.of_binary(name, a, b, weak, dtype), result, node)
         self.compute("special" if name in ("/", "**") else "arith", result, node)
         return result
 
@@ -224,10 +241,12 @@ class KernelEvaluator(Evaluator):
             if name == "-":
                 expr = -value.expr if value.expr is not None else None
                 constant = -value.constant if value.constant is not None else None
-                result = replace(value, expr=expr, constant=constant, casts=(), source=None, order=(), bounds=None)
+                result = replace(
+                    value, expr=expr, constant=constant, casts=(), source=None, order=(), bounds=None, form=None
+                )
                 self.compute("arith", result, node)
                 return result
-            return replace(value, expr=None, bounds=None, casts=(), source=None, order=(), constant=None)
+            return replace(value, expr=None, bounds=None, casts=(), source=None, order=(), constant=None, form=None)
         return super().unary(name, value, node)
 
     def compare(self, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any, node: cst.CSTNode) -> Any:
@@ -675,6 +694,7 @@ def read_kernel(
         notes=tuple(evaluator.notes),
         assumed=tuple(assumed),
         dims=max(evaluator.dims, len(grid)),
+        faults=tuple(sorted(evaluator.faults.values(), key=lambda fault: (fault.span, fault.kind))),
     )
 
 

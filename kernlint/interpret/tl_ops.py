@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from kernlint.interpret import numerics
 from kernlint.interpret.tiles import align, broadcast, expand, permute
 from kernlint.interpret.values import Block, Descriptor, Function, Jit, Unknown
 from kernlint.workload import Atomic, Cast, Dot, Dtype, Expr, Load, Operand, ProgramId, Reduce, Scan, Store
@@ -48,7 +49,7 @@ def _call(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.C
     if handler is not None:
         return handler(k, args, kwargs, node)
     if name in _UNARY:
-        return _unary(k, _UNARY[name], args, node)
+        return _unary(k, _UNARY[name], args, node, name)
     if name in _REDUCTIONS:
         return _reduce(k, name, args, kwargs, node)
     if name.startswith("atomic_"):
@@ -76,6 +77,7 @@ def _plain(block: Block, **changes: Any) -> Block:
         "order": (),
         "strides": (),
         "constant": None,
+        "form": None,
     }
     return replace(block, **{**fresh, **changes})
 
@@ -357,6 +359,7 @@ def _load(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> 
         source=load.id,
         order=tuple(range(len(pointer.shape))),
         bounds=() if dtype == dt.BOOL else None,
+        form=numerics.of_load(load.other, mask if isinstance(mask, Block) else None),
     )
 
 
@@ -614,7 +617,7 @@ def _search(body: Any, id: int | None) -> Load | None:
     return None
 
 
-def _unary(k: KernelEvaluator, kind: str, args: Args, node: cst.CSTNode) -> Any:
+def _unary(k: KernelEvaluator, kind: str, args: Args, node: cst.CSTNode, name: str = "") -> Any:
     value = k.lift(args[0]) if args else None
     if value is None:
         return Unknown("operand")
@@ -630,6 +633,7 @@ def _unary(k: KernelEvaluator, kind: str, args: Args, node: cst.CSTNode) -> Any:
     )
     for other in blocks[1:]:
         result = replace(result, shape=broadcast(result.shape, other.shape) or result.shape)
+    result = k.judged(numerics.of_unary(name, value), result, node)
     k.compute(kind, result, node)
     return result
 
@@ -653,7 +657,7 @@ def _extreme(op: str) -> Callable[..., Any]:
             result = k.elementwise("max", result, b, node)
             if not isinstance(result, Block):
                 return result
-        return _plain(result)
+        return replace(_plain(result), form=numerics.of_maximum(blocks) if op == "max" else None)
 
     return handler
 
@@ -675,7 +679,10 @@ def _where(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
     expr = k.unknown_index() if is_index else None
     if x.base:
         return replace(result, base=x.base, expr=k.unknown_index(), dtype=x.dtype)
-    return _plain(result, expr=expr)
+    for arm in (x, y):
+        if arm.form is not None and arm.form.fault is not None:
+            k.faults.pop(arm.form.fault, None)  # it does not get through
+    return _plain(result, expr=expr, form=numerics.of_where(condition, x, y))
 
 
 def _cdiv(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
@@ -735,10 +742,19 @@ def _reduce(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst
     ):
         dtype = dt.INT32
     k.emit(Reduce(name, value.shape, axis, not shape or all(e == 1 for e in shape), value.loads, k.span(node)))
-    result = Block(dtype, shape, loads=value.loads, carried=value.carried)
+    if "dtype" not in kwargs:
+        _check_precision(k, name, value, axis, node)
+    form = numerics.of_reduction(name, value)
+    result = Block(dtype, shape, loads=value.loads, carried=value.carried, form=form)
     if kwargs.get("return_indices") is True:
         return (result, replace(result, dtype=dt.INT32))
     return result
+
+
+def _check_precision(k: KernelEvaluator, name: str, value: Block, axis: int | None, node: cst.CSTNode) -> None:
+    verdict = numerics.of_sum(name, value, axis)
+    if verdict.fault:
+        k.fault(verdict.fault, node, verdict.text, verdict.certain)
 
 
 def _custom_reduce(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
@@ -754,7 +770,10 @@ def _scan(op: str) -> Callable[..., Any]:
         if block is None:
             return Unknown(op)
         axis = _int(_get(args, kwargs, 1, "axis", 0)) or 0
-        k.emit(Scan(op, block.shape, axis % max(1, len(block.shape)), k.span(node)))
+        axis %= max(1, len(block.shape))
+        k.emit(Scan(op, block.shape, axis, k.span(node)))
+        if "dtype" not in kwargs:
+            _check_precision(k, op, block, axis, node)
         if isinstance(value, tuple):
             return tuple(_plain(k.lift(v) or block) for v in value)
         return _plain(block)

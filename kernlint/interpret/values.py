@@ -12,6 +12,7 @@ from typing import Any
 
 import libcst as cst
 
+from kernlint.interpret.numerics import Form
 from kernlint.syntax.tree import Module
 from kernlint.workload import Cast, Dtype, Expr
 
@@ -146,7 +147,7 @@ class Block:
     ``left < right`` it stands for (None: something else), ``partly`` that it has further conditions. ``loads`` are the
     loads it was computed from, ``source`` the one load it is a cast or transpose of, with ``order`` mapping its
     dimensions to those of the load. ``strides`` belongs to block pointers and descriptors. ``carried`` marks a value
-    that came from the previous iteration of a loop.
+    that came from the previous iteration of a loop. ``form`` says how a number came about, where that matters.
     """
 
     dtype: Dtype | None
@@ -162,6 +163,7 @@ class Block:
     constant: float | None = None
     carried: frozenset[int] = frozenset()
     partly: bool = False
+    form: Form | None = None
 
 
 @dataclass(frozen=True)

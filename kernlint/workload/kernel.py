@@ -233,11 +233,27 @@ Node = Union[Load, Store, Atomic, Dot, Reduce, Scan, Compute, Loop, Branch]
 
 
 @dataclass(frozen=True)
+class Fault:
+    """Code in a kernel that the compiler refuses, or that computes something else than it seems to.
+
+    ``kind`` tells which; ``text`` names the values that prove it, ``function`` the function whose body it stands in.
+    ``certain`` is false where it is one only under a condition that no source settles, such as an element type; ``text``
+    then names that.
+    """
+
+    kind: str
+    span: Span
+    text: str
+    function: str = ""
+    certain: bool = True
+
+
+@dataclass(frozen=True)
 class Kernel:
     """A ``@triton.jit`` function, specialised for one launch.
 
     ``complete`` is false when something in the body was not followed; ``notes`` then say what. ``assumed`` names the
-    constexprs that no source fixes, with the value taken for them.
+    constexprs that no source fixes, with the value taken for them. ``faults`` is what is wrong in it, in source order.
     """
 
     name: str
@@ -249,6 +265,7 @@ class Kernel:
     notes: tuple[str, ...] = ()
     assumed: tuple[str, ...] = ()
     dims: int = 3
+    faults: tuple[Fault, ...] = ()
 
     def walk(self, kind: type | tuple[type, ...] = object) -> Iterator[tuple[Node, tuple[Loop, ...]]]:
         """Every node of ``kind`` with the loops around it, in program order."""

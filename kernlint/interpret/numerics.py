@@ -1,0 +1,230 @@
+"""What the numbers in a kernel are, as far as it decides whether its arithmetic is sound.
+
+A value bears a :class:`Form` where the interpreter saw it made in a way that matters later: the square of a tile, the sum
+of one, the largest magnitude in one, a product rounded to half precision, a value that may be minus infinity. Arithmetic
+that spoils such a value is recorded as a fault of the kernel (``KernelEvaluator.fault``). A form is lost at the first
+operation that is not understood, so that silence is the default.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from kernlint.workload import Dtype, Span
+from kernlint.workload import dtype as dt
+
+if TYPE_CHECKING:
+    from kernlint.interpret.values import Block
+
+#: The smallest positive float16 is 2^-24; what is not above half of it rounds to zero.
+_FLOAT16_VANISHES = 2.0**-25
+#: From here on a number rounds to infinity in float16.
+_FLOAT16_OVERFLOWS = 65520.0
+
+_HALF = (dt.FLOAT16, dt.BFLOAT16)
+
+
+@dataclass(frozen=True)
+class Form:
+    """How a floating value came about.
+
+    ``kind`` is one of ``square`` (x*x), ``sum``, ``sum of squares``, ``mean``, ``mean of squares``, ``square of mean``,
+    ``magnitude`` (abs), ``largest magnitude``, ``perhaps -inf``, ``-inf minus -inf``, ``suspect`` (spoilt unless a
+    ``tl.where`` replaces it); empty for a value that is only ``rounded``. ``of`` are the loads it was made from;
+    ``rounded`` says that it is a product of two values in half precision, rounded to that; ``fault`` is the key of the
+    fault that a suspect has on record.
+    """
+
+    kind: str = ""
+    of: frozenset[int] = frozenset()
+    rounded: bool = False
+    fault: tuple[str, Span] | None = None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What an operation makes: the form of its result and the kind of fault it commits, either may be missing;
+    ``certain`` and ``text`` are those of the fault."""
+
+    form: Form | None = None
+    fault: str = ""
+    text: str = ""
+    certain: bool = True
+
+
+NOTHING = Verdict()
+SUSPECT = Form("suspect")
+
+
+def of_binary(name: str, a: Block, b: Block, weak: tuple[bool, bool], result: Dtype | None) -> Verdict:
+    """``a name b`` with a result of type ``result``; ``weak`` marks operands that are Python literals."""
+    if result is not None and not result.is_float:
+        return NOTHING
+    lost = _lost_literal(name, a, b, weak, result)
+    if lost is not None:
+        return lost
+    if name == "*":
+        return _product(a, b, weak, result)
+    if name == "/":
+        return _quotient(a, b)
+    if name == "+":
+        return _total(a, b)
+    if name == "-":
+        return _difference(a, b)
+    return NOTHING
+
+
+def of_maximum(blocks: list[Block]) -> Form | None:
+    """The form of ``tl.maximum``: it stays a largest magnitude beside another one or zero, perhaps minus infinity where
+    each operand is."""
+    if all((b.form is not None and b.form.kind == "largest magnitude") or b.constant == 0 for b in blocks):
+        return next((b.form for b in blocks if b.form is not None), None)
+    return Form("perhaps -inf") if all(_perhaps_infinite(b) for b in blocks) else None
+
+
+def of_where(condition: Block | None, x: Block, y: Block) -> Form | None:
+    """The form of ``tl.where``: perhaps minus infinity where the condition was read from memory and one arm is that."""
+    if condition is None or not condition.loads or condition.form is not None:
+        return None
+    return Form("perhaps -inf") if -math.inf in (x.constant, y.constant) else None
+
+
+def of_load(other: float | None, mask: Block | None) -> Form | None:
+    """The form of a load: perhaps minus infinity where the mask was read from memory and ``other`` is that."""
+    return Form("perhaps -inf") if mask is not None and mask.loads and other == -math.inf else None
+
+
+def of_unary(name: str, value: Block) -> Verdict:
+    """``tl.name(value)``."""
+    if name in ("abs", "fabs"):
+        return Verdict(Form("magnitude", value.loads))
+    if name in ("exp", "exp2") and value.form is not None and value.form.kind == "-inf minus -inf":
+        return Verdict(
+            fault="infinite-difference",
+            text="both sides of the difference are -inf where a row has seen no valid element, and -inf - -inf is NaN",
+        )
+    return NOTHING
+
+
+def of_reduction(name: str, value: Block) -> Form | None:
+    """The form of ``tl.name`` over an axis of ``value``."""
+    kind = value.form.kind if value.form is not None else ""
+    if name == "sum":
+        if kind in ("", "sum"):
+            return Form("sum", value.loads) if (value.loads and value.source is not None) or kind == "sum" else None
+        return Form("sum of squares", value.form.of) if kind in ("square", "sum of squares") and value.form else None
+    if name == "max":
+        if kind in ("magnitude", "largest magnitude"):
+            return Form("largest magnitude", value.loads)
+        return Form("perhaps -inf") if kind == "perhaps -inf" else None
+    return None
+
+
+def of_sum(name: str, value: Block, axis: int | None) -> Verdict:
+    """``tl.name`` along ``axis`` of ``value``, where it adds up values of half precision in that precision."""
+    extent = math.prod(value.shape) if axis is None else value.shape[axis] if axis < len(value.shape) else 1
+    if name not in ("sum", "cumsum") or extent < 2 or not value.loads or not _may_be_half(value):
+        return NOTHING
+    certain = value.dtype is not None
+    text = f"tl.{name} adds up {value.dtype} values in {value.dtype}" if certain else (
+        f"tl.{name} adds up values in the type they are loaded in, which nothing here says is float32"
+    )  # fmt: skip
+    return Verdict(None, "low-precision-sum", text, certain)
+
+
+def _may_be_half(value: Block) -> bool:
+    """Whether ``value`` has half precision, or is loaded in a type that is not known."""
+    return value.dtype in _HALF or (value.dtype is None and value.source is not None and not value.casts)
+
+
+def _lost_literal(name: str, a: Block, b: Block, weak: tuple[bool, bool], result: Dtype | None) -> Verdict | None:
+    tile, literal = (b, a) if weak[0] else (a, b)
+    if weak[0] == weak[1] or name not in ("+", "-", "*", "/", "max"):
+        return None
+    if result != dt.FLOAT16 and not (result is None and _may_be_half(tile)):
+        return None
+    value = literal.constant
+    if value is None or value == 0 or math.isinf(value) or math.isnan(value):
+        return None
+    if abs(value) <= _FLOAT16_VANISHES:
+        outcome = "zero"
+    elif abs(value) >= _FLOAT16_OVERFLOWS:
+        outcome = "infinite"
+    else:
+        return None
+    certain = result is not None
+    text = f"{value:g} takes the type of the tile, and is {outcome} in float16"
+    return Verdict(None, "lost-literal", text if certain else f"{text}, which the tile may be", certain)
+
+
+def _product(a: Block, b: Block, weak: tuple[bool, bool], result: Dtype | None) -> Verdict:
+    if a == b and a.loads:
+        if a.form is not None and a.form.kind == "mean":
+            return Verdict(Form("square of mean", a.form.of))
+        return Verdict(Form("square", a.loads, rounded=result in _HALF))
+    if not any(weak) and a.loads and b.loads and (result in _HALF or (_may_be_half(a) and _may_be_half(b))):
+        return Verdict(Form(rounded=True))
+    for value, factor in ((a, b), (b, a)):
+        if value.form is not None and not factor.loads and factor.constant != 0:
+            return Verdict(_scaled(value.form, factor))
+    return NOTHING
+
+
+def _scaled(form: Form, factor: Block) -> Form | None:
+    """The form of a value after multiplication by ``factor``, a number that is not zero."""
+    if form.kind in ("sum", "mean"):
+        return replace(form, kind="mean")
+    if form.kind in ("sum of squares", "mean of squares"):
+        return replace(form, kind="mean of squares")
+    if form.kind == "largest magnitude":
+        return form
+    positive = factor.constant is not None and factor.constant > 0
+    return form if form.kind == "perhaps -inf" and positive else None
+
+
+def _quotient(a: Block, b: Block) -> Verdict:
+    if b.form is not None and b.form.kind == "largest magnitude":
+        return Verdict(
+            SUSPECT,
+            "zero-divisor",
+            "the divisor is the largest magnitude of a tile, zero where the tile is all zero",
+        )
+    if a.form is not None and not b.loads and b.constant != 0:
+        return Verdict(_scaled(a.form, replace(b, constant=abs(b.constant) if b.constant else None)))
+    return NOTHING
+
+
+def _total(a: Block, b: Block) -> Verdict:
+    for total, term in ((a, b), (b, a)):
+        if total.dtype == dt.FLOAT32 and total.carried and term.form is not None and term.form.rounded:
+            certain = term.dtype is not None
+            what = str(term.dtype) if certain else "the type they are loaded in, which nothing here says is float32,"
+            return Verdict(
+                None, "rounded-product", f"a product is rounded to {what} before it is added in float32", certain
+            )
+    if a.constant == 0 or b.constant == 0:
+        return Verdict(b.form if a.constant == 0 else a.form)
+    added = ("sum", "sum of squares", "square")
+    if a.form is not None and b.form is not None and a.form.kind == b.form.kind and a.form.kind in added:
+        return Verdict(Form(a.form.kind, a.form.of | b.form.of))
+    return NOTHING
+
+
+def _difference(a: Block, b: Block) -> Verdict:
+    if _perhaps_infinite(a) and _perhaps_infinite(b):
+        return Verdict(Form("-inf minus -inf"))
+    if a.form is None or b.form is None:
+        return NOTHING
+    if a.form.kind == "mean of squares" and b.form.kind == "square of mean" and a.form.of & b.form.of:
+        return Verdict(
+            fault="cancelling-variance",
+            text="the mean of squares less the square of the mean: where the mean is large beside the deviation, nothing but "
+            "rounding is left, and it can be negative",
+        )
+    return NOTHING
+
+
+def _perhaps_infinite(value: Block) -> bool:
+    return value.constant == -math.inf or (value.form is not None and value.form.kind == "perhaps -inf")
