@@ -2,23 +2,68 @@
 
 from __future__ import annotations
 
-from kernlint.interpret.edits import Edits
+from dataclasses import dataclass
+
+from kernlint.errors import SourceError
+from kernlint.interpret.edits import NO_EDITS, Edits
+from kernlint.interpret.program import Program
 from kernlint.rewrite.copies import read_in_place
-from kernlint.rewrite.effects import Rewriting
+from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.fills import leave_uninitialised
 from kernlint.rewrite.native_dots import feed_natively
 from kernlint.rewrite.precisions import set_precision
 from kernlint.rewrite.settings import set_literals, set_options
 from kernlint.rewrite.site import Site, rewriting_of
+from kernlint.rewrite.text import CannotRewrite, apply_edits
 from kernlint.rules.finding import Variant
+from kernlint.syntax.tree import parse_module
 
 
 def rewrite(site: Site, variant: Variant) -> Rewriting:
-    """``variant`` as edits of the program at ``site``. Raises :class:`CannotRewrite`."""
+    """``variant`` as edits of the program at ``site``; unsafe where a comment that is not about the change would be lost.
+
+    Raises :class:`CannotRewrite`.
+    """
     made = rewrite_edits(site, variant.edits)
     for transform in variant.transforms:
         made |= rewriting_of(site, transform)
+    lost = site.source.lost_comments(made.edits)
+    if lost:
+        lines = ", ".join(str(site.source.line_number(comment.start)) for comment in lost)
+        made |= Rewriting((), Effects("unsafe", notes=(f"the comment at line {lines} would be lost",)))
     return made
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """Whether a change can be made automatically: its ``rewriting``, else the ``reason`` why not."""
+
+    rewriting: Rewriting | None
+    reason: str = ""
+
+    @property
+    def automatic(self) -> bool:
+        """Whether `kernlint fix` can make the change, be it only with the user's consent."""
+        return self.rewriting is not None and self.rewriting.effects.applicability != "display-only"
+
+
+def attempt(program: Program, entry: str, variant: Variant | None) -> Attempt:
+    """``variant`` of the workload ``entry`` of ``program`` as a rewriting, where there is one."""
+    workload = program.workload(entry, NO_EDITS)
+    try:
+        if variant is None or workload is None:
+            raise CannotRewrite("no automatic rewrite for this change")
+        site = Site(program, workload)
+        made = rewrite(site, variant)
+        text = apply_edits(site.module.text, made.edits)
+        if text == site.module.text:
+            raise CannotRewrite("the source has the change already")
+        parse_module(text, site.module.path)
+    except CannotRewrite as error:
+        return Attempt(None, str(error))
+    except SourceError as error:
+        return Attempt(None, f"the rewritten source would not parse ({error})")
+    return Attempt(made)
 
 
 def rewrite_edits(site: Site, edits: Edits) -> Rewriting:

@@ -301,8 +301,22 @@ class Source:
             if not isinstance(block, cst.Module) and all(id(one) in gone for one in body) and line is first:
                 edits.append(TextEdit(start, end, "pass"))
                 continue
-            edits.append(TextEdit(self.line_start(self.line(start)), self.line_start(self.line(end) + 1), ""))
+            # A comment behind the statement, or inside it, is about it.
+            first_line, last_line = self.line(start), self.line(end)
+            edits.append(TextEdit(self.line_start(first_line), self.line_start(last_line + 1), "", describes=True))
         return edits
+
+    def lost_comments(self, edits: Iterable[TextEdit]) -> list[Comment]:
+        """The comments that ``edits`` take out although they are not about what goes."""
+        edits = list(edits)
+        described = [edit for edit in edits if edit.describes]
+        lost = []
+        for edit in edits:
+            for comment in [] if edit.describes else self.comments_in(edit.start, edit.end):
+                owned = any(one.start <= comment.start and comment.end <= one.end for one in described)
+                if not owned and comment.text not in edit.text:
+                    lost.append(comment)
+        return lost
 
     def delete_comment(self, comment: Comment) -> TextEdit:
         """An edit that takes a comment out because what it describes is gone: the line, where it has one of its own."""

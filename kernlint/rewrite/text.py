@@ -42,10 +42,10 @@ def apply_edits(text: str, edits: Iterable[TextEdit]) -> str:
 
 
 def tidy(text: str, edits: Iterable[TextEdit]) -> list[TextEdit]:
-    """``edits`` sorted, equal ones once, deleted lines that touch as one edit; a deletion that leaves two blank lines in
-    a row, or one at the head of a block, takes the second along."""
+    """``edits`` sorted, equal ones once, without those inside a deletion, deleted lines that touch as one edit; a deletion
+    that leaves two blank lines in a row, or one at the head of a block, takes the second along."""
     merged: list[TextEdit] = []
-    for edit in sorted(set(edits)):
+    for edit in _outside_deletions(sorted(set(edits))):
         last = merged[-1] if merged else None
         lines = not edit.text and edit.start < edit.end and _at_line_start(text, edit.start)
         if (
@@ -61,6 +61,22 @@ def tidy(text: str, edits: Iterable[TextEdit]) -> list[TextEdit]:
             merged.append(edit)
     starts = {edit.start for edit in merged}
     return [_without_gap(text, edit, starts) for edit in merged]
+
+
+def _outside_deletions(edits: list[TextEdit]) -> list[TextEdit]:
+    deletions = [edit for edit in edits if not edit.text]
+    return [
+        edit
+        for edit in edits
+        if not any(
+            one.start <= edit.start
+            and edit.end <= one.end
+            and (one.start, one.end) != (edit.start, edit.end)
+            # What is inserted at an end of a deletion stays.
+            and (edit.start < edit.end or one.start < edit.start < one.end)
+            for one in deletions
+        )
+    ]
 
 
 def _at_line_start(text: str, offset: int) -> bool:

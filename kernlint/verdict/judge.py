@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 from kernlint.cost.device import Device
 from kernlint.cost.estimate import Estimate, estimate, speedup
 from kernlint.interpret.program import Program
+from kernlint.rewrite.edits import Attempt, attempt
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
 from kernlint.verdict.measured import Calibration
@@ -38,19 +40,29 @@ class Priced:
 @dataclass(frozen=True)
 class Candidate:
     """A finding with what its change is worth: by scope, empty where sizes are open or there is no change. ``after`` is
-    the estimate with the change made, where there is a change that can be followed."""
+    the estimate with the change made, where there is a change that can be followed; ``program`` and ``entry`` are what
+    it was found in."""
 
     finding: Finding
     gains: dict[str, Priced]
     after: Estimate | None = None
+    program: Program | None = None
+    entry: str = ""
+
+    @cached_property
+    def attempt(self) -> Attempt:
+        """The change made to the source, where a rewrite can make it; computed when first asked for."""
+        variant = self.finding.change.variant if self.finding.change is not None else None
+        if self.program is None:
+            return Attempt(None, "no automatic rewrite for this change")
+        return attempt(self.program, self.entry, variant)
 
     def worth(self, scope: str) -> bool | None:
         """Whether to make the change; None when it cannot be told."""
         gain = self.gains.get(scope)
         if gain is None:
             return None
-        automatic = self.finding.change is not None and self.finding.change.automatic
-        return gain.middle >= WORTH or (gain.middle >= NOT_WORTH and automatic)
+        return gain.middle >= WORTH or (gain.middle >= NOT_WORTH and self.attempt.automatic)
 
 
 @dataclass(frozen=True)
@@ -89,7 +101,7 @@ def judge(
     model, corrected by what was ``measured``."""
     context = Context(program, workload, device, price=_pricing(device, measured))
     candidates = price(context, rules)
-    chosen = _best(candidates, scope)
+    chosen = best_candidate(candidates, scope)
     follow_ups: list[Candidate] = []
     here = context
     current = chosen
@@ -99,7 +111,7 @@ def judge(
         done = {c.finding.key for c in (chosen, *follow_ups) if c is not None}
         tuned = {c.finding.rule for c in (chosen, *follow_ups) if c is not None and c.finding.rule.tuning}
         later = [c for c in price(here, [r for r in rules if r not in tuned]) if c.finding.key not in done]
-        current = _best(later, scope)
+        current = best_candidate(later, scope)
         if current is not None and current.worth(scope):
             follow_ups.append(current)
     reference = estimate(workload.reference, device) if workload.reference is not None else None
@@ -128,17 +140,17 @@ def _candidate(context: Context, finding: Finding) -> Candidate:
     variant = finding.change.variant if finding.change is not None and finding.change.priced else None
     workload = context.after(variant) if variant is not None else None
     if workload is None:
-        return Candidate(finding, {})
+        return Candidate(finding, {}, None, context.program, context.workload.entry)
     old, new = context.estimate(context.workload), context.estimate(workload)
     gains = {}
     for scope in ("gpu", "call"):
         before_us, after_us = old.total_us(scope), new.total_us(scope)
         if before_us is not None and after_us is not None:
             gains[scope] = Priced(before_us, after_us, *speedup(old, new, scope))
-    return Candidate(finding, gains, new)
+    return Candidate(finding, gains, new, context.program, context.workload.entry)
 
 
-def _best(candidates: Sequence[Candidate], scope: str) -> Candidate | None:
+def best_candidate(candidates: Sequence[Candidate], scope: str) -> Candidate | None:
     """The largest saving, where structure comes before tuning: the best tile depends on operand type, layout, fusion
     and algorithm, so it is chosen after them, as a follow-up. Of changes without a known gain the first proven one,
     when none has a known gain."""
