@@ -137,6 +137,7 @@ class LaunchSource:
         if not launches:
             raise CannotRewrite("the launch is no longer there")
         self.launch: Launch = launches[0]
+        self.source = site.source
         self.module = module = site.module
         for place in (span, self.launch.kernel.span):
             if place.file != module.path:

@@ -6,6 +6,7 @@ import libcst as cst
 
 from kernlint.interpret.values import Block
 from kernlint.rewrite.editor import Editor
+from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.function import FunctionSource, LaunchSource, callee, indexing, node_at
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.text import CannotRewrite, TextEdit
@@ -21,7 +22,7 @@ from kernlint.workload.dtype import promote
 
 
 @codemod(TensorCoreProduct)
-def tensor_core_product(site: Site, transform: TensorCoreProduct) -> list[TextEdit]:
+def tensor_core_product(site: Site, transform: TensorCoreProduct) -> Rewriting:
     """``acc += tl.sum(a[:, :, None] * b[None, :, :], axis=1)`` becomes ``acc = tl.dot(a, b, acc)``.
 
     The operands are the loaded tiles in the type they have in memory: exact products for 16-bit floats, tf32 for fp32.
@@ -35,7 +36,16 @@ def tensor_core_product(site: Site, transform: TensorCoreProduct) -> list[TextEd
     value = kernel.values.get(call)
     if not isinstance(value, Block) or len(value.shape) != 2 or value.dtype is None:
         raise CannotRewrite("the sum keeps the summed axis")
-    return _Rewrite(place, found, call, value.dtype).edits()
+    edits = _Rewrite(place, found, call, value.dtype).edits()
+    return Rewriting(tuple(edits), _effects(promote(found.a.load.dtype, found.b.load.dtype)))
+
+
+def _effects(operand: Dtype) -> Effects:
+    if operand.is_integer:
+        return Effects()
+    if operand.bits <= 16:
+        return Effects(numerics="reordered")
+    return Effects("unsafe", "changed", notes=("fp32 operands go through tf32 on the tensor cores",))
 
 
 class _Rewrite:
@@ -45,7 +55,7 @@ class _Rewrite:
         self.found = found
         self.call = call
         self.dtype = dtype
-        self.editor = Editor(place.module)
+        self.editor = Editor(place.source)
         #: Names whose only use was the product.
         self.gone: list[str] = []
 
@@ -147,18 +157,18 @@ class _Rewrite:
             text = f"{accumulator} = {tl}.dot({operands}, {accumulator})"
             if out.is_integer:
                 text = text[:-1] + f", out_dtype={tl}.int32)"
-            start, end = self.editor.range_of(update)
+            start, end = self.place.source.range_of(update)
             self.editor.put(start, end, text)
         else:
             dot = f"{tl}.dot({operands})"
             self.editor.replace(self.call, dot if self.dtype == out else f"{dot}.to({tl}.{self.dtype})")
-        comments = [n for n in self.gone if self.editor.comments_above(self.kernel.line(self.kernel.bindings(n)[0]))]
-        if comments or self.editor.comments_above(line):
-            above = self.editor.comments_above(line)
+        comments = [n for n in self.gone if self.editor.heading(self.kernel.line(self.kernel.bindings(n)[0]))]
+        if comments or self.editor.heading(line):
+            above = self.editor.heading(line)
             indent = self.editor.indent(line)
-            what = f"{indent}# tile product on tensor cores, accumulated in {out}{self.editor.newline}"
-            at = self.editor.range_of(line)[0] - len(indent)
-            self.editor.put(*(above or (at, at)), what)
+            what = f"{indent}# tile product on tensor cores, accumulated in {out}\n"
+            at = self.place.source.range_of(line)[0] - len(indent)
+            self.editor.put(*(above or (at, at)), what, describes=True)
 
     def dtype_of(self, update: cst.CSTNode) -> Dtype | None:
         target = update.target if isinstance(update, cst.AugAssign) else getattr(update, "targets", [None])[0]
