@@ -59,6 +59,7 @@ from kernlint.workload import (
     Symbol,
     Tensor,
     TorchOp,
+    Tuning,
 )
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
@@ -544,7 +545,7 @@ class HostEvaluator(Evaluator):
         if path in ("triton.jit", "triton.autotune", "triton.heuristics", "triton.runtime.jit.jit") or (
             head.startswith("triton") and name in ("jit", "autotune", "heuristics")
         ):
-            return self._decorator(name, args, kwargs)
+            return self._decorator(name, args, kwargs, node)
         if path.startswith("triton.language") and name == "constexpr":
             return args[0] if args else None
         if path in ("os.environ.get", "os.getenv"):
@@ -993,12 +994,17 @@ class HostEvaluator(Evaluator):
                 return Jit(value) if isinstance(value, Function) else value
         return value
 
-    def _decorator(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    def _decorator(self, name: str, args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> Any:
         """``triton.jit(fn)``, ``triton.autotune(configs=..., key=...)``, ``triton.heuristics({...})``."""
         if name == "jit":
-            if args and isinstance(args[0], Function):
-                return Jit(args[0])
-            return Builtin("jit", lambda a, k, n: Jit(a[0]) if a and isinstance(a[0], Function) else Unknown("jit"))
+
+            def made(a: list[Any], k: dict[str, Any], n: cst.CSTNode) -> Any:
+                function = a[0] if a else None
+                if not isinstance(function, Function):
+                    return Unknown("jit")
+                return Jit(function, unspecialised=_unspecialised(function, kwargs))
+
+            return made(args, {}, node) if args else Builtin("jit", made)
 
         def wrap(a: list[Any], k: dict[str, Any], n: cst.CSTNode) -> Any:
             jit = a[0] if a else None
@@ -1007,15 +1013,22 @@ class HostEvaluator(Evaluator):
             if name == "heuristics":
                 values = args[0] if args else kwargs.get("values")
                 merged = {**(values if isinstance(values, dict) else {}), **jit.heuristics}
-                return Jit(jit.function, jit.configs, jit.key, merged, jit.autotuned)
+                return replace(jit, heuristics=merged)
             configs = self.iterate(kwargs.get("configs", args[0] if args else [])) or []
             key = self.iterate(kwargs.get("key", args[1] if len(args) > 1 else [])) or []
             found = tuple(c for c in configs if isinstance(c, Config))
             if len(found) < len(configs) or not found:
                 self.unknowns.append(f"autotune configurations of {jit.function.name}")
-            return Jit(
-                jit.function, found[:MAX_CONFIGS], tuple(x for x in key if isinstance(x, str)), jit.heuristics, True
+            names = tuple(x for x in key if isinstance(x, str))
+            tuning = Tuning(
+                names,
+                len(found) if len(found) == len(configs) and found else None,
+                _swept(found),
+                bool(kwargs.get("prune_configs_by")),
+                bool(kwargs.get("cache_results")),
+                self.span(n),
             )
+            return replace(jit, configs=found[:MAX_CONFIGS], key=names, autotuned=True, tuning=tuning)
 
         return Builtin(name, wrap)
 
@@ -1064,10 +1077,13 @@ class HostEvaluator(Evaluator):
                 values[param.name.value] = self.default(param, function)
         constexprs: dict[str, Any] = {}
         arguments: dict[str, Any] = {}
+        opened: dict[str, Expr] = {}
         for param in params:
             name = param.name.value
             value = values.get(name, Unknown("missing argument"))
             if _is_constexpr(param, function.module):
+                if isinstance(value, Expr) and value.value is None:
+                    opened[name] = value
                 constexprs[name] = self._constexpr(function.name, name, value)
             else:
                 arguments[name] = self._argument(value)
@@ -1098,6 +1114,9 @@ class HostEvaluator(Evaluator):
             explicit=explicit,
             literals=literals,
             grid_follows=isinstance(grid, (Function, Builtin)),
+            tuning=jit.tuning,
+            open_constexprs=opened,
+            unspecialised=jit.unspecialised,
         )
 
     def bare_launch(self, kernel: Jit) -> Launch:
@@ -1212,6 +1231,31 @@ def _signature(values: Mapping[str, Any]) -> tuple[Any, ...]:
         return (type(value).__name__, str(value))
 
     return tuple((name, one(value)) for name, value in values.items())
+
+
+def _swept(configs: tuple[Config, ...]) -> frozenset[str]:
+    """The meta-parameters and options that take more than one value among ``configs``."""
+    values: dict[str, set[str]] = {}
+    for config in configs:
+        options = {"num_warps": config.num_warps, "num_stages": config.num_stages}
+        for name, value in {**config.kwargs, **options}.items():
+            values.setdefault(name, set()).add(str(value))
+    return frozenset(name for name, found in values.items() if len(found) > 1)
+
+
+def _unspecialised(function: Function, options: Mapping[str, Any]) -> frozenset[str]:
+    """The parameters that the options of ``triton.jit`` exclude from specialisation, given by name or by position."""
+    node = function.node
+    names = [p.name.value for p in node.params.params] if isinstance(node, cst.FunctionDef) else []
+    found = set()
+    for option in ("do_not_specialize", "do_not_specialize_on_alignment"):
+        listed = options.get(option)
+        for item in listed if isinstance(listed, (list, tuple)) else ():
+            if isinstance(item, str):
+                found.add(item)
+            elif isinstance(item, int) and 0 <= item < len(names):
+                found.add(names[item])
+    return frozenset(found)
 
 
 def _is_constexpr(param: cst.Param, module: Module) -> bool:

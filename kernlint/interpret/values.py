@@ -14,7 +14,7 @@ import libcst as cst
 
 from kernlint.interpret.numerics import Form
 from kernlint.syntax.tree import Module
-from kernlint.workload import Cast, Dtype, Expr
+from kernlint.workload import Cast, Dtype, Expr, Tuning
 
 
 @dataclass(frozen=True)
@@ -94,13 +94,18 @@ class Config:
 
 @dataclass(eq=False)
 class Jit:
-    """A ``@triton.jit`` function with the autotuner and heuristics around it."""
+    """A ``@triton.jit`` function with the autotuner and heuristics around it.
+
+    ``unspecialised`` are the parameters that it is told not to specialise on, ``tuning`` what the autotuner was asked for.
+    """
 
     function: Function
     configs: tuple[Config, ...] = ()
     key: tuple[str, ...] = ()
     heuristics: Mapping[str, Any] = field(default_factory=dict)
     autotuned: bool = False
+    unspecialised: frozenset[str] = frozenset()
+    tuning: Tuning | None = None
 
 
 @dataclass(eq=False)

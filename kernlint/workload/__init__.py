@@ -20,7 +20,7 @@ from kernlint.workload.kernel import (
     Store,
 )
 from kernlint.workload.span import Span
-from kernlint.workload.steps import Event, HostSync, Launch, Repeat, Step, Storage, Tensor, TorchOp, Workload
+from kernlint.workload.steps import Event, HostSync, Launch, Repeat, Step, Storage, Tensor, TorchOp, Tuning, Workload
 
 __all__ = [
     "Access",
@@ -55,6 +55,7 @@ __all__ = [
     "Symbol",
     "Tensor",
     "TorchOp",
+    "Tuning",
     "Workload",
     "concrete",
 ]

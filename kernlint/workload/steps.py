@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Union
 
 from kernlint.workload.dtype import Dtype
-from kernlint.workload.expr import Size, concrete
+from kernlint.workload.expr import Expr, Size, concrete
 from kernlint.workload.kernel import Kernel, Node, rewrite
 from kernlint.workload.span import Span
 
@@ -93,6 +93,24 @@ class TorchOp:
 
 
 @dataclass(frozen=True)
+class Tuning:
+    """What ``triton.autotune`` was asked for.
+
+    ``key`` names the arguments whose values (with the element types of all tensors) it tunes again for.
+    ``configurations`` counts the candidates, None where they were not all followed; ``swept`` are the meta-parameters and
+    options that take more than one value among them. ``pruned`` says that a pruning function narrows them,
+    ``kept`` that results outlive the process (``cache_results``). ``span`` is the decorator or call.
+    """
+
+    key: tuple[str, ...]
+    configurations: int | None
+    swept: frozenset[str]
+    pruned: bool
+    kept: bool
+    span: Span
+
+
+@dataclass(frozen=True)
 class Launch:
     """A kernel launch: ``kernel`` as it behaves under these arguments.
 
@@ -101,6 +119,8 @@ class Launch:
     configuration; the run time picks the fastest. ``function`` is the host function that launches.
     ``explicit`` are the parameters and options that the call itself gives, ``literals`` the source ranges of those that
     are integer literals, ``grid_follows`` says that the grid is computed from the constexprs (a function of META).
+    ``open_constexprs`` are the constexprs that get a size the source does not fix, ``unspecialised`` the parameters that
+    ``do_not_specialize`` and ``do_not_specialize_on_alignment`` list.
     """
 
     kernel: Kernel
@@ -116,6 +136,9 @@ class Launch:
     explicit: frozenset[str] = frozenset()
     literals: Mapping[str, Span] = field(default_factory=dict)
     grid_follows: bool = False
+    tuning: Tuning | None = None
+    open_constexprs: Mapping[str, Expr] = field(default_factory=dict)
+    unspecialised: frozenset[str] = frozenset()
 
     @property
     def programs(self) -> int | None:

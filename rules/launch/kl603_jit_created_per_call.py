@@ -9,14 +9,9 @@ import libcst as cst
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.syntax.names import dotted_name, import_table, origin_of
+from kernlint.rules.launch.per_call import MAKERS, each_time, per_call
+from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.tree import Module
-
-_MAKERS = frozenset({"triton.jit", "triton.autotune", "triton.runtime.jit.jit", "triton.runtime.autotuner.autotune"})
-_CACHES = frozenset({"lru_cache", "cache", "cached_property"})
-#: Methods that run once per object, not per call.
-_ONCE = frozenset({"__init__", "__new__", "__post_init__", "__init_subclass__", "__set_name__"})
-
 
 class JitCreatedPerCall(Rule):
     code = "KL603"
@@ -130,67 +125,13 @@ class _Made:
     function: str
 
 
-@dataclass(frozen=True)
-class _Routine:
-    """A function or method of the module: its name as the source calls it, ``Class.method`` for a method."""
-
-    symbol: str
-    node: cst.FunctionDef
-
-    @property
-    def name(self) -> str:
-        return self.node.name.value
-
-
 def _made_per_call(module: Module, entry: str) -> Iterator[_Made]:
-    imports = import_table(module.tree)
-    routines = list(_routines(module.tree.body, ""))
-    for routine in _reached(routines, entry, imports):
-        for node in _each_time(routine.node.body):
+    routines, imports = per_call(module, entry)
+    for routine in routines:
+        for node in each_time(routine.node.body):
             made = _maker(node, imports)
             if made is not None:
                 yield _Made(node, *made, routine.symbol)
-
-
-def _routines(body: Iterable[cst.CSTNode], owner: str) -> Iterator[_Routine]:
-    for node in body:
-        if isinstance(node, cst.FunctionDef):
-            yield _Routine(f"{owner}.{node.name.value}" if owner else node.name.value, node)
-        elif isinstance(node, cst.ClassDef):
-            yield from _routines(node.body.body, node.name.value)
-        elif isinstance(node, (cst.If, cst.Try)):
-            yield from _routines(node.body.body, owner)
-
-
-def _reached(routines: list[_Routine], entry: str, imports: dict[str, str]) -> list[_Routine]:
-    """The routines that every call of ``entry`` may run, found by the names that they call."""
-    found = [r for r in routines if r.symbol == entry]
-    for routine in found:
-        called = {
-            (dotted_name(node.func) or "").rsplit(".", 1)[-1]
-            for node in _each_time(routine.node.body) if isinstance(node, cst.Call)
-        }  # fmt: skip
-        found += [r for r in routines if r.name in called and r not in found and not _runs_once(r, imports)]
-    return found
-
-
-def _runs_once(routine: _Routine, imports: dict[str, str]) -> bool:
-    decorators = [origin_of(d.decorator, imports) for d in routine.node.decorators]
-    return routine.name in _ONCE or any(
-        d is not None and (d in _MAKERS or d.rsplit(".", 1)[-1] in _CACHES) for d in decorators
-    )
-
-
-def _each_time(body: cst.CSTNode) -> Iterator[cst.CSTNode]:
-    """The nodes of a function's body that run whenever it does: not those of nested functions, nor what stands behind a
-    condition or in an exception handler, where caches are filled."""
-    stack: list[cst.CSTNode] = [body]
-    while stack:
-        node = stack.pop()
-        yield node
-        if isinstance(node, (cst.FunctionDef, cst.Lambda, cst.ClassDef, cst.If, cst.ExceptHandler)):
-            continue
-        stack += reversed(node.children)
 
 
 def _maker(node: cst.CSTNode, imports: dict[str, str]) -> tuple[str, str] | None:
@@ -198,9 +139,9 @@ def _maker(node: cst.CSTNode, imports: dict[str, str]) -> tuple[str, str] | None
     if isinstance(node, cst.FunctionDef):
         for decorator in node.decorators:
             origin = origin_of(decorator.decorator, imports)
-            if origin in _MAKERS:
+            if origin in MAKERS:
                 return f"the {(origin or '').rsplit('.', 1)[-1]} kernel `{node.name.value}`", node.name.value
-    elif isinstance(node, cst.Call) and origin_of(node.func, imports) in _MAKERS:
+    elif isinstance(node, cst.Call) and origin_of(node.func, imports) in MAKERS:
         name = dotted_name(node.args[0].value) if node.args else None
         return f"a `{dotted_name(node.func)}` object", name or ""
     return None

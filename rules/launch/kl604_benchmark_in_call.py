@@ -1,0 +1,196 @@
+"""KL604."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from kernlint.rules.base import Rule
+from kernlint.rules.dataflow import storages
+from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.launch.per_call import Routine, each_time, per_call
+from kernlint.syntax.names import origin_of
+from kernlint.syntax.walk import walk
+from kernlint.workload import HostSync, Launch, Span, Tensor, Workload
+
+#: Calls that time another piece of code.
+_TIMERS = frozenset(
+    {
+        "triton.testing.do_bench",
+        "triton.testing.do_bench_cudagraph",
+        "torch.utils.benchmark.Timer",
+        "timeit.timeit",
+        "timeit.repeat",
+    }
+)
+#: Where the time between two CUDA events is asked for, and what makes such events.
+_ELAPSED = "elapsed_time"
+_EVENTS = frozenset({"torch.cuda.Event", "torch.cuda.streams.Event", "torch.Event"})
+
+
+class BenchmarkInCall(Rule):
+    code = "KL604"
+    name = "benchmark-in-call"
+    category = "launch"
+    severity = "error"
+    summary = "every call times candidate configurations before it does its work"
+    what_it_does = """
+        Finds timing code (`do_bench`, CUDA events with `elapsed_time`) on the path that each call of the entry runs, where the
+        call returns what a kernel computes: not behind a cache lookup, an `is None` test, `lru_cache` or in `__init__`.
+        """
+    why = """
+        The call runs every candidate, once to compile and again to time it, and waits for the device in between. The work is
+        done many times over, and the host never runs ahead of the device.
+        """
+    when_not = "Benchmark and tuning functions, which return times. Timing code behind a cache that the shapes are the key of."
+    fix_safety = "Safe for results: the same kernel runs with one configuration."
+    evidence = """
+        Of correct LLM-written kernels with measured speed, those with a benchmark loop in `forward` always ran below 0.5x of
+        PyTorch, 0.08x in the median (corpus study named in the project's design notes). Pattern rows PERF-076, PERF-086.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def double(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                n = x.numel()
+                best, best_ms = 1024, float("inf")
+                for block in (512, 1024, 2048):
+                    start = torch.cuda.Event(enable_timing=True)
+                    end = torch.cuda.Event(enable_timing=True)
+                    start.record()
+                    double[(triton.cdiv(n, block),)](x, y, n, BLOCK=block)
+                    end.record()
+                    torch.cuda.synchronize()
+                    ms = start.elapsed_time(end)
+                    if ms < best_ms:
+                        best, best_ms = block, ms
+                double[(triton.cdiv(n, best),)](x, y, n, BLOCK=best)
+                return y
+
+        def get_inputs():
+            return [torch.randn(1024, 1024)]
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.autotune([triton.Config({"BLOCK": b}) for b in (512, 1024, 2048)], key=["n"])
+        @triton.jit
+        def double(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                n = x.numel()
+                double[lambda meta: (triton.cdiv(n, meta["BLOCK"]),)](x, y, n)
+                return y
+
+        def get_inputs():
+            return [torch.randn(1024, 1024)]
+        """
+    example = "for config in CONFIGS:\n    ...\n    ms = start.elapsed_time(end)"
+    use_instead = "@triton.autotune(CONFIGS, key=[...])\n@triton.jit\ndef kernel(...): ..."
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        if not _returns_work(context.workload):
+            return
+        for timing in _timings(context):
+            span = context.program.kernel.span(timing.place)
+            routine = timing.routine
+            launch = context.workload.launches()[0]
+            yield Finding(
+                self,
+                self.severity,
+                f"`{routine.symbol}` times kernels with {timing.what} on every call",
+                span,
+                routine.symbol,
+                launch.kernel.name,
+                (
+                    Evidence(f"{timing.what} in `{routine.symbol}`, behind no cache", span),
+                    Evidence(f"`{context.workload.entry}` returns a tensor that `{launch.kernel.name}` is passed", launch.span),
+                ),
+                Change(
+                    None,
+                    f"`{routine.symbol}` compiles and times candidate configurations on every call and waits for the device "
+                    "each time, before the launch whose result it returns.",
+                    "Choose the configuration once: `@triton.autotune` at module level with the sizes as its key, or a table.",
+                    f"Delete the timing code around line {span.line}, decorate the kernel with `@triton.autotune(configs, key=[...])` "
+                    "at module level, and launch it once.",
+                    priced=False,
+                ),
+            )
+
+
+@dataclass(frozen=True)
+class _Timing:
+    place: cst.CSTNode
+    what: str
+    routine: Routine
+
+
+def _timings(context: Context) -> Iterator[_Timing]:
+    """The first timing call of each routine that every call runs."""
+    module = context.program.kernel
+    routines, imports = per_call(module, context.workload.entry)
+    done = _executed(context.workload)
+
+    def enters(branch: cst.If) -> bool:
+        # A condition on sizes whose branch was followed; one that a cache answers is no call's daily work.
+        return not _asks_cache(branch.test) and any(_within(span, module.span(branch)) for span in done)
+
+    makes_events = any(
+        isinstance(node, cst.Call) and origin_of(node.func, imports) in _EVENTS
+        for routine in routines
+        for node in walk(routine.node)
+    )
+    for routine in routines:
+        for node in each_time(routine.node.body, enters):
+            if not isinstance(node, cst.Call):
+                continue
+            if origin_of(node.func, imports) in _TIMERS:
+                yield _Timing(node, f"`{(origin_of(node.func, imports) or '').rsplit('.', 1)[-1]}`", routine)
+                break
+            if makes_events and isinstance(node.func, cst.Attribute) and node.func.attr.value == _ELAPSED:
+                yield _Timing(node, "CUDA events", routine)
+                break
+
+
+def _returns_work(workload: Workload) -> bool:
+    """Whether the call returns a tensor that a launch is passed: its work, where a benchmark would return times."""
+    passed = [value for launch in workload.launches() for value in launch.arguments.values() if isinstance(value, Tensor)]
+    return bool(storages(passed) & storages([*workload.outputs]))
+
+
+def _executed(workload: Workload) -> list[Span]:
+    return [step.span for step, _ in workload.walk() if isinstance(step, (Launch, HostSync))]
+
+
+def _within(inner: Span, outer: Span) -> bool:
+    return (
+        inner.file == outer.file
+        and (outer.line, outer.column) <= (inner.line, inner.column)
+        and (inner.end_line, inner.end_column) <= (outer.end_line, outer.end_column)
+    )
+
+
+def _asks_cache(test: cst.BaseExpression) -> bool:
+    """Whether a condition is a lookup: ``key not in table``, ``best is None``, ``not self.tuned``."""
+    for node in walk(test):
+        if isinstance(node, (cst.In, cst.NotIn, cst.Is, cst.IsNot, cst.Not)):
+            return True
+    return isinstance(test, (cst.Name, cst.Attribute, cst.Call))

@@ -1,0 +1,83 @@
+"""Which routines of a module, and which of their statements, run on every call of an entry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from kernlint.syntax.names import dotted_name, import_table, origin_of
+from kernlint.syntax.tree import Module
+
+#: Where kernels and autotuners are made.
+MAKERS = frozenset({"triton.jit", "triton.autotune", "triton.runtime.jit.jit", "triton.runtime.autotuner.autotune"})
+_CACHES = frozenset({"lru_cache", "cache", "cached_property"})
+#: Methods that run once per object, not per call.
+_ONCE = frozenset({"__init__", "__new__", "__post_init__", "__init_subclass__", "__set_name__"})
+
+
+@dataclass(frozen=True)
+class Routine:
+    """A function or method of the module: its name as the source calls it, ``Class.method`` for a method."""
+
+    symbol: str
+    node: cst.FunctionDef
+
+    @property
+    def name(self) -> str:
+        return self.node.name.value
+
+
+def per_call(module: Module, entry: str) -> tuple[list[Routine], dict[str, str]]:
+    """The routines that every call of ``entry`` may run, and what the imports of the module bind."""
+    imports = import_table(module.tree)
+    return reached(list(routines(module)), entry, imports), imports
+
+
+def routines(module: Module) -> Iterator[Routine]:
+    """The functions of ``module`` and the methods of its classes."""
+    yield from _routines(module.tree.body, "")
+
+
+def _routines(body: Iterable[cst.CSTNode], owner: str) -> Iterator[Routine]:
+    for node in body:
+        if isinstance(node, cst.FunctionDef):
+            yield Routine(f"{owner}.{node.name.value}" if owner else node.name.value, node)
+        elif isinstance(node, cst.ClassDef):
+            yield from _routines(node.body.body, node.name.value)
+        elif isinstance(node, (cst.If, cst.Try)):
+            yield from _routines(node.body.body, owner)
+
+
+def reached(routines: list[Routine], entry: str, imports: dict[str, str]) -> list[Routine]:
+    """The routines that every call of ``entry`` may run, found by the names that they call."""
+    found = [r for r in routines if r.symbol == entry]
+    for routine in found:
+        called = {
+            (dotted_name(node.func) or "").rsplit(".", 1)[-1]
+            for node in each_time(routine.node.body) if isinstance(node, cst.Call)
+        }  # fmt: skip
+        found += [r for r in routines if r.name in called and r not in found and not _runs_once(r, imports)]
+    return found
+
+
+def _runs_once(routine: Routine, imports: dict[str, str]) -> bool:
+    decorators = [origin_of(d.decorator, imports) for d in routine.node.decorators]
+    return routine.name in _ONCE or any(
+        d is not None and (d in MAKERS or d.rsplit(".", 1)[-1] in _CACHES) for d in decorators
+    )
+
+
+def each_time(body: cst.CSTNode, enters: Callable[[cst.If], bool] = lambda branch: False) -> Iterator[cst.CSTNode]:
+    """The nodes of a function's body that run whenever it does: not those of nested functions, nor what stands behind a
+    condition (unless ``enters`` says so) or in an exception handler, where caches are filled."""
+    stack: list[cst.CSTNode] = [body]
+    while stack:
+        node = stack.pop()
+        yield node
+        if isinstance(node, (cst.FunctionDef, cst.Lambda, cst.ClassDef, cst.ExceptHandler)):
+            continue
+        if isinstance(node, cst.If) and not enters(node):
+            continue
+        stack += reversed(node.children)
