@@ -590,7 +590,17 @@ def _operand(k: KernelEvaluator, block: Block, contracted: int, node: cst.CSTNod
             k_stride = load.stride(block.order[k_dim]) if block.order[k_dim] >= 0 else None
             other_stride = load.stride(block.order[other]) if block.order[other] >= 0 else None
     dtype = block.dtype or dt.FLOAT32
-    return Operand(dtype, block.loads, block.casts, direct, k_stride, other_stride, k.span(node), block.source)
+    return Operand(
+        dtype,
+        block.loads,
+        block.casts,
+        direct,
+        k_stride,
+        other_stride,
+        k.span(node),
+        block.source,
+        known=block.dtype is not None,
+    )
 
 
 def _find_load(k: KernelEvaluator, id: int | None) -> Load | None:

@@ -117,7 +117,8 @@ class Operand:
     between (oldest first), ``load`` the one load when there is a single chain of casts and transposes from it.
     ``direct`` says that nothing but casts, transposes and broadcasts lie between one load and the dot, so that the
     memory layout reaches the tensor core. ``k_stride`` and ``other_stride`` are then the strides in elements of memory
-    along the contracted and the other axis.
+    along the contracted and the other axis. ``known`` is false where nothing in view tells the type and ``dtype`` is only
+    assumed.
     """
 
     dtype: Dtype
@@ -128,6 +129,7 @@ class Operand:
     other_stride: Size | None
     span: Span
     load: int | None = None
+    known: bool = True
 
     @property
     def memory_dtype(self) -> Dtype:

@@ -13,6 +13,7 @@ from kernlint.rules.launch.per_call import MAKERS, each_time, per_call
 from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.tree import Module
 
+
 class JitCreatedPerCall(Rule):
     code = "KL603"
     name = "jit-created-per-call"

@@ -10,8 +10,8 @@ import libcst as cst
 from kernlint.rules.base import Rule
 from kernlint.rules.dataflow import storages
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.launch.per_call import Routine, each_time, per_call
-from kernlint.syntax.names import origin_of
+from kernlint.rules.launch.per_call import Routine, each_time, per_call, routines
+from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.walk import walk
 from kernlint.workload import HostSync, Launch, Span, Tensor, Workload
 
@@ -44,7 +44,9 @@ class BenchmarkInCall(Rule):
         The call runs every candidate, once to compile and again to time it, and waits for the device in between. The work is
         done many times over, and the host never runs ahead of the device.
         """
-    when_not = "Benchmark and tuning functions, which return times. Timing code behind a cache that the shapes are the key of."
+    when_not = (
+        "Benchmark and tuning functions, which return times. Timing code behind a cache that the shapes are the key of."
+    )
     fix_safety = "Safe for results: the same kernel runs with one configuration."
     evidence = """
         Of correct LLM-written kernels with measured speed, those with a benchmark loop in `forward` always ran below 0.5x of
@@ -122,7 +124,10 @@ class BenchmarkInCall(Rule):
                 launch.kernel.name,
                 (
                     Evidence(f"{timing.what} in `{routine.symbol}`, behind no cache", span),
-                    Evidence(f"`{context.workload.entry}` returns a tensor that `{launch.kernel.name}` is passed", launch.span),
+                    Evidence(
+                        f"`{context.workload.entry}` returns a tensor that `{launch.kernel.name}` is passed",
+                        launch.span,
+                    ),
                 ),
                 Change(
                     None,
@@ -146,19 +151,22 @@ class _Timing:
 def _timings(context: Context) -> Iterator[_Timing]:
     """The first timing call of each routine that every call runs."""
     module = context.program.kernel
-    routines, imports = per_call(module, context.workload.entry)
     done = _executed(context.workload)
+    launching = {r.name for r in routines(module) if any(_within(span, module.span(r.node)) for span in done)}
 
     def enters(branch: cst.If) -> bool:
         # A condition on sizes whose branch was followed; one that a cache answers is no call's daily work.
-        return not _asks_cache(branch.test) and any(_within(span, module.span(branch)) for span in done)
+        called = (dotted_name(node.func) or "" for node in walk(branch.body) if isinstance(node, cst.Call))
+        followed = any(_within(span, module.span(branch)) for span in done)
+        return not _asks_cache(branch.test) and (followed or any(name.split(".")[-1] in launching for name in called))
 
+    reached, imports = per_call(module, context.workload.entry, enters)
     makes_events = any(
         isinstance(node, cst.Call) and origin_of(node.func, imports) in _EVENTS
-        for routine in routines
+        for routine in reached
         for node in walk(routine.node)
     )
-    for routine in routines:
+    for routine in reached:
         for node in each_time(routine.node.body, enters):
             if not isinstance(node, cst.Call):
                 continue
@@ -172,7 +180,9 @@ def _timings(context: Context) -> Iterator[_Timing]:
 
 def _returns_work(workload: Workload) -> bool:
     """Whether the call returns a tensor that a launch is passed: its work, where a benchmark would return times."""
-    passed = [value for launch in workload.launches() for value in launch.arguments.values() if isinstance(value, Tensor)]
+    passed = [
+        value for launch in workload.launches() for value in launch.arguments.values() if isinstance(value, Tensor)
+    ]
     return bool(storages(passed) & storages([*workload.outputs]))
 
 

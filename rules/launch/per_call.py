@@ -29,10 +29,19 @@ class Routine:
         return self.node.name.value
 
 
-def per_call(module: Module, entry: str) -> tuple[list[Routine], dict[str, str]]:
+#: Whether the body of an ``if`` counts as run by every call.
+Enters = Callable[[cst.If], bool]
+
+
+def never(branch: cst.If) -> bool:
+    """Nothing behind a condition counts."""
+    return False
+
+
+def per_call(module: Module, entry: str, enters: Enters = never) -> tuple[list[Routine], dict[str, str]]:
     """The routines that every call of ``entry`` may run, and what the imports of the module bind."""
     imports = import_table(module.tree)
-    return reached(list(routines(module)), entry, imports), imports
+    return _reached(list(routines(module)), entry, imports, enters), imports
 
 
 def routines(module: Module) -> Iterator[Routine]:
@@ -50,13 +59,13 @@ def _routines(body: Iterable[cst.CSTNode], owner: str) -> Iterator[Routine]:
             yield from _routines(node.body.body, owner)
 
 
-def reached(routines: list[Routine], entry: str, imports: dict[str, str]) -> list[Routine]:
+def _reached(routines: list[Routine], entry: str, imports: dict[str, str], enters: Enters) -> list[Routine]:
     """The routines that every call of ``entry`` may run, found by the names that they call."""
     found = [r for r in routines if r.symbol == entry]
     for routine in found:
         called = {
             (dotted_name(node.func) or "").rsplit(".", 1)[-1]
-            for node in each_time(routine.node.body) if isinstance(node, cst.Call)
+            for node in each_time(routine.node.body, enters) if isinstance(node, cst.Call)
         }  # fmt: skip
         found += [r for r in routines if r.name in called and r not in found and not _runs_once(r, imports)]
     return found
@@ -69,7 +78,7 @@ def _runs_once(routine: Routine, imports: dict[str, str]) -> bool:
     )
 
 
-def each_time(body: cst.CSTNode, enters: Callable[[cst.If], bool] = lambda branch: False) -> Iterator[cst.CSTNode]:
+def each_time(body: cst.CSTNode, enters: Enters = never) -> Iterator[cst.CSTNode]:
     """The nodes of a function's body that run whenever it does: not those of nested functions, nor what stands behind a
     condition (unless ``enters`` says so) or in an exception handler, where caches are filled."""
     stack: list[cst.CSTNode] = [body]

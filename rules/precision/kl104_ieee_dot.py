@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import libcst as cst
+
 from kernlint.interpret.edits import Edits
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.source import node_at
+from kernlint.workload import Dot, Launch, Operand
 from kernlint.workload import dtype as dt
 
 
@@ -17,13 +21,16 @@ class IeeeDot(Rule):
     severity = "warning"
     summary = 'fp32 tl.dot with input_precision="ieee" leaves the tensor cores'
     what_it_does = """
-        Finds `tl.dot` calls of fp32 operands with `input_precision="ieee"` or `allow_tf32=False`.
+        Finds `tl.dot` calls with `input_precision="ieee"` or `allow_tf32=False` whose operands are two fp32 tensors as they lie
+        in memory: a plain matrix product. The precision must be written down, at the dot, at the launch or as the kernel's
+        default; one that a caller or an environment variable chooses is somebody's decision.
         """
     why = """
         There are no fp32 tensor cores: an ieee dot is computed by the FMA units, at a tenth of the tf32 rate or less.
         """
     when_not = """
-        The result needs the full fp32 mantissa (triangular solves, gates, losses). `input_precision="tf32x3"` gives
+        The result needs the full fp32 mantissa. Operands that the kernel computed itself (triangular solves, gates, states of
+        a recurrence) are left alone: there ieee is nearly always deliberate. `input_precision="tf32x3"` gives
         nearly that from three tensor-core dots. AMD devices without tf32 have only ieee.
         """
     fix_safety = (
@@ -86,9 +93,9 @@ class IeeeDot(Rule):
         seen = set()
         for launch in context.launches():
             for dot in launch.kernel.dots():
-                both_fp32 = dot.a.dtype == dt.FLOAT32 and dot.b.dtype == dt.FLOAT32
-                widened = dot.a.casts and dot.b.casts  # then the upcast is the cause: KL103
-                if dot.precision != "ieee" or not both_fp32 or widened or dot.span in seen:
+                if dot.precision != "ieee" or dot.span in seen or not _plain_fp32(dot.a) or not _plain_fp32(dot.b):
+                    continue
+                if not _written_down(context, launch, dot):
                     continue
                 seen.add(dot.span)
                 change = Change(
@@ -107,6 +114,31 @@ class IeeeDot(Rule):
                     dot.span,
                     launch.kernel.name,
                     launch.kernel.name,
-                    (Evidence(f"both operands are float32 and the precision is {dot.precision}", dot.span),),
+                    (Evidence(f"both operands are float32 in memory and the precision is {dot.precision}", dot.span),),
                     change,
                 )
+
+
+def _plain_fp32(operand: Operand) -> bool:
+    """Whether an operand is known to be fp32 in memory and comes straight from there (a narrower one: KL103)."""
+    return operand.known and operand.direct and operand.dtype == dt.FLOAT32 and not operand.casts
+
+
+def _written_down(context: Context, launch: Launch, dot: Dot) -> bool:
+    """Whether the source says the precision outright: a literal at the dot, or a constexpr of the kernel that the launch or
+    the kernel's signature gives as a literal."""
+    call = node_at(context, dot.span, cst.Call)
+    value = _keyword(call, "input_precision") or _keyword(call, "allow_tf32") if call is not None else None
+    if not isinstance(value, cst.Name) or value.value in ("True", "False"):
+        return isinstance(value, (cst.SimpleString, cst.Name))
+    if value.value not in launch.constexprs:
+        return False
+    if value.value not in launch.explicit:
+        return True
+    site = node_at(context, launch.span, cst.Call)
+    given = _keyword(site, value.value) if site is not None else None
+    return isinstance(given, cst.SimpleString) or (isinstance(given, cst.Name) and given.value in ("True", "False"))
+
+
+def _keyword(call: cst.Call, name: str) -> cst.BaseExpression | None:
+    return next((a.value for a in call.args if a.keyword is not None and a.keyword.value == name), None)
