@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 from typing import Any
 
 from kernlint.analysis import DEFAULT_DEVICE, Analysis, analysis
@@ -161,7 +162,7 @@ def fix_source(
         # From here on the kernel is a Python file of its own, and the reference another.
         if reference is None and first.task.reference is not None:
             asked.reference = first.task.reference.text
-        path = path if path.endswith(".py") else f"{path}.py"
+        path = f"{path.removesuffix(PurePath(path).suffix)}.py"
     state = _state(first, asked)
     before = state.text
     for _ in range(MAX_ROUNDS):

@@ -180,7 +180,7 @@ def _create_like(origin: str, kind: str, random: bool = False) -> Callable[..., 
             return Unknown(kind)
         result = h.allocate(_dtype(kwargs, x.dtype), x.shape, origin, node)
         dense = x.strides is not None and x.is_contiguous is False and _is_dense(x)
-        if dense and x.strides is not None:
+        if dense and x.strides is not None and kwargs.get("memory_format") != "contiguous_format":
             result = replace(result, strides=x.strides)  # preserve_format
         bare = origin == "empty" or (bool(h.edits.unfilled) and h.span(node) in h.edits.unfilled)
         h.torch_op(kind, "alloc" if bare else "random" if random else "fill", (), (result,), node)

@@ -111,3 +111,12 @@ def _names(function: cst.FunctionDef) -> Iterator[cst.Name]:
             skipped.add(node.name)
         elif isinstance(node, cst.Name) and node not in skipped:
             yield node
+
+
+def keeps_value(source: Source, name: str, binding: cst.CSTNode, reads: list[cst.Name]) -> bool:
+    """Whether variable ``name`` still holds, at each of ``reads``, what it holds at the statement ``binding``."""
+    function = source.function(binding)
+    if function is None:
+        return False
+    begin, last = source.end(binding), max((source.start(read) for read in reads), default=0)
+    return not any(begin <= source.start(one) < last for one in variable(source, name, function).bindings)

@@ -1,15 +1,292 @@
-"""Copies that a launcher makes on every call: the kernel reads the original through its strides."""
+"""Passes over whole tensors that a launcher makes on every call: the kernel reads the original, converts in registers and
+writes the final type."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
-from kernlint.rewrite.effects import Rewriting
+import libcst as cst
+
+from kernlint.errors import KernlintError
+from kernlint.interpret.edits import NO_EDITS, Edits
+from kernlint.interpret.program import Program
+from kernlint.rewrite.addresses import moved_wrongly
+from kernlint.rewrite.bindings import keeps_value, reached, variable
+from kernlint.rewrite.comments import stale_comments, stale_docstring
+from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.site import Site
-from kernlint.rewrite.text import CannotRewrite
-from kernlint.workload import Span
+from kernlint.rewrite.source import Source
+from kernlint.rewrite.strides import pass_strides
+from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
+from kernlint.syntax.tree import parse_module
+from kernlint.workload import Access, Atomic, Dtype, Launch, Load, Span, Tensor, TorchOp, Workload
+
+#: What a comment says of a copy that is to go.
+_SPEAKS_OF_COPIES = re.compile(
+    r"\bcontiguous\b|\btranspos|\bcop(?:y|ies|ied)\b|\bclone|\bcoalesc|\brow[- ]major\b|\bcast\b|\bconvert|\bcompute in fp32\b"
+    r"|\]\s*->\s*\[",
+    re.IGNORECASE,
+)
+
+#: What host code may ask of a tensor whatever its layout and type.
+_NEUTRAL = frozenset(
+    {"shape", "size", "stride", "device", "ndim", "dim", "numel", "data_ptr", "is_cuda", "requires_grad"}
+)
+_LIKE = frozenset({"empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like"})
+
+
+@dataclass
+class _Plan:
+    """What is to be done; ``skipped`` are the calls that go, with the torch call that each is."""
+
+    site: Site
+    skipped: dict[cst.Call, TorchOp]
+    after: Workload
+    edits: list[TextEdit] = field(default_factory=list)
+
+    @property
+    def source(self) -> Source:
+        return self.site.source
 
 
 def read_in_place(site: Site, spans: Iterable[Span]) -> Rewriting:
-    """The calls at ``spans`` gone, with what they copied passed on in their place."""
-    raise CannotRewrite("the copy cannot be taken out automatically yet")
+    """The torch calls at ``spans`` gone, with what they copied or converted passed on in their place."""
+    wanted = frozenset(spans)
+    after = site.after(Edits(skipped=wanted))
+    if after is None:
+        raise CannotRewrite("without the copy the program cannot be followed")
+    ops = {op.span: op for op, _ in site.workload.walk() if isinstance(op, TorchOp) and op.span in wanted}
+    for span in wanted - set(ops):
+        raise CannotRewrite(f"the call at line {span.line} was not followed")
+    plan = _Plan(site, {site.source.at(span, cst.Call): ops[span] for span in sorted(ops)}, after)
+    _drop_calls(plan)
+    _keep_types(plan)
+    _keep_result_types(plan)
+    _keep_layouts(plan)
+    _forget_comments(plan)
+    return Rewriting(tuple(_read_right(plan)), Effects(memory="less"))
+
+
+# -- the calls --------------------------------------------------------------------------------------------------------
+
+
+def _drop_calls(plan: _Plan) -> None:
+    source = plan.source
+    deleted: list[cst.CSTNode] = []
+    renamed: list[TextEdit] = []
+    for call, op in plan.skipped.items():
+        above = source.parent(call)
+        if op.name in ("copy_", "setitem"):
+            if not isinstance(above, cst.Expr):
+                raise CannotRewrite(f"the copy at line {op.span.line} is part of an expression")
+            deleted.append(call)
+            continue
+        inner = _copied(source, call)
+        while isinstance(inner, cst.Call) and inner in plan.skipped:
+            inner = _copied(source, inner)
+        statement = source.statement(call)
+        target = (
+            statement.targets[0].target if isinstance(statement, cst.Assign) and len(statement.targets) == 1 else None
+        )
+        if isinstance(statement, cst.Assign) and statement.value is call and isinstance(inner, cst.Name):
+            if isinstance(target, cst.Name) and target.value == inner.value:
+                deleted.append(call)
+                continue
+            reads = _alias_reads(source, statement, target, inner)
+            if reads is not None:
+                deleted.append(call)
+                renamed += [source.replace(read, inner.value) for read in reads]
+                continue
+        plan.edits += source.keep_only(call, _copied(source, call))
+    plan.edits += [*source.delete_statements(deleted), *renamed]
+
+
+def _copied(source: Source, call: cst.Call) -> cst.BaseExpression:
+    """The tensor that ``call`` copies."""
+    if isinstance(call.func, cst.Attribute) and not (source.origin(call.func) or "").startswith("torch."):
+        return call.func.value
+    if call.args and not call.args[0].star:
+        return call.args[0].value
+    raise CannotRewrite(f"the call at line {source.module.span(call).line} names no tensor")
+
+
+def _alias_reads(
+    source: Source, statement: cst.Assign, target: cst.BaseExpression | None, inner: cst.Name
+) -> list[cst.Name] | None:
+    """The reads of y where the statement would be ``y = x`` and x could stand for it; None where it could not."""
+    function = source.function(statement)
+    if not isinstance(target, cst.Name) or function is None:
+        return None
+    try:
+        reads = reached(source, statement, variable(source, target.value, function))
+    except CannotRewrite:
+        return None
+    return reads if keeps_value(source, inner.value, statement, reads) else None
+
+
+# -- types ------------------------------------------------------------------------------------------------------------
+
+
+def _keep_types(plan: _Plan) -> None:
+    """Kernels compute in the types that they were given before: loads of a tensor that changed its type are followed by
+    the cast; stores convert by themselves."""
+    wanted: dict[Span, set[tuple[Dtype | None, Dtype | None]]] = {}
+    loads: set[Span] = set()
+    for old, new in _launches(plan):
+        for access, _ in old.kernel.walk(Access):
+            assert isinstance(access, Access)
+            before, after = _dtype(old, access.base), _dtype(new, access.base)
+            if isinstance(access, Atomic) and before != after:
+                raise CannotRewrite(f"`{old.kernel.name}` adds to {access.base} atomically, which depends on its type")
+            if isinstance(access, Load):
+                loads.add(access.span)
+                wanted.setdefault(access.span, set()).add((before, after))
+    for span in sorted(loads):
+        kinds = wanted[span]
+        if all(before == after for before, after in kinds):
+            continue
+        if len(kinds) > 1:
+            raise CannotRewrite(f"the load at line {span.line} serves tensors of different types")
+        ((before, _),) = kinds
+        if before is None:
+            raise CannotRewrite(f"the type that the load at line {span.line} had is not known")
+        plan.edits += _cast_load(plan.source, span, before)
+
+
+def _cast_load(source: Source, span: Span, dtype: Dtype) -> list[TextEdit]:
+    call = source.at(span, cst.Call)
+    wide = source.spelled(_tl(dtype))
+    above = source.parent(call)
+    cast = source.parent(above) if above is not None else None
+    method = isinstance(cast, cst.Call) and isinstance(above, cst.Attribute) and above.attr.value == "to"
+    if isinstance(cast, cst.Call) and method and cast.args and source.origin(cast.args[0].value) == _tl(dtype):
+        return []
+    return [TextEdit(source.end(call), source.end(call), f".to({wide})")]
+
+
+def _tl(dtype: Dtype) -> str:
+    return f"triton.language.{dtype.name}"
+
+
+def _keep_result_types(plan: _Plan) -> None:
+    """What a cast made of a kernel's output is what the kernel is given to write to."""
+    source = plan.source
+    for call, op in plan.skipped.items():
+        if op.kind != "cast" or not op.writes or not op.reads or op.reads[0].storage.origin not in ("empty", "filled"):
+            continue
+        allocation, wanted = op.reads[0].storage.span, op.writes[0].dtype
+        made = next((t for t in _made(plan.after, allocation)), None)
+        if allocation is None or made is None:
+            raise CannotRewrite(f"the allocation of what line {op.span.line} converts was not found")
+        if any(isinstance(step, Launch) and _loads(step, op.reads[0]) for step in plan.site.workload.launches()):
+            raise CannotRewrite(f"a kernel reads what line {op.span.line} converts, which would round it earlier")
+        if made.dtype != wanted:
+            allocating = source.at(allocation, cst.Call)
+            plan.edits += source.set_argument(allocating, "dtype", _target(plan, call, op, allocating))
+
+
+def _made(workload: Workload, span: Span | None) -> list[Tensor]:
+    return [
+        step.writes[0] for step, _ in workload.walk() if isinstance(step, TorchOp) and step.span == span and step.writes
+    ]
+
+
+def _loads(launch: Launch, tensor: Tensor) -> bool:
+    return any(
+        (bound := launch.tensor(load.base)) is not None and bound.storage.id == tensor.storage.id
+        for load in launch.kernel.loads()
+    )
+
+
+def _target(plan: _Plan, call: cst.Call, op: TorchOp, before: cst.Call) -> str:
+    """How the type that ``call`` converts to can be written where ``before`` stands."""
+    source = plan.source
+    names = [arg.value for arg in call.args if arg.keyword is None or arg.keyword.value == "dtype"]
+    for name in names:
+        head = name
+        while isinstance(head, cst.Attribute):
+            head = head.value
+        function = source.function(call)
+        if not isinstance(head, cst.Name) or function is None or source.function(before) is not function:
+            continue
+        bindings = variable(source, head.value, function).bindings
+        known = head.value in source.imports or (
+            len(bindings) == 1
+            and (isinstance(bindings[0], cst.Param) or source.end(bindings[0]) <= source.start(before))
+        )
+        if known:
+            return source.code(name)
+    return source.spelled(f"torch.{op.writes[0].dtype}")
+
+
+# -- layouts ----------------------------------------------------------------------------------------------------------
+
+
+def _keep_layouts(plan: _Plan) -> None:
+    """Tensors made in the image of a copy stay contiguous."""
+    source = plan.source
+    for step, _ in plan.site.workload.walk():
+        if not isinstance(step, TorchOp) or not step.name.endswith("_like") or not step.writes:
+            continue
+        before = step.writes[0]
+        for made in _made(plan.after, step.span):
+            if made.strides != before.strides and before.is_contiguous:
+                call = source.at(step.span, cst.Call)
+                form = source.spelled("torch.contiguous_format")
+                plan.edits += source.set_argument(call, "memory_format", form)
+
+
+def _read_right(plan: _Plan) -> list[TextEdit]:
+    """The edits so far, with what kernels need that took the copy's layout for granted."""
+    module = plan.site.module
+    after = _reread(plan.site, apply_edits(module.text, plan.edits))
+    wrong = moved_wrongly(plan.site.workload, after)
+    if not wrong:
+        return plan.edits
+    further = pass_strides(plan.site, after, wrong)
+    edits = [*plan.edits, *further]
+    again = _reread(plan.site, apply_edits(module.text, edits))
+    left = moved_wrongly(plan.site.workload, again)
+    if left:
+        index, name = left[0]
+        kernel = plan.site.workload.launches()[index].kernel.name
+        raise CannotRewrite(f"`{kernel}` addresses `{name}` in a way that only fits the copy's layout")
+    return edits
+
+
+def _reread(site: Site, text: str) -> Workload:
+    """What the program does with ``text`` as its kernel module."""
+    try:
+        module = parse_module(text, site.module.path, site.module.first_line)
+        program = Program(module, site.program.reference, site.program.question)
+        found = program.workload(site.workload.entry, NO_EDITS)
+    except KernlintError as error:
+        raise CannotRewrite(f"without the copy the program cannot be followed ({error})") from None
+    if found is None:
+        raise CannotRewrite("without the copy the program cannot be followed")
+    return found
+
+
+# -- comments ---------------------------------------------------------------------------------------------------------
+
+
+def _forget_comments(plan: _Plan) -> None:
+    source = plan.source
+    plan.edits += stale_comments(source, plan.skipped, _SPEAKS_OF_COPIES)
+    functions = {id(f): f for call in plan.skipped if (f := source.function(call)) is not None}
+    for function in functions.values():
+        plan.edits += stale_docstring(source, function, _SPEAKS_OF_COPIES)
+
+
+def _launches(plan: _Plan) -> list[tuple[Launch, Launch]]:
+    old, new = plan.site.workload.launches(), plan.after.launches()
+    if [launch.span for launch in old] != [launch.span for launch in new]:
+        raise CannotRewrite("without the copy the program launches other kernels")
+    return list(zip(old, new))
+
+
+def _dtype(launch: Launch, name: str) -> Dtype | None:
+    tensor = launch.tensor(name)
+    return tensor.dtype if tensor is not None else None

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import libcst as cst
 
 from kernlint.rewrite.accumulators import accumulate_in_int32
-from kernlint.rewrite.bindings import reached, variable
+from kernlint.rewrite.bindings import keeps_value, reached, variable
 from kernlint.rewrite.comments import stale_comments, stale_docstring
 from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.precisions import PRECISION_KEYWORDS
@@ -163,10 +163,8 @@ class _Uncast:
         if not isinstance(target, cst.Name) or target.value == inner.value:
             return None
         reads = reached(source, statement, variable(source, target.value, function))
-        last = max((source.start(read) for read in reads), default=0)
-        begin = source.end(statement)
-        bound_again = [b for b in variable(source, inner.value, function).bindings if begin <= source.start(b) < last]
-        return None if bound_again else (target.value, self.renamed.get(inner, inner.value))
+        kept = keeps_value(source, inner.value, statement, reads)
+        return (target.value, self.renamed.get(inner, inner.value)) if kept else None
 
     def _feeds_dot(self, use: cst.BaseExpression) -> bool:
         arg = self.source.parent(use)
