@@ -18,13 +18,14 @@ _COMMANDS = {
     "check": "kernlint.cli.check_command:check",
     "verdict": "kernlint.cli.verdict_command:verdict",
     "explain": "kernlint.cli.explain_command:explain",
+    "fix": "kernlint.cli.fix_command:fix",
     "rule": "kernlint.cli.rule_command:rule",
     "rules": "kernlint.cli.rule_command:rules",
     "schema": "kernlint.cli.schema_command:schema",
 }
 
 #: Names that are kept for subcommands to come, so that no script comes to rely on them as file names.
-_RESERVED = frozenset({"fix", "verify"})
+_RESERVED = frozenset({"verify"})
 
 _DEFAULT = "verdict"
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}

@@ -186,6 +186,8 @@ class KernelEvaluator(Evaluator):
     def elementwise(
         self, name: str, a: Block, b: Block, node: cst.CSTNode, weak: tuple[bool, bool] = (False, False)
     ) -> Any:
+        if self.edits.native_dots and name == "+":
+            a, b = self._accumulated(a, b, node)
         shape = broadcast(a.shape, b.shape)
         if shape is None:
             self.give_up(f"shapes {a.shape} and {b.shape} do not broadcast")
@@ -220,6 +222,14 @@ class KernelEvaluator(Evaluator):
         result = self.judged(numerics.of_binary(name, a, b, weak, dtype), result, node)
         self.compute("special" if name in ("/", "**") else "arith", result, node)
         return result
+
+    def _accumulated(self, a: Block, b: Block, node: cst.CSTNode) -> tuple[Block, Block]:
+        """The operands of a sum; where an integer dot fed natively is one, the accumulator beside it is int32 too."""
+        parts = [getattr(node, field, None) for field in ("left", "right", "value")]
+        native = any(isinstance(part, cst.Call) and self.span(part) in self.edits.native_dots for part in parts)
+        if native and dt.INT32 in (a.dtype, b.dtype):
+            return replace(a, dtype=dt.INT32), replace(b, dtype=dt.INT32)
+        return a, b
 
     def _result_type(self, name: str, a: Block, b: Block, weak: tuple[bool, bool]) -> Dtype | None:
         if a.dtype is None or b.dtype is None:

@@ -1,0 +1,137 @@
+"""``kernlint fix PATH``: the change of the verdict, made."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kernlint.cli.options import TaskInput, list_devices, read_task_input, task_options
+from kernlint.errors import UsageError
+
+if TYPE_CHECKING:
+    from kernlint.fix import Applied, Fixed, Refused
+    from kernlint.syntax.source import SourceText
+
+_NOT_FIXED = 1
+#: Fixes are analysed again one after another, so that many take many times as long as a verdict.
+_PATIENCE = 5
+
+
+@click.command()
+@task_options
+@click.option("--rule", "rules", metavar="RULE", multiple=True, help="Fix what this rule finds, by code or name.")
+@click.option("--follow-ups", is_flag=True, help="Go on with the next change until none is worth it.")
+@click.option("--unsafe-fixes", is_flag=True, help="Make changes too that alter results or lose comments.")
+@click.option("--diff", is_flag=True, help="Show what would change, and write nothing.")
+@click.option("-o", "--output", metavar="FILE", help="Write the new source there; - for standard output.")
+def fix(
+    device: str,
+    settings: tuple[str, ...],
+    rules: tuple[str, ...],
+    follow_ups: bool,
+    unsafe_fixes: bool,
+    diff: bool,
+    output: str | None,
+    **given: Any,
+) -> None:
+    """Make the change that the verdict advises.
+
+    The file is rewritten in place, only where the change is, and only after the new source has been analysed again. Of a
+    Markdown task file, which needs -o, the result is the kernel's Python source. Status 0: a change was made; 1: nothing
+    to fix, or the change cannot be made automatically; 2: wrong usage.
+    """
+    if list_devices(device):
+        return
+    from kernlint.cli import worker
+    from kernlint.cli.settings import parse_overrides
+    from kernlint.syntax.task import is_markdown
+
+    if diff and output is not None:
+        raise UsageError("--diff and -o contradict each other")
+    options = {"rules": list(rules), "follow_ups": follow_ups, "unsafe": unsafe_fixes}
+    options["overrides"] = dict(parse_overrides(settings))
+    task = read_task_input(device=device, **given)
+    if output is None and not diff and is_markdown(task.source):
+        raise UsageError(f"{task.source.path}: a Markdown task file is not rewritten; name a file with -o")
+    arguments = {"source": task.source, "options": {**task.options, **options}}
+    limit = worker.TIMEOUT_S * (_PATIENCE if follow_ups or rules else 1)
+    result: Fixed = worker.run_in_worker(_fix, arguments, limit)
+    if result.applied:
+        _deliver(task, result, diff, output)
+    _tell(task.source, result)
+    if not result.applied:
+        raise click.exceptions.Exit(_NOT_FIXED)
+
+
+def _fix(source: SourceText, options: dict[str, Any]) -> Fixed:
+    from kernlint.fix import fix_source
+
+    return fix_source(source.text, path=source.path, **options)
+
+
+def _deliver(task: TaskInput, result: Fixed, diff: bool, output: str | None) -> None:
+    """The new source where it is wanted."""
+    from kernlint.cli.write_file import encoded, write_whole
+    from kernlint.syntax.source import STDIN_NAME
+
+    source = task.source
+    if diff:
+        _print(result.diff.encode("utf-8", "backslashreplace"))
+    elif output == "-" or (output is None and source.path == STDIN_NAME):
+        _print(encoded(result.after, source))
+    elif output is not None:
+        write_whole(output, encoded(result.after, source))
+    else:
+        write_whole(source.path, encoded(result.after, source), expected=encoded(result.before, source))
+
+
+def _print(data: bytes) -> None:
+    sys.stdout.flush()
+    sys.stdout.buffer.write(data)
+    sys.stdout.buffer.flush()
+
+
+# -- what is said on standard error -----------------------------------------------------------------------------------
+
+
+def _tell(source: SourceText, result: Fixed) -> None:
+    for applied in result.applied:
+        _say(f"kernlint: {source.path}: {_made(applied)}")
+    for refused in result.refused:
+        _say(f"kernlint: {source.path}: {_not_made(refused)}")
+    if not result.applied and not result.refused:
+        _say(f"kernlint: {source.path}: nothing to fix")
+
+
+def _made(applied: Applied) -> str:
+    lines = ", ".join(map(str, applied.lines))
+    text = f"fixed {applied.code} {applied.name} at line {applied.line} (line{'s' * (len(applied.lines) > 1)} {lines} changed)"
+    gain = applied.gain
+    if gain is not None:
+        text += (
+            f", predicted {gain.before_us:.1f} to {gain.after_us:.1f} us ({_factor(gain.low)}-{_factor(gain.high)}x)"
+        )
+    effects = applied.effects
+    text += f"; {effects.applicability}, numerics {effects.numerics}"
+    if effects.memory != "same":
+        text += f", {effects.memory} peak memory"
+    return text
+
+
+def _factor(value: float) -> str:
+    return f"{value:.1f}" if value < 10 else f"{value:.0f}"
+
+
+def _not_made(refused: Refused) -> str:
+    hint = " (--unsafe-fixes makes it)" if refused.unsafe else ""
+    plan = f" By hand: {refused.plan}" if refused.plan and not refused.unsafe else ""
+    reason = refused.reason.rstrip(".")
+    return f"cannot fix {refused.code} {refused.name} at line {refused.line}: {reason}{hint}.{plan}"
+
+
+def _say(text: str) -> None:
+    line = " ".join(text.split())
+    encoding = sys.stderr.encoding or "utf-8"
+    click.echo(line.encode(encoding, "backslashreplace").decode(encoding), err=True)

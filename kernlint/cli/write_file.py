@@ -1,0 +1,68 @@
+"""Writing a source file back: whole or not at all, in its own encoding, with its permissions."""
+
+from __future__ import annotations
+
+import os
+import stat
+import tempfile
+from contextlib import suppress
+
+from kernlint.errors import UsageError
+from kernlint.syntax.source import SourceText
+
+_BOM = b"\xef\xbb\xbf"
+
+
+def encoded(text: str, like: SourceText) -> bytes:
+    """``text`` as the bytes of a file like the one that ``like`` was read from."""
+    return (_BOM if like.bom else b"") + text.encode(like.encoding)
+
+
+def write_whole(path: str, data: bytes, expected: bytes | None = None) -> None:
+    """Make ``data`` the content of the file at ``path``, in one step: whoever reads it, and whatever interrupts this, sees
+    the old content or the new. A symbolic link stays one; permissions are kept.
+
+    ``expected`` is what an existing file must still hold. Raises ``UsageError`` where it does not, and where the file
+    cannot be written.
+    """
+    target = os.path.realpath(path)
+    temporary = ""
+    try:
+        mode = _mode(target)
+        if mode is not None and not mode & 0o222:
+            raise UsageError(f"{path}: is read-only")
+        if expected is not None:
+            with open(target, "rb") as file:
+                if file.read() != expected:
+                    raise UsageError(f"{path}: has changed since it was read; nothing was written")
+        handle, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".kernlint-", suffix=".tmp")
+        with os.fdopen(handle, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, mode if mode is not None else 0o666 & ~_umask())
+        os.replace(temporary, target)
+        temporary = ""
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from None
+    finally:
+        if temporary:
+            with suppress(OSError):
+                os.unlink(temporary)
+
+
+def _mode(path: str) -> int | None:
+    """The permissions of an existing regular file. Raises ``UsageError`` for something else."""
+    try:
+        found = os.stat(path)
+    except FileNotFoundError:
+        return None
+    if not stat.S_ISREG(found.st_mode):
+        raise UsageError(f"{path}: is not a regular file")
+    return stat.S_IMODE(found.st_mode)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
