@@ -14,7 +14,7 @@ from typing import Any
 
 import libcst as cst
 
-from kernlint.interpret import numerics, tl_ops
+from kernlint.interpret import numerics, pads, tl_ops, widths
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.numerics import Verdict
 from kernlint.interpret.python import (
@@ -41,10 +41,11 @@ from kernlint.interpret.values import (
     Unknown,
     is_concrete,
 )
+from kernlint.syntax.names import dotted_name
 from kernlint.workload import Branch, Compute, Dtype, Expr, Fault, Kernel, Loop, LoopIndex, Node, Span, Symbol, Tensor
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
-from kernlint.workload.kernel import rewrite
+from kernlint.workload.kernel import Access, Bounds, Narrow, rewrite
 
 MAX_STATIC_UNROLL = 16
 
@@ -83,7 +84,7 @@ class KernelEvaluator(Evaluator):
         self.new_precisions = dict(edits.precisions)
         self.dropped_casts: set[Span] = set()
         self.maybe_pointers: list[str] = []
-        self.guards: list[tuple[list[tuple[Node, ...]], int, Span]] = []
+        self.guards: list[tuple[list[tuple[Node, ...]], int, Span, tuple[Bounds | None, ...]]] = []
         self.grid = grid
         self.stack: list[list[Node]] = [[]]
         self.next_id = 0
@@ -93,6 +94,8 @@ class KernelEvaluator(Evaluator):
         self.complete = True
         self.dims = 0
         self.faults: dict[tuple[str, Span], Fault] = {}
+        self.barriers = 0
+        self.random: list[Narrow] = []
 
     # -- recording --------------------------------------------------------------------------------------------------
 
@@ -111,9 +114,9 @@ class KernelEvaluator(Evaluator):
     def close_guards(self) -> None:
         """Put the nodes after each conditional return into its branch."""
         while self.guards:
-            arms, rest, span = self.guards.pop()
+            arms, rest, span, conditions = self.guards.pop()
             arms[rest] = tuple(self.stack.pop())
-            self.emit(Branch(tuple(arms), span))
+            self.emit(Branch(tuple(arms), span, conditions))
 
     def unknown_index(self) -> Expr:
         """An integer that was not followed, different from any other."""
@@ -198,6 +201,7 @@ class KernelEvaluator(Evaluator):
         }
         a, b = align(a, shape), align(b, shape)
         expr = None
+        span = self.span(node)
         if a.expr is not None and b.expr is not None:
             value = python_binary(name, _NO_PYTHON, a.expr, b.expr)
             expr = ex.lift(value) if isinstance(value, (int, Expr)) else None
@@ -209,7 +213,10 @@ class KernelEvaluator(Evaluator):
                 expr = pointer.expr - offset.expr if pointer.expr is not None else None
             elif name != "+":
                 return Unknown("pointer arithmetic")
-            return Block(pointer.dtype, shape, expr, base=pointer.base, strides=pointer.strides, **common)
+            narrow = widths.join(pointer.narrow, widths.widened(offset))
+            return Block(
+                pointer.dtype, shape, expr, base=pointer.base, strides=pointer.strides, narrow=narrow, **common
+            )
         dtype = self._result_type(name, a, b, weak)
         if name in ("&", "|", "^") and dtype == dt.BOOL:
             bounds = _both(a, b) if name == "&" else None
@@ -219,6 +226,12 @@ class KernelEvaluator(Evaluator):
             value = python_binary(name, _FLOAT_OPS.get(name, _NO_PYTHON), a.constant, b.constant)
             constant = float(value) if isinstance(value, (int, float)) else None
         result = Block(dtype, shape, expr if dtype is None or dtype.is_integer else None, constant=constant, **common)
+        if dtype is None or dtype.is_integer:
+            result = self._as_index(name, a, b, result, weak, span)
+        if a.pads or b.pads:
+            result = replace(result, pads=pads.combined(name, a, b))
+        if (name == "*" and a is b) or (a.nonnegative and b.nonnegative and name in ("+", "*", "/")):
+            result = replace(result, nonnegative=True)
         result = self.judged(numerics.of_binary(name, a, b, weak, dtype), result, node)
         self.compute("special" if name in ("/", "**") else "arith", result, node)
         return result
@@ -230,6 +243,23 @@ class KernelEvaluator(Evaluator):
         if native and dt.INT32 in (a.dtype, b.dtype):
             return replace(a, dtype=dt.INT32), replace(b, dtype=dt.INT32)
         return a, b
+
+    def _as_index(self, name: str, a: Block, b: Block, result: Block, weak: tuple[bool, bool], span: Span) -> Block:
+        """``result`` with what is known of it as a 32- or 64-bit index."""
+        if widths.is_wide(result):
+            early = [widths.widened(o) if not w else o.narrow for o, w in zip((a, b), weak)]
+            return replace(result, narrow=widths.join(*early))
+        shadow = None
+        x, y = widths.index_of(a), widths.index_of(b)
+        if result.expr is None and x is not None and y is not None and name in widths.MODULAR:
+            value = python_binary(name, _NO_PYTHON, x, y)
+            shadow = ex.lift(value) if isinstance(value, (int, Expr)) else None
+        return replace(
+            result,
+            product=widths.product_of(name, a, b, span),
+            narrow=widths.join(a.narrow, b.narrow),
+            shadow=shadow,
+        )
 
     def _result_type(self, name: str, a: Block, b: Block, weak: tuple[bool, bool]) -> Dtype | None:
         if a.dtype is None or b.dtype is None:
@@ -252,11 +282,35 @@ class KernelEvaluator(Evaluator):
                 expr = -value.expr if value.expr is not None else None
                 constant = -value.constant if value.constant is not None else None
                 result = replace(
-                    value, expr=expr, constant=constant, casts=(), source=None, order=(), bounds=None, form=None
+                    value,
+                    expr=expr,
+                    constant=constant,
+                    casts=(),
+                    source=None,
+                    order=(),
+                    bounds=None,
+                    form=None,
+                    shadow=None,
+                    pads=pads.mapped("-", value.pads),
+                    nonnegative=False,
                 )
                 self.compute("arith", result, node)
                 return result
-            return replace(value, expr=None, bounds=None, casts=(), source=None, order=(), constant=None, form=None)
+            return replace(
+                value,
+                expr=None,
+                bounds=None,
+                casts=(),
+                source=None,
+                order=(),
+                constant=None,
+                form=None,
+                product=None,
+                narrow=(),
+                shadow=None,
+                pads=(),
+                nonnegative=False,
+            )
         return super().unary(name, value, node)
 
     def compare(self, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any, node: cst.CSTNode) -> Any:
@@ -458,6 +512,7 @@ class KernelEvaluator(Evaluator):
     def undecided(self, node: cst.If, test: Any, scope: Scope) -> None:
         before = dict(scope.vars)
         arms: list[tuple[Node, ...]] = []
+        conditions = _conditions(test)
         ends: list[dict[str, Any]] = []
         returned: list[Return] = []
         arms_returned: list[bool] = []
@@ -479,10 +534,10 @@ class KernelEvaluator(Evaluator):
             arms.append(tuple(body))
         if returned and ends and self._at_top:
             # The rest of the kernel runs only where this did not return: it is the other arm.
-            self.guards.append((arms, 1 if arms_returned == [True, False] else 0, self.span(node)))
+            self.guards.append((arms, 1 if arms_returned == [True, False] else 0, self.span(node), conditions))
             self.stack.append(list(arms[self.guards[-1][1]]))
         elif any(arms):
-            self.emit(Branch(tuple(arms), self.span(node)))
+            self.emit(Branch(tuple(arms), self.span(node), conditions))
         if not ends:
             scope.vars = before
             if returned:
@@ -528,7 +583,8 @@ class KernelEvaluator(Evaluator):
         self._loop(iterable.kind, trip, iterable.num_stages, node.body.body, begin, scope, span)
 
     def exec_While(self, node: cst.While, scope: Scope) -> None:
-        test = self.eval(node.test, scope)
+        with self.recording():
+            test = self.eval(node.test, scope)
         if self.truth(test) is False:
             return
 
@@ -570,10 +626,10 @@ class KernelEvaluator(Evaluator):
             # The same node gets the same id each time, so that what depends on it stays right.
             self.next_id = first_id
             scope.vars = dict(start)
-            counted = begin(id)
             self.loops.append(id)
             with self.recording() as nodes:
                 try:
+                    counted = begin(id)
                     self._iteration(body, scope)
                 finally:
                     self.loops.pop()
@@ -643,6 +699,9 @@ class KernelEvaluator(Evaluator):
                 source=None,
                 order=(),
                 constant=None,
+                product=None,
+                shadow=None,
+                pads=(),
             )
         return start, steps, carried
 
@@ -662,9 +721,6 @@ def read_kernel(
     ``arguments`` maps run-time parameters to Tensor, int, Expr, float or None; ``constexprs`` the ``tl.constexpr``
     ones to Python values. Nothing raises: what cannot be followed is noted and ``complete`` is false.
     """
-    function = jit.function
-    evaluator = KernelEvaluator(grid, edits)
-    evaluator.seen = seen
     assumed = []
     given = dict(constexprs)
     for name, value in constexprs.items():
@@ -672,18 +728,60 @@ def read_kernel(
             # A tile must have some extent to be followed at all; what depends on it is told as an assumption.
             given[name] = ASSUMED_CONSTEXPR
             assumed.append(f"{name} = {ASSUMED_CONSTEXPR}")
+    blocks = {name: argument_block(name, value) for name, value in arguments.items()}
+    for name in _wide_parameters(jit.function):
+        if isinstance(blocks.get(name), Block) and not blocks[name].base:
+            blocks[name] = replace(blocks[name], dtype=dt.INT64)
+    unknown = [name for name, value in arguments.items() if isinstance(value, Unknown)]
+    evaluator = _evaluated(jit.function, {**blocks, **given}, unknown, grid, edits, seen)
+    if unknown:
+        # What a parameter is shows in how the kernel uses it: as a pointer, as an index, or as neither.
+        pointers, indices = _uses(evaluator.stack[0])
+        for name in unknown:
+            if name in pointers:
+                blocks[name] = Block(None, expr=Expr.constant(0), base=name)
+            elif name in indices and blocks[name].dtype is None:
+                blocks[name] = replace(blocks[name], dtype=dt.INT32)
+        evaluator = _evaluated(jit.function, {**blocks, **given}, unknown, grid, edits, seen)
+    body = tuple(evaluator.stack[0])
+    if evaluator.dropped_casts:
+        body = rewrite(body, lambda n: None if isinstance(n, Compute) and n.span in evaluator.dropped_casts else n)
+    function = jit.function
+    assert isinstance(function.node, cst.FunctionDef)
+    return Kernel(
+        name=function.name,
+        body=body,
+        span=function.module.span(function.node),
+        name_span=function.module.span(function.node.name),
+        file=function.module.path,
+        complete=evaluator.complete,
+        notes=tuple(evaluator.notes),
+        assumed=tuple(assumed),
+        dims=max(evaluator.dims, len(grid)),
+        random=tuple(dict.fromkeys(evaluator.random)),
+        faults=tuple(sorted(evaluator.faults.values(), key=lambda fault: (fault.span, fault.kind))),
+    )
+
+
+def _evaluated(
+    function: Function,
+    variables: Mapping[str, Any],
+    unknown: list[str],
+    grid: tuple[ex.Size, ...],
+    edits: Edits,
+    seen: Values | None,
+) -> KernelEvaluator:
+    """An evaluator that has run the body of ``function``; ``unknown`` parameters may turn out to be pointers."""
+    evaluator = KernelEvaluator(grid, edits)
+    evaluator.seen = seen
+    evaluator.maybe_pointers += unknown
     scope = Scope(function.closure)
-    for name, value in arguments.items():
-        scope.vars[name] = argument_block(name, value)
-        if isinstance(value, Unknown):
-            evaluator.maybe_pointers.append(name)
-    scope.vars.update(given)
+    scope.vars.update(variables)
     evaluator.modules.append(function.module)
     evaluator.calls.append(function)
-    node = function.node
-    assert isinstance(node, cst.FunctionDef)
+    assert isinstance(function.node, cst.FunctionDef)
     try:
-        evaluator.run(node.body.body, scope)
+        evaluator.run(function.node.body.body, scope)
     except (Return, Raised):
         pass
     except OutOfBudget:
@@ -691,21 +789,50 @@ def read_kernel(
     except (Break, Continue):
         evaluator.give_up("break outside a loop")
     evaluator.close_guards()
-    body = tuple(evaluator.stack[0])
-    if evaluator.dropped_casts:
-        body = rewrite(body, lambda n: None if isinstance(n, Compute) and n.span in evaluator.dropped_casts else n)
-    return Kernel(
-        name=function.name,
-        body=body,
-        span=function.module.span(node),
-        name_span=function.module.span(node.name),
-        file=function.module.path,
-        complete=evaluator.complete,
-        notes=tuple(evaluator.notes),
-        assumed=tuple(assumed),
-        dims=max(evaluator.dims, len(grid)),
-        faults=tuple(sorted(evaluator.faults.values(), key=lambda fault: (fault.span, fault.kind))),
-    )
+    return evaluator
+
+
+def _uses(body: list[Node]) -> tuple[set[str], set[str]]:
+    """The names that the accesses of ``body`` point into, and those of the symbols in offsets, masks and trip counts."""
+    kernel = Kernel("", tuple(body), _NOWHERE, _NOWHERE, "")
+    pointers: set[str] = set()
+    exprs: list[Expr] = []
+    for node, _ in kernel.walk((Access, Loop)):
+        if isinstance(node, Access):
+            pointers.add(node.base)
+            exprs += [node.offset] if node.offset is not None else []
+            exprs += [n.value for n in node.narrow]
+            exprs += [side for pair in node.mask or () for side in pair]
+        elif isinstance(node, Loop) and isinstance(node.trip, Expr):
+            exprs.append(node.trip)
+    return pointers, {atom.name for e in exprs for atom in e.atoms() if isinstance(atom, Symbol)}
+
+
+_NOWHERE = Span("", 1, 1, 1, 1)
+
+
+def _wide_parameters(function: Function) -> list[str]:
+    """The parameters annotated as 64-bit integers."""
+    params = function.node.params
+    found = []
+    for param in (*params.posonly_params, *params.params, *params.kwonly_params):
+        if param.annotation is not None:
+            kind = param.annotation.annotation
+            name = kind.raw_value if isinstance(kind, cst.SimpleString) else dotted_name(kind) or ""
+            if name.rpartition(".")[2] in ("int64", "uint64", "i64", "u64"):
+                found.append(param.name.value)
+    return found
+
+
+def _conditions(test: Any) -> tuple[Bounds | None, ...]:
+    """What holds in the two arms of an ``if``, as far as it is bounds."""
+    if not isinstance(test, Block) or not test.bounds or test.partly:
+        return (None, None)
+    opposite = None
+    if len(test.bounds) == 1:
+        left, right = test.bounds[0]
+        opposite = ((right, left + 1),)
+    return (test.bounds, opposite)
 
 
 def argument_block(name: str, value: Any) -> Any:

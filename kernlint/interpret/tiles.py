@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from kernlint.interpret.pads import renamed
 from kernlint.interpret.values import Block, Unknown
 from kernlint.workload import Expr, Lane
 
@@ -30,13 +31,26 @@ def align(block: Block, shape: tuple[int, ...]) -> Block:
         return block
     shift = len(shape) - len(block.shape)
     expr = shift_lanes(block.expr, shift)
-    bounds = block.bounds
-    if bounds and shift:
-        bounds = tuple((shift_lanes(x, shift), shift_lanes(y, shift)) for x, y in bounds)  # type: ignore[misc]
+    if shift:
+        block = _relabelled(block, {dim: dim + shift for dim in range(8)})
     grown = any(extent != 1 and (i < shift or block.shape[i - shift] == 1) for i, extent in enumerate(shape))
     direct = block.source if not grown else None
+    return replace(block, shape=shape, expr=expr, source=direct, order=block.order if direct is not None else ())
+
+
+def _relabelled(block: Block, names: Mapping[int, int]) -> Block:
+    """``block`` with the lanes of all it says beside its index renamed."""
+    if not (block.bounds or block.narrow or block.shadow or block.pads):
+        return block
+    bounds = block.bounds
+    if bounds:
+        bounds = tuple((rename_lanes(x, names), rename_lanes(y, names)) for x, y in bounds)
     return replace(
-        block, shape=shape, expr=expr, bounds=bounds, source=direct, order=block.order if direct is not None else ()
+        block,
+        bounds=bounds,
+        narrow=tuple(replace(n, value=rename_lanes(n.value, names)) for n in block.narrow),
+        shadow=rename_lanes(block.shadow, names) if block.shadow is not None else None,
+        pads=renamed(block.pads, lambda e: rename_lanes(e, names)),
     )
 
 
@@ -77,14 +91,11 @@ def expand(value: Block, index: tuple[Any, ...]) -> Any:
         shape.append(value.shape[dim])
         dim += 1
     expr = rename_lanes(value.expr, names) if value.expr is not None else None
-    bounds = value.bounds
-    if bounds:
-        bounds = tuple((rename_lanes(x, names), rename_lanes(y, names)) for x, y in bounds)
     order: tuple[int, ...] = ()
     if value.source is not None and len(value.order) == len(value.shape):
         back = {new: value.order[old] for old, new in names.items()}
         order = tuple(back.get(i, -1) for i in range(len(shape)))
-    return replace(value, shape=tuple(shape), expr=expr, bounds=bounds, order=order)
+    return replace(_relabelled(value, names), shape=tuple(shape), expr=expr, order=order)
 
 
 def permute(value: Any, order: tuple[int, ...]) -> Any:
@@ -93,8 +104,5 @@ def permute(value: Any, order: tuple[int, ...]) -> Any:
         return Unknown("permute")
     names = {old: new for new, old in enumerate(order)}
     expr = rename_lanes(value.expr, names) if value.expr is not None else None
-    bounds = value.bounds
-    if bounds:
-        bounds = tuple((rename_lanes(x, names), rename_lanes(y, names)) for x, y in bounds)
     layout = tuple(value.order[i] for i in order) if len(value.order) == len(order) else ()
-    return replace(value, shape=tuple(value.shape[i] for i in order), expr=expr, bounds=bounds, order=layout)
+    return replace(_relabelled(value, names), shape=tuple(value.shape[i] for i in order), expr=expr, order=layout)

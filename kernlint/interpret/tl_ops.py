@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret import numerics
-from kernlint.interpret.tiles import align, broadcast, expand, permute
+from kernlint.interpret import numerics, pads, widths
+from kernlint.interpret.tiles import align, broadcast, expand, permute, rename_lanes
 from kernlint.interpret.values import Block, Descriptor, Function, Jit, Unknown
 from kernlint.workload import Atomic, Cast, Dot, Dtype, Expr, Load, Operand, ProgramId, Reduce, Scan, Store
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import Lane
+from kernlint.workload.kernel import Pad
 
 if TYPE_CHECKING:
     from kernlint.interpret.kernel import KernelEvaluator
@@ -78,6 +79,11 @@ def _plain(block: Block, **changes: Any) -> Block:
         "strides": (),
         "constant": None,
         "form": None,
+        "product": None,
+        "narrow": (),
+        "shadow": None,
+        "pads": (),
+        "nonnegative": False,
     }
     return replace(block, **{**fresh, **changes})
 
@@ -284,6 +290,11 @@ def _nothing(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) 
     return None
 
 
+def _barrier(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    k.barriers += 1
+    return None
+
+
 # -- memory -----------------------------------------------------------------------------------------------------------
 
 
@@ -298,6 +309,12 @@ def _pointer(k: KernelEvaluator, value: Any) -> Block | None:
         if value.expr.coefficient(atom) == 1:
             return replace(value, base=name, expr=value.expr - Expr.atom(atom), dtype=None)
     return value
+
+
+def _address(k: KernelEvaluator, pointer: Block) -> dict[str, Any]:
+    """What an access keeps of its address beside base and offset."""
+    narrow = widths.widened(pointer) if not pointer.base else pointer.narrow
+    return {"narrow": narrow, "through": pointer.loads, "barriers": k.barriers}
 
 
 def _mask_known(value: Any) -> bool:
@@ -345,6 +362,9 @@ def _load(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> 
         filled.constant if filled is not None else None,
         eviction if isinstance(eviction, str) else "",
         _mask_known(mask),
+        other is not None,
+        checked=bool(_get(args, kwargs, 3, "boundary_check")),
+        **_address(k, pointer),
     )
     if not pointer.base:
         k.give_up("load through an unknown pointer")
@@ -360,7 +380,22 @@ def _load(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> 
         order=tuple(range(len(pointer.shape))),
         bounds=() if dtype == dt.BOOL else None,
         form=numerics.of_load(load.other, mask if isinstance(mask, Block) else None),
+        shadow=ex.opaque("load", key=load.id) if dtype is None else None,
+        pads=_left_out(load, mask),
+        nonnegative=dtype is not None and dtype.kind in ("uint", "bool"),
     )
+
+
+def _left_out(load: Load, mask: Any) -> tuple[Pad, ...]:
+    """What the lanes hold that the mask of a load leaves out."""
+    if not isinstance(mask, Block) or not mask.bounds:
+        return ()
+    value: float | str = "undefined"
+    if load.other is not None:
+        value = float(load.other)
+    elif load.filled:
+        value = "unknown"
+    return (Pad(mask.bounds, value, load.id),)
 
 
 def _store(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
@@ -385,6 +420,8 @@ def _store(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
             depends=value.loads if value is not None else frozenset(),
             casts=value.casts if value is not None else (),
             mask_known=_mask_known(mask),
+            checked=bool(_get(args, kwargs, 3, "boundary_check")),
+            **_address(k, pointer),
         )
     )
     return None
@@ -409,6 +446,7 @@ def _atomic(k: KernelEvaluator, op: str, args: Args, kwargs: Kwargs, node: cst.C
         op,
         value.loads if value is not None else frozenset(),
         _mask_known(mask),
+        **_address(k, pointer),
     )
     k.emit(atomic)
     return Block(atomic.dtype, pointer.shape, loads=frozenset({atomic.id}))
@@ -471,7 +509,7 @@ def descriptor_load(k: KernelEvaluator, desc: Descriptor, args: Args, kwargs: Kw
     pointer = _tile_pointer(
         desc.base, desc.strides, offsets if isinstance(offsets, (tuple, list)) else [], desc.block, ()
     )
-    return _load(k, [pointer], {}, node)
+    return _load(k, [pointer], {"boundary_check": True}, node)
 
 
 def descriptor_store(
@@ -483,7 +521,7 @@ def descriptor_store(
         desc.base, desc.strides, offsets if isinstance(offsets, (tuple, list)) else [], desc.block, ()
     )
     if name == "store":
-        return _store(k, [pointer, value], {}, node)
+        return _store(k, [pointer, value], {"boundary_check": True}, node)
     return _atomic(k, name[7:], [pointer, value], {}, node)
 
 
@@ -505,6 +543,10 @@ def cast(k: KernelEvaluator, value: Block | None, target: Any, node: cst.CSTNode
     if value.dtype is not None and value.constant is None:
         casts = (*value.casts, Cast(value.dtype, target, k.span(node), k.symbol))
     result = replace(value, dtype=target, expr=expr, casts=casts, bounds=value.bounds if target == dt.BOOL else None)
+    if widths.is_wide(result):
+        result = replace(result, narrow=widths.widened(value), product=None, shadow=None)
+    elif target.is_float:
+        result = replace(result, product=None, shadow=None)
     k.compute("cast", result, node)
     return result
 
@@ -644,6 +686,8 @@ def _unary(k: KernelEvaluator, kind: str, args: Args, node: cst.CSTNode, name: s
     for other in blocks[1:]:
         result = replace(result, shape=broadcast(result.shape, other.shape) or result.shape)
     result = k.judged(numerics.of_unary(name, value), result, node)
+    if len(blocks) == 1:
+        result = replace(result, pads=pads.mapped(name, value.pads), nonnegative=name in pads.NONNEGATIVE)
     k.compute(kind, result, node)
     return result
 
@@ -663,11 +707,14 @@ def _extreme(op: str) -> Callable[..., Any]:
             pick = ex.minimum if op == "min" else ex.maximum
             return Block(blocks[0].dtype, shape, ex.lift(pick(*exprs)), loads=loads)
         result: Any = blocks[0]
+        nonnegative = [b.nonnegative or (b.constant is not None and b.constant >= 0) for b in blocks]
         for b in blocks[1:]:
-            result = k.elementwise("max", result, b, node)
+            result = k.elementwise(op, result, b, node)
             if not isinstance(result, Block):
                 return result
-        return replace(_plain(result), form=numerics.of_maximum(blocks) if op == "max" else None)
+        form = numerics.of_maximum(blocks) if op == "max" else None
+        least = any(nonnegative) if op == "max" else all(nonnegative)
+        return _plain(result, pads=result.pads, nonnegative=least, form=form)
 
     return handler
 
@@ -692,7 +739,20 @@ def _where(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
     for arm in (x, y):
         if arm.form is not None and arm.form.fault is not None:
             k.faults.pop(arm.form.fault, None)  # it does not get through
-    return _plain(result, expr=expr, form=numerics.of_where(condition, x, y))
+    both = all(b.nonnegative or (b.constant is not None and b.constant >= 0) for b in (x, y))
+    return _plain(
+        result,
+        expr=expr,
+        pads=_chosen(condition, x, y, result.shape),
+        nonnegative=both,
+        form=numerics.of_where(condition, x, y),
+    )
+
+
+def _chosen(condition: Block | None, x: Block, y: Block, shape: tuple[int, ...]) -> tuple[Pad, ...]:
+    if condition is not None:
+        condition = align(condition, shape)
+    return pads.chosen(condition, align(x, shape), align(y, shape))
 
 
 def _cdiv(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
@@ -723,6 +783,8 @@ def _clamp(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
 def _random(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     offset = k.lift(_get(args, kwargs, 1, "offset"))
     shape = offset.shape if offset is not None else ()
+    if offset is not None:
+        k.random += widths.widened(offset)
     result = Block(dt.FLOAT32, shape, loads=offset.loads if offset is not None else frozenset())
     k.compute("special", result, node)
     return result
@@ -751,11 +813,34 @@ def _reduce(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst
         name == "sum" and dtype is not None and (dtype == dt.BOOL or (dtype.is_integer and dtype.bits < 32))
     ):
         dtype = dt.INT32
-    k.emit(Reduce(name, value.shape, axis, not shape or all(e == 1 for e in shape), value.loads, k.span(node)))
+    scalar = not shape or all(e == 1 for e in shape)
+    k.emit(
+        Reduce(
+            name,
+            value.shape,
+            axis,
+            scalar,
+            value.loads,
+            k.span(node),
+            value.dtype,
+            value.pads,
+            value.nonnegative,
+        )
+    )
     if "dtype" not in kwargs:
         _check_precision(k, name, value, axis, node)
-    form = numerics.of_reduction(name, value)
-    result = Block(dtype, shape, loads=value.loads, carried=value.carried, form=form)
+    left = pads.reduced(name, value.pads, lambda pad: _runs_along(pad, axis))
+    if axis is not None and not keep:
+        left = pads.renamed(left, lambda e: rename_lanes(e, {d: d - 1 for d in range(axis + 1, 8)}))
+    result = Block(
+        dtype,
+        shape,
+        loads=value.loads,
+        carried=value.carried,
+        pads=left,
+        form=numerics.of_reduction(name, value),
+        nonnegative=value.nonnegative and name in ("sum", "max", "min"),
+    )
     if kwargs.get("return_indices") is True:
         return (result, replace(result, dtype=dt.INT32))
     return result
@@ -765,6 +850,12 @@ def _check_precision(k: KernelEvaluator, name: str, value: Block, axis: int | No
     verdict = numerics.of_sum(name, value, axis)
     if verdict.fault:
         k.fault(verdict.fault, node, verdict.text, verdict.certain)
+
+
+def _runs_along(pad: Pad, axis: int | None) -> bool:
+    """Whether the mask of ``pad`` depends on the lane along ``axis`` (any lane: None)."""
+    atoms = {atom for pair in pad.bounds for side in pair for atom in side.atoms()}
+    return any(isinstance(atom, Lane) and axis in (None, atom.dim) for atom in atoms)
 
 
 def _custom_reduce(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
@@ -866,7 +957,7 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "static_print": _nothing,
     "device_print": _nothing,
     "device_assert": _nothing,
-    "debug_barrier": _nothing,
+    "debug_barrier": _barrier,
     "load": _load,
     "store": _store,
     "make_block_ptr": _make_block_ptr,

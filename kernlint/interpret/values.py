@@ -14,7 +14,8 @@ import libcst as cst
 
 from kernlint.interpret.numerics import Form
 from kernlint.syntax.tree import Module
-from kernlint.workload import Cast, Dtype, Expr, Tuning
+from kernlint.workload import Cast, Dtype, Expr, Span, Tuning
+from kernlint.workload.kernel import Narrow, Pad
 
 
 @dataclass(frozen=True)
@@ -153,6 +154,9 @@ class Block:
     loads it was computed from, ``source`` the one load it is a cast or transpose of, with ``order`` mapping its
     dimensions to those of the load. ``strides`` belongs to block pointers and descriptors. ``carried`` marks a value
     that came from the previous iteration of a loop. ``form`` says how a number came about, where that matters.
+    ``product`` is the multiplication in a 32-bit index, with its rank: 2 where both factors vary. ``narrow`` are 32-bit
+    indices that were widened on the way, ``shadow`` the index that a value of unknown type is if it is an integer.
+    ``pads`` say what masked lanes hold, ``nonnegative`` that no value is below 0.
     """
 
     dtype: Dtype | None
@@ -169,6 +173,11 @@ class Block:
     carried: frozenset[int] = frozenset()
     partly: bool = False
     form: Form | None = None
+    product: tuple[int, Span] | None = None
+    narrow: tuple[Narrow, ...] = ()
+    shadow: Expr | None = None
+    pads: tuple[Pad, ...] = ()
+    nonnegative: bool = False
 
 
 @dataclass(frozen=True)

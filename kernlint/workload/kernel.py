@@ -7,7 +7,7 @@ integers. Offsets are in elements, not bytes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Union
 
 from kernlint.workload.dtype import Dtype
@@ -25,6 +25,36 @@ class Cast:
     function: str = ""
 
 
+#: A conjunction of ``left < right``.
+Bounds = tuple[tuple[Expr, Expr], ...]
+
+
+@dataclass(frozen=True)
+class Narrow:
+    """An index that is computed in 32 bits and widened to the 64 bits of an address only then.
+
+    ``value`` is what it would be without overflow, ``span`` the product in it; ``known`` is false where its type rests
+    on a load of unknown type.
+    """
+
+    value: Expr
+    span: Span
+    known: bool = True
+
+
+@dataclass(frozen=True)
+class Pad:
+    """What those lanes of a tile hold for which one of ``bounds`` (a mask) fails.
+
+    ``value`` is a number, or "positive" (some finite positive number), "data" (some finite number that depends on
+    the data), "undefined" (a masked load without ``other``), "unknown". ``load`` is the masked load.
+    """
+
+    bounds: Bounds
+    value: float | str
+    load: int
+
+
 @dataclass(frozen=True)
 class Access:
     """A tile of addresses ``base + offset``.
@@ -33,6 +63,9 @@ class Access:
     ``ProgramId``, ``Lane``, ``LoopIndex`` (None when it was not followed, say a gather through a loaded index).
     ``mask`` holds the conjunction of ``left < right`` bounds (None: not masked; empty: masked by something else);
     ``mask_known`` is false when the mask has further conditions that are no such bounds.
+    ``narrow`` are the 32-bit indices in the address. ``through`` are the loads that the address depends on.
+    ``checked`` says that a block pointer or descriptor keeps the access inside the tensor, ``barriers`` how many barriers
+    stand before the access in program order.
     """
 
     id: int
@@ -40,8 +73,12 @@ class Access:
     dtype: Dtype
     shape: tuple[int, ...]
     offset: Expr | None
-    mask: tuple[tuple[Expr, Expr], ...] | None
+    mask: Bounds | None
     span: Span
+    narrow: tuple[Narrow, ...] = field(default=(), kw_only=True)
+    through: frozenset[int] = field(default=frozenset(), kw_only=True)
+    checked: bool = field(default=False, kw_only=True)
+    barriers: int = field(default=0, kw_only=True)
 
     @property
     def elements(self) -> int:
@@ -84,11 +121,13 @@ def _smooth(offset: Expr, lane: Lane) -> Expr:
 
 @dataclass(frozen=True)
 class Load(Access):
-    """``tl.load``: ``other`` is the value of masked lanes (None: undefined), ``eviction`` the cache hint."""
+    """``tl.load``: ``other`` is the value of masked lanes (None: undefined, or a value that is not known where ``filled``),
+    ``eviction`` the cache hint."""
 
     other: float | None = None
     eviction: str = ""
     mask_known: bool = True
+    filled: bool = False
 
 
 @dataclass(frozen=True)
@@ -170,7 +209,10 @@ class Dot:
 
 @dataclass(frozen=True)
 class Reduce:
-    """``tl.sum``, ``tl.max`` ... of a tile along ``axis``; ``scalar`` when one number is left."""
+    """``tl.sum``, ``tl.max`` ... of a tile along ``axis``; ``scalar`` when one number is left.
+
+    ``pads`` say what its masked lanes hold, ``nonnegative`` that no other lane is below zero.
+    """
 
     op: str
     shape: tuple[int, ...]
@@ -178,6 +220,9 @@ class Reduce:
     scalar: bool
     depends: frozenset[int]
     span: Span
+    dtype: Dtype | None = None
+    pads: tuple[Pad, ...] = ()
+    nonnegative: bool = False
 
 
 @dataclass(frozen=True)
@@ -220,10 +265,11 @@ class Loop:
 @dataclass(frozen=True)
 class Branch:
     """An ``if`` on a run-time condition; the arms exclude each other. After ``if ...: return`` the rest of the kernel
-    stands in an arm."""
+    stands in an arm. ``conditions`` has for each arm the bounds that hold in it (None: other than bounds)."""
 
     arms: tuple[tuple[Node, ...], ...]
     span: Span
+    conditions: tuple[Bounds | None, ...] = ()
 
     @property
     def share(self) -> float:
@@ -256,6 +302,7 @@ class Kernel:
 
     ``complete`` is false when something in the body was not followed; ``notes`` then say what. ``assumed`` names the
     constexprs that no source fixes, with the value taken for them. ``faults`` is what is wrong in it, in source order.
+    ``random`` are the 32-bit offsets of random numbers.
     """
 
     name: str
@@ -268,6 +315,7 @@ class Kernel:
     assumed: tuple[str, ...] = ()
     dims: int = 3
     faults: tuple[Fault, ...] = ()
+    random: tuple[Narrow, ...] = ()
 
     def walk(self, kind: type | tuple[type, ...] = object) -> Iterator[tuple[Node, tuple[Loop, ...]]]:
         """Every node of ``kind`` with the loops around it, in program order."""
