@@ -7,7 +7,7 @@ kernel launch, and records the device work in order. Nothing is imported and not
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -63,6 +63,7 @@ from kernlint.workload import (
 )
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
+from kernlint.workload.kernel import Access
 
 #: Launch options that are no kernel parameters.
 _OPTIONS = frozenset(
@@ -130,6 +131,11 @@ class HostEvaluator(Evaluator):
         self.constants: dict[str, Any] = {}
         self.next_storage = 0
         self.kernels: dict[Any, Kernel] = {} if kernels is None else kernels
+        #: What holds wherever the call gets to its launches: ``left < right``, and what is zero.
+        self.bounds: list[tuple[Expr, Expr]] = []
+        self.zeros: list[Expr] = []
+        #: Arguments of unknown type that turn out to be integers.
+        self.integers: set[str] = set()
         self.loader: Callable[[Module, str, int], Scope | None] | None = None
         #: The values of each launch's kernel, filled while values are ``seen``.
         self.seen_kernels: dict[Span, Values] = {}
@@ -527,11 +533,13 @@ class HostEvaluator(Evaluator):
         if path in ("triton.cdiv", "triton.language.cdiv") or name == "cdiv":
             if len(args) == 2 and all(isinstance(a, (int, Expr)) for a in args):
                 return ex.ceildiv(*args) if args[1] != 0 else Unknown("division by zero")
+            self._integers(args)
             return Unknown("cdiv")
         if name == "next_power_of_2":
             value = args[0] if args else None
             if isinstance(value, int):
                 return 1 << max(0, value - 1).bit_length()
+            self._integers(args)
             return ex.opaque("pow2", value) if isinstance(value, Expr) else Unknown(name)
         if path in ("triton.Config", "triton.runtime.autotuner.Config") or (
             name == "Config" and head.startswith("triton")
@@ -541,6 +549,7 @@ class HostEvaluator(Evaluator):
                 meta if isinstance(meta, dict) else {},
                 kwargs.get("num_warps", args[1] if len(args) > 1 else 4),
                 kwargs.get("num_stages", args[2] if len(args) > 2 else 3),
+                kwargs.get("pre_hook") is not None,
             )
         if path in ("triton.jit", "triton.autotune", "triton.heuristics", "triton.runtime.jit.jit") or (
             head.startswith("triton") and name in ("jit", "autotune", "heuristics")
@@ -618,6 +627,7 @@ class HostEvaluator(Evaluator):
             if all(isinstance(a, (int, Expr)) for a in args) and args:
                 start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args[:2], args[2] if len(args) > 2 else 1)
                 return Range("range", start, stop, step) if step != 0 else Unknown("range")
+            self._integers(args)
             return Range("range", 0, None, 1)
         if name in ("min", "max"):
             values = self.iterate(args[0]) if len(args) == 1 else args
@@ -755,9 +765,57 @@ class HostEvaluator(Evaluator):
             self.kept += torch_ops._tensors([value])
         super().setattr(owner, name, value)
 
+    def _integers(self, values: Iterable[Any]) -> None:
+        """``values`` are used as integers: arguments that were taken for tensors are none."""
+        for value in values:
+            if (
+                isinstance(value, Tensor)
+                and value.storage.origin == "input"
+                and value.shape is None
+                and not value.dtype
+            ):
+                self.integers.add(value.name)
+
     def exec_Assert(self, node: cst.Assert, scope: Scope) -> None:
         """A check the program makes is a fact about its arguments."""
         self._learn(node.test, scope)
+        self._delimit(node.test, scope, True)
+
+    def _delimit(self, test: cst.BaseExpression, scope: Scope, holds: bool) -> None:
+        """Keep the bounds that follow from ``test`` being true, or false."""
+        if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+            self._delimit(test.expression, scope, not holds)
+        elif isinstance(test, cst.BooleanOperation):
+            if isinstance(test.operator, cst.And) == holds:
+                self._delimit(test.left, scope, holds)
+                self._delimit(test.right, scope, holds)
+        elif isinstance(test, cst.Comparison):
+            if len(test.comparisons) > 1 and not holds:
+                return
+            with self.silent():
+                left = self.eval(test.left, scope)
+                for target in test.comparisons:
+                    right = self.eval(target.comparator, scope)
+                    if all(isinstance(v, (int, Expr)) and not isinstance(v, bool) for v in (left, right)):
+                        self._compared(type(target.operator), ex.lift(left), ex.lift(right), holds)
+                    left = right
+        elif not holds:
+            with self.silent():
+                value = self.eval(test, scope)
+            if isinstance(value, Expr) and value.value is None:
+                self.zeros.append(value)
+
+    def _compared(self, operator: type, left: Expr, right: Expr, holds: bool) -> None:
+        if not holds:
+            operator = _OPPOSITE.get(operator, operator)
+        if operator in (cst.GreaterThan, cst.GreaterThanEqual):
+            left, right, operator = right, left, _MIRRORED[operator]
+        if operator is cst.LessThan:
+            self.bounds.append((left, right))
+        elif operator is cst.LessThanEqual:
+            self.bounds.append((left, right + 1))
+        elif operator is cst.Equal and (left - right).value is None:
+            self.zeros.append(left - right)
 
     def _learn(self, test: cst.BaseExpression, scope: Scope) -> None:
         if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
@@ -816,6 +874,7 @@ class HostEvaluator(Evaluator):
             if node.orelse is not None:
                 self.execute(node.orelse, scope)
             self._learn_negated(node.test, scope)
+            self._delimit(node.test, scope, False)
             return
         before = dict(scope.vars)
         outcomes: list[tuple[dict[str, Any], list[Step], Return | None]] = []
@@ -843,6 +902,7 @@ class HostEvaluator(Evaluator):
         if len(outcomes) > 1 and (weight[0] or weight[1]):
             taken = "holds" if best == 0 else "does not hold"
             self.assume(f"line {self.span(node.test).line}: `{_code(node.test)}` {taken}")
+            self._delimit(node.test, scope, best == 0)
         for step in steps:
             self.record(step)
         if returned is not None:
@@ -1027,10 +1087,30 @@ class HostEvaluator(Evaluator):
                 bool(kwargs.get("prune_configs_by")),
                 bool(kwargs.get("cache_results")),
                 self.span(n),
+                **self._safeguards(found, kwargs),
             )
             return replace(jit, configs=found[:MAX_CONFIGS], key=names, autotuned=True, tuning=tuning)
 
         return Builtin(name, wrap)
+
+    def _safeguards(self, configs: tuple[Config, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """What keeps the measurements of an autotuner from changing results, and what its configurations set."""
+
+        def names(value: Any) -> frozenset[str] | None:
+            items = self.iterate(value)
+            return frozenset(items) if items is not None and all(isinstance(x, str) for x in items) else None
+
+        restored, zeroed = (
+            names(kwargs[n]) if kwargs.get(n) is not None else frozenset[str]()
+            for n in ("restore_value", "reset_to_zero")
+        )
+        hooked = any(kwargs.get(n) is not None for n in ("pre_hook", "post_hook")) or any(c.hooked for c in configs)
+        return {
+            "parameters": frozenset[str]().union(*(c.kwargs for c in configs)),
+            "restored": restored or frozenset(),
+            "zeroed": zeroed or frozenset(),
+            "hooked": hooked or restored is None or zeroed is None,
+        }
 
     # -- launches ---------------------------------------------------------------------------------------------------
 
@@ -1097,8 +1177,13 @@ class HostEvaluator(Evaluator):
         constexprs = {n: int(v) if isinstance(v, Literal) else v for n, v in constexprs.items()}
         warps = options.get("num_warps", config.num_warps)
         stages = options.get("num_stages", config.num_stages)
+        self._integers(values[name] for name in constexprs if name in values)
         extents = self._grid(grid, {**values, **options}, node)
         kernel = self._kernel(jit, arguments, constexprs, extents, span)
+        if kernel.complete:
+            # What the kernel never points into is no tensor.
+            pointers = {a.base for a, _ in kernel.walk(Access)}  # type: ignore[union-attr]
+            self._integers(v for n, v in arguments.items() if n not in pointers)
         plain = {k: v for k, v in arguments.items() if v is None or isinstance(v, (Tensor, int, float, Expr))}
         plain.update({k: v.tensor for k, v in arguments.items() if isinstance(v, HostDescriptor)})
         return Launch(
@@ -1159,6 +1244,7 @@ class HostEvaluator(Evaluator):
         if not isinstance(grid, tuple) or not 1 <= len(grid) <= 3:
             self.unknown(f"launch grid at line {self.span(node).line}")
             return (Expr.atom(Symbol("grid[0]")),)
+        self._integers(grid)
         extents: list[Size] = []
         for axis, extent in enumerate(grid):
             if isinstance(extent, (int, Expr)) and not isinstance(extent, bool):
@@ -1333,6 +1419,17 @@ def _code(node: cst.CSTNode) -> str:
     text = cst.Module([]).code_for_node(node)
     return " ".join(text.split())[:80]
 
+
+_OPPOSITE: dict[type, type] = {
+    cst.LessThan: cst.GreaterThanEqual,
+    cst.LessThanEqual: cst.GreaterThan,
+    cst.GreaterThan: cst.LessThanEqual,
+    cst.GreaterThanEqual: cst.LessThan,
+    cst.Equal: cst.NotEqual,
+    cst.NotEqual: cst.Equal,
+}
+
+_MIRRORED: dict[type, type] = {cst.GreaterThan: cst.LessThan, cst.GreaterThanEqual: cst.LessThanEqual}
 
 _OP_NAMES = {
     "+": "add",

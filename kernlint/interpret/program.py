@@ -64,6 +64,7 @@ class Program:
         self._bare: dict[Edits, list[Workload]] = {}
         self._resolved: dict[Symbol, Size] = {}
         self._imported: dict[Path, Scope | None] = {}
+        self._integers: set[str] = set()
         self._traces: dict[str, Trace] = {}
 
     def workloads(self, edits: Edits = NO_EDITS) -> list[Workload]:
@@ -107,7 +108,9 @@ class Program:
             reading = _Reading(self, edits, self._resolved)
             workloads = reading.workloads()
             new = {symbol: value for symbol, value in reading.learned().items() if symbol not in self._resolved}
-            if not new or edits:
+            integers = reading.host.integers - self._integers
+            self._integers |= integers
+            if not (new or integers) or edits:
                 break
             self._resolved = _close({**self._resolved, **new})
         if not edits:
@@ -395,7 +398,7 @@ class _Reading:
             else:
                 kind = dotted_name(annotation) or ""
         last = kind.split(".")[-1]
-        if last == "int":
+        if last == "int" or (not kind and name in self.program._integers):
             return self.host.resolved.get(Symbol(name), Expr.atom(Symbol(name)))
         if last in ("float", "str"):
             return Unknown(name)
@@ -406,6 +409,7 @@ class _Reading:
     def _follow(self, function: Function, args: list[Any], entry: str, given: list[Any]) -> Workload:
         host = self.host
         host.kept = []
+        host.bounds, host.zeros = [], []
         host.assumptions, host.unknowns = [], [u for u in host.unknowns if u.startswith("autotune")]
         result: Any = None
         if entry == self.traced:
@@ -430,6 +434,8 @@ class _Reading:
             tuple(host.assumptions),
             tuple(host.unknowns),
             sizes=sizes,
+            bounds=tuple(dict.fromkeys(host.bounds)),
+            zeros=tuple(dict.fromkeys(host.zeros)),
         )
         return replace(workload, symbols=open_symbols(workload))
 

@@ -86,11 +86,12 @@ class Function:
 
 @dataclass(eq=False)
 class Config:
-    """``triton.Config``: meta-parameters and launch options."""
+    """``triton.Config``: meta-parameters and launch options; ``hooked`` where it has a ``pre_hook``."""
 
     kwargs: Mapping[str, Any]
     num_warps: Any = 4
     num_stages: Any = 3
+    hooked: bool = False
 
 
 @dataclass(eq=False)

@@ -8,7 +8,7 @@ from typing import Union
 
 from kernlint.workload.dtype import Dtype
 from kernlint.workload.expr import Expr, Size, concrete
-from kernlint.workload.kernel import Kernel, Node, rewrite
+from kernlint.workload.kernel import Bounds, Kernel, Node, rewrite
 from kernlint.workload.span import Span
 
 
@@ -99,7 +99,9 @@ class Tuning:
     ``key`` names the arguments whose values (with the element types of all tensors) it tunes again for.
     ``configurations`` counts the candidates, None where they were not all followed; ``swept`` are the meta-parameters and
     options that take more than one value among them. ``pruned`` says that a pruning function narrows them,
-    ``kept`` that results outlive the process (``cache_results``). ``span`` is the decorator or call.
+    ``kept`` that results outlive the process (``cache_results``). ``span`` is the decorator or call. ``parameters`` are
+    those that the configurations set, ``restored`` and ``zeroed`` the buffers that it restores or zeroes while it measures,
+    ``hooked`` says that hooks of the author's may do more.
     """
 
     key: tuple[str, ...]
@@ -108,6 +110,10 @@ class Tuning:
     pruned: bool
     kept: bool
     span: Span
+    parameters: frozenset[str] = frozenset()
+    restored: frozenset[str] = frozenset()
+    zeroed: frozenset[str] = frozenset()
+    hooked: bool = False
 
 
 @dataclass(frozen=True)
@@ -200,7 +206,9 @@ class Workload:
     tensors it keeps on an object or saves for a backward pass. ``assumptions`` say which facts
     did not come from code; ``unknowns`` what the interpreter could not follow. ``symbols`` are the names of sizes that
     are still open. ``sizes`` are the module-level constants in force. ``bare`` says that no call was followed: the one
-    step is a launch of the kernel ``entry`` that stands for any, of whose arguments nothing is known.
+    step is a launch of the kernel ``entry`` that stands for any, of whose arguments nothing is known. ``bounds`` hold
+    whenever the call gets as far as its launches (``left < right``), and each of ``zeros`` is zero then: what asserts,
+    guards and branches tell.
     """
 
     entry: str
@@ -214,6 +222,8 @@ class Workload:
     sizes: Mapping[str, int] = field(default_factory=dict)
     reference: Workload | None = None
     bare: bool = False
+    bounds: Bounds = ()
+    zeros: tuple[Expr, ...] = ()
 
     def walk(self) -> Iterator[tuple[Step, tuple[Repeat, ...]]]:
         """Every step with the Python loops around it, in order."""
