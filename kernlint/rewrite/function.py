@@ -70,14 +70,19 @@ class FunctionSource:
     def names(self, name: str) -> Iterator[cst.Name]:
         """Every place where the variable ``name`` is read or bound, in source order."""
         for node in walk(self.node.body):
-            if isinstance(node, cst.Name) and node.value == name and self._is_variable(node):
+            if isinstance(node, cst.Name) and node.value == name and self.is_variable(node):
                 yield node
 
-    def _is_variable(self, node: cst.Name) -> bool:
+    def is_variable(self, node: cst.Name) -> bool:
+        """Whether ``node`` names a variable, rather than an attribute or a keyword argument."""
         parent = self.parents[node]
         if isinstance(parent, cst.Attribute):
             return parent.attr is not node
         return not (isinstance(parent, cst.Arg) and parent.keyword is node)
+
+    def is_bound(self, node: cst.Name) -> bool:
+        """Whether ``node`` is the name of a variable that is given a value there."""
+        return node in self.parents and self.is_variable(node) and self.binding(node) is not None
 
     def binding(self, node: cst.Name) -> Update | cst.For | None:
         """The statement that binds the name ``node`` stands for there; None where it is only read."""

@@ -26,8 +26,9 @@ class Chain:
     """Steps that follow from each other and the one launch ``fused`` that could do their work.
 
     ``passed`` are the tensors that would no longer go through memory between them, without those in ``kept``, which
-    something else reads; ``shared`` are read by several of the steps and then once. ``by_row`` and ``slight`` as in
-    :class:`~kernlint.rules.fusion.merging.Merge`, the one where any step, the other where every step is so.
+    something else reads; ``shared`` are read by several of the steps and then once. ``merges`` say how each step after
+    the first joins those before it. ``by_row`` and ``slight`` as in :class:`~kernlint.rules.fusion.merging.Merge`, the
+    one where any step, the other where every step is so.
     """
 
     steps: tuple[Launch | TorchOp, ...]
@@ -36,6 +37,7 @@ class Chain:
     passed: tuple[Tensor, ...]
     kept: tuple[Tensor, ...]
     shared: tuple[Tensor, ...]
+    merges: tuple[Merge, ...]
     by_row: bool
     slight: bool
 
@@ -79,19 +81,25 @@ class Fuse:
     places: tuple[Place, ...]
 
     def __call__(self, workload: Workload) -> Workload:
-        members = steps_at(workload, self.places)
-        if members is None:
+        chain = chain_at(workload, self.places)
+        if chain is None:
             return workload
-        places = places_of(workload)
-        for steps, looped in sequences(workload.steps):
-            indices = [i for member in members for i, step in enumerate(steps) if step is member]
-            if len(indices) == len(members):
-                chain, found = _grown(workload, steps, indices[0], places, looped, len(members))
-                if chain is None or found != indices:
-                    return workload
-                fused = replace(workload, steps=replaced(workload.steps, members, chain.fused))
-                return without_allocations(fused, {t.storage.id for t in chain.passed})
-        return workload
+        fused = replace(workload, steps=replaced(workload.steps, chain.steps, chain.fused))
+        return without_allocations(fused, {t.storage.id for t in chain.passed})
+
+
+def chain_at(workload: Workload, members: tuple[Place, ...]) -> Chain | None:
+    """The chain of the steps at ``members``; None where they no longer form one."""
+    wanted = steps_at(workload, members)
+    if wanted is None:
+        return None
+    places = places_of(workload)
+    for steps, looped in sequences(workload.steps):
+        indices = [i for one in wanted for i, step in enumerate(steps) if step is one]
+        if len(indices) == len(wanted):
+            chain, found = _grown(workload, steps, indices[0], places, looped, len(wanted))
+            return chain if found == indices else None
+    return None
 
 
 # -- growing a chain --------------------------------------------------------------------------------------------------
@@ -122,7 +130,7 @@ def _grown(
     members = [steps[i] for i in growth.members]
     chain = Chain(
         tuple(members), tuple(places[id(step)] for step in members), growth.fused, passed,  # type: ignore[arg-type]
-        tuple(growth.kept.values()), tuple(shared.values()), any(m.by_row for m in growth.merges),
+        tuple(growth.kept.values()), tuple(shared.values()), tuple(growth.merges), any(m.by_row for m in growth.merges),
         all(m.slight and not m.by_row for m in growth.merges),
     )  # fmt: skip
     return chain, growth.members

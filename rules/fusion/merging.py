@@ -40,7 +40,8 @@ class Merge:
 
     ``passed`` are the tensors handed over in registers, ``kept`` the storages of those that must be written all the same,
     ``shared`` those that both read and that are now read once. ``by_row`` says that a row's reduction was handed over
-    together with the row itself, ``slight`` that it was only a small by-product of what the first works on.
+    together with the row itself, ``slight`` that it was only a small by-product of what the first works on. ``way`` is
+    how, ``anchor`` the accesses of the first and the second that were laid over each other, none for the same programs.
     """
 
     launch: Launch
@@ -49,6 +50,12 @@ class Merge:
     shared: tuple[Tensor, ...]
     by_row: bool
     slight: bool
+    way: str
+    anchor: tuple[Access, Access] | None
+
+
+#: The three ways.
+SAME_PROGRAMS, INTO_PRODUCER, INTO_CONSUMER = "same programs", "into the producer", "into the consumer"
 
 
 def merge(first: Launch, second: Launch, needed: frozenset[int]) -> Merge | None:
@@ -262,8 +269,9 @@ def _append(
         return None
     launch = joined(a.launch, names, body, num_warps)
     return Merge(
-        launch, tuple(a.tensor(s) for s in sorted(passed)), kept, tuple(shared), by_row, _is_slight(handed.values(), a)
-    )
+        launch, tuple(a.tensor(s) for s in sorted(passed)), kept, tuple(shared), by_row, _is_slight(handed.values(), a),
+        SAME_PROGRAMS if tiles is None else INTO_PRODUCER, None if tiles is None else tiles[::-1],
+    )  # fmt: skip
 
 
 def _has_statistic(stores: Iterable[Access], a: _Accesses) -> bool:
@@ -300,7 +308,10 @@ def _into_consumer(a: _Accesses, b: _Accesses, passed: frozenset[int], needed: f
     for inverse in inverses(guest):
         body = _prepended(a, b, storage, host, guest, _mover(inverse, host))
         if body is not None:
-            return Merge(body, (a.tensor(storage),), frozenset(), (), by_row=False, slight=False)
+            return Merge(
+                body, (a.tensor(storage),), frozenset(), (), by_row=False, slight=False, way=INTO_CONSUMER,
+                anchor=(guest, host),
+            )  # fmt: skip
     return None
 
 
