@@ -16,6 +16,7 @@ from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from kernlint.errors import SourceError
 from kernlint.syntax.guard import check_depth
+from kernlint.syntax.positions import Mismatch, Positions, python_tree
 from kernlint.syntax.source import split_lines
 from kernlint.workload import Span
 
@@ -48,6 +49,15 @@ class Module:
         return split_lines(self.text)
 
     @cached_property
+    def _near(self) -> Positions | None:
+        """Positions that cost little, of most nodes; None where Python does not read the source as LibCST does."""
+        python = python_tree(self.text)
+        try:
+            return None if python is None else Positions(self.tree, python, self.lines)
+        except Mismatch:
+            return None
+
+    @cached_property
     def _positions(self) -> Mapping[libcst.CSTNode, Any]:
         # All positions cost two parses, one position costs nothing then; skipping the copy keeps node identity.
         wrapper = MetadataWrapper(self.tree, unsafe_skip_copy=True)
@@ -56,10 +66,14 @@ class Module:
 
     def span(self, node: libcst.CSTNode) -> Span:
         """Where ``node`` of this tree stands; lines are those of the file, columns count from 1."""
+        offset = self.first_line - 1
+        near = self._near.of(node) if self._near is not None else None
+        if near is not None:
+            line, column, end_line, end_column = near
+            return Span(self.path, line + offset, column, end_line + offset, end_column)
         position = self._positions[node]
         if not isinstance(position, CodeRange):
             position = position()
-        offset = self.first_line - 1
         start, end = position.start, position.end
         return Span(self.path, start.line + offset, start.column + 1, end.line + offset, end.column + 1)
 

@@ -1,0 +1,93 @@
+"""The quick positions are those that LibCST computes itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import libcst as cst
+import pytest
+from libcst.metadata import MetadataWrapper, PositionProvider
+
+from kernlint.syntax.positions import Mismatch, Positions, python_tree
+from kernlint.syntax.source import split_lines
+from kernlint.syntax.tree import parse_module
+
+ROOT = Path(__file__).resolve().parents[2]
+
+SOURCES = {
+    "decorated": "@a.b(1)\n@c\nasync   def f(x: int = 1, /, y=2, *z, k: T = 3, **kw) -> int:\n    return x\n",
+    "class": "class A(B, *C, metaclass=M, **kw):\n    x: int = 1\n    y: str\n",
+    "elif": "if a:\n    b\nelif c:\n    d\nelse:\n    if e:\n        f\n",
+    "brackets": "x = (a + (b)) * ((c))\ny = ((a, b), (c)), d\n(z) = (1)\n",
+    "boolean": "x = a and b and (c and d) or not e and f\n",
+    "comparison": "x = 0 < a <= b != (c)\n",
+    "call": "f(a, *b, c, d=1, *e, **g)(h)[i](j for j in k)\n",
+    "subscript": "a[1], a[1, 2], a[1,], a[b:c], a[::d, ...], a[(1, 2)], a[:, None]\n",
+    "collections": "[*a, b], {*c, d}, {**e, f: g}, {}\n",
+    "comprehension": "[x for y in z if a if b for x in y], {k: v for k, v in w}, {s for s in t}\n",
+    "lambda": "f = lambda x, *y, k=1, **z: (yield x)\n",
+    "strings": "x = 'a' 'b' f'{c!r:>{d}}' + rb'e' + '''f\ng'''\n",
+    "names": "x = (y := None), True, ..., 1j, -1.5\n",
+    "statements": "for i, j in k: pass\nelse:\n    x\nwhile a: break\nwith b as c, d: e; f\nraise g from h\nassert i, j\n",
+    "try": "try:\n    a\nexcept (B, C) as d:\n    e\nexcept F:\n    g\nelse:\n    h\nfinally:\n    i\n",
+    "await": "async def f():\n    async with a as b:\n        await c\n    async for d in e:\n        yield\n    del g, h\n",
+    "not ascii": "äö = 'ü' + f(x) # ß\n名 = äö + g(äö)\n",
+    "line ends": "x = 1\r\ny = (2,\r\n     3)\rz = f(\n  4)\n",
+    "continued": "x = 1 + \\\n    f(2)\ndef \\\n  f(): pass\n",
+    "tabs": "if a:\n\tb = f(1,\n\t\t2)\n",
+}
+
+
+def _compare(text: str) -> int:
+    """How many nodes have a quick position; each must be the slow one."""
+    tree = cst.parse_module(text)
+    python = python_tree(text)
+    assert python is not None
+    quick = Positions(tree, python, split_lines(text))
+    slow = MetadataWrapper(tree, unsafe_skip_copy=True).resolve(PositionProvider)
+    found = 0
+    for node, position in slow.items():
+        known = quick.of(node)
+        if known is not None:
+            start, end = position.start, position.end
+            assert known == (start.line, start.column + 1, end.line, end.column + 1), type(node).__name__
+            found += 1
+    return found
+
+
+@pytest.mark.parametrize("text", SOURCES.values(), ids=SOURCES)
+def test_of_every_kind_of_node(text: str) -> None:
+    assert _compare(text) > 0
+
+
+def test_of_real_code() -> None:
+    for path in [*ROOT.glob("kernlint/interpret/*.py"), *ROOT.glob("fixtures/**/*.py")][::7]:
+        assert _compare(path.read_text("utf-8")) > 100
+
+
+def test_trees_of_different_sources_are_told() -> None:
+    python = python_tree("x = 1\ny = 2\n")
+    assert python is not None
+    with pytest.raises(Mismatch):
+        Positions(cst.parse_module("x = 1\n"), python, ["x = 1"])
+    with pytest.raises(Mismatch):
+        Positions(cst.parse_module("x = 1\nf(2)\n"), python, ["x = 1"])
+
+
+def test_what_has_no_counterpart_is_computed_the_slow_way() -> None:
+    module = parse_module("x = f((1, 2), y=3)  # note\n", "a.py")
+    call = module.tree.body[0].body[0].value  # type: ignore[union-attr]
+    assert module.span(call.args[0].value).column == 8  # brackets are not part of a tuple
+    assert module.span(call.args[1].keyword).column == 15
+    assert module.span(call).end_column == 19
+
+
+def test_python_that_cannot_read_the_source_is_no_obstacle(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kernlint.syntax.tree.python_tree", lambda text: None)
+    module = parse_module("x = f(1)\n", "a.py")
+    assert module.span(module.tree.body[0].body[0]).end_column == 9  # type: ignore[union-attr]
+
+
+def test_a_form_feed_is_a_character_of_its_line() -> None:
+    module = parse_module("x = 1\n\fy = f(2)\n", "a.py")
+    assert module.span(module.tree.body[1].body[0]).column == 2  # type: ignore[union-attr]
