@@ -7,6 +7,7 @@ step written as ``start + step * iteration``. So a pointer that walks along K is
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -48,6 +49,9 @@ from kernlint.workload import expr as ex
 from kernlint.workload.kernel import Access, Bounds, Narrow, rewrite
 
 MAX_STATIC_UNROLL = 16
+
+#: What a mask puts into scores before a softmax is minus infinity or a number from here down.
+MASKED_OUT = -1e4
 
 #: Stands in for a constexpr that the source does not fix.
 ASSUMED_CONSTEXPR = 64
@@ -161,6 +165,18 @@ class KernelEvaluator(Evaluator):
             elements *= extent
         self.emit(Compute(kind, elements, block.dtype, self.span(node)))
 
+    def masks(self, node: cst.CSTNode, condition: Block, kept: Block, other: Block) -> None:
+        """Note on the ``tl.where`` just counted at ``node`` that it is a mask, where it is one: ``other`` stands for
+        nothing, and the condition is made of bounds."""
+        blank = other.constant is not None and (other.constant == 0 or other.constant <= MASKED_OUT)
+        if not blank or not condition.bounds or not self.stack[-1]:
+            return
+        last = self.stack[-1][-1]
+        if isinstance(last, Compute) and last.span == self.span(node):
+            # The mask may be a tile although both its values are scalars.
+            elements = max(last.elements, math.prod(condition.shape))
+            self.stack[-1][-1] = replace(last, elements=elements, keeps=condition.bounds, loads=kept.loads)
+
     # -- values -----------------------------------------------------------------------------------------------------
 
     def lift(self, value: Any) -> Block | None:
@@ -222,8 +238,8 @@ class KernelEvaluator(Evaluator):
             bounds = _both(a, b) if name == "&" else None
             return Block(dtype, shape, bounds=bounds, partly=_partly(a) or _partly(b), **common)
         constant = None
-        if a.constant is not None and b.constant is not None:
-            value = python_binary(name, _FLOAT_OPS.get(name, _NO_PYTHON), a.constant, b.constant)
+        if a.constant is not None and b.constant is not None and name in _FLOAT_OPS:
+            value = python_binary(name, _FLOAT_OPS[name], a.constant, b.constant)
             constant = float(value) if isinstance(value, (int, float)) else None
         result = Block(dtype, shape, expr if dtype is None or dtype.is_integer else None, constant=constant, **common)
         if dtype is None or dtype.is_integer:

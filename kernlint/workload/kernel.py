@@ -237,12 +237,18 @@ class Scan:
 
 @dataclass(frozen=True)
 class Compute:
-    """Elementwise arithmetic on ``elements`` values: ``kind`` is arith, special (exp, log, sqrt, divide), or cast."""
+    """Elementwise arithmetic on ``elements`` values: ``kind`` is arith, special (exp, log, sqrt, divide), or cast.
+
+    ``keeps`` is set for a ``tl.where`` that puts zero or a huge negative constant wherever one of these ``left < right``
+    bounds fails: a mask; ``loads`` are then the loads of the value it masks.
+    """
 
     kind: str
     elements: int
     dtype: Dtype
     span: Span
+    keeps: tuple[tuple[Expr, Expr], ...] = ()
+    loads: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -279,3 +279,20 @@ def test_masks_say_whether_they_are_known_whole() -> None:
 def test_trip_count_of_while(body: str, trip: int | None) -> None:
     ((loop, _),) = kernel(body).walk(Loop)
     assert isinstance(loop, Loop) and loop.kind == "while" and loop.trip == trip
+
+
+@pytest.mark.parametrize(
+    "value", ['tl.where(i < n, 0, float("-inf"))', "tl.maximum(tl.full((16,), 1.0, tl.float32), 2.0)"]
+)
+def test_what_two_constants_make_does_not_end_the_kernel(value: str) -> None:
+    source = f"""
+import triton
+import triton.language as tl
+
+@triton.jit
+def fill(x, n):
+    i = tl.arange(0, 16)
+    tl.store(x + i, {value}, mask=i < n)
+"""
+    (workload,) = Program(parse_module(source, "example.py")).bare_kernels()
+    assert len(workload.launches()[0].kernel.stores()) == 1
