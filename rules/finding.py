@@ -47,7 +47,7 @@ class Change:
     """The remedy: ``variant`` is the program with it made, None where no what-if of the interpreter says it.
 
     ``bottleneck`` says in a sentence or two what holds the code back, ``method`` what to do, ``plan`` the steps.
-    ``automatic`` is true when a rewrite can make the change. ``priced`` is false where what it mends is no time of the
+    ``priced`` is false where what it mends is no time of the
     running program that the cost model knows (a launch that fails, compilation on each call), so that it has no number.
     """
 
@@ -55,7 +55,6 @@ class Change:
     bottleneck: str
     method: str
     plan: str
-    automatic: bool = False
     priced: bool = True
 
 

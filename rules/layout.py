@@ -23,7 +23,6 @@ class Remedy:
     method: str
     plan: str
     evidence: tuple[Evidence, ...] = ()
-    automatic: bool = False
 
 
 def wants_k_major(device: Device, dtype: Dtype) -> bool:
@@ -102,7 +101,6 @@ def k_major_remedy(context: Context, base: Variant, launch: Launch, dot: Dot, si
                         copy.span,
                     ),
                 ),
-                automatic=True,
             )
         return None
     if tensor.storage.origin == "parameter":

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from kernlint.interpret.edits import Edits
 from kernlint.rules.finding import Context, Variant
 from kernlint.rules.layout import find_dot
+from kernlint.rules.shared_memory import overflowing
 from kernlint.workload import Dot, Launch
 
 #: Output tiles worth trying, rows by columns. Powers of two, as tl.arange demands; 16 is the least that MMA takes.
@@ -89,7 +90,7 @@ def best_tile(
         if tile not in priced:
             variant = base.then(_tile_edits(launch, names, tile))
             time = context.gpu_us(variant)
-            if time is not None:
+            if time is not None and fits(context, variant, launch, dot):
                 priced[tile] = (time, variant)
 
     usual, *other = _k_extents(max(dot.a.dtype.bits, dot.b.dtype.bits))
@@ -104,6 +105,12 @@ def best_tile(
         return None
     best = min(priced, key=lambda tile: priced[tile][0])
     return best, priced[best][1]
+
+
+def fits(context: Context, variant: Variant, launch: Launch, dot: Dot) -> bool:
+    """Whether the launch has the shared memory it needs under ``variant``."""
+    found = find_dot(context.after(variant), launch.span, dot.span)
+    return found is None or not overflowing(found[0], context.device)
 
 
 def _tiles(names: TileNames, k: int, num_stages: int) -> Iterator[Tile]:

@@ -129,6 +129,31 @@ class EstimateReport:
 
 
 @dataclass(frozen=True)
+class FixReport:
+    """Whether `kernlint fix` can make the chosen change, and what it does beside making the code faster.
+
+    ``applicability`` is safe or unsafe (needs --unsafe-fixes), ``numerics`` exact, reordered or changed, ``memory`` what
+    becomes of peak device memory: less, same or more. Where it is not ``automatic`` these are None and ``reason`` says
+    why; else ``reason`` says why it is unsafe, if it is.
+    """
+
+    automatic: bool
+    applicability: str | None = None
+    numerics: str | None = None
+    memory: str | None = None
+    reason: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "automatic": self.automatic,
+            "applicability": self.applicability,
+            "numerics": self.numerics,
+            "memory": self.memory,
+            "reason": self.reason,
+        }
+
+
+@dataclass(frozen=True)
 class FollowUp:
     """A further change worth doing once the chosen one is in: its gain is counted from there."""
 
@@ -213,7 +238,7 @@ class MeasuredReport:
 
 @dataclass(frozen=True)
 class Details:
-    """What the answer rests on. ``rule`` and ``location`` belong to the chosen change (None without one); ``estimate``
+    """What the answer rests on. ``rule``, ``location`` and ``fix`` belong to the chosen change (None without one); ``estimate``
     is then that of the best rejected candidate, else a speedup of 1.0. ``measured`` is None without performance data,
     ``verification`` until ``verify``."""
 
@@ -228,6 +253,7 @@ class Details:
     findings: tuple[FindingReport, ...] = ()
     measured: MeasuredReport | None = None
     verification: Mapping[str, Any] | None = None
+    fix: FixReport | None = None
     kernlint_version: str = __version__
     schema_version: int = field(default=SCHEMA_VERSION)
 
@@ -245,6 +271,7 @@ class Details:
             "category": self.category,
             "rule": None if self.rule is None else self.rule.to_json(),
             "location": None if self.location is None else self.location.to_json(),
+            "fix": None if self.fix is None else self.fix.to_json(),
             "estimate": self.estimate.to_json(),
             "follow_ups": [follow_up.to_json() for follow_up in self.follow_ups],
             "findings": [finding.to_json() for finding in self.findings],

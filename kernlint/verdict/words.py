@@ -11,6 +11,7 @@ from kernlint.verdict.model import (
     Details,
     EstimateReport,
     FindingReport,
+    FixReport,
     FollowUp,
     Location,
     RuleRef,
@@ -39,6 +40,7 @@ def write_verdict(judgement: Judgement, device: Device, model_version: str) -> V
         follow_ups=tuple(_follow_up(judgement, c, device) for c in judgement.follow_ups),
         findings=tuple(_finding(judgement, c, device) for c in judgement.candidates if _worth_telling(c)),
         measured=judgement.measured.report() if judgement.measured is not None else None,
+        fix=_fix(chosen) if worth and chosen is not None else None,
     )
     if not worth or chosen is None or chosen.finding.change is None:
         return Verdict(False, _why_not(judgement, device) + _contradictions(judgement), details)
@@ -148,6 +150,14 @@ def _kernel(judgement: Judgement) -> str | None:
 
 def _rule(finding: Finding) -> RuleRef:
     return RuleRef(finding.rule.code, finding.rule.name)
+
+
+def _fix(chosen: Candidate) -> FixReport:
+    made = chosen.attempt.rewriting
+    if made is None or not chosen.attempt.automatic:
+        return FixReport(False, reason=chosen.attempt.reason or "only a draft can be made automatically")
+    effects = made.effects
+    return FixReport(True, effects.applicability, effects.numerics, effects.memory, "; ".join(effects.notes) or None)
 
 
 def _location(span: Span, symbol: str | None) -> Location:

@@ -108,7 +108,6 @@ class PerCallCopy(Rule):
                     "Read the original tensors through their strides, convert types in registers, and write the final type into "
                     "an uninitialised output, so that these passes go.",
                     f"Remove {listed}; pass the strides of the original to the kernel and cast after `tl.load` and before `tl.store`.",
-                    automatic=all(p.kind in ("copy", "transpose") for p in passes),
                 ),
             )
 

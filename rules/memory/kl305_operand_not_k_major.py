@@ -132,7 +132,6 @@ class OperandNotKMajor(Rule):
                         "cannot read it from shared memory: it is loaded synchronously and shuffled through registers.",
                         remedy.method[0].upper() + remedy.method[1:] + ".",
                         remedy.plan,
-                        remedy.automatic,
                     )
                     text = f"`{name}` has stride {operand.k_stride} along K and {operand.other_stride} along the other axis"
                     yield Finding(

@@ -105,7 +105,6 @@ class IeeeDot(Rule):
                     "on the tensor cores.",
                     f'At line {dot.span.line} set `input_precision="tf32"`, compare the error against the reference, and take '
                     '"tf32x3" where it is too large.',
-                    automatic=True,
                 )
                 yield Finding(
                     self,

@@ -55,7 +55,6 @@ def upcast_finding(rule: Rule, context: Context, upcast: Upcast, bottleneck: str
     edited = context.variant.then(Edits(native_dots=frozenset({dot.span})))
     variant, methods, plans = edited, [f"Feed `tl.dot` {native}"], []
     evidence = [_operand_evidence(launch, dot.a), _operand_evidence(launch, dot.b)]
-    automatic = True
     if wants_k_major(context.device, upcast.narrow):
         for side in ("a", "b"):
             found = find_dot(context.after(variant), launch.span, dot.span)
@@ -65,7 +64,6 @@ def upcast_finding(rule: Rule, context: Context, upcast: Upcast, bottleneck: str
                 methods.append(remedy.method)
                 plans.append(remedy.plan)
                 evidence += remedy.evidence
-                automatic = automatic and remedy.automatic
                 narrow = upcast.narrow
                 evidence.append(
                     Evidence(
@@ -85,7 +83,7 @@ def upcast_finding(rule: Rule, context: Context, upcast: Upcast, bottleneck: str
         upcast.cast.function or kernel,
         kernel,
         tuple(evidence),
-        Change(variant, bottleneck, " and ".join(methods) + ".", " ".join(steps + plans), automatic),
+        Change(variant, bottleneck, " and ".join(methods) + ".", " ".join(steps + plans)),
     )
 
 

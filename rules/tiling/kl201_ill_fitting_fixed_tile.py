@@ -131,7 +131,6 @@ class IllFittingFixedTile(Rule):
                 f"Launch `{launch.kernel.name}` with the tile {tile}.",
                 f"Set {names.m}={tile.m}, {names.n}={tile.n}, {names.k}={tile.k}, num_warps={tile.num_warps}, "
                 f"num_stages={tile.num_stages} at line {launch.span.line}, or autotune over tiles near it with the sizes as key.",
-                automatic=True,
             )
             yield Finding(
                 self,

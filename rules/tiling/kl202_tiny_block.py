@@ -98,7 +98,6 @@ class TinyBlock(Rule):
                 f"Launch `{launch.kernel.name}` with {name}={block} and num_warps={warps}{then}, "
                 "with 16-byte vectors for every thread.",
                 f"Set {name}={block} and num_warps={warps} at line {launch.span.line}; the grid follows from {name}.",
-                automatic=True,
             )
             yield Finding(
                 self, self.severity,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.tiles import setting
+from kernlint.rules.tiles import fits, setting
 from kernlint.workload import Dot
 
 
@@ -75,8 +75,11 @@ class UnpipelinedDotLoop(Rule):
             dot, loop = looped[0]
             assert isinstance(dot, Dot)
             variants = {s: context.variant.then(setting(launch, {"num_stages": s})) for s in (2, 3, 4)}
+            variants = {s: variant for s, variant in variants.items() if fits(context, variant, launch, dot)}
+            if not variants:
+                continue
             timed = {s: time for s, v in variants.items() if (time := context.gpu_us(v)) is not None}
-            stages = min(timed, key=lambda s: timed[s]) if timed else 3
+            stages = min(timed, key=lambda s: timed[s]) if timed else min(max(variants), 3)
             variant = variants[stages]
             before = context.gpu_us(context.variant)
             if timed and before is not None and timed[stages] >= before:
@@ -87,7 +90,6 @@ class UnpipelinedDotLoop(Rule):
                 "memory and only then feeds the tensor cores.",
                 f"Launch with num_stages={stages}, so that the loads of the next K-steps run while the tensor cores work.",
                 f"Set num_stages={stages} at line {launch.span.line}; shared memory grows to {stages} operand tiles, which fits.",
-                automatic=True,
             )
             yield Finding(
                 self,

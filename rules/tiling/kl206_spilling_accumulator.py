@@ -91,7 +91,6 @@ class SpillingAccumulator(Rule):
                 "memory in every iteration.",
                 f"Launch with num_warps={warps}: {left:.0f} registers per thread for the accumulator.",
                 f"Set num_warps={warps} at line {launch.span.line}, or take a smaller tile.",
-                automatic=True,
             )
             yield Finding(
                 self, self.severity,

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kernlint.cost.device import Device
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.layout import wants_k_major
+from kernlint.rules.shared_memory import kept_stages, overflowing, stages_of
 from kernlint.rules.tiles import setting
-from kernlint.workload import Dot, Launch, Load, Loop
 
 
 class SharedMemoryOverflow(Rule):
@@ -65,18 +63,13 @@ class SharedMemoryOverflow(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         device = context.device
-        kept = {8: 1, 9: 0}.get(device.sm_major or 0)
-        if kept is None:
-            return
         limit = device.shared_memory_max_bytes_per_block
         for launch in context.launches():
             if launch.autotuned:
                 continue
-            for loop, tiles in _staged(launch, device):
-                stages = launch.num_stages if loop.num_stages is None else loop.num_stages
+            for loop, tiles in overflowing(launch, device):
+                stages, kept = stages_of(launch, loop), kept_stages(device) or 0
                 size = sum(load.bytes for load in tiles)
-                if stages < 2 or (stages - kept) * size <= limit:
-                    continue
                 fitting = max(1, limit // size + kept)
                 kernel = launch.kernel.name
                 listed = " + ".join("x".join(map(str, load.shape)) + f" {load.dtype}" for load in tiles)
@@ -87,7 +80,6 @@ class SharedMemoryOverflow(Rule):
                     f"a program {limit}, so the launch fails.",
                     f"Launch with num_stages={fitting}, or a tile with a shorter K.",
                     f"Set num_stages={fitting} at line {launch.span.line}.",
-                    automatic=True,
                     priced=False,
                 )  # fmt: skip
                 yield Finding(
@@ -100,23 +92,3 @@ class SharedMemoryOverflow(Rule):
                     ),
                     change,
                 )  # fmt: skip
-
-
-def _staged(launch: Launch, device: Device) -> list[tuple[Loop, list[Load]]]:
-    """Each loop with the loads of it that feed its dots through shared memory, asynchronously."""
-    found: dict[int, tuple[Loop, list[Load]]] = {}
-    for dot, loops in launch.kernel.walk(Dot):
-        if not loops or loops[-1].kind == "while":
-            continue
-        assert isinstance(dot, Dot)
-        inside = [load for load, around in launch.kernel.walk(Load) if around and around[-1].id == loops[-1].id]
-        for operand in (dot.a, dot.b):
-            synchronous = wants_k_major(device, operand.memory_dtype) and operand.k_major is not True
-            load = next((one for one in inside if operand.direct and one.id == operand.load), None)  # type: ignore[union-attr]
-            tiles = found.setdefault(loops[-1].id, (loops[-1], []))[1]
-            # Of a tensor of unknown type the tile's bytes are a guess.
-            known = isinstance(load, Load) and launch.tensor(load.base) is not None
-            known = known and launch.tensor(load.base).dtype is not None  # type: ignore[union-attr]
-            if isinstance(load, Load) and known and not synchronous and all(load is not other for other in tiles):
-                tiles.append(load)
-    return [(loop, tiles) for loop, tiles in found.values() if tiles]

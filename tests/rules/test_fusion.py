@@ -400,7 +400,7 @@ def test_found(body: str, inputs: tuple[str, str], code: str, steps: int) -> Non
     assert finding.rule.code == code
     assert len(device_steps(after)) == steps
     assert finding.symbol == "ModelNew.forward"
-    assert finding.change is not None and not finding.change.automatic
+    assert finding.change is not None
 
 
 SILENT = [

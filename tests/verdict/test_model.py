@@ -51,6 +51,7 @@ def test_details_are_in_order():
         "category",
         "rule",
         "location",
+        "fix",
         "estimate",
         "follow_ups",
         "findings",
