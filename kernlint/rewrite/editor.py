@@ -131,6 +131,35 @@ class Editor:
             parts += [part for part in (item.annotation, item.default) if part is not None]
         return max(self.source.whole(part)[1] for part in parts)
 
+    def insert_behind(self, item: cst.CSTNode, text: str) -> None:
+        """Add ``text`` behind ``item``, a parameter or argument with or without one after it."""
+        self.insert(self._item_end(item), f", {text}")
+
+    def drop(self, items: Sequence[cst.CSTNode], gone: Sequence[cst.CSTNode]) -> None:
+        """Take ``gone`` out of ``items``, parameters or arguments of which at least one stays in front or behind."""
+        for index, item in enumerate(items):
+            if not any(item is one for one in gone):
+                continue
+            if index + 1 < len(items):
+                self.put(self.source.start(item), self.source.start(items[index + 1]), "")
+            else:
+                self.put(self._item_end(items[index - 1]), self._item_end(item), "")
+
+    def break_long_call(self, call: cst.Call, longest: int) -> None:
+        """Put the arguments of ``call`` on a line of their own where its line, with the edits so far, is too long."""
+        if not call.args:
+            return
+        source = self.source
+        start, end = source.range_of(call)
+        line = source.line(start)
+        first, last = source.line_start(line), source.line_start(line + 1)
+        grown = sum(len(e.text) - (e.end - e.start) for e in self.edits if first <= e.start and e.end < last)
+        if source.line(end) != line or len(source.text[first:last].rstrip()) + grown <= longest:
+            return
+        indent = source.indent(start)
+        self.insert(source.start(call.args[0]), f"\n{indent}    ")
+        self.insert(end - 1, f",\n{indent}" if not isinstance(call.args[-1].comma, cst.Comma) else f"\n{indent}")
+
     def insert_beside(self, item: cst.CSTNode, text: str) -> None:
         """Add ``text`` in front of ``item``, a parameter or argument."""
         self.insert(self.source.start(item), f"{text}, ")

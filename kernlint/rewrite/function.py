@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import TypeVar, Union
 
 import libcst as cst
 
@@ -15,9 +16,11 @@ from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk
 from kernlint.workload import Launch, Span
 
-Update = cst.Assign | cst.AnnAssign | cst.AugAssign
+Kind = TypeVar("Kind", bound=cst.CSTNode)
+
+Update = Union[cst.Assign, cst.AnnAssign, cst.AugAssign]
 #: A statement as it stands on its own lines.
-Line = cst.SimpleStatementLine | cst.BaseCompoundStatement
+Line = Union[cst.SimpleStatementLine, cst.BaseCompoundStatement]
 
 
 class FunctionSource:
@@ -209,7 +212,7 @@ class LaunchSource:
         return None
 
 
-def node_at(module: Module, span: Span, kind: type[cst.CSTNode]) -> cst.CSTNode | None:
+def node_at(module: Module, span: Span, kind: type[Kind]) -> Kind | None:
     """The node of ``kind`` that stands at ``span``."""
     for node in walk(module.tree):
         if isinstance(node, kind) and module.span(node) == span:

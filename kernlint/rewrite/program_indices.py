@@ -33,7 +33,7 @@ class ProgramIndices:
     def value(self, node: cst.CSTNode) -> Expr | None:
         """The index expression of a scalar."""
         value = self.kernel.values.get(node)
-        return value.expr if isinstance(value, Block) and value.shape == () else None
+        return value.expr if isinstance(value, Block) and value.shape == () and not value.base else None
 
     def original(self, index: ProgramId) -> Expr:
         """``index`` in terms of the program ids of the launch."""

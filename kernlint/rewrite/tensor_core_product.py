@@ -77,7 +77,10 @@ class _Rewrite:
 
     def _product(self) -> cst.BinaryOperation:
         """The multiplication that is summed, which nothing else may read."""
-        node = self.call.func.value if self._is_method() else self.call.args[0].value  # type: ignore[union-attr]
+        function = self.call.func
+        node = self.call.args[0].value if self.call.args else cst.Name("_")
+        if isinstance(function, cst.Attribute) and isinstance(self.kernel.values.get(function.value), Block):
+            node = function.value
         while isinstance(node, cst.Name):
             definition = self.kernel.definition(node.value)
             if definition is None or len(self.kernel.reads(node.value)) != 1:
@@ -87,9 +90,6 @@ class _Rewrite:
         if not isinstance(node, cst.BinaryOperation) or not isinstance(node.operator, cst.Multiply):
             raise CannotRewrite("the sum is not that of a plain product")
         return node
-
-    def _is_method(self) -> bool:
-        return isinstance(self.kernel.values.get(getattr(self.call.func, "value", self.call)), Block)
 
     def _factor_of(self, node: cst.BaseExpression) -> Factor:
         value = self.kernel.values.get(node)
@@ -140,8 +140,9 @@ class _Rewrite:
         if len(self.kernel.reads(name)) != 1 or callee(definition or cst.Pass()) != "to":
             return False
         assert isinstance(definition, cst.Call)
-        inner = getattr(definition.func, "value", None)
-        value = self.kernel.values.get(inner) if inner is not None else None
+        function = definition.func
+        inner = function.value if isinstance(function, cst.Attribute) else definition
+        value = self.kernel.values.get(inner)
         if not isinstance(value, Block) or value.dtype != wanted:
             return False
         self.editor.replace(definition, self.editor.code(inner))
