@@ -296,10 +296,12 @@ class _Price(TileSizes):
         l1_miss = ramp(sm_live, c.l1_keeps * l1, c.l1_drops * l1)
         seen: set[tuple[object, ...]] = set()
         footprints = self.moved.footprints
-        shares: dict[str, float] = {}
+        shares: dict[tuple[str, bool], float] = {}
+        # A store is not the load of the same addresses come again: what was read must still be written back.
         for access in self.moved.accesses:
-            key = (access.base, access.signature)
-            shares[access.base] = shares.get(access.base, 0.0) + (0.0 if key in seen else access.footprint_bytes)
+            key = (access.base, access.kind == "load", access.signature)
+            side = key[:2]
+            shares[side] = shares.get(side, 0.0) + (0.0 if key in seen else access.footprint_bytes)
             seen.add(key)
         seen.clear()
         self.l2_bytes: dict[int, float] = {}
@@ -307,7 +309,7 @@ class _Price(TileSizes):
         self.dram_bytes = 0.0
         self.latency: dict[int, float] = {}
         for access in self.moved.accesses:
-            key = (access.base, access.signature)
+            key = (access.base, access.kind == "load", access.signature)
             again = key in seen
             seen.add(key)
             if not access.known and access.gather:
@@ -332,8 +334,8 @@ class _Price(TileSizes):
             if access.kind == "atomic":
                 reach_l2 = moved
             part = 1.0
-            if shares.get(access.base):
-                part = min(1.0, footprints[access.base] / shares[access.base])
+            if shares.get(key[:2]):
+                part = min(1.0, footprints[access.base] / shares[key[:2]])
             own = min(access.footprint_bytes * part, moved)
             # DRAM answers in 64-byte pairs of sectors: isolated sectors cost double (strided_load, stride 16 and up).
             granule = 2.0 if access.density < 0.6 and access.contiguous_bytes < 64 and own >= moved * 0.9 else 1.0

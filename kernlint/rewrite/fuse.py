@@ -10,6 +10,7 @@ from kernlint.rewrite.effects import Effects
 from kernlint.rewrite.function import FunctionSource, LaunchSource
 from kernlint.rewrite.fused_kernel import FusedKernel, Parameter, Part, heading, wrapped
 from kernlint.rewrite.joining import append, append_to_tile, prepend
+from kernlint.rewrite.paragraphs import stale_headings
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
@@ -197,9 +198,8 @@ def _host_edits(
     texts = [p.argument or "" for p in used] + [source.code(keeper.call.func)]
     gone += _moved_bindings(host, keeper, fused, used)
     gone += _allocations(site, host, chain, gone, texts)
-    last = host.lines[-1]
     edits = [source.replace(places[-1].call, call), *source.delete_statements(_first(line) for line in gone)]
-    return [*edits, *stale_headings(source, [*gone], keep=[last])]
+    return [*edits, *stale_headings(source, gone)]
 
 
 def _first(line: cst.CSTNode) -> cst.CSTNode:
@@ -318,19 +318,3 @@ def _names_in(text: str) -> list[cst.Name]:
     except cst.ParserSyntaxError:
         return []
     return [node for node in walk(tree) if isinstance(node, cst.Name)]
-
-
-def stale_headings(source: Source, gone: Sequence[cst.CSTNode], keep: Sequence[cst.CSTNode] = ()) -> list[TextEdit]:
-    """Edits that take out the comments above statements that go, where no statement stays in the paragraph they head."""
-    lines = {source.line(source.start(node)): source.line(source.end(node)) for node in gone}
-    edits = []
-    for node in gone:
-        comments = source.heading(_first(node))
-        line = source.line(source.start(node))
-        while line in lines:
-            line = lines[line] + 1
-        rest = source.text[source.line_start(line) : source.line_start(line + 1)].strip()
-        stays = rest and not rest.startswith("#")
-        if comments and not stays:
-            edits += [source.delete_comment(comment) for comment in comments]
-    return edits

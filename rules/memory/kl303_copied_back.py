@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from kernlint.interpret.edits import Edits
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.flow import accesses, parameters, uses
@@ -101,7 +100,7 @@ class CopiedBack(Rule):
             pairs = tuple(
                 (found.launch.span, found.new.storage.span, found.parameter, found.target) for found in copies
             )
-            variant = context.variant.then(Edits(skipped=spans), WriteInPlace(pairs, spans))
+            variant = context.variant.then(transform=WriteInPlace(pairs, spans))
             names = [tensor_name(found.target, "the input") for found in copies]
             listed = ", ".join(f"`{name}`" for name in names)
             moved = sum(2 * (found.new.nbytes or 0) for found in copies)
