@@ -20,10 +20,7 @@ def node_at(context: Context, span: Span, kind: type[Kind]) -> Kind | None:
     module = context.program.kernel
     if span.file != module.path:
         return None
-    for node in walk(module.tree):
-        if isinstance(node, kind) and module.span(node) == span:
-            return node
-    return None
+    return next((node for node in module.of(kind) if module.span(node) == span), None)
 
 
 def names_in(node: cst.CSTNode) -> set[str]:

@@ -457,6 +457,10 @@ class _Reading:
 def may_launch(module: Module) -> frozenset[str]:
     """Names of module-level functions and classes from which a kernel launch can be reached by the names they use: a
     cheap bound that spares reading the many functions of a large module that launch nothing."""
+    return module.once(_may_launch)
+
+
+def _may_launch(module: Module) -> frozenset[str]:
     definitions = [s for s in _statements(module.tree.body) if isinstance(s, (cst.FunctionDef, cst.ClassDef))]
     decorated = {d.name.value for d in definitions if d.decorators}
     uses: dict[str, set[str]] = {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
@@ -12,7 +12,7 @@ from typing import TypeVar
 import libcst as cst
 
 from kernlint.rewrite.text import CannotRewrite, TextEdit
-from kernlint.syntax.names import import_table, origin_of
+from kernlint.syntax.names import origin_of
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk
 from kernlint.workload import Span
@@ -153,9 +153,9 @@ class Source:
         ]
 
     @cached_property
-    def imports(self) -> dict[str, str]:
-        """What imported names stand for (:func:`kernlint.syntax.names.import_table`)."""
-        return import_table(self.module.tree)
+    def imports(self) -> Mapping[str, str]:
+        """What imported names stand for (:func:`kernlint.syntax.names.imports_among`)."""
+        return self.module.imports
 
     def origin(self, node: cst.CSTNode) -> str | None:
         """The dotted origin of a name, attribute chain or called function (``triton.language.dot``)."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 import libcst
 
-from kernlint.syntax.names import import_table, origin_of
+from kernlint.syntax.names import origin_of
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk
 
@@ -40,8 +40,8 @@ def dialect(module: Module) -> str | None:
     None for Triton and where there is no kernel at all. A file with kernels of both counts as the other language only
     if its Triton kernels themselves use it (as TLX's do).
     """
-    imports = import_table(module.tree)
-    decorated = {language for function in _functions(module) for language in _languages(function, imports)}
+    imports = module.imports
+    decorated = {language for function in module.of(libcst.FunctionDef) for language in _languages(function, imports)}
     extended = _extension_used(module, imports)
     if extended:
         return extended
@@ -49,23 +49,23 @@ def dialect(module: Module) -> str | None:
         return None
     if decorated:
         return sorted(decorated)[0]
-    for node in walk(module.tree):
-        if isinstance(node, libcst.Call):
-            language = _BUILDERS.get(origin_of(node, imports) or "")
-            if language:
-                return language
+    for node in module.of(libcst.Call):
+        language = _BUILDERS.get(origin_of(node, imports) or "")
+        if language:
+            return language
     return None
 
 
 def has_kernel(module: Module) -> bool:
     """Whether a function of the module is compiled by ``triton.jit``, as decorator or by a call, under any alias."""
-    imports = import_table(module.tree)
-    for node in walk(module.tree):
-        if isinstance(node, libcst.Decorator) and is_triton_jit(node.decorator, imports):
-            return True
-        if isinstance(node, libcst.Call) and node.args and is_triton_jit(node.func, imports):
-            return True
-    return False
+    return module.once(_has_kernel)
+
+
+def _has_kernel(module: Module) -> bool:
+    imports = module.imports
+    return any(is_triton_jit(node.decorator, imports) for node in module.of(libcst.Decorator)) or any(
+        node.args and is_triton_jit(node.func, imports) for node in module.of(libcst.Call)
+    )
 
 
 def is_triton_jit(node: libcst.CSTNode, imports: Mapping[str, str]) -> bool:
@@ -80,10 +80,6 @@ def is_triton_jit(node: libcst.CSTNode, imports: Mapping[str, str]) -> bool:
     return origin == "triton.jit" or origin.endswith(".triton.jit") or origin.startswith("triton.runtime.jit")
 
 
-def _functions(module: Module) -> Iterator[libcst.FunctionDef]:
-    return (node for node in walk(module.tree) if isinstance(node, libcst.FunctionDef))
-
-
 def _languages(function: libcst.FunctionDef, imports: Mapping[str, str]) -> Iterator[str]:
     for decorator in function.decorators:
         origin = origin_of(decorator.decorator, imports) or ""
@@ -94,7 +90,7 @@ def _languages(function: libcst.FunctionDef, imports: Mapping[str, str]) -> Iter
 
 def _extension_used(module: Module, imports: Mapping[str, str]) -> str | None:
     """The extension language that a function decorated with a jit calls into."""
-    for function in _functions(module):
+    for function in module.of(libcst.FunctionDef):
         if not any(is_triton_jit(decorator.decorator, imports) for decorator in function.decorators):
             continue
         for node in walk(function.body):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import libcst
 
@@ -10,14 +10,22 @@ from kernlint.syntax.walk import walk
 
 
 def import_table(tree: libcst.CSTNode) -> dict[str, str]:
-    """The dotted origin of each name that an import binds, anywhere in ``tree``.
+    """As :func:`imports_among`, of all that stands in ``tree``; a module has its own table, made once."""
+    return imports_among(walk(tree))
+
+
+def imports_among(nodes: Iterable[libcst.CSTNode]) -> dict[str, str]:
+    """The dotted origin of each name that an import among ``nodes`` binds.
 
     ``import triton.language as tl`` binds tl to ``triton.language``, ``import a.b`` binds a to ``a``, ``from .x
     import y as z`` binds z to ``.x.y``. Where two imports bind one name (``try`` and ``except ImportError``) the
     first one counts.
     """
     table: dict[str, str] = {}
-    for node in walk(tree):
+    for node in nodes:
+        kind = type(node)
+        if kind is not libcst.Import and kind is not libcst.ImportFrom:
+            continue
         if isinstance(node, libcst.Import):
             for alias in node.names:
                 origin = dotted_name(alias.name) or ""

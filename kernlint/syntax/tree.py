@@ -6,19 +6,24 @@ import ast
 import re
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import libcst
 from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from kernlint.errors import SourceError
 from kernlint.syntax.guard import check_depth
+from kernlint.syntax.names import imports_among
 from kernlint.syntax.positions import Mismatch, Positions, python_tree
 from kernlint.syntax.source import split_lines
+from kernlint.syntax.walk import walk
 from kernlint.workload import Span
+
+_T = TypeVar("_T")
+_Node = TypeVar("_Node", bound=libcst.CSTNode)
 
 #: Frames for LibCST's code generator, which computes positions: about four a level of the deepest tree that
 #: ``check_depth`` lets through.
@@ -42,6 +47,38 @@ class Module:
         self.text = text
         self.path = path
         self.first_line = first_line
+        self._answers: dict[Callable[[Module], Any], Any] = {}
+
+    def once(self, question: Callable[[Module], _T]) -> _T:
+        """``question(self)``, asked once: for what many ask of a tree that does not change."""
+        if question not in self._answers:
+            self._answers[question] = question(self)
+        answer: _T = self._answers[question]
+        return answer
+
+    @cached_property
+    def nodes(self) -> tuple[libcst.CSTNode, ...]:
+        """What :func:`~kernlint.syntax.walk.walk` finds in the tree."""
+        return tuple(walk(self.tree))
+
+    def of(self, kind: type[_Node]) -> list[_Node]:
+        """The nodes of a kind, in source order."""
+        found = self._kinds.get(kind)
+        if found is None:
+            found = self._kinds[kind] = [node for node in self.nodes if isinstance(node, kind)]
+        return found
+
+    @cached_property
+    def _kinds(self) -> dict[type, list[Any]]:
+        kinds: dict[type, list[Any]] = {}
+        for node in self.nodes:
+            kinds.setdefault(type(node), []).append(node)
+        return kinds
+
+    @cached_property
+    def imports(self) -> Mapping[str, str]:
+        """What imported names stand for (:func:`~kernlint.syntax.names.imports_among`)."""
+        return imports_among(self.nodes)
 
     @cached_property
     def lines(self) -> list[str]:

@@ -1,9 +1,11 @@
-"""A fast walk over LibCST trees, several times faster than visitors and without their recursion."""
+"""A fast walk over LibCST trees, many times faster than visitors and without their recursion."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import cache
+from collections.abc import Callable, Iterator
+from dataclasses import fields, is_dataclass
+from operator import attrgetter
+from typing import Any
 
 import libcst
 
@@ -15,22 +17,48 @@ _LAYOUT = ("whitespace", "leading_lines", "lines_after", "header", "footer", "se
 def walk(node: libcst.CSTNode) -> Iterator[libcst.CSTNode]:
     """``node`` and everything of meaning below it, in source order; white space and punctuation are left out."""
     stack = [node]
+    getters = _GETTERS
     while stack:
         node = stack.pop()
         yield node
-        below: list[libcst.CSTNode] = []
-        for name in _semantic_fields(type(node)):
-            value = getattr(node, name)
-            if isinstance(value, libcst.CSTNode):
-                below.append(value)
-            elif isinstance(value, (list, tuple)):
-                below.extend(item for item in value if isinstance(item, libcst.CSTNode))
-        below.reverse()
-        stack += below
+        for value in getters[type(node)](node):
+            kind = type(value)
+            if kind is tuple or kind is list:
+                stack += value[::-1]
+            elif kind in getters:
+                stack.append(value)
 
 
-@cache
-def _semantic_fields(kind: type[libcst.CSTNode]) -> tuple[str, ...]:
-    names = getattr(kind, "__dataclass_fields__", {})
+def _no_fields(node: libcst.CSTNode) -> tuple[Any, ...]:
+    return ()
+
+
+class _Getters(dict[type, Callable[[Any], tuple[Any, ...]]]):
+    """For each kind of node what gives the values of its fields that can hold nodes, the last one first."""
+
+    def __missing__(self, kind: type) -> Callable[[Any], tuple[Any, ...]]:
+        getter = self[kind] = _getter(kind)
+        return getter
+
+
+def _getter(kind: type) -> Callable[[Any], tuple[Any, ...]]:
     # A conditional expression and a call argument are the places where field order is not source order: no matter.
-    return tuple(name for name in names if not name.startswith(_LAYOUT))
+    names = [
+        field.name
+        for field in (fields(kind) if is_dataclass(kind) else ())
+        if not field.name.startswith(_LAYOUT) and field.type not in _PLAIN
+    ]
+    if not names:
+        return _no_fields
+    get = attrgetter(*reversed(names))
+    return get if len(names) > 1 else lambda node: (get(node),)
+
+
+#: Types of fields that hold no node.
+_PLAIN = (str, bool, "str", "bool")
+
+_GETTERS = _Getters()
+for _kind in vars(libcst).values():
+    if isinstance(_kind, type) and issubclass(_kind, libcst.CSTNode):
+        _GETTERS[_kind]
+del _kind

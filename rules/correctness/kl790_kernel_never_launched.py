@@ -11,8 +11,6 @@ from kernlint.rules.base import Rule
 from kernlint.rules.correctness.provenance import replaces_model
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.syntax.dialect import is_triton_jit
-from kernlint.syntax.names import import_table
-from kernlint.syntax.walk import walk
 from kernlint.workload import TorchOp
 
 
@@ -90,12 +88,12 @@ class KernelNeverLaunched(Rule):
         if not replaces_model(workload) or workload.launches() or owner in may_launch(module):
             return
         ops = [step for step, _ in workload.walk() if isinstance(step, TorchOp) and step.kind != "alloc"]
-        imports = import_table(module.tree)
+        imports = module.imports
         # What another module is asked to do may launch.
         if workload.unknowns or any(origin.startswith(".") for origin in imports.values()):
             return
-        for node in walk(module.tree):
-            if isinstance(node, cst.FunctionDef) and any(is_triton_jit(d.decorator, imports) for d in node.decorators):
+        for node in module.of(cst.FunctionDef):
+            if any(is_triton_jit(d.decorator, imports) for d in node.decorators):
                 span = module.span(node.name)
                 name = node.name.value
                 proof = [Evidence(f"`{workload.entry}` calls `{op.name}`", op.span) for op in ops[:3]]

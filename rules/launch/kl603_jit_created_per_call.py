@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import libcst as cst
@@ -135,7 +135,7 @@ def _made_per_call(module: Module, entry: str) -> Iterator[_Made]:
                 yield _Made(node, *made, routine.symbol)
 
 
-def _maker(node: cst.CSTNode, imports: dict[str, str]) -> tuple[str, str] | None:
+def _maker(node: cst.CSTNode, imports: Mapping[str, str]) -> tuple[str, str] | None:
     """(what is made, the kernel's name) where ``node`` makes a jit or autotune object."""
     if isinstance(node, cst.FunctionDef):
         for decorator in node.decorators:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import libcst as cst
 
-from kernlint.syntax.names import dotted_name, import_table, origin_of
+from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.tree import Module
 
 #: Where kernels and autotuners are made.
@@ -38,15 +38,14 @@ def never(branch: cst.If) -> bool:
     return False
 
 
-def per_call(module: Module, entry: str, enters: Enters = never) -> tuple[list[Routine], dict[str, str]]:
+def per_call(module: Module, entry: str, enters: Enters = never) -> tuple[list[Routine], Mapping[str, str]]:
     """The routines that every call of ``entry`` may run, and what the imports of the module bind."""
-    imports = import_table(module.tree)
-    return _reached(list(routines(module)), entry, imports, enters), imports
+    return _reached(module.once(routines), entry, module.imports, enters), module.imports
 
 
-def routines(module: Module) -> Iterator[Routine]:
+def routines(module: Module) -> list[Routine]:
     """The functions of ``module`` and the methods of its classes."""
-    yield from _routines(module.tree.body, "")
+    return list(_routines(module.tree.body, ""))
 
 
 def _routines(body: Iterable[cst.CSTNode], owner: str) -> Iterator[Routine]:
@@ -59,7 +58,7 @@ def _routines(body: Iterable[cst.CSTNode], owner: str) -> Iterator[Routine]:
             yield from _routines(node.body.body, owner)
 
 
-def _reached(routines: list[Routine], entry: str, imports: dict[str, str], enters: Enters) -> list[Routine]:
+def _reached(routines: list[Routine], entry: str, imports: Mapping[str, str], enters: Enters) -> list[Routine]:
     """The routines that every call of ``entry`` may run, found by the names that they call."""
     found = [r for r in routines if r.symbol == entry]
     for routine in found:
@@ -71,7 +70,7 @@ def _reached(routines: list[Routine], entry: str, imports: dict[str, str], enter
     return found
 
 
-def _runs_once(routine: Routine, imports: dict[str, str]) -> bool:
+def _runs_once(routine: Routine, imports: Mapping[str, str]) -> bool:
     decorators = [origin_of(d.decorator, imports) for d in routine.node.decorators]
     return routine.name in _ONCE or any(
         d is not None and (d in MAKERS or d.rsplit(".", 1)[-1] in _CACHES) for d in decorators
