@@ -86,8 +86,8 @@ def of_maximum(blocks: list[Block]) -> Form | None:
 
 def of_where(condition: Block | None, x: Block, y: Block) -> Form | None:
     """The form of ``tl.where``: perhaps minus infinity where the condition was read from memory and one arm is that."""
-    if condition is None or not condition.loads or condition.form is not None:
-        return None
+    if condition is None or not condition.loads or (condition.bounds and not condition.partly):
+        return None  # bounds of indices leave something of each row, as a rule
     return Form("perhaps -inf") if -math.inf in (x.constant, y.constant) else None
 
 

@@ -286,6 +286,47 @@ def _hint(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> 
     return args[0] if args else kwargs.get("input")
 
 
+def _assume(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    """``tl.assume(condition)``: a fault where the first program of the grid breaks it."""
+    value = args[0] if args else kwargs.get("cond")
+    for left, right in (isinstance(value, Block) and value.bounds) or ():
+        slack = ex.concrete(ex.simplify(_at_programs(left, 0) - _at_programs(right, 0)))
+        if slack is not None and slack >= 0:
+            k.fault("false-assumption", node, "the condition does not hold for the program with index 0")
+    return None
+
+
+def _multiple_of(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    """``tl.multiple_of(x, n)``: a fault where the second program of the grid breaks it, an uncertain one where a size that
+    is open decides."""
+    value, claimed = args[0] if args else kwargs.get("input"), _get(args, kwargs, 1, "values")
+    factor = _int(claimed[0] if isinstance(claimed, (tuple, list)) and claimed else claimed)
+    if isinstance(value, Block) and value.expr is not None and not value.base and factor is not None and factor > 1:
+        first = value.expr.rewrite(lambda atom: 0 if isinstance(atom, (Lane, ex.LoopIndex)) else None)
+        here = ex.concrete(ex.simplify(_at_programs(first, 1)))
+        if here is not None and here % factor and all((ex.concrete(extent) or 0) > 1 for extent in k.grid):
+            k.fault(
+                "false-multiple", node, f"the value is {here} for the program with index 1, no multiple of {factor}"
+            )
+        elif any(coefficient % factor for coefficient in _open_terms(first)):
+            k.fault("false-multiple", node, f"nothing here makes the value a multiple of {factor}", certain=False)
+    return value
+
+
+def _at_programs(value: Expr, index: int) -> Expr:
+    """``value`` for the program whose index is ``index`` along every axis."""
+    return value.rewrite(lambda atom: index if isinstance(atom, ProgramId) else None)
+
+
+def _open_terms(value: Expr) -> list[int]:
+    """The coefficients of the terms of ``value`` that hold a size which the source does not fix."""
+    return [
+        coefficient
+        for term, coefficient in value.terms.items()
+        if any(isinstance(atom, ex.Symbol) for atom in term) and not any(isinstance(a, ex.Opaque) for a in term)
+    ]
+
+
 def _nothing(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return None
 
@@ -782,13 +823,27 @@ def _clamp(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
 
 
 def _random(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    offset = k.lift(_get(args, kwargs, 1, "offset"))
+    seed, offset = k.lift(_get(args, kwargs, 0, "seed")), k.lift(_get(args, kwargs, 1, "offset"))
+    if seed is not None and seed.base:
+        k.fault("seed-address", node, f"the seed is the address of `{seed.base}`, not what is stored there")
+    elif seed is not None and offset is not None and offset.expr is not None and not offset.loads and not seed.loads:
+        several = [axis for axis, extent in enumerate(k.grid) if (ex.concrete(extent) or 0) > 1]
+        if several and not any(isinstance(a, (ProgramId, ex.Opaque)) for a in _atoms(seed) | _atoms(offset)):
+            k.fault(
+                "shared-random-numbers",
+                node,
+                "neither seed nor offset depends on the program, so all of them draw alike",
+            )
     shape = offset.shape if offset is not None else ()
     if offset is not None:
         k.random += widths.widened(offset)
     result = Block(dt.FLOAT32, shape, loads=offset.loads if offset is not None else frozenset())
     k.compute("special", result, node)
     return result
+
+
+def _atoms(value: Block) -> set[ex.Atom]:
+    return set(value.expr.atoms()) if value.expr is not None else set()
 
 
 def _reduce(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
@@ -950,10 +1005,10 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "split": _split,
     "cat": _cat,
     "flip": lambda k, a, kw, n: _plain(a[0]),
-    "multiple_of": _hint,
+    "multiple_of": _multiple_of,
     "max_contiguous": _hint,
     "max_constancy": _hint,
-    "assume": _nothing,
+    "assume": _assume,
     "static_assert": _nothing,
     "static_print": _nothing,
     "device_print": _nothing,

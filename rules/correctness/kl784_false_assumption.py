@@ -1,0 +1,53 @@
+"""KL784."""
+
+from __future__ import annotations
+
+from kernlint.rules.faults import FaultRule
+
+
+class FalseAssumption(FaultRule):
+    code = "KL784"
+    name = "false-assumption"
+    category = "correctness"
+    severity = "warning"
+    kind = "false-assumption"
+    summary = "tl.assume states a condition that the program with index 0 breaks"
+    what_it_does = """
+        Finds `tl.assume(condition)` whose condition, computed for the program with index 0 along every axis, is
+        false.
+        """
+    why = """
+        Every grid has that program. The compiler removes what it need not do under the assumption, bounds checks and
+        branches included, and the program with index 0 computes something else.
+        """
+    when_not = """
+        Conditions on sizes and strides that hold for the values passed, and those that no source settles.
+        """
+    fix_safety = """
+        Safe: `>` becomes `>=` where that is what was meant.
+        """
+    evidence = """
+        `tl.assume(pid > 0)` folds `pid == 0` to false in the IR (Triton 3.9). Pattern row BUG-078.
+        """
+    references = ("https://triton-lang.org/main/python-api/triton.language.html",)
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def double(x, o, B: tl.constexpr):
+            pid = tl.program_id(0)
+            tl.assume(pid > 0)
+            c = pid * B + tl.arange(0, B)
+            tl.store(o + c, tl.load(x + c) * 2)
+
+        def run(x):
+            o = torch.empty_like(x)
+            double[(triton.cdiv(x.numel(), 1024),)](x, o, B=1024)
+            return o
+        """
+    good = bad.replace("pid > 0", "pid >= 0")
+    example = "tl.assume(pid > 0)"
+    use_instead = "tl.assume(pid >= 0)"
