@@ -614,7 +614,10 @@ def _contiguous(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode)
     if x.strides is None:
         # Layout not known: a copy may or may not happen. Say so and take the layout that holds either way.
         h.assume(f"{x.name} is contiguous, so .contiguous() copies nothing")
-        return replace(x, strides=contiguous_strides(x.shape) if x.shape is not None else None)
+        if x.shape is None:
+            h.contiguous.add(x.storage.id)  # for when its rank is learned
+            return x
+        return replace(x, strides=contiguous_strides(x.shape))
     return _copied(h, "contiguous", x, x.shape, x.dtype, node)
 
 

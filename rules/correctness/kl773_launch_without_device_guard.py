@@ -1,0 +1,90 @@
+"""KL773."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import libcst as cst
+
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.syntax.tree import Module
+from kernlint.syntax.walk import walk
+from kernlint.workload import Span
+
+
+class LaunchWithoutDeviceGuard(Rule):
+    code = "KL773"
+    name = "launch-without-device-guard"
+    category = "correctness"
+    severity = "info"
+    default = False
+    summary = "a kernel is launched on the current device, whichever device its tensors are on"
+    what_it_does = """
+        Finds launches on tensors of the caller that stand in no `with` statement and under no decorator; a device guard is one or the
+        other.
+        """
+    why = """
+        Triton launches on the current CUDA device. For a tensor on `cuda:1` while `cuda:0` is current, the launch fails or works on
+        memory of the other device.
+        """
+    when_not = """
+        Off by default: most programs use one device per process, and autograd sets the device for backward passes. Custom operators
+        whose registration has a guard.
+        """
+    fix_safety = "Wrap the launch in `with torch.cuda.device(x.device):`; it costs some microseconds of host time."
+    evidence = "Documented behaviour of Triton's launcher; nothing is measured. Pattern row BUG-058."
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def double(x, o, n, B: tl.constexpr):
+            a = tl.arange(0, B)
+            tl.store(o + a, tl.load(x + a, mask=a < n) * 2, mask=a < n)
+
+        def run(x):
+            o = torch.empty_like(x)
+            double[(1,)](x, o, x.numel(), B=1024)
+            return o
+        """
+    good = bad.replace("    double[", "    with torch.cuda.device(x.device):\n                double[")
+    example = "double[grid](x, o, x.numel(), B=1024)"
+    use_instead = "with torch.cuda.device(x.device):\n    double[grid](x, o, x.numel(), B=1024)"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        module = context.program.kernel
+        inputs = {tensor.storage.id for tensor in context.workload.inputs}
+        seen = set()
+        for launch in context.launches():
+            tensors = [launch.tensor(name) for name in launch.arguments]
+            foreign = any(tensor is not None and tensor.storage.id in inputs for tensor in tensors)
+            if context.workload.bare or not foreign or launch.span in seen or _guarded(module, launch.span):
+                continue
+            seen.add(launch.span)
+            yield Finding(
+                self,
+                self.severity,
+                f"`{launch.kernel.name}` is launched on the current device, not on that of its tensors",
+                launch.span,
+                launch.function,
+                launch.kernel.name,
+                (Evidence("no `with` statement and no decorator stands around the launch", launch.span),),
+            )
+
+
+def _guarded(module: Module, launch: Span) -> bool:
+    """Whether the launch stands inside a ``with`` statement or a decorated function of ``module``, or elsewhere."""
+    if launch.file != module.path:
+        return True
+    return any(
+        _within(launch, module.span(node))
+        for node in walk(module.tree)
+        if isinstance(node, cst.With) or (isinstance(node, cst.FunctionDef) and node.decorators)
+    )
+
+
+def _within(inner: Span, outer: Span) -> bool:
+    return outer.line <= inner.line <= inner.end_line <= outer.end_line

@@ -1,0 +1,117 @@
+"""KL785."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import libcst as cst
+
+from kernlint.interpret.program import may_launch
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.syntax.names import dotted_name, import_table, origin_of
+from kernlint.syntax.tree import Module
+from kernlint.syntax.walk import walk
+
+_CLOCKS = frozenset(
+    f"time.{name}{unit}" for name in ("time", "perf_counter", "monotonic", "process_time") for unit in ("", "_ns")
+)
+#: The last parts of calls after which the device has finished.
+_SYNCS = frozenset("synchronize item cpu tolist numpy do_bench do_bench_cudagraph elapsed_time".split())
+
+
+class UnsynchronisedTiming(Rule):
+    code = "KL785"
+    name = "unsynchronised-timing"
+    category = "correctness"
+    severity = "warning"
+    bare = True
+    summary = "a host clock is read after a launch without waiting for the device"
+    what_it_does = """
+        Finds two readings of a host clock (`time.time`, `time.perf_counter` ...) in one function, with a kernel launch between them,
+        direct or through a function of the module, and no wait for the device after the last launch.
+        """
+    why = """
+        A launch returns at once. What is measured is how fast the host issues launches, and on the first call how long Triton compiles;
+        the kernel's own time is not in it.
+        """
+    when_not = "Measuring the launch overhead itself: suppress it, with the reason."
+    fix_safety = (
+        "Use `triton.testing.do_bench`, CUDA events, or `torch.cuda.synchronize()` before each reading of the clock."
+    )
+    evidence = "How CUDA streams work; nothing is measured. Pattern row BUG-079."
+
+    bad = """
+        import time
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def fill(x, B: tl.constexpr):
+            tl.store(x + tl.arange(0, B), 1.0)
+
+        def bench(x):
+            begin = time.perf_counter()
+            for _ in range(100):
+                fill[(1,)](x, B=1024)
+            return (time.perf_counter() - begin) / 100
+        """
+    good = bad.replace("    return (time", "    torch.cuda.synchronize()\n            return (time")
+    example = "fill[grid](x, B=1024)\nseconds = time.perf_counter() - begin"
+    use_instead = "milliseconds = triton.testing.do_bench(lambda: fill[grid](x, B=1024))"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        module = context.program.kernel
+        launching = may_launch(module)
+        for function in walk(module.tree):
+            if isinstance(function, cst.FunctionDef):
+                found = _unsynchronised(function, module, launching)
+                if found is not None:
+                    launch, clock = module.span(found.launch), module.span(found.clock)
+                    yield Finding(
+                        self,
+                        self.severity,
+                        f"`{function.name.value}` reads the clock while the launch at line {launch.line} may still run",
+                        clock,
+                        function.name.value,
+                        "",
+                        (Evidence("nothing waits for the device after the launch", launch),),
+                    )
+
+
+@dataclass(frozen=True)
+class _Gap:
+    """A ``launch`` that no wait stands between and the reading of ``clock``."""
+
+    launch: cst.CSTNode
+    clock: cst.CSTNode
+
+
+def _unsynchronised(function: cst.FunctionDef, module: Module, launching: frozenset[str]) -> _Gap | None:
+    imports = import_table(module.tree)
+    running = False
+    pending: cst.CSTNode | None = None
+    for call in _calls_in_order(function.body):
+        last = (dotted_name(call.func) or getattr(getattr(call.func, "attr", None), "value", "")).rsplit(".", 1)[-1]
+        if origin_of(call.func, imports) in _CLOCKS:
+            if running and pending is not None:
+                return _Gap(pending, call)
+            running = True
+        elif last in _SYNCS:
+            pending = None
+        elif running and (isinstance(call.func, cst.Subscript) or dotted_name(call.func) in launching):
+            pending = call
+    return None
+
+
+def _calls_in_order(body: cst.CSTNode) -> Iterator[cst.Call]:
+    """The calls in ``body`` in source order, those of nested functions left out."""
+    stack: list[cst.CSTNode] = [body]
+    while stack:
+        node = stack.pop()
+        if isinstance(node, cst.Call):
+            yield node
+        if not isinstance(node, (cst.FunctionDef, cst.Lambda, cst.ClassDef)):
+            stack += reversed(node.children)

@@ -1,0 +1,48 @@
+"""Whose strides an address is made with: what kernels assume of the layout of tensors that callers hand in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kernlint.workload import Access, Launch, Symbol, Tensor, Workload
+from kernlint.workload.expr import Opaque
+
+#: The name of the symbol for an open stride of a tensor.
+_STRIDE = re.compile(r"(?P<tensor>.+)\.stride\(\d+\)")
+
+
+@dataclass(frozen=True)
+class Use:
+    """An access of a launch and the tensor behind it; ``owners`` are the tensors whose open strides stand in its
+    address."""
+
+    launch: Launch
+    access: Access
+    tensor: Tensor
+    owners: frozenset[str]
+
+
+def uses(workload: Workload) -> Iterator[Use]:
+    """Every access whose address was followed and whose base is a tensor."""
+    for launch in workload.launches():
+        for node, _ in launch.kernel.walk(Access):
+            assert isinstance(node, Access)
+            tensor = launch.tensor(node.base)
+            if tensor is None or node.offset is None:
+                continue
+            atoms = node.offset.atoms()
+            if any(isinstance(atom, Opaque) and atom.op in ("load", "unknown") for atom in atoms):
+                continue
+            matches = (_STRIDE.fullmatch(atom.name) for atom in atoms if isinstance(atom, Symbol))
+            yield Use(launch, node, tensor, frozenset(match["tensor"] for match in matches if match))
+
+
+def storages_by_name(workload: Workload) -> dict[str, int]:
+    """The storage behind each name that a tensor of the call goes by."""
+    tensors = [*workload.inputs, *workload.outputs]
+    tensors += [
+        value for launch in workload.launches() for value in launch.arguments.values() if isinstance(value, Tensor)
+    ]
+    return {tensor.name: tensor.storage.id for tensor in tensors if tensor.name}
