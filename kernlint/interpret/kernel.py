@@ -236,7 +236,8 @@ class KernelEvaluator(Evaluator):
         dtype = self._result_type(name, a, b, weak)
         if name in ("&", "|", "^") and dtype == dt.BOOL:
             bounds = _both(a, b) if name == "&" else None
-            return Block(dtype, shape, bounds=bounds, partly=_partly(a) or _partly(b), **common)
+            partly = _partly(a) or _partly(b)
+            return Block(dtype, shape, bounds=bounds, partly=partly, form=numerics.of_logic(a, b), **common)
         constant = None
         if a.constant is not None and b.constant is not None and name in _FLOAT_OPS:
             value = python_binary(name, _FLOAT_OPS[name], a.constant, b.constant)
@@ -320,7 +321,7 @@ class KernelEvaluator(Evaluator):
                 source=None,
                 order=(),
                 constant=None,
-                form=None,
+                form=value.form if numerics.is_read_mask(value) else None,
                 product=None,
                 narrow=(),
                 shadow=None,
@@ -356,7 +357,8 @@ class KernelEvaluator(Evaluator):
             elif name == ">=":
                 bounds = ((y, x + 1),)
         loads, carried = left.loads | right.loads, left.carried | right.carried
-        return Block(dt.BOOL, shape, bounds=bounds, loads=loads, carried=carried)
+        form = numerics.of_comparison(left, right)
+        return Block(dt.BOOL, shape, bounds=bounds, loads=loads, carried=carried, form=form)
 
     def boolean(self, name: str, a: Any, b: Any, node: cst.CSTNode) -> Any:
         left, right = self.lift(a), self.lift(b)

@@ -31,10 +31,10 @@ class Form:
     """How a floating value came about.
 
     ``kind`` is one of ``square`` (x*x), ``sum``, ``sum of squares``, ``mean``, ``mean of squares``, ``square of mean``,
-    ``magnitude`` (abs), ``largest magnitude``, ``perhaps -inf``, ``-inf minus -inf``, ``suspect`` (spoilt unless a
-    ``tl.where`` replaces it); empty for a value that is only ``rounded``. ``of`` are the loads it was made from;
-    ``rounded`` says that it is a product of two values in half precision, rounded to that; ``fault`` is the key of the
-    fault that a suspect has on record.
+    ``magnitude`` (abs), ``largest magnitude``, ``read mask`` (a boolean), ``perhaps -inf``, ``-inf minus -inf``,
+    ``suspect`` (spoilt unless a ``tl.where`` replaces it); empty for a value that is only ``rounded``. ``of`` are the
+    loads it was made from; ``rounded`` says that it is a product of two values in half precision, rounded to that;
+    ``fault`` is the key of the fault that a suspect has on record.
     """
 
     kind: str = ""
@@ -85,15 +85,36 @@ def of_maximum(blocks: list[Block]) -> Form | None:
 
 
 def of_where(condition: Block | None, x: Block, y: Block) -> Form | None:
-    """The form of ``tl.where``: perhaps minus infinity where the condition was read from memory and one arm is that."""
-    if condition is None or not condition.loads or (condition.bounds and not condition.partly):
-        return None  # bounds of indices leave something of each row, as a rule
-    return Form("perhaps -inf") if -math.inf in (x.constant, y.constant) else None
+    """The form of ``tl.where``: perhaps minus infinity where a mask read from memory decides and one arm is that."""
+    masked = condition is not None and is_read_mask(condition)
+    return Form("perhaps -inf") if masked and -math.inf in (x.constant, y.constant) else None
 
 
 def of_load(other: float | None, mask: Block | None) -> Form | None:
     """The form of a load: perhaps minus infinity where the mask was read from memory and ``other`` is that."""
-    return Form("perhaps -inf") if mask is not None and mask.loads and other == -math.inf else None
+    return Form("perhaps -inf") if mask is not None and is_read_mask(mask) and other == -math.inf else None
+
+
+def of_comparison(a: Block, b: Block) -> Form | None:
+    """The form of ``a < b`` and the like."""
+    return Form("read mask") if _is_read_tile(a) or _is_read_tile(b) else None
+
+
+def of_logic(a: Block, b: Block) -> Form | None:
+    """The form of ``a & b`` and ``a | b`` of booleans."""
+    return Form("read mask") if is_read_mask(a) or is_read_mask(b) else None
+
+
+def is_read_mask(mask: Block) -> bool:
+    """Whether each element of ``mask`` was decided by an element read from memory, so that it may leave nothing of a row.
+
+    Bounds of indices, those that were read included, leave something of each row that counts, as a rule.
+    """
+    return _is_read_tile(mask) or (mask.form is not None and mask.form.kind == "read mask")
+
+
+def _is_read_tile(value: Block) -> bool:
+    return value.source is not None and any(extent > 1 for extent in value.shape)
 
 
 def of_unary(name: str, value: Block) -> Verdict:

@@ -13,7 +13,7 @@ class StrideOfAnotherTensor(Rule):
     code = "KL770"
     name = "stride-of-another-tensor"
     category = "correctness"
-    severity = "warning"
+    severity = "info"
     summary = "a tensor is addressed with the strides of another one"
     what_it_does = """
         Finds accesses of a tensor that the caller hands in whose address is made with the stride of another argument,

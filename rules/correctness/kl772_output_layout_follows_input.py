@@ -65,11 +65,12 @@ class OutputLayoutFollowsInput(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         storages = storages_by_name(context.workload)
         found = list(uses(context.workload))
+        # A tensor addressed by one stride alone has to have unit stride along the last axis: it is contiguous if dense.
         by_strides = {
             (use.launch.span, name)
             for use in found
             for name in use.owners
-            if storages.get(name) == use.tensor.storage.id
+            if storages.get(name) == use.tensor.storage.id and sum(owner == name for owner, _ in use.strides) > 1
         }
         seen = set()
         for use in found:

@@ -22,7 +22,7 @@ class InfiniteDifference(FaultRule):
         the accumulator is rescaled by it in every later step.
         """
     when_not = """
-        Masks of indices alone (causal, bounds): the first tile of a row then has a valid element. A finite lowest
+        Masks of indices (causal, bounds, lengths): the first tile of a row then has a valid element. A finite lowest
         value such as -1e30. A guard, `tl.where(m == -float("inf"), 0.0, m)`, on the way.
         """
     fix_safety = """

@@ -10,18 +10,23 @@ from kernlint.workload import Access, Launch, Symbol, Tensor, Workload
 from kernlint.workload.expr import Opaque
 
 #: The name of the symbol for an open stride of a tensor.
-_STRIDE = re.compile(r"(?P<tensor>.+)\.stride\(\d+\)")
+_STRIDE = re.compile(r"(?P<tensor>.+)\.stride\((?P<axis>\d+)\)")
 
 
 @dataclass(frozen=True)
 class Use:
-    """An access of a launch and the tensor behind it; ``owners`` are the tensors whose open strides stand in its
-    address."""
+    """An access of a launch and the tensor behind it; ``strides`` are the open strides in its address, as the names of
+    their tensors and the axes."""
 
     launch: Launch
     access: Access
     tensor: Tensor
-    owners: frozenset[str]
+    strides: frozenset[tuple[str, int]]
+
+    @property
+    def owners(self) -> frozenset[str]:
+        """The tensors whose strides stand in the address."""
+        return frozenset(name for name, _ in self.strides)
 
 
 def uses(workload: Workload) -> Iterator[Use]:
@@ -36,7 +41,7 @@ def uses(workload: Workload) -> Iterator[Use]:
             if any(isinstance(atom, Opaque) and atom.op in ("load", "unknown") for atom in atoms):
                 continue
             matches = (_STRIDE.fullmatch(atom.name) for atom in atoms if isinstance(atom, Symbol))
-            yield Use(launch, node, tensor, frozenset(match["tensor"] for match in matches if match))
+            yield Use(launch, node, tensor, frozenset((m["tensor"], int(m["axis"])) for m in matches if m))
 
 
 def storages_by_name(workload: Workload) -> dict[str, int]:
