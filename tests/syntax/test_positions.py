@@ -62,7 +62,7 @@ def test_of_every_kind_of_node(text: str) -> None:
 
 def test_of_real_code() -> None:
     for path in [*ROOT.glob("kernlint/interpret/*.py"), *ROOT.glob("fixtures/**/*.py")][::7]:
-        assert _compare(path.read_text("utf-8")) > 100
+        assert _compare(path.read_text("utf-8")) > 10
 
 
 def test_trees_of_different_sources_are_told() -> None:
