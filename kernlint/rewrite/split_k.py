@@ -446,7 +446,7 @@ class _Rewrite:
     def _reduce_launch(
         self, name: str, kept: Sequence[cst.Param], grid: str, tiles: dict[str, int], parts: str, split: str
     ) -> list[str]:
-        positional, named = [parts, f"{parts}.stride(0)"], []
+        positional, named = [parts, f"{parts}.stride(0)"], list[str]()
         for param in kept:
             arg = self.place.argument(param.name.value)
             if arg is None:
