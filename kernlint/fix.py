@@ -77,8 +77,13 @@ class Fixed:
     @property
     def diff(self) -> str:
         """A unified diff; empty where nothing was applied."""
-        lines = difflib.unified_diff(_lines(self.before), _lines(self.after), self.path, self.path)
-        return "".join(line if line[-1] in "\r\n" else f"{line}\n\\ No newline at end of file\n" for line in lines)
+        return diff_of(self.before, self.after, self.path)
+
+
+def diff_of(before: str, after: str, path: str) -> str:
+    """The unified diff of two versions of the file called ``path``; empty where they are equal."""
+    lines = difflib.unified_diff(_lines(before), _lines(after), path, path)
+    return "".join(line if line[-1] in "\r\n" else f"{line}\n\\ No newline at end of file\n" for line in lines)
 
 
 def _lines(text: str) -> list[str]:

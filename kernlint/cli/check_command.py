@@ -6,7 +6,8 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
@@ -16,6 +17,7 @@ from kernlint.errors import UsageError
 if TYPE_CHECKING:
     from kernlint.lint.config import Configurations, Overrides
     from kernlint.lint.discovery import Target
+    from kernlint.lint.fixing import Fixes
     from kernlint.lint.model import Finding
     from kernlint.lint.run import Outcome
     from kernlint.lint.settings import Settings
@@ -23,6 +25,9 @@ if TYPE_CHECKING:
 
 _SEVERITY = click.Choice(["error", "warning", "info"])
 _FORMATS = ["text", "concise", "json", "json-lines", "sarif", "github", "gitlab", "junit", "rdjson"]
+
+#: The formats that carry fixes; for the others they are not worked out.
+_WITH_FIXES = frozenset({"json", "json-lines", "rdjson"})
 
 #: Before this a progress bar would only flicker.
 _PATIENCE_S = 1.0
@@ -53,6 +58,11 @@ _STDIN_NAME = "<stdin>"
 @click.option("--exit-zero", is_flag=True, help="Exit 0 whatever is found.")
 @click.option("--baseline", metavar="FILE", help="Leave out the findings that this file holds.")
 @click.option("--update-baseline", is_flag=True, help="Write all findings into the baseline file.")
+@click.option("--fix", is_flag=True, help="Make the safe changes that findings ask for, and report what is left.")
+@click.option(
+    "--unsafe-fixes", is_flag=True, help="With --fix or --diff: those too that alter results or lose comments."
+)
+@click.option("--diff", is_flag=True, help="Show what --fix would change, and write nothing.")
 @click.option("--add-ignore", metavar="REASON", help="Suppress each finding by a comment with this reason.")
 @click.option("--diff-base", metavar="REF", help="Only findings on lines changed since this git commit.")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="Processes.  [default: one a processor]")
@@ -83,6 +93,9 @@ def check(
     exit_zero: bool,
     baseline: str | None,
     update_baseline: bool,
+    fix: bool,
+    unsafe_fixes: bool,
+    diff: bool,
     add_ignore: str | None,
     diff_base: str | None,
     jobs: int | None,
@@ -106,6 +119,11 @@ def check(
         raise UsageError("--isolated and --config contradict each other")
     if update_baseline and diff_base is not None:
         raise UsageError("--update-baseline with --diff-base would forget the findings on other lines")
+    fixing = fix or diff
+    if unsafe_fixes and not fixing:
+        raise UsageError("--unsafe-fixes needs --fix or --diff")
+    if fixing and (update_baseline or add_ignore is not None):
+        raise UsageError("--fix and --diff go with neither --update-baseline nor --add-ignore")
     cache = None if no_cache else Cache(cache_dir or os.path.join(_project_root(), FOLDER))
     entries = cache.catalogue() if cache is not None else None
     if entries is not None:
@@ -137,13 +155,27 @@ def check(
     if show_files:
         click.echo("".join(f"{_encodable(target.shown)}\n" for target in targets), nl=False)
         return
-    outcome = _run(targets, findings, stdin, configurations, cache, jobs)
+    wanted = fixing or here.output_format in _WITH_FIXES
+    ask = partial(_run, targets, findings, stdin, configurations, cache, jobs, wanted)
+    if fixing:
+        narrowed = partial(_narrowed, diff_base=diff_base, baseline=here.baseline)
+        outcome, fixes = _fixed(ask, narrowed, targets, stdin, unsafe_fixes, diff_base is not None)
+    else:
+        outcome = ask({})
     if cache is not None and entries is None:
         cache.put_catalogue(catalogue())
+    if fixing:
+        shown = _deliver(fixes, targets, stdin, diff)
+        _tell_fixes(fixes, diff)
+        if diff and fixes.changed:
+            raise click.exceptions.Exit(_FINDINGS)
+        if shown:
+            return
+    elif not update_baseline:
+        outcome = _narrowed(outcome, diff_base, here.baseline)
     if update_baseline:
         _write_baseline(here, outcome)
         return
-    outcome = _narrowed(outcome, diff_base, here.baseline)
     if add_ignore is not None:
         outcome = _with_ignores(outcome, add_ignore)
     report = _report(outcome)
@@ -241,7 +273,10 @@ def _run(
     configurations: Configurations,
     cache: object,
     jobs: int | None,
+    fixes: bool,
+    contents: Mapping[str, bytes],
 ) -> Outcome:
+    """What is found; ``contents`` are bytes to take instead of those of a file, by shown name."""
     from dataclasses import replace
 
     from kernlint.lint.run import check_targets
@@ -255,6 +290,8 @@ def _run(
             workers=jobs or _processors(),
             progress=progress or (lambda done, total: None),
             stdin=stdin,
+            contents={target.path: contents[target.shown] for target in targets if target.shown in contents},
+            fixes=fixes,
         )
     finally:
         if progress is not None:
@@ -306,6 +343,59 @@ class _Progress:
         """Take the bar off the screen."""
         if self._bar is not None:
             self._bar.stop()
+
+
+# -- fixes ------------------------------------------------------------------------------------------------------------
+
+
+def _fixed(
+    ask: Callable[[Mapping[str, bytes]], Outcome],
+    narrowed: Callable[[Outcome], Outcome],
+    targets: list[Target],
+    stdin: bytes | None,
+    unsafe: bool,
+    once: bool,
+) -> tuple[Outcome, Fixes]:
+    """What is found after everything is fixed; where only some lines count, ``once``, for their numbers change."""
+    from kernlint.lint.fixing import MAX_ROUNDS, apply_fixes
+    from kernlint.lint.reading import read_bytes
+
+    paths = {target.shown: target.path for target in targets}
+    read = (lambda shown: read_bytes(paths[shown])) if stdin is None else (lambda shown: stdin)
+    return apply_fixes(lambda contents: narrowed(ask(contents)), read, unsafe, 1 if once else MAX_ROUNDS)
+
+
+def _deliver(fixes: Fixes, targets: list[Target], stdin: bytes | None, diff: bool) -> bool:
+    """Write the changed files, or show the changes; whether standard output is taken by that."""
+    from kernlint.fix import diff_of
+    from kernlint.lint.reading import read_bytes
+    from kernlint.syntax.source import decode_source
+    from kernlint.syntax.write import write_whole
+
+    paths = {target.shown: target.path for target in targets}
+    output = sys.stdout.buffer
+    for shown, data in sorted(fixes.changed.items()):
+        if diff:
+            before = read_bytes(paths[shown]) if stdin is None else stdin
+            text = diff_of(decode_source(before, shown).text, decode_source(data, shown).text, shown)
+            output.write(text.encode("utf-8", "backslashreplace"))
+        elif stdin is None:
+            write_whole(paths[shown], data)
+    if stdin is not None and not diff:
+        output.write(next(iter(fixes.changed.values()), stdin))
+    output.flush()
+    return diff or stdin is not None
+
+
+def _tell_fixes(fixes: Fixes, diff: bool) -> None:
+    verb = "could be" if diff else "were"
+    files = len(fixes.changed)
+    parts = [f"{fixes.fixed} findings in {files} file{'s' * (files != 1)} {verb} fixed"]
+    if fixes.unsafe:
+        parts.append(f"{fixes.unsafe} more with --unsafe-fixes")
+    if fixes.elsewhere:
+        parts.append(f"{fixes.elsewhere} in notebooks or Markdown, which are not rewritten")
+    click.echo(f"kernlint: {'; '.join(parts)}.", err=True)
 
 
 # -- the answer -------------------------------------------------------------------------------------------------------

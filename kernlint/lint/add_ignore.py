@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterable
 
@@ -18,10 +16,10 @@ from kernlint.syntax.source import SourceText, decode_source
 from kernlint.syntax.task import read_task
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk
+from kernlint.syntax.write import encoded, write_whole
 
 _EXISTING = re.compile(r"(?P<head>\s*#\s*kernlint:\s*ignore\[)(?P<rules>[^\]]*)(?P<rest>\].*)", re.DOTALL)
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
-_BOM = b"\xef\xbb\xbf"
 
 
 def add_ignores(findings: Iterable[Finding], reason: str) -> tuple[int, list[Finding]]:
@@ -45,7 +43,7 @@ def add_ignores(findings: Iterable[Finding], reason: str) -> tuple[int, list[Fin
     for file, group in by_file.items():
         try:
             source = decode_source(read_bytes(file), file)
-            _replace(file, source, with_ignores(source, group, reason))
+            write_whole(file, encoded(with_ignores(source, group, reason), source))
             added += len(group)
         except (KernlintError, OSError, UnicodeEncodeError):
             left += group
@@ -91,18 +89,3 @@ def _start_of(statements: list[tuple[int, int]], line: int) -> int:
     """The first line of the innermost statement that ``line`` is in."""
     around = [(last - first, first) for first, last in statements if first <= line <= last]
     return min(around)[1] if around else line
-
-
-def _replace(path: str, source: SourceText, text: str) -> None:
-    data = (_BOM if source.bom else b"") + text.encode(source.encoding)
-    path = os.path.realpath(path)  # a link stays one
-    mode = os.stat(path).st_mode
-    handle, temporary = tempfile.mkstemp(dir=os.path.dirname(path), suffix=".tmp")
-    try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-        os.chmod(temporary, mode & 0o7777)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise

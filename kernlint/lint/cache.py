@@ -118,7 +118,7 @@ class Cache:
 def job_key(job: Job) -> str:
     """A hash of all that the findings of ``job`` depend on, kernlint itself excepted."""
     reference = None if job.reference is None else [job.reference[0], hashlib.blake2b(job.reference[1]).hexdigest()]
-    settings = json.dumps([job.shown, reference, *job.settings.key()])
+    settings = json.dumps([job.shown, reference, job.fixes, *job.settings.key()])
     digest = hashlib.blake2b(job.data, digest_size=20)
     digest.update(b"\0" + settings.encode("utf-8", "surrogatepass"))
     return digest.hexdigest()

@@ -57,12 +57,14 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True)
 class Job:
-    """One file to check: the name ``shown`` for it, its bytes, its settings, and the name and bytes of its reference."""
+    """One file to check: the name ``shown`` for it, its bytes, its settings, and the name and bytes of its reference.
+    ``fixes`` asks for the automatic fixes of what is found, which takes about as long again."""
 
     shown: str
     data: bytes
     settings: FileSettings
     reference: tuple[str, bytes] | None = None
+    fixes: bool = False
 
 
 @dataclass(frozen=True)
@@ -261,7 +263,22 @@ class _Check:
             evidence=tuple(self._fact(e.text, e.span) for e in found.evidence),
             advice=found.change.method if found.change is not None else "",
             gain=gain,
+            fix=self._fix(candidate, gain) if self.job.fixes else None,
         )
+
+    def _fix(self, candidate: Candidate, gain: Gain | None) -> Fix | None:
+        """The change as edits of the file, where it pays, a rewrite can make it, and the file is Python."""
+        from kernlint.rewrite.text import located, tidy
+
+        pays = gain is None or gain.best >= MIN_GAIN or candidate.finding.rule.category in _NOT_ABOUT_SPEED
+        change = candidate.finding.change
+        if not pays or change is None or not self.file.endswith((".py", ".pyi")) or not candidate.attempt.automatic:
+            return None
+        made, program = candidate.attempt.rewriting, candidate.program
+        assert made is not None and program is not None
+        text = program.kernel.text
+        edits = [Edit(Place(*place), new) for place, new in located(text, tidy(text, made.edits))]
+        return Fix(change.method, tuple(edits), made.effects.applicability)
 
     def _fact(self, text: str, span: Span | None) -> str:
         if span is None or span.file != self.file:
@@ -334,9 +351,9 @@ class _Check:
 def _ask(rule: Rule, context: Context, known: bool) -> list[Candidate]:
     """What ``rule`` finds, with the price of each change. Without the sizes (``known`` is false) a change has no price,
     and following the changed program would be in vain."""
-    from kernlint.verdict.judge import Candidate, price
+    from kernlint.verdict.judge import price, unpriced
 
-    return price(context, [rule]) if known else [Candidate(finding, {}) for finding in rule.check(context)]
+    return price(context, [rule]) if known else [unpriced(context, finding) for finding in rule.check(context)]
 
 
 def _span_in(module: Module, finding: RuleFinding) -> Span | None:

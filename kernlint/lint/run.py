@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from kernlint.errors import SourceError
@@ -42,8 +42,12 @@ def check_targets(
     workers: int,
     progress: Progress = lambda done, total: None,
     stdin: bytes | None = None,
+    contents: Mapping[str, bytes] | None = None,
+    fixes: bool = False,
 ) -> Outcome:
-    """Check every target; ``stdin`` are the bytes to take for all of them, instead of their files'."""
+    """Check every target; ``stdin`` are the bytes to take for all of them instead of their files', ``contents`` those
+    for some, by path. ``fixes`` asks for automatic fixes too."""
+    contents = contents or {}
     findings: list[Finding] = []
     shown: list[str] = []
     jobs: list[Job] = []
@@ -51,7 +55,7 @@ def check_targets(
         shown.append(target.shown)
         settings = configurations.of(os.path.dirname(target.path)).of_file(target.path)
         try:
-            data = read_bytes(target.path) if stdin is None else stdin
+            data = contents.get(target.path) or (read_bytes(target.path) if stdin is None else stdin)
         except SourceError as error:
             findings += _unreadable(target.shown, str(error), settings)
             continue
@@ -62,7 +66,7 @@ def check_targets(
         except SourceError as error:
             findings += _unreadable(target.shown, f"its reference {settings.reference}: {error}", settings)
             continue
-        jobs.append(Job(target.shown, data, settings, reference))
+        jobs.append(Job(target.shown, data, settings, reference, fixes))
     for result in _results(jobs, cache, workers, progress):
         findings += result.findings
     return Outcome(tuple(sorted(map(_named, findings), key=lambda finding: finding.key)), tuple(shown))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any, TypeVar, Union
 
@@ -30,14 +30,19 @@ class Site:
         """The module whose text the edits refer to."""
         return self.program.kernel
 
-    @cached_property
+    @property
     def source(self) -> Source:
         """Its text, with where things stand in it."""
-        return Source(self.module)
+        return _source_of(self.module)
 
     def after(self, edits: Edits) -> Workload | None:
         """What the program would do under what-if ``edits``; None where that cannot be followed."""
         return self.program.workload(self.workload.entry, edits)
+
+
+@lru_cache(maxsize=8)
+def _source_of(module: Module) -> Source:
+    return Source(module)
 
 
 #: From a site and the transform (a dataclass that a rule put in its Variant) to the edits that make it. A codemod whose

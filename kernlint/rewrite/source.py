@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,13 +10,11 @@ from typing import TypeVar
 
 import libcst as cst
 
-from kernlint.rewrite.text import CannotRewrite, TextEdit
+from kernlint.rewrite.text import CannotRewrite, TextEdit, line_starts
 from kernlint.syntax.names import origin_of
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk
 from kernlint.workload import Span
-
-_NEWLINE = re.compile(r"\r\n|\r|\n")
 
 Kind = TypeVar("Kind", bound=cst.CSTNode)
 
@@ -43,7 +40,7 @@ class Source:
 
     @cached_property
     def _line_starts(self) -> list[int]:
-        return [0, *(match.end() for match in _NEWLINE.finditer(self.text))]
+        return line_starts(self.text)
 
     def offsets(self, span: Span) -> tuple[int, int]:
         """The offsets of a span in this module. Raises :class:`CannotRewrite` for one in another file."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from kernlint.errors import KernlintError
+
+_LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 class CannotRewrite(KernlintError):
@@ -99,7 +102,24 @@ def _without_gap(text: str, edit: TextEdit, starts: set[int]) -> TextEdit:
     return TextEdit(edit.start, end, "", edit.describes)
 
 
+def line_starts(text: str) -> list[int]:
+    """The offset at which each line of ``text`` begins."""
+    return [0, *(match.end() for match in _LINE_END.finditer(text))]
+
+
 def _newline(text: str) -> str:
     """The line end that ``text`` uses first."""
-    found = re.search(r"\r\n|\r|\n", text)
+    found = _LINE_END.search(text)
     return found[0] if found is not None else "\n"
+
+
+def located(text: str, edits: Iterable[TextEdit]) -> list[tuple[tuple[int, int, int, int], str]]:
+    """``edits`` by place: line and column, from 1, of both ends, and the new text with the line ends of ``text``."""
+    newline = _newline(text)
+    starts = line_starts(text)
+
+    def place(offset: int) -> tuple[int, int]:
+        line = bisect_right(starts, offset) - 1
+        return line + 1, offset - starts[line] + 1
+
+    return [((*place(edit.start), *place(edit.end)), edit.text.replace("\n", newline)) for edit in edits]

@@ -136,11 +136,16 @@ def price(context: Context, rules: Iterable[Rule]) -> list[Candidate]:
     return sorted(candidates, key=lambda c: (c.finding.span, c.finding.rule.code))
 
 
+def unpriced(context: Context, finding: Finding) -> Candidate:
+    """``finding`` without a gain."""
+    return Candidate(finding, {}, None, context.program, context.workload.entry)
+
+
 def _candidate(context: Context, finding: Finding) -> Candidate:
     variant = finding.change.variant if finding.change is not None and finding.change.priced else None
     workload = context.after(variant) if variant is not None else None
     if workload is None:
-        return Candidate(finding, {}, None, context.program, context.workload.entry)
+        return unpriced(context, finding)
     old, new = context.estimate(context.workload), context.estimate(workload)
     gains = {}
     for scope in ("gpu", "call"):
