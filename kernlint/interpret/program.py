@@ -62,6 +62,7 @@ class Program:
         self._kernels: dict[Any, Kernel] = {}
         self._read: dict[Edits, list[Workload]] = {}
         self._bare: dict[Edits, list[Workload]] = {}
+        self._open: dict[str, Kernel] | None = None
         self._resolved: dict[Symbol, Size] = {}
         self._imported: dict[Path, Scope | None] = {}
         self._integers: set[str] = set()
@@ -80,6 +81,16 @@ class Program:
             launched = {launch.kernel.name_span for w in self.workloads() for launch in w.launches()}
             self._bare[edits] = _Reading(self, edits, self._resolved).bare_kernels(launched)
         return self._bare[edits]
+
+    def open_kernel(self, kernel: Kernel) -> Kernel | None:
+        """``kernel`` as it is for any arguments: sizes and strides are symbols called like the parameters, the extents of the
+        grid ``grid[0]`` and so on. None for one that is not a module-level name of the analysed module."""
+        if self._open is None:
+            self._open = {
+                w.entry: w.launches()[0].kernel for w in _Reading(self, NO_EDITS, self._resolved).open_kernels()
+            }
+        found = self._open.get(kernel.name)
+        return found if found is not None and found.name_span == kernel.name_span else None
 
     def workload(self, entry: str, edits: Edits, bare: bool = False) -> Workload | None:
         """That of one entry (a kernel's name where ``bare``) under ``edits``; None when the edited program no longer gets
@@ -236,23 +247,36 @@ class _Reading:
         """A workload for each kernel of the module whose name is not at one of the places ``launched``, helpers of other
         kernels left out."""
         module = self.kernel_module
-        kernels = {id(v): v for v in self.scope.vars.values() if isinstance(v, Jit) and v.function.module is module}
+        bodies = [jit.function for jit in self._kernels()]
         called = {
             name.value
-            for jit in kernels.values()
-            for name in walk(jit.function.node)
-            if isinstance(name, cst.Name) and name.value != jit.function.name
+            for function in bodies
+            for name in walk(function.node)
+            if isinstance(name, cst.Name) and name.value != function.name
         }
-        found = []
-        for jit in kernels.values():
-            node = jit.function.node
-            if not isinstance(node, cst.FunctionDef) or jit.function.name in called:
-                continue
-            if module.span(node.name) not in launched:
-                launch = self._guard(partial(self.host.bare_launch, jit), None)
-                if launch is not None:
-                    found.append(Workload(launch.kernel.name, module.path, (launch,), bare=True))
-        return found
+        free = [
+            jit for jit in self._kernels()
+            if jit.function.name not in called and module.span(_definition(jit).name) not in launched
+        ]  # fmt: skip
+        return list(self._open_launches(free))
+
+    def open_kernels(self) -> list[Workload]:
+        """A workload for each kernel of the module."""
+        return list(self._open_launches(self._kernels()))
+
+    def _kernels(self) -> list[Jit]:
+        """The module-level kernels, each once, in the order of their names' binding."""
+        found = {
+            id(v): v for v in self.scope.vars.values()
+            if isinstance(v, Jit) and v.function.module is self.kernel_module and isinstance(v.function.node, cst.FunctionDef)
+        }  # fmt: skip
+        return list(found.values())
+
+    def _open_launches(self, kernels: list[Jit]) -> Iterator[Workload]:
+        for jit in kernels:
+            launch = self._guard(partial(self.host.bare_launch, jit), None)
+            if launch is not None:
+                yield Workload(launch.kernel.name, self.kernel_module.path, (launch,), bare=True)
 
     def _launching(self, value: Function | Class) -> Iterator[Workload]:
         """The workload of a function or layer, if it launches anything."""
@@ -452,6 +476,11 @@ class _Reading:
             return self._follow(forward, [instance, *arguments], f"{model.name}.forward", arguments)
         except OutOfBudget:
             return None
+
+
+def _definition(jit: Jit) -> cst.FunctionDef:
+    assert isinstance(jit.function.node, cst.FunctionDef)
+    return jit.function.node
 
 
 def may_launch(module: Module) -> frozenset[str]:

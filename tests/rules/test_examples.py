@@ -21,7 +21,7 @@ def findings(rule: Rule, source: str, device: str = "h100-sxm") -> list[Finding]
     module = parse_module(textwrap.dedent(source), "example.py")
     program = Program(module, None, Question(host=host_facts(gpu)))
     found: list[Finding] = []
-    for workload in program.workloads():
+    for workload in [*program.workloads(), *(program.bare_kernels() if rule.bare else ())]:
         found += rule.check(Context(program, workload, gpu, price=lambda w: estimate(w, gpu)))
     return found
 

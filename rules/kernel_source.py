@@ -1,0 +1,44 @@
+"""Questions about a kernel's own text: its definition, what it reads, which loops share its programs out."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from kernlint.rules.finding import Context
+from kernlint.syntax.walk import walk
+from kernlint.workload import Expr, Kernel, Launch, Loop, Symbol
+
+
+def definition(context: Context, kernel: Kernel) -> cst.FunctionDef | None:
+    """The ``def`` of ``kernel``; None where it stands in another file."""
+    module = context.program.kernel
+    if kernel.file != module.path:
+        return None
+    for node in walk(module.tree):
+        named = isinstance(node, cst.FunctionDef) and node.name.value == kernel.name
+        if named and module.span(node.name) == kernel.name_span:
+            return node
+    return None
+
+
+def names_read(function: cst.FunctionDef) -> set[str]:
+    """The names that stand in the body of ``function``."""
+    return {node.value for node in walk(function.body) if isinstance(node, cst.Name)}
+
+
+def strides_by_grid(context: Context, kernel: Kernel) -> bool:
+    """Whether a loop of ``kernel`` shares its work out over all programs, whatever their number: a persistent kernel."""
+    reading = context.program.open_kernel(kernel)
+    if reading is None:
+        return False
+    extents = {Symbol(f"grid[{axis}]") for axis in range(3)}
+    trips = [loop.trip for loop, _ in reading.walk(Loop) if isinstance(loop, Loop)]
+    return any(isinstance(trip, Expr) and trip.atoms() & extents for trip in trips)
+
+
+def kernels_once(context: Context) -> list[Launch]:
+    """The first launch of each kernel of the workload."""
+    first: dict[object, Launch] = {}
+    for launch in context.launches():
+        first.setdefault(launch.kernel.name_span, launch)
+    return list(first.values())

@@ -1,0 +1,129 @@
+"""KL607."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import libcst as cst
+
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.kernel_source import definition
+from kernlint.rules.launch.sizes import exact, per_call_sizes, symbols
+from kernlint.rules.source import names_in
+from kernlint.syntax.names import dotted_name
+from kernlint.syntax.walk import walk
+from kernlint.workload import Expr, Launch
+
+#: Operators of kernels that run on run-time numbers as well as on constants.
+_RUN_TIME_CALLS = frozenset({"load", "store", "cdiv", "minimum", "maximum", "where"})
+
+
+class PerCallSizeAsConstexpr(Rule):
+    code = "KL607"
+    name = "per-call-size-as-constexpr"
+    category = "launch"
+    severity = "warning"
+    summary = "a size that differs from call to call is a tl.constexpr, so that each value compiles the kernel again"
+    what_it_does = """
+        Finds `tl.constexpr` parameters that a launch fills with a number of rows or elements, or with a stride, of the tensors at
+        hand, not rounded to a bucket, where the kernel only compares and computes with it: no tile, loop, branch or helper
+        needs the constant. Sizes are told by where they come from, not by their names: the extents before the last of
+        what the kernel writes, and numbers of elements.
+        """
+    why = """
+        A constexpr is part of the compiled kernel. Each new batch size or sequence length costs a compilation of tenths of a second to
+        seconds in the middle of serving, and the cache of kernels grows without bound.
+        """
+    when_not = """
+        Fixed shapes. Constants that a tile, an unrolled loop or a branch needs. Where the bound was a multiple of 16, pass it so
+        that Triton can specialise on that.
+        """
+    fix_safety = "Safe: the same arithmetic at run time; Triton still specialises on divisibility by 16."
+    evidence = """
+        No time of our own. The row's threads: 14 of 15 s spent compiling for a sequence length as constexpr (sglang pull
+        request 40371); 4,723 distinct page-table strides in 4,822 calls (36888). Pattern rows PERF-079 and PERF-081.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def double(x, y, T: tl.constexpr, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            tl.store(y + i, tl.load(x + i, mask=i < T) * 2, mask=i < T)
+
+        def run(x):
+            y = torch.empty_like(x)
+            double[(triton.cdiv(x.numel(), 1024),)](x, y, T=x.numel(), BLOCK=1024)
+            return y
+        """
+    good = bad.replace("T: tl.constexpr", "T")
+    example = "def kernel(x, y, T: tl.constexpr, BLOCK: tl.constexpr): ..."
+    use_instead = "def kernel(x, y, T, BLOCK: tl.constexpr): ..."
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        varying = per_call_sizes(context)
+        seen = set()
+        for launch in context.launches():
+            for name, value in _free_of_need(context, launch):
+                kernel = launch.kernel.name
+                by = symbols(value) & varying
+                if not by or not exact(value) or (kernel, name) in seen:
+                    continue
+                seen.add((kernel, name))
+                yield Finding(
+                    self,
+                    self.severity,
+                    f"`{kernel}` is compiled again for each value of `{name}`, here {value}",
+                    launch.span,
+                    launch.function,
+                    kernel,
+                    (
+                        Evidence(f"`{name}` is tl.constexpr and gets {value}", launch.span),
+                        Evidence(
+                            f"no tile, loop or branch of the kernel needs `{name}` as a constant",
+                            launch.kernel.name_span,
+                        ),
+                    ),
+                    Change(
+                        None,
+                        f"`{name}` changes with the tensors of the call, and every new value compiles `{kernel}` again.",
+                        f"Make `{name}` a run-time argument.",
+                        f"Drop the `tl.constexpr` annotation of `{name}` in `{kernel}`; the launch stays as it is.",
+                        priced=False,
+                    ),
+                )
+
+
+def _free_of_need(context: Context, launch: Launch) -> Iterator[tuple[str, Expr]]:
+    """The constexprs of ``launch`` with an open size that the kernel could as well take at run time."""
+    function = definition(context, launch.kernel) if launch.open_constexprs else None
+    if function is None:
+        return
+    needed = _needed(function)
+    for name, value in launch.open_constexprs.items():
+        if name not in needed:
+            yield name, value
+
+
+def _needed(function: cst.FunctionDef) -> set[str]:
+    """The names that stand in a condition, a loop bound, an assignment to another name or a call other than a memory access:
+    anywhere that a constant may be wanted."""
+    found: set[str] = set()
+    for node in walk(function.body):
+        if isinstance(node, (cst.If, cst.IfExp, cst.While, cst.Assert)):
+            found |= names_in(node.test)
+        elif isinstance(node, cst.For):
+            found |= names_in(node.iter)
+        elif isinstance(node, (cst.Assign, cst.AnnAssign)) and isinstance(node.value, cst.Name):
+            found.add(node.value.value)
+        elif isinstance(node, cst.Call):
+            name = (dotted_name(node.func) or "").rsplit(".", 1)[-1]
+            if name not in _RUN_TIME_CALLS:
+                found |= {used for argument in node.args for used in names_in(argument.value)}
+        elif isinstance(node, cst.Subscript):
+            found |= names_in(node)
+    return found
