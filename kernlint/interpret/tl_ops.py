@@ -749,8 +749,9 @@ def _extreme(op: str) -> Callable[..., Any]:
             return Block(blocks[0].dtype, shape, ex.lift(pick(*exprs)), loads=loads)
         result: Any = blocks[0]
         nonnegative = [b.nonnegative or (b.constant is not None and b.constant >= 0) for b in blocks]
-        for b in blocks[1:]:
-            result = k.elementwise(op, result, b, node)
+        weak = [not isinstance(a, Block) for a in args]
+        for i, b in enumerate(blocks[1:], 1):
+            result = k.elementwise(op, result, b, node, (all(weak[:i]), weak[i]))
             if not isinstance(result, Block):
                 return result
         form = numerics.of_maximum(blocks) if op == "max" else None

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 import libcst as cst
 
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.strides import storages_by_name, uses
+from kernlint.rules.correctness.strides import Use, storages_by_name, uses
 from kernlint.rules.finding import Context, Evidence, Finding
-from kernlint.rules.source import node_at
+from kernlint.rules.source import names_in, node_at
 from kernlint.syntax.names import dotted_name
 from kernlint.workload import Store, Tensor
 
@@ -78,7 +78,7 @@ class OutputLayoutFollowsInput(Rule):
             if not isinstance(use.access, Store) or use.owners or key in seen:
                 continue
             model = _like(context, use.tensor)
-            if model is None or (use.launch.span, model) not in by_strides:
+            if model is None or (use.launch.span, model) not in by_strides or _passes_strides(context, use):
                 continue
             seen.add(key)
             assert use.tensor.storage.span is not None
@@ -91,6 +91,12 @@ class OutputLayoutFollowsInput(Rule):
                 use.launch.kernel.name,
                 (Evidence(f"`{use.launch.kernel.name}` reads `{model}` by its strides", use.launch.span),),
             )
+
+
+def _passes_strides(context: Context, use: Use) -> bool:
+    """Whether the launch mentions the strides of the tensor: those of `empty_like` are taken to be dense before."""
+    call = node_at(context, use.launch.span, cst.Call)
+    return call is None or f"{use.tensor.name}.stride" in names_in(call)
 
 
 def _like(context: Context, tensor: Tensor) -> str | None:
