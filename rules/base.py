@@ -47,6 +47,8 @@ class Rule(ABC):
     tuning: ClassVar[bool] = False
     #: Whether the rule also looks at kernels that no followed call launches (``Workload.bare``).
     bare: ClassVar[bool] = False
+    #: Whether the rule reads the module's source alone: it is asked once a file, with a workload that has no steps.
+    lexical: ClassVar[bool] = False
 
     what_it_does: ClassVar[str]
     why: ClassVar[str]

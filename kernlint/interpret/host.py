@@ -15,7 +15,10 @@ from typing import Any
 import libcst as cst
 
 from kernlint.interpret import layers, torch_ops
+from kernlint.interpret.api import Target
+from kernlint.interpret.binding import grid_fault, launch_faults
 from kernlint.interpret.edits import NO_EDITS, Edits, Literal
+from kernlint.interpret.frontend import check_kernel
 from kernlint.interpret.kernel import Range, argument_block, read_kernel
 from kernlint.interpret.python import (
     MAX_UNROLL,
@@ -48,6 +51,7 @@ from kernlint.syntax.tree import Module
 from kernlint.workload import (
     Dtype,
     Expr,
+    Fault,
     HostSync,
     Kernel,
     Launch,
@@ -137,6 +141,10 @@ class HostEvaluator(Evaluator):
         #: Arguments of unknown type that turn out to be integers.
         self.integers: set[str] = set()
         self.loader: Callable[[Module, str, int], Scope | None] | None = None
+        #: The release whose front end and launcher are asked what they refuse; nobody is asked where None.
+        self.target: Target | None = None
+        self.refused: dict[Any, tuple[Fault, ...]] = {}
+        self.grid_fault: Fault | None = None
         #: The values of each launch's kernel, filled while values are ``seen``.
         self.seen_kernels: dict[Span, Values] = {}
 
@@ -1138,6 +1146,7 @@ class HostEvaluator(Evaluator):
         ]
         names = [p.name.value for p in params]
         values: dict[str, Any] = dict(zip(names, args))
+        given = dict(kwargs)
         options = {k: kwargs.pop(k) for k in list(kwargs) if k in _OPTIONS and k not in names}
         for k in ("num_warps", "num_stages"):
             if k in kwargs:
@@ -1184,6 +1193,15 @@ class HostEvaluator(Evaluator):
             # What the kernel never points into is no tensor.
             pointers = {a.base for a, _ in kernel.walk(Access)}  # type: ignore[union-attr]
             self._integers(v for n, v in arguments.items() if n not in pointers)
+        faults: tuple[Fault, ...] = ()
+        if self.target is not None:
+            bare = not isinstance(node, cst.Call)
+            refused = self._refused(jit, arguments, constexprs, self.target, bare)
+            kernel = replace(kernel, faults=(*kernel.faults, *refused))
+            if not bare:
+                faults = launch_faults(jit, config, args, given, node, self.target, span, self.symbol)
+                if self.grid_fault is not None:
+                    faults = (*faults, self.grid_fault)
         plain = {k: v for k, v in arguments.items() if v is None or isinstance(v, (Tensor, int, float, Expr))}
         plain.update({k: v.tensor for k, v in arguments.items() if isinstance(v, HostDescriptor)})
         return Launch(
@@ -1202,7 +1220,17 @@ class HostEvaluator(Evaluator):
             tuning=jit.tuning,
             open_constexprs=opened,
             unspecialised=jit.unspecialised,
+            faults=faults,
         )
+
+    def _refused(
+        self, jit: Jit, arguments: Mapping[str, Any], constexprs: Mapping[str, Any], target: Target, bare: bool
+    ) -> tuple[Fault, ...]:
+        """What the front end refuses of a kernel with these arguments; remembered, as the kernel itself is."""
+        key = (jit.function.node, bare, _signature(arguments), _signature(constexprs))
+        if key not in self.refused:
+            self.refused[key] = check_kernel(jit, arguments, constexprs, target, bare)
+        return self.refused[key]
 
     def bare_launch(self, kernel: Jit) -> Launch:
         """A launch of ``kernel`` that nobody wrote: arguments and grid are open, constexprs those of its defaults and its
@@ -1236,7 +1264,11 @@ class HostEvaluator(Evaluator):
 
     def _grid(self, grid: Any, meta: dict[str, Any], node: cst.CSTNode) -> tuple[Size, ...]:
         if isinstance(grid, (Function, Builtin)):
-            grid = self.call(grid, [meta], {}, node)  # type: ignore[arg-type]
+            made: Any = self.call(grid, [meta], {}, node)  # type: ignore[arg-type]
+            self.grid_fault = grid_fault(grid, made, self.span(node), self.symbol)
+            grid = made
+        else:
+            self.grid_fault = grid_fault(grid, grid, self.span(node), self.symbol)
         if isinstance(grid, (int, Expr)) and not isinstance(grid, bool):
             grid = (grid,)
         if isinstance(grid, list):

@@ -12,6 +12,7 @@ import libcst as cst
 
 from kernlint.errors import AnalysisError, UsageError
 from kernlint.interpret import torch_ops
+from kernlint.interpret.api import Target
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.host import HostEvaluator, HostFacts
 from kernlint.interpret.imports import MAX_MODULES, imported_file, load_module
@@ -21,7 +22,7 @@ from kernlint.interpret.values import Class, Function, Jit, Namespace, Scope, Un
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk
-from kernlint.workload import Dtype, Expr, Kernel, Size, Span, Symbol, Tensor, Workload
+from kernlint.workload import Dtype, Expr, Fault, Kernel, Size, Span, Symbol, Tensor, Workload
 
 _ROUNDS = 4
 
@@ -40,12 +41,14 @@ class Fact:
 @dataclass(frozen=True)
 class Question:
     """What to analyse: ``entry`` names a function or ``Class.method`` (None: the default), ``overrides`` module-level
-    constants, ``facts`` what the user assumes, ``host`` what the program learns of its device."""
+    constants, ``facts`` what the user assumes, ``host`` what the program learns of its device, ``target`` the Triton release
+    whose compiler and launcher are asked what they refuse."""
 
     entry: str | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
     facts: Sequence[Fact] = ()
     host: HostFacts = field(default_factory=HostFacts)
+    target: Target | None = None
 
 
 class Program:
@@ -60,6 +63,7 @@ class Program:
         self.reference = reference
         self.question = question or Question()
         self._kernels: dict[Any, Kernel] = {}
+        self._refused: dict[Any, tuple[Fault, ...]] = {}
         self._read: dict[Edits, list[Workload]] = {}
         self._bare: dict[Edits, list[Workload]] = {}
         self._open: dict[str, Kernel] | None = None
@@ -161,6 +165,8 @@ class _Reading:
         self.edited = bool(edits)
         sizes = {f.name: f.value for f in question.facts if f.value is not None}
         self.host = HostEvaluator(question.host, question.overrides, sizes, resolved, edits, program._kernels)
+        if not edits:
+            self.host.target, self.host.refused = question.target, program._refused
         self.program = program
         self.traced = traced
         self.trace = Trace()

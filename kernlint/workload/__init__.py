@@ -2,6 +2,7 @@
 
 from kernlint.workload.dtype import Dtype
 from kernlint.workload.expr import Expr, Lane, LoopIndex, Opaque, ProgramId, Size, Symbol, concrete
+from kernlint.workload.fault import Fault
 from kernlint.workload.kernel import (
     Access,
     Atomic,
@@ -9,7 +10,6 @@ from kernlint.workload.kernel import (
     Cast,
     Compute,
     Dot,
-    Fault,
     Kernel,
     Load,
     Loop,

@@ -12,6 +12,7 @@ from typing import Union
 
 from kernlint.workload.dtype import Dtype
 from kernlint.workload.expr import Atom, Expr, Lane, Opaque, Size, simplify
+from kernlint.workload.fault import Fault
 from kernlint.workload.span import Span
 
 
@@ -284,22 +285,6 @@ class Branch:
 
 
 Node = Union[Load, Store, Atomic, Dot, Reduce, Scan, Compute, Loop, Branch]
-
-
-@dataclass(frozen=True)
-class Fault:
-    """Code in a kernel that the compiler refuses, or that computes something else than it seems to.
-
-    ``kind`` tells which; ``text`` names the values that prove it, ``function`` the function whose body it stands in.
-    ``certain`` is false where it is one only under a condition that no source settles, such as an element type; ``text``
-    then names that.
-    """
-
-    kind: str
-    span: Span
-    text: str
-    function: str = ""
-    certain: bool = True
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ from typing import Union
 
 from kernlint.workload.dtype import Dtype
 from kernlint.workload.expr import Expr, Size, concrete
+from kernlint.workload.fault import Fault
 from kernlint.workload.kernel import Bounds, Kernel, Node, rewrite
 from kernlint.workload.span import Span
 
@@ -124,7 +125,8 @@ class Launch:
     None; ``constexprs`` the ``tl.constexpr`` ones. ``alternatives`` holds the same launch under each further autotune
     configuration; the run time picks the fastest. ``function`` is the host function that launches.
     ``explicit`` are the parameters and options that the call itself gives, ``literals`` the source ranges of those that
-    are integer literals, ``grid_follows`` says that the grid is computed from the constexprs (a function of META).
+    are integer literals, ``grid_follows`` says that the grid is computed from the constexprs (a function of META). ``faults`` are
+    what the launcher refuses of the arguments and the grid (empty too where nobody asked).
     ``open_constexprs`` are the constexprs that get a size the source does not fix, ``unspecialised`` the parameters that
     ``do_not_specialize`` and ``do_not_specialize_on_alignment`` list.
     """
@@ -145,6 +147,7 @@ class Launch:
     tuning: Tuning | None = None
     open_constexprs: Mapping[str, Expr] = field(default_factory=dict)
     unspecialised: frozenset[str] = frozenset()
+    faults: tuple[Fault, ...] = ()
 
     @property
     def programs(self) -> int | None:

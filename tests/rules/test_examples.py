@@ -9,19 +9,24 @@ import pytest
 from kernlint.analysis import host_facts
 from kernlint.cost.device import find_device
 from kernlint.cost.estimate import estimate
+from kernlint.interpret.api import Target
 from kernlint.interpret.program import Program, Question
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
 from kernlint.rules.registry import all_rules
 from kernlint.syntax.tree import parse_module
+from kernlint.workload import Workload
 
 
 def findings(rule: Rule, source: str, device: str = "h100-sxm") -> list[Finding]:
     gpu = find_device(device)
     module = parse_module(textwrap.dedent(source), "example.py")
-    program = Program(module, None, Question(host=host_facts(gpu)))
+    program = Program(module, None, Question(host=host_facts(gpu), target=Target()))
     found: list[Finding] = []
-    for workload in [*program.workloads(), *(program.bare_kernels() if rule.bare else ())]:
+    workloads = [*program.workloads(), *(program.bare_kernels() if rule.bare else ())]
+    if rule.lexical:
+        workloads = [Workload("", module.path, (), bare=True)]
+    for workload in workloads:
         found += rule.check(Context(program, workload, gpu, price=lambda w: estimate(w, gpu)))
     return found
 

@@ -1,0 +1,160 @@
+"""What each Triton release offers to kernels: names, parameters, syntax, from the generated table and the known changes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+_DATA = Path(__file__).parent / "data"
+
+#: The release that the table ends with; what a kernel is held against unless a target is named.
+NEWEST = (3, 9)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A hand-written row about an API: the releases it works in, what to use instead, and who says so.
+
+    ``removed`` is the first release without it, ``deprecated`` the first that warns of it; ``parameter`` narrows the row to
+    one keyword of ``name``.
+    """
+
+    name: str
+    replacement: str
+    reference: str
+    parameter: str = ""
+    since: str = ""
+    deprecated: str = ""
+    removed: str = ""
+
+
+@dataclass(frozen=True)
+class Target:
+    """A Triton release and the device that it compiles for: ``vendor`` is ``nvidia`` or ``amd``, ``arch`` the compute
+    capability times ten (90) or the gfx name."""
+
+    version: tuple[int, int] = NEWEST
+    vendor: str = "nvidia"
+    arch: str = "90"
+
+    @property
+    def release(self) -> str:
+        return f"{self.version[0]}.{self.version[1]}"
+
+    def has(self, name: str) -> bool | None:
+        """Whether the release has the dotted ``name``; None where its module is not in the table."""
+        row = _table()["names"].get(name)
+        if row is not None:
+            return self._within(row) and not self._raises(row)
+        return False if name.rpartition(".")[0] in _modules() else None
+
+    def has_module(self, name: str) -> bool | None:
+        """Whether the release has the module ``name`` (dotted); None where it is not one of Triton's own."""
+        if not name.startswith("triton.") or name.startswith("triton.backends"):
+            return None
+        row = _table()["modules"].get(name)
+        return row is not None and self._within(row)
+
+    def ever(self, name: str) -> bool:
+        """Whether any release of the table, or one before it, has or had ``name``."""
+        return name in _table()["names"] or any(c.name == name for c in changes()) or self.moved(name) is not None
+
+    def moved(self, name: str) -> str | None:
+        """Where a function is found that older releases had as ``tl.math.f`` or ``tl.libdevice.f``."""
+        module, _, last = name.rpartition(".")
+        libdevice = "triton.language.extra.libdevice." + last
+        if module in ("triton.language.math", "triton.language.libdevice") and libdevice in _table()["names"]:
+            return libdevice
+        return None
+
+    def parameters(self, name: str) -> list[str] | None:
+        """The parameters of the function ``name``, required ones marked with ``!``; None where they are not known."""
+        row = _table()["names"].get(name)
+        return None if row is None else self._value(row.get("parameters"))
+
+    def dtypes(self, name: str) -> list[str] | None:
+        """Triton's names of the element types that ``name`` takes; None where it takes any."""
+        row = _table()["names"].get(name)
+        return None if row is None else self._value(row.get("dtypes"))
+
+    def speaks(self, construct: str) -> bool:
+        """Whether the front end accepts a syntax node (``ListComp``) or a construct (``chained comparison``)."""
+        row = _table()["syntax"].get(construct)
+        return row is not None and self._within(row)
+
+    def builtins(self) -> frozenset[str]:
+        """Python's built-in functions that kernels may call."""
+        return frozenset(name for name, row in _table()["builtins"].items() if self._within(row))
+
+    def options(self) -> frozenset[str]:
+        """Launch options of the vendor's back end."""
+        return frozenset(name for name, row in _table()["options"][self.vendor].items() if self._within(row))
+
+    def change(self, name: str, parameter: str = "") -> Change | None:
+        """The hand-written row about ``name`` or one of its parameters."""
+        return next((c for c in changes() if c.name == name and c.parameter == parameter), None)
+
+    def removed(self, change: Change) -> bool:
+        return bool(change.removed) and self.version >= parse_version(change.removed)
+
+    def deprecated(self, change: Change) -> bool:
+        return bool(change.deprecated) and self.version >= parse_version(change.deprecated)
+
+    def too_old(self, change: Change) -> bool:
+        return bool(change.since) and self.version < parse_version(change.since)
+
+    def _within(self, row: Mapping[str, Any]) -> bool:
+        since, until = row.get("since"), row.get("until")
+        return (since is None or self.version >= parse_version(since)) and (
+            until is None or self.version <= parse_version(until)
+        )
+
+    def _raises(self, row: Mapping[str, Any]) -> bool:
+        return "raises" in row and self.version >= parse_version(row["raises"])
+
+    def _value(self, runs: list[list[Any]] | None) -> Any:
+        """The value of the last run that begins at or before this release."""
+        value = None
+        for first, one in runs or ():
+            if self.version >= parse_version(first):
+                value = one
+        return value
+
+
+def parse_version(text: str) -> tuple[int, int]:
+    """``3.6`` or ``3.6.1`` as numbers, without the patch level."""
+    major, minor = text.split(".")[:2]
+    return int(major), int(minor)
+
+
+def supported() -> tuple[str, ...]:
+    """The releases that the table describes, oldest first."""
+    return tuple(_table()["versions"])
+
+
+def find_target(version: str | None, vendor: str, arch: str) -> Target:
+    """The target for release ``version`` (the newest where None); the nearest one that the table describes."""
+    known = [parse_version(v) for v in supported()]
+    wanted = NEWEST if version is None else parse_version(version)
+    return Target(min(max(wanted, known[0]), known[-1]), vendor, arch)
+
+
+@cache
+def changes() -> tuple[Change, ...]:
+    with open(_DATA / "triton_changes.json", encoding="utf-8") as file:
+        return tuple(Change(**row) for row in json.load(file))
+
+
+@cache
+def _table() -> dict[str, Any]:
+    with open(_DATA / "triton_api.json", encoding="utf-8") as file:
+        return json.load(file)
+
+
+@cache
+def _modules() -> frozenset[str]:
+    return frozenset(name.rpartition(".")[0] for name in _table()["names"]) - {"triton.language.tensor"}

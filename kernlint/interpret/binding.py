@@ -1,0 +1,105 @@
+"""How a launch binds its arguments to a kernel, and what the launcher refuses of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import libcst as cst
+
+from kernlint.interpret.api import Target
+from kernlint.interpret.values import Builtin, Config, Function, Jit, Unknown
+from kernlint.workload import Expr, Span
+from kernlint.workload.fault import Fault
+
+#: Keywords that the launcher takes for itself.
+_OWN = frozenset({"grid", "warmup", "stream", "device", "device_type"})
+
+#: Options that an autotune configuration always passes on, whether or not it sets them.
+_CONFIGURED = ("num_warps", "num_stages", "num_ctas")
+
+
+def launch_faults(
+    jit: Jit,
+    config: Config,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    node: cst.CSTNode,
+    target: Target,
+    span: Span,
+    symbol: str,
+) -> tuple[Fault, ...]:
+    """What the launcher of ``target`` refuses of ``jit[grid](*args, **kwargs)`` under one autotune configuration."""
+
+    def fault(kind: str, text: str, name: str) -> Fault:
+        return Fault(kind, span, text, symbol, name=name)
+
+    stars = {arg.star for arg in getattr(node, "args", ())}
+    if any(isinstance(a, Unknown) and a.reason == "*args" for a in args):
+        return ()
+    function = jit.function
+    assert isinstance(function.node, cst.FunctionDef)
+    params = function.node.params
+    every = [*params.posonly_params, *params.params, *params.kwonly_params]
+    names = [p.name.value for p in every]
+    positional = names[: len(names) - len(params.kwonly_params)]
+    kernel = function.name
+    if len(args) > len(positional):
+        text = f"`{kernel}` takes {len(positional)} positional arguments; the launch gives {len(args)}"
+        return (fault("launch-unexpected", text, kernel),)
+    given = set(positional[: len(args)])
+    found = []
+    for name in given & set(kwargs):
+        text = f"`{kernel}` is given `{name}` both as a positional and as a keyword argument"
+        found.append(fault("launch-duplicate", text, name))
+    found += [fault("launch-duplicate", text, name) for name, text in _clashes(jit, config, given, kwargs)]
+    options = target.options() | _OWN
+    for name in kwargs:
+        if name not in names and name not in options and name not in jit.heuristics:
+            found.append(fault("launch-unexpected", f"`{kernel}` has no parameter `{name}`", name))
+    made = {*config.kwargs, *jit.heuristics}
+    for param in every:
+        name = param.name.value
+        if (
+            param.default is None
+            and name not in given
+            and name not in kwargs
+            and name not in made
+            and "**" not in stars
+        ):
+            found.append(fault("launch-missing", f"`{kernel}` is launched without its argument `{name}`", name))
+    for name in made:
+        if name not in names and name not in options:
+            found.append(
+                fault("launch-unexpected", f"`{kernel}` has no parameter `{name}`, which its decorator sets", name)
+            )
+    return tuple(found)
+
+
+def _clashes(jit: Jit, config: Config, given: set[str], kwargs: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Names that both the launch and the autotuner set, each with what is wrong."""
+    if not jit.autotuned:
+        return
+    kernel = jit.function.name
+    for name in config.kwargs:
+        if name in kwargs or name in given:
+            yield name, f"`{name}` of `{kernel}` is set by the autotuner and given at the launch too"
+    for name in _CONFIGURED:
+        if name in kwargs and name not in config.kwargs:
+            yield name, f"`{name}` is given at the launch, but the autotune configurations of `{kernel}` set it already"
+
+
+def grid_fault(grid: Any, value: Any, span: Span, symbol: str) -> Fault | None:
+    """What is wrong with a launch grid, ``value`` being what it evaluates to."""
+    computed = isinstance(grid, (Function, Builtin))
+    if isinstance(value, (int, Expr)) and not isinstance(value, bool):
+        what = "the grid function returns" if computed else "the grid is"
+        return Fault("bad-grid", span, f"{what} a number; it must be a tuple such as `(n,)`", symbol)
+    if isinstance(value, (tuple, list)):
+        if not value:
+            return None
+        for axis, extent in enumerate(value):
+            if isinstance(extent, float):
+                text = f"extent {axis} of the grid is a float ({extent:g}); it must be an integer"
+                return Fault("bad-grid", span, text, symbol)
+    return None

@@ -1,0 +1,113 @@
+"""What the source of a jit function and its module says that no value does: globals, imports, assignments, parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import libcst as cst
+
+from kernlint.interpret.values import Function
+from kernlint.syntax.names import dotted_name
+from kernlint.syntax.tree import Module
+from kernlint.syntax.walk import walk
+
+
+def is_entry(node: cst.FunctionDef) -> bool:
+    """Whether a jit function is launched, not called by another: it asks for its program and returns nothing."""
+    asks = False
+    for inner in walk(node.body):
+        if isinstance(inner, cst.Return) and inner.value is not None:
+            return False
+        if isinstance(inner, cst.Attribute) and inner.attr.value in ("program_id", "num_programs"):
+            asks = True
+    return asks
+
+
+def binding_problem(node: cst.FunctionDef, args: list[Any], kwargs: Mapping[str, Any]) -> str:
+    """Why Python would not call a function with these arguments; empty where it would."""
+    params = [*node.params.posonly_params, *node.params.params]
+    names = [p.name.value for p in params]
+    if isinstance(node.params.star_arg, cst.Param) or node.params.star_kwarg is not None:
+        return ""
+    if len(args) > len(names):
+        return f"takes {len(names)} arguments; {len(args)} are given"
+    every = [*params, *node.params.kwonly_params]
+    known = {p.name.value for p in every}
+    given = set(names[: len(args)])
+    for name in kwargs:
+        if name not in known:
+            return f"has no parameter `{name}`"
+        if name in given:
+            return f"is given `{name}` twice"
+    missing = [
+        p.name.value for p in every if p.default is None and p.name.value not in given and p.name.value not in kwargs
+    ]
+    return f"is called without `{missing[0]}`" if missing else ""
+
+
+def assignment(body: Any, name: str) -> cst.CSTNode | None:
+    """The last statement of a loop body that assigns ``name``."""
+    found: cst.CSTNode | None = None
+    for statement in body:
+        for node in walk(statement):
+            if isinstance(node, cst.Assign):
+                targets = [t.target for t in node.targets]
+            elif isinstance(node, (cst.AugAssign, cst.AnnAssign)):
+                targets = [node.target]
+            else:
+                continue
+            if any(isinstance(t, cst.Name) and t.value == name for t in targets):
+                found = node
+    return found
+
+
+def plain_global(module: Module, name: str) -> bool:
+    """Whether every assignment of ``name`` at module level makes a plain value, not a ``tl.constexpr``."""
+    found = False
+    for statement in module.tree.body:
+        for part in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+            value: cst.BaseExpression | None = None
+            targets: list[cst.BaseExpression] = []
+            if isinstance(part, cst.Assign):
+                targets, value = [t.target for t in part.targets], part.value
+            elif isinstance(part, cst.AnnAssign):
+                targets, value = [part.target], part.value
+            if value is None or not any(isinstance(t, cst.Name) and t.value == name for t in targets):
+                continue
+            maker = dotted_name(value.func) if isinstance(value, cst.Call) else None
+            if maker is not None and maker.split(".")[-1] == "constexpr":
+                return False
+            found = True
+    return found
+
+
+def torch_dtype(module: Module, name: str) -> bool:
+    """Whether ``name`` is imported from torch or set to one of torch's types at module level."""
+    for statement in module.tree.body:
+        for part in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+            if isinstance(part, cst.Assign) and any(
+                isinstance(t.target, cst.Name) and t.target.value == name for t in part.targets
+            ):
+                return (dotted_name(part.value) or "").startswith("torch.")
+            if (
+                isinstance(part, cst.ImportFrom)
+                and dotted_name(part.module) == "torch"
+                and not isinstance(part.names, cst.ImportStar)
+            ) and any((a.evaluated_alias or a.evaluated_name) == name for a in part.names):
+                return True
+    return False
+
+
+def star_import(module: Module) -> bool:
+    return any(
+        isinstance(part, cst.ImportFrom) and isinstance(part.names, cst.ImportStar)
+        for statement in module.tree.body
+        if isinstance(statement, cst.SimpleStatementLine)
+        for part in statement.body
+    )
+
+
+def may_be_jit(function: Function) -> bool:
+    """Whether a function carries a decorator that may make it callable from a kernel."""
+    return isinstance(function.node, cst.FunctionDef) and bool(function.node.decorators)
