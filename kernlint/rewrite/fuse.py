@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 import libcst as cst
 
 from kernlint.rewrite.effects import Effects
+from kernlint.rewrite.epilogue import fold_epilogue, is_epilogue
 from kernlint.rewrite.function import FunctionSource, LaunchSource
 from kernlint.rewrite.fused_kernel import FusedKernel, Parameter, Part, heading, wrapped
 from kernlint.rewrite.joining import append, append_to_tile, prepend
@@ -26,6 +27,8 @@ def fuse(site: Site, transform: Fuse) -> list[TextEdit]:
     chain = chain_at(site.workload, transform.places)
     if chain is None:
         raise CannotRewrite("the launches no longer follow from each other")
+    if is_epilogue(chain):
+        return fold_epilogue(site, chain)
     if any(not isinstance(step, Launch) for step in chain.steps):
         raise CannotRewrite("a torch call is part of the chain")
     places = [LaunchSource(site, step.span) for step in chain.steps]
