@@ -3,24 +3,40 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import libcst as cst
 
-from kernlint.rewrite.source import Source
+from kernlint.rewrite.source import Comment, Source
 from kernlint.rewrite.text import TextEdit
 
 
-def stale_comments(source: Source, nodes: Iterable[cst.CSTNode], words: re.Pattern[str]) -> list[TextEdit]:
-    """Edits that take out the comments above and behind the statements of ``nodes`` that ``words`` matches."""
+def stale_comments(
+    source: Source,
+    nodes: Iterable[cst.CSTNode],
+    words: re.Pattern[str],
+    instead: Mapping[cst.CSTNode, str] | None = None,
+) -> list[TextEdit]:
+    """Edits that take out the comments above and behind the statements of ``nodes`` that ``words`` matches; ``instead``
+    says what a statement is now, a noun without its article, to be put behind what remains true above it."""
     edits = []
     for node in nodes:
         heading = source.heading(node)
         # The lines of one comment are one text.
         if words.search(" ".join(comment.text for comment in heading)):
+            text = (instead or {}).get(node)
+            if text is not None:
+                edits.append(TextEdit(heading[0].start, heading[0].end, _amended(heading, words, text), describes=True))
+                heading = heading[1:]
             edits += [source.delete_comment(comment) for comment in heading]
         edits += [source.delete_comment(comment) for comment in source.trailing(node) if words.search(comment.text)]
     return edits
+
+
+def _amended(heading: Iterable[Comment], words: re.Pattern[str], text: str) -> str:
+    whole = " ".join(comment.text.lstrip("#").strip() for comment in heading)
+    rest = without_clauses(whole, words).strip().rstrip(".")
+    return f"# {rest}: a {text}" if rest else f"# A {text}"
 
 
 def docstring(function: cst.FunctionDef) -> cst.SimpleString | None:

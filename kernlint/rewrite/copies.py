@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import libcst as cst
 
 from kernlint.errors import KernlintError
 from kernlint.interpret.edits import NO_EDITS, Edits
-from kernlint.interpret.program import Program
+from kernlint.interpret.program import Program, Question
 from kernlint.rewrite.addresses import moved_wrongly
 from kernlint.rewrite.bindings import keeps_value, reached, variable
 from kernlint.rewrite.comments import stale_comments, stale_docstring
@@ -20,21 +20,18 @@ from kernlint.rewrite.site import Site
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.strides import pass_strides
 from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
+from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import parse_module
-from kernlint.workload import Access, Atomic, Dtype, Launch, Load, Span, Tensor, TorchOp, Workload
+from kernlint.workload import Access, Atomic, Dtype, Launch, Load, Span, Store, Tensor, TorchOp, Workload
 
 #: What a comment says of a copy that is to go.
 _SPEAKS_OF_COPIES = re.compile(
     r"\bcontiguous\b|\btranspos|\bcop(?:y|ies|ied)\b|\bclone|\bcoalesc|\brow[- ]major\b|\bcast\b|\bconvert|\bcompute in fp32\b"
-    r"|\]\s*->\s*\[",
     re.IGNORECASE,
 )
 
-#: What host code may ask of a tensor whatever its layout and type.
-_NEUTRAL = frozenset(
-    {"shape", "size", "stride", "device", "ndim", "dim", "numel", "data_ptr", "is_cuda", "requires_grad"}
-)
-_LIKE = frozenset({"empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like"})
+#: What host code asks of a tensor that the copy's layout may be needed for.
+_NEEDS_LAYOUT = frozenset({"view", "view_as", "is_contiguous", "as_strided", "untyped_storage", "storage"})
 
 
 @dataclass
@@ -78,6 +75,9 @@ def _drop_calls(plan: _Plan) -> None:
     renamed: list[TextEdit] = []
     for call, op in plan.skipped.items():
         above = source.parent(call)
+        _check_alone(plan, op)
+        _check_layout(source, call, op)
+        deleted += _only_for(source, call)
         if op.name in ("copy_", "setitem"):
             if not isinstance(above, cst.Expr):
                 raise CannotRewrite(f"the copy at line {op.span.line} is part of an expression")
@@ -101,6 +101,49 @@ def _drop_calls(plan: _Plan) -> None:
                 continue
         plan.edits += source.keep_only(call, _copied(source, call))
     plan.edits += [*source.delete_statements(deleted), *renamed]
+
+
+def _check_alone(plan: _Plan, op: TorchOp) -> None:
+    """Raise where the original cannot stand for its copy: it is written to later, or the copy is what the call returns."""
+    workload = plan.site.workload
+    if op.name in ("copy_", "setitem") or not op.reads or not op.writes:
+        return
+    returned = any(tensor.storage.id == op.writes[0].storage.id for tensor in workload.outputs)
+    if returned and op.kind != "cast":
+        raise CannotRewrite(f"the copy at line {op.span.line} is part of the result")
+    if any(_stores(launch, op.reads[0]) for launch in workload.launches()) and not returned:
+        raise CannotRewrite(f"a kernel writes to what line {op.span.line} copies")
+
+
+def _check_layout(source: Source, call: cst.Call, op: TorchOp) -> None:
+    """Raise where host code uses the copy in a way that its layout may be needed for."""
+    if op.kind == "cast" or op.name == "copy_":
+        return
+    uses: list[cst.CSTNode] = [call]
+    statement, function = source.statement(call), source.function(call)
+    if isinstance(statement, cst.Assign) and statement.value is call and function is not None:
+        target = statement.targets[0].target
+        if isinstance(target, cst.Name):
+            uses += reached(source, statement, variable(source, target.value, function))
+    for use in uses:
+        above = source.parent(use)
+        if isinstance(above, cst.Attribute) and above.value is use and above.attr.value in _NEEDS_LAYOUT:
+            line = source.module.span(above).line
+            raise CannotRewrite(f"`.{above.attr.value}` at line {line} may need the copy's layout")
+
+
+def _only_for(source: Source, call: cst.Call) -> list[cst.CSTNode]:
+    """Assignments like ``dtype = x.dtype`` that nothing but an argument of ``call`` reads."""
+    function = source.function(call)
+    found: list[cst.CSTNode] = []
+    for arg in call.args if function is not None else ():
+        if isinstance(arg.value, cst.Name) and function is not None:
+            of_name = variable(source, arg.value.value, function)
+            (binding, *others) = of_name.bindings or (None,)
+            plain = isinstance(binding, cst.Assign) and not others and dotted_name(binding.value) is not None
+            if plain and binding is not None and len(of_name.reads) == 1:
+                found.append(binding)
+    return found
 
 
 def _copied(source: Source, call: cst.Call) -> cst.BaseExpression:
@@ -200,6 +243,14 @@ def _loads(launch: Launch, tensor: Tensor) -> bool:
     )
 
 
+def _stores(launch: Launch, tensor: Tensor) -> bool:
+    return any(
+        (bound := launch.tensor(access.base)) is not None and bound.storage.id == tensor.storage.id
+        for access, _ in launch.kernel.walk((Store, Atomic))
+        if isinstance(access, Access)
+    )
+
+
 def _target(plan: _Plan, call: cst.Call, op: TorchOp, before: cst.Call) -> str:
     """How the type that ``call`` converts to can be written where ``before`` stands."""
     source = plan.source
@@ -240,15 +291,19 @@ def _keep_layouts(plan: _Plan) -> None:
 
 def _read_right(plan: _Plan) -> list[TextEdit]:
     """The edits so far, with what kernels need that took the copy's layout for granted."""
-    module = plan.site.module
-    after = _reread(plan.site, apply_edits(module.text, plan.edits))
+    module, question = plan.site.module, plan.site.program.question
+    after = _reread(plan.site, apply_edits(module.text, plan.edits), question)
     wrong = moved_wrongly(plan.site.workload, after)
     if not wrong:
         return plan.edits
     further = pass_strides(plan.site, after, wrong)
     edits = [*plan.edits, *further]
-    again = _reread(plan.site, apply_edits(module.text, edits))
-    left = moved_wrongly(plan.site.workload, again)
+    text = apply_edits(module.text, edits)
+    left = moved_wrongly(plan.site.workload, _reread(plan.site, text, question))
+    # At other sizes too, so that extents that happen to be equal here are told apart.
+    other = _other_sizes(plan.site)
+    if not left and other is not None:
+        left = moved_wrongly(_reread(plan.site, module.text, other), _reread(plan.site, text, other))
     if left:
         index, name = left[0]
         kernel = plan.site.workload.launches()[index].kernel.name
@@ -256,11 +311,28 @@ def _read_right(plan: _Plan) -> list[TextEdit]:
     return edits
 
 
-def _reread(site: Site, text: str) -> Workload:
+def _other_sizes(site: Site) -> Question | None:
+    """The question with every size constant multiplied by another power of two; None where there are no constants, or the
+    program does not run at such sizes."""
+    sizes = sorted(name for name, value in site.workload.sizes.items() if name.isupper() and value > 1)
+    given = {**site.program.question.overrides}
+    scaled = {name: site.workload.sizes[name] << (i % 3) for i, name in enumerate(sizes, start=1)}
+    question = replace(site.program.question, overrides={**given, **scaled})
+    try:
+        workload = _reread(site, site.module.text, question)
+    except CannotRewrite:
+        return None
+    same = [launch.kernel.name for launch in workload.launches()] == [
+        launch.kernel.name for launch in site.workload.launches()
+    ]
+    return question if sizes and same and len(workload.unknowns) <= len(site.workload.unknowns) else None
+
+
+def _reread(site: Site, text: str, question: Question) -> Workload:
     """What the program does with ``text`` as its kernel module."""
     try:
         module = parse_module(text, site.module.path, site.module.first_line)
-        program = Program(module, site.program.reference, site.program.question)
+        program = Program(module, site.program.reference, question)
         found = program.workload(site.workload.entry, NO_EDITS)
     except KernlintError as error:
         raise CannotRewrite(f"without the copy the program cannot be followed ({error})") from None
@@ -274,10 +346,33 @@ def _reread(site: Site, text: str) -> Workload:
 
 def _forget_comments(plan: _Plan) -> None:
     source = plan.source
-    plan.edits += stale_comments(source, plan.skipped, _SPEAKS_OF_COPIES)
+    instead = {call: text for call in plan.skipped if (text := _view_comment(source, call)) is not None}
+    plan.edits += stale_comments(source, plan.skipped, _SPEAKS_OF_COPIES, instead)
     functions = {id(f): f for call in plan.skipped if (f := source.function(call)) is not None}
     for function in functions.values():
         plan.edits += stale_docstring(source, function, _SPEAKS_OF_COPIES)
+
+
+def _view_comment(source: Source, call: cst.Call) -> str | None:
+    """What to say of ``name = w.t()`` where a copy was; None where the statement goes or is something else."""
+    inner = _copied(source, call)
+    statement = source.statement(call)
+    while isinstance(inner, cst.Call) and isinstance(inner.func, cst.Attribute) and inner.func.attr.value not in _VIEWS:
+        inner = inner.func.value
+    if isinstance(inner, cst.Attribute):
+        viewed: cst.BaseExpression = inner.value
+        is_view = inner.attr.value in _VIEWS
+    else:
+        is_view = isinstance(inner, cst.Call)
+        viewed = inner.func.value if isinstance(inner, cst.Call) and isinstance(inner.func, cst.Attribute) else inner
+    name = dotted_name(viewed)
+    if not is_view or name is None or not isinstance(statement, cst.Assign):
+        return None
+    return f"view of {name}, read through its strides"
+
+
+#: What makes a view of a tensor that its kernel sees in another order.
+_VIEWS = frozenset({"t", "T", "mT", "transpose", "permute", "swapaxes", "movedim", "moveaxis"})
 
 
 def _launches(plan: _Plan) -> list[tuple[Launch, Launch]]:

@@ -160,6 +160,22 @@ class Editor:
         self.insert(source.start(call.args[0]), f"\n{indent}    ")
         self.insert(end - 1, f",\n{indent}" if not isinstance(call.args[-1].comma, cst.Comma) else f"\n{indent}")
 
+    def break_long_def(self, function: cst.FunctionDef, longest: int) -> None:
+        """Put the parameters of ``function`` on a line of their own where its line, with the edits so far, is too long."""
+        params = [*function.params.posonly_params, *function.params.params, *function.params.kwonly_params]
+        source = self.source
+        start = source.start(function.name)
+        end = source.text.find(")", self._item_end(params[-1])) if params else -1
+        line = source.line(start)
+        first, last = source.line_start(line), source.line_start(line + 1)
+        grown = sum(len(e.text) - (e.end - e.start) for e in self.edits if first <= e.start and e.end < last)
+        plain = not function.params.star_kwarg and isinstance(function.params.star_arg, cst.MaybeSentinel)
+        if not plain or source.line(end) != line or len(source.text[first:last].rstrip()) + grown <= longest:
+            return
+        indent = source.indent(start)
+        self.insert(source.start(params[0]), f"\n{indent}    ")
+        self.insert(end, f",\n{indent}" if not source.text[:end].rstrip().endswith(",") else f"\n{indent}")
+
     def insert_beside(self, item: cst.CSTNode, text: str) -> None:
         """Add ``text`` in front of ``item``, a parameter or argument."""
         self.insert(self.source.start(item), f"{text}, ")
