@@ -56,11 +56,23 @@ def without_clauses(text: str, words: re.Pattern[str]) -> str:
     return "".join(_without_clause(sentence, words) for sentence in sentences)
 
 
+#: What a clause begins with.
+_CLAUSE = re.compile(r", |; |: | - | so that | because ")
+
+
+def _outside(sentence: str, position: int) -> bool:
+    """Whether ``position`` lies in no brackets."""
+    before = sentence[:position]
+    return all(before.count(left) == before.count(right) for left, right in ("()", "[]", "{}"))
+
+
 def _without_clause(sentence: str, words: re.Pattern[str]) -> str:
     found = words.search(sentence)
     if found is None or "\n" in sentence.strip():
         return sentence
-    cut = max(sentence.rfind(mark, 0, found.start()) for mark in (", ", "; ", ": ", " - "))
+    cut = max(
+        (c.start() for c in _CLAUSE.finditer(sentence, 0, found.start()) if _outside(sentence, c.start())), default=-1
+    )
     if cut < 0:
         return ""
     end = sentence.rstrip()[-1:]

@@ -26,7 +26,7 @@ from kernlint.workload import Access, Atomic, Dtype, Launch, Load, Span, Store, 
 
 #: What a comment says of a copy that is to go.
 _SPEAKS_OF_COPIES = re.compile(
-    r"\bcontiguous\b|\btranspos|\bcop(?:y|ies|ied)\b|\bclone|\bcoalesc|\brow[- ]major\b|\bcast\b|\bconvert|\bcompute in fp32\b"
+    r"\bcontiguous\b|\btranspos|\bcop(?:y|ies|ied)\b|\bclone|\bcoalesc|\brow[- ]major\b|\bcast\b|\bconvert|\bcompute in fp32\b",
     re.IGNORECASE,
 )
 
