@@ -14,12 +14,13 @@ from kernlint.interpret.host import HostFacts
 from kernlint.interpret.program import Program, Question
 from kernlint.perf.model import Performance
 from kernlint.perf.read import read_performance
+from kernlint.rules.base import NOT_ABOUT_SPEED
 from kernlint.rules.registry import all_rules
 from kernlint.syntax.dialect import dialect, has_kernel
 from kernlint.syntax.source import SourceText
 from kernlint.syntax.task import Task, read_task
 from kernlint.syntax.tree import Module
-from kernlint.verdict.judge import Judgement, judge
+from kernlint.verdict.judge import Judgement, judge, with_errors
 from kernlint.verdict.measured import calibrate
 from kernlint.verdict.model import Verdict
 from kernlint.verdict.words import write_verdict
@@ -112,7 +113,8 @@ def analysis(
         raise AnalysisError(_nothing_launched(task.kernel, program))
     for workload in workloads:
         _check_sizes(workload, overrides or {})
-    rules = [rule for rule in all_rules() if rule.default and rule.category not in ("correctness", "portability")]
+    active = [rule for rule in all_rules() if rule.default]
+    rules = [rule for rule in active if rule.category not in NOT_ABOUT_SPEED]
     measured = _performance(task, performance, performance_path)
     judgements = []
     for workload in workloads:
@@ -120,6 +122,7 @@ def analysis(
         judgements.append(judge(program, workload, gpu, scope, rules, calibration))
     # Of several public functions the one with the largest saving; of equals the first.
     best = max(judgements, key=lambda j: (j.worth, j.saving_us))
+    best = with_errors(best, program, gpu, [rule for rule in active if rule.category in NOT_ABOUT_SPEED])
     return Analysis(task, program, best, write_verdict(best, gpu, MODEL_VERSION))
 
 

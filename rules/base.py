@@ -22,6 +22,9 @@ CODE_BANDS = {
     "portability": 8,
 }
 
+#: What a rule of these categories finds is wrong whatever its change would gain.
+NOT_ABOUT_SPEED = frozenset({"correctness", "portability"})
+
 SEVERITIES = ("error", "warning", "info")
 
 _CODE = re.compile(r"KL([1-8])\d\d")

@@ -26,6 +26,7 @@ from kernlint.lint.model import SEVERITIES, Edit, Finding, Fix, Gain, Place
 from kernlint.lint.notebook import Notebook, read_notebook
 from kernlint.lint.reading import concerns_us
 from kernlint.lint.settings import FileSettings
+from kernlint.rules.base import NOT_ABOUT_SPEED
 
 if TYPE_CHECKING:
     from kernlint.cost.device import Device
@@ -43,9 +44,6 @@ MIN_GAIN = 1.05
 
 #: Source lines kept of a finding; a whole kernel would bury the message.
 EXCERPT_LINES = 4
-
-#: What a rule of these categories finds is wrong whatever its change would gain.
-_NOT_ABOUT_SPEED = frozenset({"correctness", "portability"})
 
 _MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd"})
 
@@ -206,7 +204,7 @@ class _Check:
         device = find_device(self.job.settings.device)
         target = find_target(self.job.settings.target_triton, device.vendor, _arch(device))
         rules = [rule for rule in all_rules() if rule.code in self.codes]
-        asked = target if any(rule.category in _NOT_ABOUT_SPEED for rule in rules) else None
+        asked = target if any(rule.category in NOT_ABOUT_SPEED for rule in rules) else None
         program = Program(module, reference, Question(host=host_facts(device), target=asked))
         nothing = Workload("", module.path, (), bare=True)
         yield from self._of_workload(program, nothing, device, [rule for rule in rules if rule.lexical])
@@ -256,7 +254,7 @@ class _Check:
         }
         gain = Gain(self.job.settings.device, scopes) if scopes else None
         severity = self.job.settings.severity.get(rule.code, found.severity)
-        if gain is not None and gain.best < MIN_GAIN and rule.category not in _NOT_ABOUT_SPEED:
+        if gain is not None and gain.best < MIN_GAIN and rule.category not in NOT_ABOUT_SPEED:
             severity = "info"
         return Finding(
             code=rule.code,
@@ -277,7 +275,7 @@ class _Check:
         """The change as edits of the file, where it pays, a rewrite can make it, and the file is Python."""
         from kernlint.rewrite.text import located, tidy
 
-        pays = gain is None or gain.best >= MIN_GAIN or candidate.finding.rule.category in _NOT_ABOUT_SPEED
+        pays = gain is None or gain.best >= MIN_GAIN or candidate.finding.rule.category in NOT_ABOUT_SPEED
         change = candidate.finding.change
         if not pays or change is None or not self.file.endswith((".py", ".pyi")) or not candidate.attempt.automatic:
             return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 from kernlint.cost.device import Device
@@ -68,7 +68,8 @@ class Candidate:
 @dataclass(frozen=True)
 class Judgement:
     """All that a verdict needs: the workload, its time, the chosen change, what comes after it and what else was
-    found. ``measured`` is where times are measured ones, None where all are predicted."""
+    found. ``measured`` is where times are measured ones, None where all are predicted. ``errors`` are findings by which the
+    call does not compute what it should: no question of speed, but worth nothing until they are mended."""
 
     workload: Workload
     before: Estimate
@@ -78,6 +79,7 @@ class Judgement:
     follow_ups: tuple[Candidate, ...]
     scope: str
     measured: Calibration | None = None
+    errors: tuple[Candidate, ...] = ()
 
     @property
     def worth(self) -> bool:
@@ -119,6 +121,14 @@ def judge(
         reference = measured.reference(reference)
     before = context.estimate(workload)
     return Judgement(workload, before, reference, chosen, tuple(candidates), tuple(follow_ups), scope, measured)
+
+
+def with_errors(judgement: Judgement, program: Program, device: Device, rules: Iterable[Rule]) -> Judgement:
+    """``judgement`` with what ``rules``, those that are not about speed, are sure is wrong."""
+    context = Context(program, judgement.workload, device, price=_pricing(device, None))
+    found = [unpriced(context, finding) for rule in rules for finding in rule.check(context)]
+    errors = sorted((c for c in found if c.finding.severity == "error"), key=lambda c: c.finding.span)
+    return replace(judgement, errors=tuple(errors))
 
 
 def _pricing(device: Device, measured: Calibration | None) -> Callable[[Workload], Estimate]:

@@ -38,17 +38,19 @@ def write_verdict(judgement: Judgement, device: Device, model_version: str) -> V
         estimate=_estimate(judgement, chosen, device),
         model_version=model_version,
         follow_ups=tuple(_follow_up(judgement, c, device) for c in judgement.follow_ups),
-        findings=tuple(_finding(judgement, c, device) for c in judgement.candidates if _worth_telling(c)),
+        findings=tuple(
+            _finding(judgement, c, device) for c in (*judgement.errors, *judgement.candidates) if _worth_telling(c)
+        ),
         measured=judgement.measured.report() if judgement.measured is not None else None,
         fix=_fix(chosen) if worth and chosen is not None else None,
     )
     if not worth or chosen is None or chosen.finding.change is None:
-        return Verdict(False, _why_not(judgement, device) + _contradictions(judgement), details)
+        return Verdict(False, _why_not(judgement, device) + _caveats(judgement), details)
     change = chosen.finding.change
     gain = chosen.gains.get(scope)
     return Verdict(
         True,
-        _why(judgement, chosen, device) + _contradictions(judgement),
+        _why(judgement, chosen, device) + _caveats(judgement),
         details,
         _bottleneck(chosen, gain, device, judgement),
         change.method,
@@ -72,6 +74,21 @@ def _why(judgement: Judgement, chosen: Candidate, device: Device) -> str:
         f"{_sentence(chosen.finding.message)}; one change is predicted to cut the call from {gain.before_us:.1f} to "
         f"{gain.after_us:.1f} us on {device.id}{basis}."
     )
+
+
+def _caveats(judgement: Judgement) -> str:
+    """What to know beside the answer, as further sentences; empty where there is nothing."""
+    return _contradictions(judgement) + _errors(judgement)
+
+
+def _errors(judgement: Judgement) -> str:
+    """That the code is wrong, where it is, before anybody makes it faster."""
+    if not judgement.errors:
+        return ""
+    finding = judgement.errors[0].finding
+    more = len(judgement.errors) - 1
+    rest = f" ({more} more of the kind under details.findings)" if more else ""
+    return f" Mend first what is wrong at line {finding.span.line}: {finding.message} ({finding.rule.code}){rest}."
 
 
 def _contradictions(judgement: Judgement) -> str:
