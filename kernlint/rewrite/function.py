@@ -9,6 +9,7 @@ from typing import TypeVar, Union
 import libcst as cst
 
 from kernlint.interpret.trace import Values
+from kernlint.rewrite.mentions import mentions
 from kernlint.rewrite.site import Site
 from kernlint.rewrite.text import CannotRewrite
 from kernlint.syntax.names import import_table
@@ -173,13 +174,8 @@ class LaunchSource:
         """Raise unless the kernel is mentioned at this launch alone, so that nothing else depends on how it is
         called."""
         name = self.kernel.node.name.value
-        mentions = [
-            node
-            for node in walk(self.module.tree)
-            if isinstance(node, cst.Name) and node.value == name and node is not self.kernel.node.name
-        ]
         inside = set(map(id, walk(self.call)))
-        if any(id(node) not in inside for node in mentions):
+        if any(id(node) not in inside for node in mentions(self.module, name)):
             raise CannotRewrite(f"`{name}` is used in more places than this launch")
 
     def grid(self) -> tuple[list[cst.BaseExpression], FunctionSource]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 import libcst as cst
@@ -38,7 +39,9 @@ def fuse(site: Site, transform: Fuse) -> list[TextEdit]:
     host = HostCode(site.source, places)
     parts = [Part(site.source, place) for place in places]
     fused = joined(chain, parts)
-    return [*_kernel_edits(site.source, fused, parts), *_host_edits(site, host, chain, fused, places)]
+    edits = _kernel_edits(site.source, fused, parts)
+    _check_decorators(fused)
+    return [*edits, *_host_edits(site, host, chain, fused, places)]
 
 
 def joined(chain: Chain, parts: Sequence[Part]) -> FusedKernel:
@@ -92,6 +95,22 @@ def kernel_text(source: Source, fused: FusedKernel, name: str) -> str:
     return "\n".join([*rows, *(f"    {row}" if row else "" for row in settled[len(parameters) :])]) + "\n"
 
 
+def _check_decorators(fused: FusedKernel) -> None:
+    """Raise where decorators of the kernel speak of parameters that no longer have their names."""
+    part = fused.host
+    if len(part.function.node.decorators) == 1:
+        return
+    used = {p.name for p in fused.used_parameters()}
+    for name in part.parameters:
+        now = part.names.get(name, name)
+        if fused.settled.get(now, now) != name or now not in used:
+            words = {word for d in part.function.node.decorators for word in re.findall(r"\w+", part.source.code(d))}
+            if name in words:
+                raise CannotRewrite(
+                    f"the decorators of `{part.name}` speak of `{name}`, which the fused kernel has not"
+                )
+
+
 def _body(fused: FusedKernel) -> list[str]:
     rows: list[str] = []
     begun: set[int] = set()
@@ -130,15 +149,7 @@ def fused_name(source: Source, parts: Iterable[Part]) -> str:
 def _mentioned(source: Source, node: cst.FunctionDef, calls: Sequence[cst.Call]) -> bool:
     """Whether the module names a kernel anywhere but in the launches that go."""
     inside = {id(inner) for call in calls for inner in walk(call.func)}
-    return any(
-        isinstance(name, cst.Name)
-        and name.value == node.name.value
-        and name is not node.name
-        and id(name) not in inside
-        for name in walk(source.module.tree)
-    ) or any(
-        isinstance(text, cst.SimpleString) and text.raw_value == node.name.value for text in walk(source.module.tree)
-    )
+    return any(id(mention) not in inside for mention in mentions(source.module, node.name.value))
 
 
 def _whole_definition(source: Source, node: cst.FunctionDef) -> tuple[int, int]:
@@ -227,7 +238,8 @@ def _call_text(
             keywords = True
             continue
         keywords = keywords or parameter.keyword
-        items.append(f"{parameter.name}={parameter.argument}" if keywords else parameter.argument)
+        name_there = fused.settled.get(parameter.name, parameter.name)
+        items.append(f"{name_there}={parameter.argument}" if keywords else parameter.argument)
     known = {p.name for part in fused.parts for p in part.parameters.values()}
     for arg in keeper.call.args:
         if arg.keyword is not None and arg.keyword.value not in known:

@@ -12,13 +12,11 @@ import libcst as cst
 from kernlint.interpret.values import Block
 from kernlint.rewrite.canonical import Canonical
 from kernlint.rewrite.function import FunctionSource, LaunchSource, parameters
+from kernlint.rewrite.lists import MAX_LINE, param_end
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite
 from kernlint.syntax.walk import walk
 from kernlint.workload import Tensor
-
-#: Longest line that a signature or call is written on.
-_LINE = 110
 
 #: A letter that no programmer types: it stands in names that are not settled yet.
 _MARK = "\u02d1"
@@ -217,8 +215,7 @@ def _parameters(source: Source, place: LaunchSource) -> dict[str, Parameter]:
         constexpr = param.annotation is not None and "constexpr" in source.code(param.annotation.annotation)
         kind = "tensor" if isinstance(value, Tensor) else "constexpr" if constexpr else "scalar"
         text, keyword = given.get(name, (None, False))
-        last = param.default or (param.annotation.annotation if param.annotation is not None else param.name)
-        _, end = source.whole(last)
+        end = param_end(source, param)
         comments = [c for c in source.comments_in(end, source.line_start(source.line(end) + 1)) if not c.own_line]
         found[name] = Parameter(
             name, source.text[source.start(param.name) : end], kind, text, value, keyword, place.call,
@@ -263,6 +260,7 @@ class FusedKernel:
     #: Names that the fused kernel has given out, and what each variable of it holds at the end.
     taken: set[str] = field(default_factory=set)
     number: int = 0
+    settled: dict[str, str] = field(default_factory=dict)
     held: dict[str, str] = field(default_factory=dict)
     #: Where each load of a straight line stands.
     loads: dict[str, tuple[Part, cst.Call]] = field(default_factory=dict)
@@ -293,8 +291,8 @@ class FusedKernel:
         return f"{wish}{_MARK}{self.number}"
 
     def settle(self, text: str) -> str:
-        """``text`` with each name that :meth:`fresh` made replaced by what it was to be called, where nothing in
-        ``text`` and the module is called so, else with a number behind it."""
+        """``text`` of the kernel with each name that :meth:`fresh` made replaced by what it was to be called, where
+        nothing in it and in the module is called so, else with a number behind it. ``settled`` has the new names."""
         used = {word for word in _words(text) if _MARK not in word} | self.outside
         for word in dict.fromkeys(re.findall(rf"\w+{_MARK}\d+", text)):
             wish = word.partition(_MARK)[0]
@@ -302,6 +300,7 @@ class FusedKernel:
             while name in used:
                 name, number = f"{wish}_{number}", number + 1
             used.add(name)
+            self.settled[word] = name
             text = re.sub(rf"\b{word}\b", name, text)
         return text
 
@@ -485,10 +484,10 @@ def wrapped(head: str, items: list[tuple[str, str]], tail: str, indent: str) -> 
     texts = [text for text, _ in items]
     commented = any(comment for _, comment in items)
     flat = f"{indent}{head}({', '.join(texts)}){tail}"
-    if len(flat) <= _LINE and not commented:
+    if len(flat) <= MAX_LINE and not commented:
         return flat
     row = f"{indent}    {', '.join(texts)}"
-    if len(row) <= _LINE and not commented:
+    if len(row) <= MAX_LINE and not commented:
         return "\n".join([f"{indent}{head}(", row, f"{indent}){tail}"])
     rows = [f"{indent}    {text}," + (f"  {comment}" if comment else "") for text, comment in items]
     return "\n".join([f"{indent}{head}(", *rows, f"{indent}){tail}"])

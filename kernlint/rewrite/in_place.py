@@ -9,6 +9,7 @@ import libcst as cst
 
 from kernlint.rewrite.effects import Effects
 from kernlint.rewrite.function import LaunchSource, parameters
+from kernlint.rewrite.lists import param_end
 from kernlint.rewrite.paragraphs import stale_headings
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
@@ -176,10 +177,5 @@ def _drop_parameters(source: Source, node: cst.FunctionDef, names: set[str]) -> 
             edits.append(TextEdit(start, source.start(params[index + 1]), ""))
         elif kept_before:
             before = next(p for p in reversed(params[:index]) if p.name.value not in names)
-            edits.append(TextEdit(_end(source, before), _end(source, param), ""))
+            edits.append(TextEdit(param_end(source, before), param_end(source, param), ""))
     return edits
-
-
-def _end(source: Source, param: cst.Param) -> int:
-    last = param.default or (param.annotation.annotation if param.annotation is not None else param.name)
-    return source.whole(last)[1]

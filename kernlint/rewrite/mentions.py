@@ -1,0 +1,46 @@
+"""Where a module speaks of one of its own functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from kernlint.syntax.tree import Module
+from kernlint.syntax.walk import walk
+
+
+def mentions(module: Module, name: str) -> Iterator[cst.CSTNode]:
+    """The places that mean the module-level function ``name``, its definition left out: names (not those of local
+    variables, attributes and keywords) and strings of that text, as in ``__all__``."""
+    yield from _in(module.tree, name)
+
+
+def _in(node: cst.CSTNode, name: str) -> Iterator[cst.CSTNode]:
+    if isinstance(node, (cst.FunctionDef, cst.Lambda)) and name in _local_names(node):
+        return
+    if (isinstance(node, cst.Name) and node.value == name) or (
+        isinstance(node, cst.SimpleString) and node.raw_value == name
+    ):
+        yield node
+    for child in node.children:
+        own_name = isinstance(node, (cst.FunctionDef, cst.ClassDef)) and child is node.name
+        keyword = isinstance(node, cst.Arg) and child is node.keyword
+        attribute = isinstance(node, cst.Attribute) and child is node.attr
+        if not own_name and not keyword and not attribute:
+            yield from _in(child, name)
+
+
+def _local_names(function: cst.FunctionDef | cst.Lambda) -> set[str]:
+    """The parameters of a function and the plain variables that it binds, nested functions included."""
+    found = {node.name.value for node in walk(function.params) if isinstance(node, cst.Param)}
+    for node in walk(function.body):
+        targets: list[cst.CSTNode] = []
+        if isinstance(node, cst.Assign):
+            targets = [target.target for target in node.targets]
+        elif isinstance(node, (cst.AnnAssign, cst.AugAssign, cst.For)):
+            targets = [node.target]
+        for target in targets:
+            elements = [e.value for e in target.elements] if isinstance(target, (cst.Tuple, cst.List)) else [target]
+            found |= {element.value for element in elements if isinstance(element, cst.Name)}
+    return found
