@@ -12,6 +12,7 @@ from kernlint.rewrite.epilogue import fold_epilogue, is_epilogue
 from kernlint.rewrite.function import FunctionSource, LaunchSource
 from kernlint.rewrite.fused_kernel import FusedKernel, Parameter, Part, heading, wrapped
 from kernlint.rewrite.joining import append, append_to_tile, prepend
+from kernlint.rewrite.mentions import mentions
 from kernlint.rewrite.paragraphs import stale_headings
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
@@ -179,8 +180,9 @@ class HostCode:
         if any(self.function.parents[line] is not block for line in self.lines):
             raise CannotRewrite("the launches do not stand in one block")
         for line, place in zip(self.lines, places):
-            plain = isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1
-            if not plain or getattr(line.body[0], "value", None) is not place.call:  # type: ignore[union-attr]
+            if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
+                raise CannotRewrite("a launch shares its line with something else")
+            if getattr(line.body[0], "value", None) is not place.call:
                 raise CannotRewrite("a launch is part of a larger statement")
         self.block: list[cst.CSTNode] = list(block.body)  # type: ignore[attr-defined]
 

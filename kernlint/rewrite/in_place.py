@@ -9,7 +9,7 @@ import libcst as cst
 
 from kernlint.rewrite.effects import Effects
 from kernlint.rewrite.function import LaunchSource, parameters
-from kernlint.rewrite.lists import param_end
+from kernlint.rewrite.lists import change_parameters
 from kernlint.rewrite.paragraphs import stale_headings
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
@@ -74,12 +74,13 @@ def _copied(source: Source, place: LaunchSource, copy: Span, passed: dict[str, c
             found = (node, node.func.value, node.args[0].value) if node.args else None
         elif isinstance(node, cst.Assign) and isinstance(node.targets[0].target, cst.Subscript):
             found = (node, node.targets[0].target.value, node.value)
-        if found is None or source.module.span(node) != copy:
+        places = [node, node.targets[0].target, node.targets[0]] if isinstance(node, cst.Assign) else [node]
+        if found is None or all(source.module.span(place) != copy for place in places):
             continue
         statement, target, value = found
         line = place.host.line(node)
-        alone = isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1
-        if not alone or not isinstance(line.body[0], (cst.Expr, cst.Assign)):
+        plain = isinstance(line, cst.SimpleStatementLine) and isinstance(line.body[0], (cst.Expr, cst.Assign))
+        if not plain or len(line.body.body if isinstance(line.body, cst.BaseSuite) else line.body) != 1:
             raise CannotRewrite("the copy back is part of a larger statement")
         for parameter, arg in passed.items():
             if isinstance(value, cst.Name) and isinstance(arg.value, cst.Name) and value.value == arg.value.value:
@@ -127,9 +128,7 @@ def _pass_originals(source: Source, place: LaunchSource, outputs: Sequence[_Outp
     twins = _twins(source, place, outputs)
     if twins is None:
         return [source.replace(_argument(place, o.parameter).value, o.target) for o in outputs]
-    edits = source.drop_arguments(place.call, [_argument(place, output.parameter) for output in outputs])
-    node = place.kernel.node
-    edits += _drop_parameters(source, node, set(twins))
+    edits = change_parameters(source, place, (), tuple(twins))
     for name, twin in twins.items():
         edits += [source.replace(read, twin) for read in place.kernel.reads(name)]
     return edits
@@ -161,21 +160,3 @@ def _twins(source: Source, place: LaunchSource, outputs: Sequence[_Output]) -> d
             return None
         found[output.parameter] = twin
     return found
-
-
-def _drop_parameters(source: Source, node: cst.FunctionDef, names: set[str]) -> list[TextEdit]:
-    """Edits that take parameters out of a signature, with the lines of those that stand on their own."""
-    params = parameters(node)
-    edits = []
-    kept_before = False
-    for index, param in enumerate(params):
-        if param.name.value not in names:
-            kept_before = True
-            continue
-        start = source.start(param)
-        if index + 1 < len(params):
-            edits.append(TextEdit(start, source.start(params[index + 1]), ""))
-        elif kept_before:
-            before = next(p for p in reversed(params[:index]) if p.name.value not in names)
-            edits.append(TextEdit(param_end(source, before), param_end(source, param), ""))
-    return edits

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import libcst as cst
 
@@ -77,17 +77,48 @@ def _insertion(source: Source, start: int, end: int, following: int | None, text
     return TextEdit(end, end, "".join(f", {text}" for text in texts))
 
 
-def add_run_time_parameters(source: Source, place: LaunchSource, added: Sequence[tuple[str, str]]) -> list[TextEdit]:
-    """Edits that give a kernel further run-time parameters, and its launch their arguments: (name, argument text) each."""
-    params = parameters(place.kernel.node)
-    last = max((i for i, param in enumerate(params) if not _is_option(source, param)), default=-1)
-    edits = insert_parameters(source, place.kernel.node, last, [name for name, _ in added])
+def change_parameters(
+    source: Source, place: LaunchSource, added: Sequence[tuple[str, str]], dropped: Collection[str] = ()
+) -> list[TextEdit]:
+    """Edits that give a kernel further run-time parameters, and its launch their arguments, (name, argument text) each;
+    the parameters ``dropped`` go, and what the launch passes for them."""
+    node = place.kernel.node
+    params = parameters(node)
+    plain = [i for i, param in enumerate(params) if not _is_option(source, param) and param.name.value not in dropped]
+    if not plain:
+        raise CannotRewrite(f"`{node.name.value}` has no run-time parameters")
+    last = plain[-1]
+    edits = drop_parameters(source, node, dropped)
+    gone = [arg for name in dropped for arg in [place.argument(name)] if arg is not None]
+    edits += source.drop_arguments(place.call, gone)
+    if not added:
+        return edits
+    edits += insert_parameters(source, node, last, [name for name, _ in added])
     args = place.call.args
-    plain = next((i for i, arg in enumerate(args) if arg.keyword is not None or arg.star), len(args))
-    if plain > last:
+    positional = next((i for i, arg in enumerate(args) if arg.keyword is not None or arg.star), len(args))
+    if positional > last:
         return edits + insert_arguments(source, place.call, last, [text for _, text in added])
-    before_star = next((i for i, arg in enumerate(args) if arg.star == "**"), len(args)) - 1
-    return edits + insert_arguments(source, place.call, before_star, [f"{name}={text}" for name, text in added])
+    stars = [arg for arg in args if arg.star == "**"]
+    kept = [i for i, arg in enumerate(args) if all(arg is not one for one in (*gone, *stars))]
+    return edits + insert_arguments(source, place.call, kept[-1], [f"{name}={text}" for name, text in added])
+
+
+def drop_parameters(source: Source, node: cst.FunctionDef, names: Collection[str]) -> list[TextEdit]:
+    """Edits that take parameters out of a signature."""
+    params = parameters(node)
+    edits = []
+    kept: cst.Param | None = None
+    for index, param in enumerate(params):
+        if param.name.value not in names:
+            kept = param
+        elif any(later.name.value not in names for later in params[index + 1 :]):
+            edits.append(TextEdit(source.start(param), source.start(params[index + 1]), ""))
+        else:
+            # The last ones, with the comma in front of them.
+            start = param_end(source, kept) if kept is not None else source.start(param)
+            edits.append(TextEdit(start, param_end(source, params[-1]), ""))
+            break
+    return edits
 
 
 def _is_option(source: Source, param: cst.Param) -> bool:

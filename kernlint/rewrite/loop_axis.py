@@ -11,7 +11,7 @@ import libcst as cst
 from kernlint.interpret.trace import Values
 from kernlint.rewrite.comments import docstring
 from kernlint.rewrite.function import FunctionSource, LaunchSource, parameters
-from kernlint.rewrite.lists import add_run_time_parameters
+from kernlint.rewrite.lists import change_parameters
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
@@ -114,7 +114,17 @@ class _LoopAxis:
         assert host is None or host.node is function
         region.rewrite_uses()
         region.check_variables()
-        return [*self.changes, *self._dedent(region)]
+        return [*self._moved_out(), *self._dedent(region)]
+
+    def _moved_out(self) -> list[TextEdit]:
+        """The changes so far, with lines that they add to the loop's body indented as it will be."""
+        start, end = self.source.range_of(self.nest.node)
+        outer = self.source.indent(start)
+        inner = self.source.indent(self.source.start(self.nest.body[0]))
+        return [
+            TextEdit(e.start, e.end, e.text.replace(f"\n{inner}", f"\n{outer}")) if start <= e.start <= end else e
+            for e in self.changes
+        ]
 
     def _direct(self, launch: Launch) -> bool:
         call = self.source.at(launch.span, cst.Call)
@@ -367,6 +377,7 @@ class _Region:
         taken = {node.value for node in walk(kernel.node) if isinstance(node, cst.Name)}
         indices, lines = self._program_indices(place, taken)
         added: list[tuple[str, str]] = []
+        dropped: list[str] = []
         moves: list[str] = []
         for param in parameters(kernel.node):
             name = param.name.value
@@ -374,7 +385,8 @@ class _Region:
             if arg is None:
                 continue
             if isinstance(arg.value, cst.Name) and arg.value.value in nest.variables:
-                self._index_argument(place, arg, name, indices[nest.variables.index(arg.value.value)], taken)
+                self._index_argument(place, arg, name, indices[nest.variables.index(arg.value.value)])
+                dropped.append(name)
                 continue
             view = self.view(arg.value)
             if view is None:
@@ -390,8 +402,7 @@ class _Region:
             if terms:
                 moves.append(f"{name} += {' + '.join(terms)}")
         self._kernel_lines(place, [*lines, *moves])
-        if added:
-            self.rewrite.changes += add_run_time_parameters(self.source, place, added)
+        self.rewrite.changes += change_parameters(self.source, place, added, dropped)
         self._grid(place, counts[::-1])
 
     def _check_axes(self, launch: Launch, counts: list[str]) -> None:
@@ -413,18 +424,11 @@ class _Region:
             lines.append(f"{name} = {place.tl}.program_id({axis}).to({place.tl}.int64)")
         return names, lines
 
-    def _index_argument(self, place: LaunchSource, arg: cst.Arg, name: str, index: str, taken: set[str]) -> None:
-        """The kernel is passed the loop's variable itself: its parameter becomes the program id."""
+    def _index_argument(self, place: LaunchSource, arg: cst.Arg, name: str, index: str) -> None:
+        """The kernel is passed the loop's variable itself: let it read the program id instead."""
         self.indices |= set(walk(arg.value))
-        params = parameters(place.kernel.node)
         if place.kernel.bindings(name):
             raise CannotRewrite(f"`{name}` is assigned in the kernel")
-        position = next(i for i, param in enumerate(params) if param.name.value == name)
-        start = self.source.start(params[position])
-        if position + 1 >= len(params):
-            raise CannotRewrite(f"`{name}` is the last parameter of the kernel")
-        self.rewrite.changes.append(TextEdit(start, self.source.start(params[position + 1]), ""))
-        self.rewrite.changes += self.source.drop_arguments(place.call, [arg])
         for read in place.kernel.reads(name):
             self._put(read, index)
 
