@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import libcst as cst
@@ -36,6 +37,7 @@ from kernlint.interpret.values import (
     Builtin,
     Class,
     Config,
+    Deferred,
     Descriptor,
     Function,
     GridLauncher,
@@ -140,11 +142,13 @@ class HostEvaluator(Evaluator):
         self.zeros: list[Expr] = []
         #: Arguments of unknown type that turn out to be integers.
         self.integers: set[str] = set()
-        self.loader: Callable[[Module, str, int], Scope | None] | None = None
         #: The release whose front end and launcher are asked what they refuse; nobody is asked where None.
         self.target: Target | None = None
         self.refused: dict[Any, tuple[Fault, ...]] = {}
         self.grid_fault: Fault | None = None
+        #: Gives the value of a name in another module of the same tree (importing module, package, level); None where
+        #: the package is not in the tree.
+        self.finder: Callable[[Module, str, int], Callable[[str], Any] | None] | None = None
         #: The values of each launch's kernel, filled while values are ``seen``.
         self.seen_kernels: dict[Span, Values] = {}
 
@@ -1028,13 +1032,13 @@ class HostEvaluator(Evaluator):
             return
         package = (dotted_name(node.module) or "") if node.module else ""
         level = len(node.relative)
-        other = None
+        find = None
         if (
-            self.loader is not None
+            self.finder is not None
             and not package.startswith(("torch.", "triton."))
             and package not in ("torch", "triton")
         ):
-            other = self.loader(self.module, package, level)
+            find = self.finder(self.module, package, level)
         for alias in node.names:
             name = dotted_name(alias.name) or ""
             bound = (
@@ -1042,15 +1046,41 @@ class HostEvaluator(Evaluator):
                 if alias.asname is not None and isinstance(alias.asname.name, cst.Name)
                 else name
             )
-            value: Any
-            if other is not None and name in other.vars:
-                value = other.vars[name]
-            elif name in ("tl", "triton") and not package.startswith("triton"):
-                # A package's own re-export, such as `from vllm.triton_utils import tl, triton`.
-                value = Namespace("triton.language" if name == "tl" else "triton")
-            else:
-                value = self._external_attribute(Namespace(_canonical(package)), name)
+            if find is None:
+                scope.assign(bound, self._not_found(package, name))
+                continue
+            value = Deferred(partial(self._imported, find, package, name))
             scope.assign(bound, value)
+            if scope.parent is not None:
+                scope.lookup(bound)  # a function's own import, at its place in the order of things
+
+    def _imported(self, find: Callable[[str], Any], package: str, name: str) -> Any:
+        try:
+            return find(name)
+        except KeyError:
+            return self._not_found(package, name)
+
+    def _not_found(self, package: str, name: str) -> Any:
+        """What ``name`` of a package outside the tree stands for."""
+        if name in ("tl", "triton") and not package.startswith("triton"):
+            # A package's own re-export, such as `from vllm.triton_utils import tl, triton`.
+            return Namespace("triton.language" if name == "tl" else "triton")
+        return self._external_attribute(Namespace(_canonical(package)), name)
+
+    @contextmanager
+    def elsewhere(self) -> Iterator[None]:
+        """Module-level code of another file than that of the question: what the user set and what is edited or traced is
+        not about it, and no call of the question's pays for it."""
+        names = ("overrides", "constants", "edits", "new_literals", "new_options", "calls", "seen")
+        saved = {name: getattr(self, name) for name in names}
+        self.overrides, self.constants, self.edits = {}, {}, NO_EDITS
+        self.new_literals, self.new_options, self.calls, self.seen = {}, {}, [], None
+        try:
+            with self.silent():
+                yield
+        finally:
+            for name, value in saved.items():
+                setattr(self, name, value)
 
     def decorate(self, value: Any, decorator: Any, node: cst.CSTNode) -> Any:
         if isinstance(decorator, Builtin):

@@ -1,48 +1,152 @@
-"""Finds the file that an import names, next to the file that imports it: kernels call helpers from other modules."""
+"""Finds the file that an import names, next to the file that imports it: kernels call helpers from other modules.
+
+Of such a file little is needed, often one function of thousands of lines. So it is cut into its statements, and those
+are parsed when a name that they bind is looked up.
+"""
 
 from __future__ import annotations
 
+import ast
+import os
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 from kernlint.errors import SourceError
-from kernlint.syntax.source import read_source
+from kernlint.syntax.guard import check_depth
+from kernlint.syntax.positions import python_tree
+from kernlint.syntax.source import read_source, split_lines
 from kernlint.syntax.tree import Module, parse_module
 
 #: More modules than this are not followed from one file.
 MAX_MODULES = 24
 
+#: Files kept in memory, for the next file that imports from them.
+_KEPT_FILES = 64
+
+
+@dataclass(frozen=True)
+class Part:
+    """Consecutive lines of a module: one statement that binds ``names`` and can wait until one of them is wanted, or
+    (no names) statements to be run in their turn."""
+
+    names: frozenset[str]
+    first_line: int
+    text: str
+
+
+class ImportedFile:
+    """A module's text, in ``parts``."""
+
+    def __init__(self, path: str, text: str) -> None:
+        """Raises ``SourceError`` where it cannot be parsed."""
+        self.path = path
+        check_depth(text, path)
+        tree = python_tree(text)
+        if tree is None:  # newer than the running Python, perhaps; LibCST may know better
+            self.parts = (Part(frozenset(), 1, text),)
+        else:
+            self.parts = tuple(_parts(tree, split_lines(text)))
+        self._modules: dict[Part, Module | None] = {}
+
+    def module(self, part: Part) -> Module | None:
+        """The tree of one part, with the lines of the file; None where it cannot be parsed by itself."""
+        if part not in self._modules:
+            try:
+                self._modules[part] = parse_module(part.text, self.path, part.first_line)
+            except SourceError:
+                self._modules[part] = None
+        return self._modules[part]
+
 
 def imported_file(importer: str, package: str, level: int) -> Path | None:
     """The file of module ``package`` as ``importer`` (a path) would import it, ``level`` dots relative; None where it is
     not part of the same source tree."""
-    here = Path(importer)
-    if not here.is_file():
+    if not os.path.isfile(importer):
         return None
     parts = [part for part in package.split(".") if part]
+    here = os.path.dirname(os.path.realpath(importer))
     if level:
-        base = here.resolve().parent
         for _ in range(level - 1):
-            base = base.parent
-        return _module_file(base, parts)
+            here = os.path.dirname(here)
+        return _module_file(here, parts)
     # An absolute import: from the folder above the outermost package around the importer, or beside a plain script.
-    root = here.resolve().parent
-    while (root / "__init__.py").is_file() and root.parent != root:
-        root = root.parent
-    return _module_file(root, parts) if parts else None
+    while os.path.isfile(os.path.join(here, "__init__.py")) and os.path.dirname(here) != here:
+        here = os.path.dirname(here)
+    return _module_file(here, parts) if parts else None
 
 
-def load_module(path: Path) -> Module | None:
-    """The parsed module, or None where it does not concern Triton or cannot be read."""
+def load_file(path: Path) -> ImportedFile | None:
+    """The module at ``path``, or None where it does not concern Triton or cannot be read."""
     try:
-        source = read_source(str(path))
-        return parse_module(source.text, source.path) if "triton" in source.text else None
+        status = path.stat()
+        return _load_file(str(path), status.st_mtime_ns, status.st_size)
+    except OSError:
+        return None
+
+
+@lru_cache(maxsize=_KEPT_FILES)
+def _load_file(path: str, mtime_ns: int, size: int) -> ImportedFile | None:
+    """As :func:`load_file`; time and size are there to tell apart what is not the same file any more."""
+    try:
+        source = read_source(path)
+        return ImportedFile(source.path, source.text) if "triton" in source.text else None
     except SourceError:
         return None
 
 
-def _module_file(base: Path, parts: list[str]) -> Path | None:
-    target = base.joinpath(*parts)
-    for candidate in (target.with_suffix(".py") if parts else target / "__init__.py", target / "__init__.py"):
-        if candidate.is_file():
-            return candidate
+def _module_file(base: str, parts: list[str]) -> Path | None:
+    target = os.path.join(base, *parts)
+    for candidate in (f"{target}.py" if parts else "", os.path.join(target, "__init__.py")):
+        if candidate and os.path.isfile(candidate):
+            return Path(candidate)
     return None
+
+
+def _parts(tree: ast.Module, lines: list[str]) -> Iterator[Part]:
+    """The statements of a module as parts; neighbours that cannot wait, or that share a line, are one."""
+    waiting = [_definition(statement) for statement in tree.body]
+    # What a name stands for that several statements bind depends on their order.
+    times = Counter(
+        name for statement, names in zip(tree.body, waiting) for name in (names or _bound_inside(statement))
+    )
+    groups: list[tuple[int, int, frozenset[str]]] = []
+    for statement, names in zip(tree.body, waiting):
+        start = min([statement.lineno, *(d.lineno for d in getattr(statement, "decorator_list", ()))])
+        end = statement.end_lineno or start
+        if any(times[name] > 1 for name in names):
+            names = frozenset()
+        if groups and (start <= groups[-1][1] or not (names or groups[-1][2])):
+            groups[-1] = (groups[-1][0], end, frozenset())
+        else:
+            groups.append((start, end, names))
+    for start, end, names in groups:
+        yield Part(names, start, "\n".join(lines[start - 1 : end]) + "\n")
+
+
+def _definition(statement: ast.stmt) -> frozenset[str]:
+    """The names that a statement binds and does nothing else; none where it may do more."""
+    if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+        return frozenset({statement.name})
+    targets: Sequence[ast.expr] = ()
+    if isinstance(statement, ast.Assign):
+        targets = statement.targets
+    elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+        targets = [statement.target]
+    names = [target.id for target in targets if isinstance(target, ast.Name)]
+    return frozenset(names) if len(names) == len(targets) else frozenset()
+
+
+def _bound_inside(statement: ast.stmt) -> set[str]:
+    """The names that a statement may bind."""
+    found = set()
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            found.add(node.id)
+        elif isinstance(node, ast.alias):
+            found.add((node.asname or node.name).partition(".")[0])
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
+            found.add(node.name)
+    return found

@@ -15,10 +15,10 @@ from kernlint.interpret import torch_ops
 from kernlint.interpret.api import Target
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.host import HostEvaluator, HostFacts
-from kernlint.interpret.imports import MAX_MODULES, imported_file, load_module
+from kernlint.interpret.imports import MAX_MODULES, ImportedFile, Part, imported_file, load_file
 from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.trace import Trace
-from kernlint.interpret.values import Class, Function, Jit, Namespace, Scope, Unknown
+from kernlint.interpret.values import Class, Deferred, Function, Jit, Namespace, Scope, Unknown
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk
@@ -69,6 +69,8 @@ class Program:
         self._open: dict[str, Kernel] | None = None
         self._resolved: dict[Symbol, Size] = {}
         self._imported: dict[Path, Scope | None] = {}
+        #: Whoever reads the program now, and so runs what was put off.
+        self._reading: _Reading
         self._integers: set[str] = set()
         self._traces: dict[str, Trace] = {}
 
@@ -170,7 +172,8 @@ class _Reading:
         self.program = program
         self.traced = traced
         self.trace = Trace()
-        self.host.loader = self._import
+        self.host.finder = self._find
+        program._reading = self
         self.reference_scope = self._module_scope(reference) if reference is not None else None
         self.scope = self._module_scope(kernel)
         self.used_facts: set[str] = set()
@@ -180,6 +183,14 @@ class _Reading:
 
     def _module_scope(self, module: Module) -> Scope:
         scope = Scope()
+        try:
+            self._run(module, scope)
+        except OutOfBudget:
+            raise AnalysisError(f"{module.path}: module-level code is too long to follow") from None
+        return scope
+
+    def _run(self, module: Module, scope: Scope) -> None:
+        """Follow the statements of a module, or of a part of one, into ``scope``."""
         self.host.modules.append(module)
         try:
             for statement in module.tree.body:
@@ -189,33 +200,47 @@ class _Reading:
                     self.host.execute(statement, scope)
                 except (Raised, Break, Continue, Return):
                     continue
-        except OutOfBudget:
-            raise AnalysisError(f"{module.path}: module-level code is too long to follow") from None
         finally:
             self.host.modules.pop()
-        return scope
 
-    def _import(self, importer: Module, package: str, level: int) -> Scope | None:
-        """The names of another module of the same source tree; None where it is not one. Read once for all what-ifs."""
-        known = self.program._imported
+    def _find(self, importer: Module, package: str, level: int) -> Callable[[str], Any] | None:
         path = imported_file(importer.path, package, level)
-        if path is None or (path not in known and len(known) >= MAX_MODULES):
-            return None
+        program = self.program  # and not this reading, which may be over when the name is looked up
+        return None if path is None else lambda name: program._reading.imported(path, name)
+
+    def imported(self, path: Path, name: str) -> Any:
+        """The value of ``name`` in the module at ``path``. Raises ``KeyError`` where it is not known there. What is once
+        read serves all what-ifs."""
+        known = self.program._imported
         if path not in known:
-            known[path] = None  # a cycle ends here
-            module = load_module(path)
-            if module is not None:
-                # Its constants are not those that --set is about.
-                overrides, constants = self.host.overrides, self.host.constants
-                self.host.overrides, self.host.constants = {}, {}
-                try:
-                    with self.host.silent():
-                        known[path] = self._module_scope(module)
-                except AnalysisError:
-                    known[path] = None
-                finally:
-                    self.host.overrides, self.host.constants = overrides, constants
-        return known[path]
+            if len(known) >= MAX_MODULES:
+                raise KeyError(name)
+            file = load_file(path)
+            scope = known[path] = None if file is None else Scope()
+            if file is not None and scope is not None:
+                self._open(file, scope)
+        scope = known[path]
+        if scope is None:
+            raise KeyError(name)
+        return scope.lookup(name)
+
+    def _open(self, file: ImportedFile, scope: Scope) -> None:
+        """Run what the module does when it is imported, and note in ``scope`` what it defines."""
+        program = self.program
+        for part in file.parts:
+            for name in part.names:
+                scope.vars[name] = Deferred(lambda p=part, n=name: program._reading.define(file, p, scope, n))
+        for part in file.parts:
+            if not part.names:
+                self.define(file, part, scope)
+
+    def define(self, file: ImportedFile, part: Part, scope: Scope, name: str = "") -> Any:
+        """Run one part of an imported file; what ``name`` stands for then."""
+        module = file.module(part)
+        if module is not None:
+            with self.host.elsewhere():
+                self._run(module, scope)
+        return scope.vars.get(name)
 
     def check_used(self) -> None:
         """Complain of names the user gave that nothing has."""
@@ -296,14 +321,14 @@ class _Reading:
 
     def _model(self, scope: Scope, names: tuple[str, ...]) -> Class | None:
         for name in names:
-            value = scope.vars.get(name)
+            value = scope.get(name)
             if isinstance(value, Class):
                 return value
         return None
 
     def _named(self, entry: str) -> Workload:
         head, _, method = entry.partition(".")
-        value = self.scope.vars.get(head)
+        value = self.scope.get(head)
         if isinstance(value, Class):
             if method in ("", "forward"):
                 return self._of_model(value)
@@ -369,12 +394,12 @@ class _Reading:
 
     def _inputs_scope(self) -> Scope | None:
         for scope in (self.reference_scope, self.scope):
-            if scope is not None and isinstance(scope.vars.get("get_inputs"), Function):
+            if scope is not None and isinstance(scope.get("get_inputs"), Function):
                 return scope
         return None
 
     def _call_list(self, scope: Scope, name: str) -> list[Any] | None:
-        function = scope.vars.get(name)
+        function = scope.get(name)
         if not isinstance(function, Function):
             return None
         with self.host.silent():
@@ -471,7 +496,7 @@ class _Reading:
 
     def _reference(self, init: list[Any], arguments: list[Any] | None) -> Workload | None:
         scope = self.reference_scope if self.reference_scope is not None else self.scope
-        model = scope.vars.get("Model")
+        model = scope.get("Model")
         if self.edited or not isinstance(model, Class) or arguments is None:
             return None
         forward = model.scope.vars.get("forward")

@@ -40,6 +40,15 @@ class Builtin:
     call: Callable[[list[Any], dict[str, Any], cst.CSTNode], Any]
 
 
+class Deferred:
+    """What a name will stand for once somebody looks it up: most of what modules import and define is never asked for."""
+
+    __slots__ = ("compute",)
+
+    def __init__(self, compute: Callable[[], Any]) -> None:
+        self.compute = compute
+
+
 class Scope:
     """Variables of a function call, chained to those around it."""
 
@@ -54,9 +63,21 @@ class Scope:
         scope: Scope | None = self
         while scope is not None:
             if name in scope.vars:
-                return scope.vars[name]
+                value = scope.vars[name]
+                if type(value) is Deferred:
+                    # Until it is known, so that a definition that needs itself comes to an end.
+                    scope.vars[name] = Unknown(f"{name} while it is being defined")
+                    value = scope.vars[name] = value.compute()
+                return value
             scope = scope.parent
         raise KeyError(name)
+
+    def get(self, name: str) -> Any:
+        """What ``name`` stands for here or around; None where nothing binds it."""
+        try:
+            return self.lookup(name)
+        except KeyError:
+            return None
 
     def assign(self, name: str, value: Any) -> None:
         if name in self.nonlocals:
