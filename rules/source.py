@@ -23,6 +23,19 @@ def node_at(context: Context, span: Span, kind: type[Kind]) -> Kind | None:
     return next((node for node in module.of(kind) if module.span(node) == span), None)
 
 
+def text_at(context: Context, span: Span) -> str:
+    """The source text at ``span``, white space closed up; empty where it stands in another file."""
+    module = context.program.kernel
+    if span.file != module.path:
+        return ""
+    lines = module.excerpt(span)
+    if not lines:
+        return ""
+    lines[-1] = lines[-1][: span.end_column - 1]
+    lines[0] = lines[0][span.column - 1 :]
+    return " ".join(" ".join(lines).split())
+
+
 def names_in(node: cst.CSTNode) -> set[str]:
     """The names and attribute chains (``self.h``) that stand in ``node``."""
     found: set[str] = set()

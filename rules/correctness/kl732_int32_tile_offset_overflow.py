@@ -1,0 +1,81 @@
+"""KL732."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.rules.base import Rule
+from kernlint.rules.correctness.overflow import TILE, overflows, possible, widens_elsewhere
+from kernlint.rules.finding import Context, Finding
+
+
+class Int32TileOffsetOverflow(Rule):
+    code = "KL732"
+    name = "int32-tile-offset-overflow"
+    category = "correctness"
+    severity = "warning"
+    summary = "a tile of row indices is multiplied by a stride in 32 bits"
+    default = False
+    bare = True
+    what_it_does = """
+        Finds `(pid * BLOCK + tl.arange(0, BLOCK)) * stride` in 32 bits where neither the rows nor the stride are
+        bounded in view. Sizes at which it is proven to overflow are KL730.
+        """
+    why = """
+        Triton computes in the type of the operands: program ids, `tl.arange` and loop variables are int32, and so are
+        integer arguments below 2^31. The product wraps to a negative number before it is added to the pointer, and
+        the kernel reads or overwrites other memory. Tests at small sizes pass. Views of fused tensors have row
+        strides several times their width, so they overflow first.
+        """
+    when_not = """
+        Off by default: most kernels never see 2^31 elements. Strides of the last dimension, head dimensions and other
+        small products do not count.
+        """
+    fix_safety = """
+        No automatic fix yet: widen the index where it is made, `pid = tl.program_id(0).to(tl.int64)`; it costs a few
+        integer instructions per program.
+        """
+    evidence = """
+        The row's TTIR (Triton 3.9.0) shows `muli` on tensors of i32. Pattern row BUG-003. No gain: wrong results have
+        no speed.
+        """
+    references = (
+        "https://github.com/thu-ml/SageAttention/issues/390",
+        "https://github.com/triton-lang/triton/issues/6748",
+    )
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def k(x, o, sm, sn, M, N, BM: tl.constexpr, BN: tl.constexpr):
+            m = tl.program_id(0) * BM + tl.arange(0, BM)
+            n = tl.arange(0, BN)
+            mask = (m[:, None] < M) & (n[None, :] < N)
+            v = tl.load(x + m[:, None] * sm + n[None, :] * sn, mask=mask, other=0.0)
+            tl.store(o + m[:, None] * BN + n[None, :], v, mask=mask)
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def k(x, o, sm, sn, M, N, BM: tl.constexpr, BN: tl.constexpr):
+            m = tl.program_id(0) * BM + tl.arange(0, BM)
+            n = tl.arange(0, BN)
+            mask = (m[:, None] < M) & (n[None, :] < N)
+            mw = m.to(tl.int64)
+            v = tl.load(x + mw[:, None] * sm + n[None, :] * sn, mask=mask, other=0.0)
+            tl.store(o + mw[:, None] * BN + n[None, :], v, mask=mask)
+        """
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        for found in overflows(context.workload):
+            if found.kind == TILE and found.value is None:
+                severity = self.severity if widens_elsewhere(found.launch) is not None else "info"
+                yield possible(self, context, found, severity, "rows times stride")

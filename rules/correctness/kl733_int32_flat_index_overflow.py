@@ -1,0 +1,70 @@
+"""KL733."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.rules.base import Rule
+from kernlint.rules.correctness.overflow import FLAT, overflows, possible
+from kernlint.rules.finding import Context, Finding
+
+
+class Int32FlatIndexOverflow(Rule):
+    code = "KL733"
+    name = "int32-flat-index-overflow"
+    category = "correctness"
+    severity = "info"
+    summary = "the flat index of an elementwise kernel is computed in 32 bits"
+    default = False
+    bare = True
+    what_it_does = """
+        Finds `pid * BLOCK + tl.arange(0, BLOCK)` in 32 bits as the whole offset, with a number of programs that
+        nothing in view bounds. Sizes at which it is proven to overflow are KL730.
+        """
+    why = "Beyond 2^31 elements the offset wraps, even where the element count itself is passed as int64."
+    when_not = """
+        Off by default: very common, and most kernels never see 2^31 elements. Wrappers that assert the size or work
+        in chunks.
+        """
+    fix_safety = """
+        No automatic fix yet: widen the index where it is made, `pid = tl.program_id(0).to(tl.int64)`; it costs a few
+        integer instructions per program.
+        """
+    evidence = """
+        The row's TTIR (Triton 3.9.0): the product stays 32-bit even with an i64 element count. Pattern row BUG-004.
+        No gain: wrong results have no speed.
+        """
+    references = (
+        "https://github.com/triton-lang/triton/issues/1058",
+        "https://github.com/ROCm/triton/issues/944",
+    )
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def k(x, o, numel, B: tl.constexpr):
+            off = tl.program_id(0) * B + tl.arange(0, B)
+            m = off < numel
+            tl.store(o + off, tl.load(x + off, mask=m, other=0.0) * 2.0, mask=m)
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def k(x, o, numel, B: tl.constexpr):
+            off = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B)
+            m = off < numel
+            tl.store(o + off, tl.load(x + off, mask=m, other=0.0) * 2.0, mask=m)
+        """
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        for found in overflows(context.workload):
+            if found.kind == FLAT and found.value is None:
+                yield possible(self, context, found, self.severity, "the number of elements")

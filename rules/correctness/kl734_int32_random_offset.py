@@ -1,0 +1,68 @@
+"""KL734."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.rules.base import Rule
+from kernlint.rules.correctness.overflow import FLAT, possible, random_overflows
+from kernlint.rules.finding import Context, Finding
+
+
+class Int32RandomOffset(Rule):
+    code = "KL734"
+    name = "int32-random-offset"
+    category = "correctness"
+    severity = "info"
+    summary = "the offset of a random number is a 32-bit product of open sizes"
+    bare = True
+    what_it_does = """
+        Finds `tl.rand`, `tl.randn` and `tl.randint` whose offset holds a product of two or more open sizes in 32
+        bits.
+        """
+    why = "Where the product wraps, two elements get the same random number, so that a dropout mask repeats."
+    when_not = "Offsets over one tensor of moderate size. Element counts that are asserted below 2^31."
+    fix_safety = """
+        No automatic fix yet: widen the index where it is made, `pid = tl.program_id(0).to(tl.int64)`; it costs a few
+        integer instructions per program.
+        """
+    evidence = """
+        The row's TTIR (Triton 3.9.0) shows a 32-bit `muli`. Pattern row BUG-005. No gain: wrong results have no
+        speed.
+        """
+    references = (
+        "https://github.com/xlite-dev/ffpa-attn/issues/352",
+        "https://github.com/facebookresearch/xformers/issues/164",
+    )
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def k(o, seed, M, N, B: tl.constexpr):
+            bh = tl.program_id(0)
+            n = tl.arange(0, B)
+            off = bh * M * N + n
+            tl.store(o + n, tl.rand(seed, off))
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def k(o, seed, M, N, B: tl.constexpr):
+            bh = tl.program_id(0).to(tl.int64)
+            n = tl.arange(0, B)
+            off = bh * M * N + n
+            tl.store(o + n, tl.rand(seed, off))
+        """
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        for found in random_overflows(context.workload):
+            if found.kind != FLAT:
+                yield possible(self, context, found, self.severity, "the product")

@@ -1,0 +1,209 @@
+"""32-bit indices that do not hold what they count: the shared part of the overflow rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.source import text_at
+from kernlint.rules.space import Point, Space, open_symbols, sites, told
+from kernlint.workload import Launch, Span, Workload
+from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, Opaque, ProgramId, Symbol, lift
+from kernlint.workload.kernel import Narrow
+
+#: The first value that a signed 32-bit integer cannot hold.
+LIMIT = 1 << 31
+
+#: Kinds of open products: an index read from memory; a scalar times a stride; a tile of rows times a stride; the flat
+#: index of an element.
+LOADED, SCALAR, TILE, FLAT = "loaded", "scalar", "tile", "flat"
+
+
+@dataclass(frozen=True)
+class Overflow:
+    """A 32-bit index of ``launch``: ``value`` where it is proven to be too large at ``point``, else open (``kind``)."""
+
+    launch: Launch
+    narrow: Narrow
+    kind: str
+    value: int | None = None
+    point: Point | None = None
+
+
+def overflows(workload: Workload) -> Iterator[Overflow]:
+    """Each 32-bit index in an address, once: those proven to overflow, and those that nothing bounds."""
+    seen: set[tuple[str, Span]] = set()
+    for launch in workload.launches():
+        for site in sites(launch.kernel):
+            for narrow in site.access.narrow:
+                key = (launch.kernel.name, narrow.span)
+                if key in seen:
+                    continue
+                found = _judged(
+                    workload, launch, narrow, Space(launch, site, {}), open_symbols(launch, site, narrow.value)
+                )
+                if found is not None:
+                    seen.add(key)
+                    yield found
+
+
+def random_overflows(workload: Workload) -> Iterator[Overflow]:
+    """The same for the offsets of random numbers."""
+    for launch in workload.launches():
+        for narrow in launch.kernel.random:
+            if _is_open(narrow.value, launch):
+                yield Overflow(launch, narrow, kind_of(narrow.value))
+
+
+def _judged(workload: Workload, launch: Launch, narrow: Narrow, space: Space, symbols: set[Symbol]) -> Overflow | None:
+    kind = kind_of(narrow.value)
+    if not symbols and kind != LOADED:
+        if launch.kernel.assumed:
+            return None
+        found = space.largest(narrow.value)
+        if found is not None and found[0] >= LIMIT and narrow.known:
+            return Overflow(launch, narrow, kind, found[0], found[1])
+        return None
+    if _is_open(narrow.value, launch) and not _is_bounded(workload, narrow.value):
+        return Overflow(launch, narrow, kind)
+    return None
+
+
+def kind_of(value: Expr) -> str:
+    """Which of the kinds an open 32-bit index is of, by its largest product."""
+    atoms = value.atoms()
+    if any(isinstance(a, Opaque) and a.op == "load" for a in atoms):
+        return LOADED
+    products = [m for m in value.terms if len(m) > 1]
+    if not products:
+        return FLAT
+    lanes = any(isinstance(a, Lane) for m in products for a in _inside(m))
+    return TILE if lanes else SCALAR
+
+
+def _inside(monomial: tuple[Atom, ...]) -> set[Atom]:
+    found: set[Atom] = set()
+    for atom in monomial:
+        found |= Expr.atom(atom).atoms()
+    return found
+
+
+def _is_open(value: Expr, launch: Launch) -> bool:
+    """Whether two factors of a product, or one of a flat index, have no bound in view."""
+    if any(isinstance(a, Opaque) and a.op == "unknown" for a in value.atoms()):
+        return False
+    for monomial in value.terms:
+        factors = [_unbounded(atom, launch) for atom in monomial]
+        if sum(factors) >= 2:
+            return True
+    return kind_of(value) == FLAT and any(_unbounded(a, launch) for m in value.terms for a in m)
+
+
+def _unbounded(atom: Atom, launch: Launch) -> bool:
+    if isinstance(atom, Symbol):
+        return True
+    if isinstance(atom, ProgramId):
+        return atom.axis >= len(launch.grid) or lift(launch.grid[atom.axis]).value is None
+    if isinstance(atom, LoopIndex):
+        return True
+    if isinstance(atom, Opaque):
+        if atom.op == "load":
+            return True
+        if atom.op in ("mod", "min"):
+            # No larger than the divisor, or the smallest argument.
+            return all(any(_unbounded(a, launch) for a in arg.atoms()) for arg in atom.args)
+        return any(_unbounded(a, launch) for arg in atom.args for a in arg.atoms())
+    return False
+
+
+def _is_bounded(workload: Workload, value: Expr) -> bool:
+    """Whether the program checks that something made of the symbols of ``value`` is below 2**31."""
+    symbols = {a for a in value.atoms() if isinstance(a, Symbol)}
+    for left, right in workload.bounds:
+        if right.value is not None and right.value <= LIMIT and symbols & left.atoms():
+            return True
+        if right.value is not None and right.value <= LIMIT and any("numel" in str(a) for a in left.atoms()):
+            return True
+    return False
+
+
+def widens_elsewhere(launch: Launch) -> Span | None:
+    """Where ``launch`` computes an index in 64 bits that is as large as an open 32-bit one: its author expects such sizes."""
+    for site in sites(launch.kernel):
+        access = site.access
+        if access.offset is None or access.checked:
+            continue
+        narrow = {monomial for one in access.narrow for monomial in one.value.terms}
+        for monomial in access.offset.terms:
+            moving = any(isinstance(a, (ProgramId, LoopIndex)) for a in monomial)
+            if (
+                moving
+                and len(monomial) > 1
+                and monomial not in narrow
+                and sum(_unbounded(a, launch) for a in monomial) > 1
+            ):
+                return access.span
+    return None
+
+
+def proven(rule: Rule, context: Context, found: Overflow) -> Finding:
+    """The finding for an index that overflows at the sizes in view."""
+    assert found.value is not None and found.point is not None
+    text = text_at(context, found.narrow.span) or "the index"
+    factors = _largest_product(found)
+    return Finding(
+        rule,
+        "error",
+        f"`{text}` is computed in 32 bits and overflows at these sizes: {factors} > 2^31",
+        found.narrow.span,
+        found.launch.kernel.name,
+        found.launch.kernel.name,
+        (
+            Evidence(f"{told(found.point)} computes {found.value}, past 2147483647"),
+            Evidence(f"launched with grid {_grid(found.launch)}", found.launch.span),
+        ),
+    )
+
+
+def possible(rule: Rule, context: Context, found: Overflow, severity: str, what: str) -> Finding:
+    """The finding for an index that nothing in view bounds."""
+    text = text_at(context, found.narrow.span) or "the index"
+    wide = widens_elsewhere(found.launch)
+    evidence = [Evidence(f"its value is {_shown(found.narrow.value)}, in 32-bit integers", found.narrow.span)]
+    if wide is not None:
+        evidence.append(Evidence("the same kernel computes another index of this size in 64 bits", wide))
+    return Finding(
+        rule,
+        severity,
+        f"`{text}` is computed in 32 bits: it overflows once {what} reaches 2^31",
+        found.narrow.span,
+        found.launch.kernel.name,
+        found.launch.kernel.name,
+        tuple(evidence),
+    )
+
+
+def _shown(value: Expr) -> str:
+    text = str(value)
+    return text if len(text) <= 100 else text[:97] + "..."
+
+
+def _grid(launch: Launch) -> str:
+    return f"({', '.join(map(str, launch.grid))})"
+
+
+def _largest_product(found: Overflow) -> str:
+    """``131071 x 32000 = 4194272000``: the product that matters most at the witness."""
+    assert found.point is not None
+    best, text = 0, str(found.value)
+    for monomial, coefficient in found.narrow.value.terms.items():
+        values = [int(v) for a in monomial if (v := Expr.atom(a).evaluate(found.point)) is not None]
+        factors = [v for v in values if v != 1] + ([coefficient] if coefficient != 1 else [])
+        total = coefficient
+        for value in values:
+            total *= value
+        if total > best:
+            best, text = total, " x ".join(map(str, factors)) + f" = {total}"
+    return text if best >= LIMIT else str(found.value)
