@@ -754,7 +754,7 @@ def read_kernel(
     evaluator = _evaluated(jit.function, {**blocks, **given}, unknown, grid, edits, seen)
     if unknown:
         # What a parameter is shows in how the kernel uses it: as a pointer, as an index, or as neither.
-        pointers, indices = _uses(evaluator.stack[0])
+        pointers, indices = _uses(evaluator)
         for name in unknown:
             if name in pointers:
                 blocks[name] = Block(None, expr=Expr.constant(0), base=name)
@@ -810,11 +810,11 @@ def _evaluated(
     return evaluator
 
 
-def _uses(body: list[Node]) -> tuple[set[str], set[str]]:
-    """The names that the accesses of ``body`` point into, and those of the symbols in offsets, masks and trip counts."""
-    kernel = Kernel("", tuple(body), _NOWHERE, _NOWHERE, "")
+def _uses(evaluator: KernelEvaluator) -> tuple[set[str], set[str]]:
+    """The names that the accesses of a kernel point into, and those of the symbols in offsets, masks and trip counts."""
+    kernel = Kernel("", tuple(evaluator.stack[0]), _NOWHERE, _NOWHERE, "")
     pointers: set[str] = set()
-    exprs: list[Expr] = []
+    exprs: list[Expr] = [n.value for n in evaluator.random]
     for node, _ in kernel.walk((Access, Loop)):
         if isinstance(node, Access):
             pointers.add(node.base)
