@@ -59,13 +59,14 @@ ASSUMED_CONSTEXPR = 64
 
 @dataclass(frozen=True)
 class Range:
-    """``range``, ``tl.range`` or ``tl.static_range`` inside a kernel."""
+    """``range``, ``tl.range`` or ``tl.static_range`` inside a kernel; ``dtype`` is that of the loop variable."""
 
     kind: str
     start: ex.Size
     stop: ex.Size | None
     step: ex.Size
     num_stages: int | None = None
+    dtype: Dtype = dt.INT32
 
     @property
     def trip(self) -> ex.Size | None:
@@ -514,7 +515,15 @@ class KernelEvaluator(Evaluator):
         stages = kwargs.get("num_stages")
         start = bounds[0] if bounds[0] is not None else self.unknown_index()
         stop = bounds[1]
-        return Range(kind, start, stop, step if step is not None else 1, stages if isinstance(stages, int) else None)
+        wide = any(isinstance(a, Block) and widths.is_wide(a) for a in args)
+        return Range(
+            kind,
+            start,
+            stop,
+            step if step is not None else 1,
+            stages if isinstance(stages, int) else None,
+            dt.INT64 if wide else dt.INT32,
+        )
 
     def _index(self, value: Any) -> ex.Size | None:
         if isinstance(value, bool) or value is None:
@@ -595,7 +604,7 @@ class KernelEvaluator(Evaluator):
 
         def begin(id: int) -> ex.Size | None:
             index = ex.lift(iterable.start) + ex.lift(iterable.step) * Expr.atom(LoopIndex(id))
-            self.assign(node.target, Block(dt.INT32, expr=index), scope)
+            self.assign(node.target, Block(iterable.dtype, expr=index), scope)
             return None
 
         self._loop(iterable.kind, trip, iterable.num_stages, node.body.body, begin, scope, span)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.overflow import SCALAR, overflows, possible, proven, widens_elsewhere
+from kernlint.rules.correctness.overflow import SCALAR, overflows, possible, proven
 from kernlint.rules.finding import Context, Finding
 
 
@@ -75,9 +75,10 @@ class Int32OffsetOverflow(Rule):
         """
 
     def check(self, context: Context) -> Iterable[Finding]:
-        for found in overflows(context.workload):
-            if found.value is not None:
-                yield proven(self, context, found)
-            elif found.kind == SCALAR:
-                severity = "warning" if widens_elsewhere(found.launch) is not None else "info"
-                yield possible(self, context, found, severity, "the product")
+        found = list(overflows(context.workload))
+        for one in found:
+            if one.value is not None:
+                yield proven(self, context, one)
+        yield from possible(
+            self, context, [one for one in found if one.value is None and one.kind == SCALAR], "the product"
+        )

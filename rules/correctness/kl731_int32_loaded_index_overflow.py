@@ -67,6 +67,9 @@ class Int32LoadedIndexOverflow(Rule):
         """
 
     def check(self, context: Context) -> Iterable[Finding]:
-        for found in overflows(context.workload):
-            if found.kind == LOADED and found.value is None:
-                yield possible(self, context, found, self.severity if found.narrow.known else "info", "the product")
+        found = [one for one in overflows(context.workload) if one.value is None and one.kind == LOADED]
+        known = [one for one in found if one.narrow.known]
+        yield from possible(self, context, known, "the product", "warning")
+        yield from possible(
+            self, context, [one for one in found if not one.narrow.known], "the product", expected="info"
+        )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.overflow import TILE, overflows, possible, widens_elsewhere
+from kernlint.rules.correctness.overflow import TILE, overflows, possible
 from kernlint.rules.finding import Context, Finding
 
 
@@ -75,7 +75,5 @@ class Int32TileOffsetOverflow(Rule):
         """
 
     def check(self, context: Context) -> Iterable[Finding]:
-        for found in overflows(context.workload):
-            if found.kind == TILE and found.value is None:
-                severity = self.severity if widens_elsewhere(found.launch) is not None else "info"
-                yield possible(self, context, found, severity, "rows times stride")
+        found = [one for one in overflows(context.workload) if one.value is None and one.kind == TILE]
+        yield from possible(self, context, found, "rows times stride")

@@ -65,6 +65,5 @@ class Int32FlatIndexOverflow(Rule):
         """
 
     def check(self, context: Context) -> Iterable[Finding]:
-        for found in overflows(context.workload):
-            if found.kind == FLAT and found.value is None:
-                yield possible(self, context, found, self.severity, "the number of elements")
+        found = [one for one in overflows(context.workload) if one.value is None and one.kind == FLAT]
+        yield from possible(self, context, found, "the number of elements", expected="info")

@@ -94,11 +94,22 @@ def _is_open(value: Expr, launch: Launch) -> bool:
     """Whether two factors of a product, or one of a flat index, have no bound in view."""
     if any(isinstance(a, Opaque) and a.op == "unknown" for a in value.atoms()):
         return False
-    for monomial in value.terms:
-        factors = [_unbounded(atom, launch) for atom in monomial]
-        if sum(factors) >= 2:
-            return True
+    if any(_freedom(monomial, launch) >= 2 for monomial in value.terms):
+        return True
     return kind_of(value) == FLAT and any(_unbounded(a, launch) for m in value.terms for a in m)
+
+
+def _freedom(monomial: tuple[Atom, ...], launch: Launch) -> int:
+    """How many factors of a product have no bound in view. The number of programs does not count, nor what is divided by
+    it: ``iteration * programs`` and ``program * (rows / programs)`` are row numbers."""
+    return sum(_unbounded(a, launch) and not _counts_programs(a, launch) for a in monomial)
+
+
+def _counts_programs(atom: Atom, launch: Launch) -> bool:
+    extents = [lift(extent) for extent in launch.grid]
+    if isinstance(atom, Opaque) and atom.op == "floordiv":
+        return any(atom.args[1] == extent for extent in extents if extent.value is None)
+    return isinstance(atom, Symbol) and Expr.atom(atom) in extents
 
 
 def _unbounded(atom: Atom, launch: Launch) -> bool:
@@ -138,12 +149,7 @@ def widens_elsewhere(launch: Launch) -> Span | None:
         narrow = {monomial for one in access.narrow for monomial in one.value.terms}
         for monomial in access.offset.terms:
             moving = any(isinstance(a, (ProgramId, LoopIndex)) for a in monomial)
-            if (
-                moving
-                and len(monomial) > 1
-                and monomial not in narrow
-                and sum(_unbounded(a, launch) for a in monomial) > 1
-            ):
+            if moving and monomial not in narrow and _freedom(monomial, launch) > 1:
                 return access.span
     return None
 
@@ -167,22 +173,35 @@ def proven(rule: Rule, context: Context, found: Overflow) -> Finding:
     )
 
 
-def possible(rule: Rule, context: Context, found: Overflow, severity: str, what: str) -> Finding:
-    """The finding for an index that nothing in view bounds."""
-    text = text_at(context, found.narrow.span) or "the index"
-    wide = widens_elsewhere(found.launch)
-    evidence = [Evidence(f"its value is {_shown(found.narrow.value)}, in 32-bit integers", found.narrow.span)]
-    if wide is not None:
-        evidence.append(Evidence("the same kernel computes another index of this size in 64 bits", wide))
-    return Finding(
-        rule,
-        severity,
-        f"`{text}` is computed in 32 bits: it overflows once {what} reaches 2^31",
-        found.narrow.span,
-        found.launch.kernel.name,
-        found.launch.kernel.name,
-        tuple(evidence),
-    )
+def possible(
+    rule: Rule, context: Context, found: list[Overflow], what: str, usual: str = "info", expected: str = "warning"
+) -> Iterator[Finding]:
+    """One finding per kernel for indices that nothing in view bounds, with severity ``expected`` where the same kernel
+    computes another such index in 64 bits."""
+    kernels: dict[str, list[Overflow]] = {}
+    for one in found:
+        kernels.setdefault(one.launch.kernel.name, []).append(one)
+    for name, group in kernels.items():
+        first = group[0]
+        wide = widens_elsewhere(first.launch)
+        texts = list(dict.fromkeys(text_at(context, one.narrow.span) for one in group))
+        others = f" (and {len(texts) - 1} more in this kernel)" if len(texts) > 1 else ""
+        evidence = [
+            Evidence(f"`{text or 'an index'}` is {_shown(one.narrow.value)} in 32-bit integers", one.narrow.span)
+            for one in group[:6]
+            for text in [text_at(context, one.narrow.span)]
+        ]
+        if wide is not None:
+            evidence.append(Evidence("the same kernel computes another index of this size in 64 bits", wide))
+        yield Finding(
+            rule,
+            expected if wide is not None else usual,
+            f"`{texts[0] or 'an index'}`{others} is computed in 32 bits: it overflows once {what} reaches 2^31",
+            first.narrow.span,
+            name,
+            name,
+            tuple(evidence),
+        )
 
 
 def _shown(value: Expr) -> str:
