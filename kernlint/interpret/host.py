@@ -36,6 +36,7 @@ from kernlint.interpret.values import (
     Block,
     Builtin,
     Class,
+    Condition,
     Config,
     Deferred,
     Descriptor,
@@ -1197,12 +1198,15 @@ class HostEvaluator(Evaluator):
         constexprs: dict[str, Any] = {}
         arguments: dict[str, Any] = {}
         opened: dict[str, Expr] = {}
+        premises: dict[str, tuple[Expr, ...]] = {}
         for param in params:
             name = param.name.value
             value = values.get(name, Unknown("missing argument"))
             if _is_constexpr(param, function.module):
                 if isinstance(value, Expr) and value.value is None:
                     opened[name] = value
+                if isinstance(value, Condition):
+                    premises[name], value = value.zeros, True
                 constexprs[name] = self._constexpr(function.name, name, value)
             else:
                 arguments[name] = self._argument(value)
@@ -1249,6 +1253,7 @@ class HostEvaluator(Evaluator):
             grid_follows=isinstance(grid, (Function, Builtin)),
             tuning=jit.tuning,
             open_constexprs=opened,
+            premises=premises,
             unspecialised=jit.unspecialised,
             faults=faults,
         )

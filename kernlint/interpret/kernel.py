@@ -224,10 +224,11 @@ class KernelEvaluator(Evaluator):
             expr = ex.lift(value) if isinstance(value, (int, Expr)) else None
         if a.base or b.base:
             pointer, offset = (a, b) if a.base else (b, a)
-            if offset.expr is None:
+            index = widths.index_of(offset)
+            if index is None or pointer.expr is None:
                 expr = None
-            elif name == "-":
-                expr = pointer.expr - offset.expr if pointer.expr is not None else None
+            elif name in ("+", "-"):
+                expr = pointer.expr + index if name == "+" else pointer.expr - index
             elif name != "+":
                 return Unknown("pointer arithmetic")
             narrow = widths.join(pointer.narrow, widths.widened(offset))

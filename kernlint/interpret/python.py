@@ -16,7 +16,18 @@ import libcst as cst
 
 from kernlint.interpret.edits import NO_EDITS, Edits, Literal
 from kernlint.interpret.trace import Values
-from kernlint.interpret.values import Builtin, Class, Function, Instance, Jit, Namespace, Scope, Unknown, is_concrete
+from kernlint.interpret.values import (
+    Builtin,
+    Class,
+    Condition,
+    Function,
+    Instance,
+    Jit,
+    Namespace,
+    Scope,
+    Unknown,
+    is_concrete,
+)
 from kernlint.syntax.tree import Module
 from kernlint.workload import Span
 from kernlint.workload import expr as ex
@@ -577,6 +588,8 @@ class Evaluator:
         return Unknown("unary")
 
     def boolean(self, name: str, a: Any, b: Any, node: cst.CSTNode) -> Any:
+        if name == "and" and isinstance(a, Condition) and isinstance(b, Condition):
+            return Condition(name, a.zeros + b.zeros)
         return Unknown(name)
 
     def compare(self, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any, node: cst.CSTNode) -> Any:
@@ -694,6 +707,8 @@ def python_compare(name: str, function: Callable[[Any, Any], Any], a: Any, b: An
         difference = ex.simplify(ex.lift(a) - b)
         if isinstance(difference, int) and name not in ("in", "not in", "is", "is not"):
             return function(difference, 0)
+        if name == "==" and isinstance(difference, Expr):
+            return Condition("symbolic comparison", (difference,))
         return Unknown("symbolic comparison")
     if isinstance(a, Unknown) or isinstance(b, Unknown):
         return Unknown("comparison")

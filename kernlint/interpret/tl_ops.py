@@ -352,10 +352,19 @@ def _pointer(k: KernelEvaluator, value: Any) -> Block | None:
     return value
 
 
-def _address(k: KernelEvaluator, pointer: Block) -> dict[str, Any]:
-    """What an access keeps of its address beside base and offset."""
-    narrow = widths.widened(pointer) if not pointer.base else pointer.narrow
-    return {"narrow": narrow, "through": pointer.loads, "barriers": k.barriers}
+def _address(k: KernelEvaluator, pointer: Block, mask: Any, stretched: bool) -> dict[str, Any]:
+    """What an access keeps of its address beside base and offset, and of its mask beside bounds."""
+    return {
+        "narrow": widths.widened(pointer) if not pointer.base else pointer.narrow,
+        "through": pointer.loads,
+        "tested": mask.loads if isinstance(mask, Block) else frozenset(),
+        "stretched": stretched,
+        "barriers": k.barriers,
+    }
+
+
+def _is_stretched(pointer: Block, mask: Any) -> bool:
+    return isinstance(mask, Block) and 0 < len(mask.shape) < len(pointer.shape)
 
 
 def _mask_known(value: Any) -> bool:
@@ -388,6 +397,7 @@ def _load(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> 
         k.give_up("load through an unknown pointer")
         return Unknown("load")
     mask, other = _get(args, kwargs, 1, "mask"), _get(args, kwargs, 2, "other")
+    stretched = _is_stretched(pointer, mask)
     pointer, mask = _aligned(pointer, mask)
     dtype = pointer.dtype
     filled = k.lift(other)
@@ -405,7 +415,7 @@ def _load(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> 
         _mask_known(mask),
         other is not None,
         checked=bool(_get(args, kwargs, 3, "boundary_check")),
-        **_address(k, pointer),
+        **_address(k, pointer, mask, stretched),
     )
     if not pointer.base:
         k.give_up("load through an unknown pointer")
@@ -445,6 +455,7 @@ def _store(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
     if pointer is None:
         k.give_up("store through an unknown pointer")
         return None
+    stretched = _is_stretched(pointer, mask)
     pointer, mask = _aligned(pointer, mask, value)
     if not pointer.base:
         k.give_up("store through an unknown pointer")
@@ -462,7 +473,7 @@ def _store(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
             casts=value.casts if value is not None else (),
             mask_known=_mask_known(mask),
             checked=bool(_get(args, kwargs, 3, "boundary_check")),
-            **_address(k, pointer),
+            **_address(k, pointer, mask, stretched),
         )
     )
     return None
@@ -475,6 +486,7 @@ def _atomic(k: KernelEvaluator, op: str, args: Args, kwargs: Kwargs, node: cst.C
     if pointer is None:
         k.give_up("atomic through an unknown pointer")
         return Unknown("atomic")
+    stretched = _is_stretched(pointer, mask)
     pointer, mask = _aligned(pointer, mask, value)
     atomic = Atomic(
         k.new_id(),
@@ -487,7 +499,7 @@ def _atomic(k: KernelEvaluator, op: str, args: Args, kwargs: Kwargs, node: cst.C
         op,
         value.loads if value is not None else frozenset(),
         _mask_known(mask),
-        **_address(k, pointer),
+        **_address(k, pointer, mask, stretched),
     )
     k.emit(atomic)
     return Block(atomic.dtype, pointer.shape, loads=frozenset({atomic.id}))

@@ -26,6 +26,13 @@ class Unknown:
 
 
 @dataclass(frozen=True)
+class Condition(Unknown):
+    """A condition on open sizes: it holds where all of ``zeros`` are zero (``n % 64 == 0``)."""
+
+    zeros: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True)
 class Namespace:
     """An external module or something inside one, by its canonical dotted path (``torch.nn.functional``)."""
 

@@ -65,6 +65,7 @@ class Access:
     ``mask`` holds the conjunction of ``left < right`` bounds (None: not masked; empty: masked by something else);
     ``mask_known`` is false when the mask has further conditions that are no such bounds.
     ``narrow`` are the 32-bit indices in the address. ``through`` are the loads that the address depends on.
+    ``tested`` are those that its mask depends on; ``stretched`` says that the mask has fewer dimensions than the tile.
     ``checked`` says that a block pointer or descriptor keeps the access inside the tensor, ``barriers`` how many barriers
     stand before the access in program order.
     """
@@ -78,6 +79,8 @@ class Access:
     span: Span
     narrow: tuple[Narrow, ...] = field(default=(), kw_only=True)
     through: frozenset[int] = field(default=frozenset(), kw_only=True)
+    tested: frozenset[int] = field(default=frozenset(), kw_only=True)
+    stretched: bool = field(default=False, kw_only=True)
     checked: bool = field(default=False, kw_only=True)
     barriers: int = field(default=0, kw_only=True)
 

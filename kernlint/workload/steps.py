@@ -128,7 +128,8 @@ class Launch:
     are integer literals, ``grid_follows`` says that the grid is computed from the constexprs (a function of META). ``faults`` are
     what the launcher refuses of the arguments and the grid (empty too where nobody asked).
     ``open_constexprs`` are the constexprs that get a size the source does not fix, ``unspecialised`` the parameters that
-    ``do_not_specialize`` and ``do_not_specialize_on_alignment`` list.
+    ``do_not_specialize`` and ``do_not_specialize_on_alignment`` list. ``premises`` are the flags among the constexprs that
+    hold where some expressions are zero (``EVEN = n % 64 == 0``): the kernel is that for which they hold.
     """
 
     kernel: Kernel
@@ -147,6 +148,7 @@ class Launch:
     tuning: Tuning | None = None
     open_constexprs: Mapping[str, Expr] = field(default_factory=dict)
     unspecialised: frozenset[str] = frozenset()
+    premises: Mapping[str, tuple[Expr, ...]] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
 
     @property

@@ -19,8 +19,7 @@ class Int32OffsetOverflow(Rule):
     what_it_does = """
         Follows every address to the 32-bit products in it. An error where a product passes 2^31 at the sizes in view,
         with the program that computes it. Where sizes are open, it reports scalar products of a program id or loop
-        variable with a stride that nothing in view bounds: a warning if the same kernel computes another such index
-        in 64 bits, else info.
+        variable with a stride that nothing in view bounds, at info level and once a kernel.
         """
     why = """
         Triton computes in the type of the operands: program ids, `tl.arange` and loop variables are int32, and so are

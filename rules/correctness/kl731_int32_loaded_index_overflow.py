@@ -70,6 +70,4 @@ class Int32LoadedIndexOverflow(Rule):
         found = [one for one in overflows(context.workload) if one.value is None and one.kind == LOADED]
         known = [one for one in found if one.narrow.known]
         yield from possible(self, context, known, "the product", "warning")
-        yield from possible(
-            self, context, [one for one in found if not one.narrow.known], "the product", expected="info"
-        )
+        yield from possible(self, context, [one for one in found if not one.narrow.known], "the product")

@@ -66,4 +66,4 @@ class Int32FlatIndexOverflow(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         found = [one for one in overflows(context.workload) if one.value is None and one.kind == FLAT]
-        yield from possible(self, context, found, "the number of elements", expected="info")
+        yield from possible(self, context, found, "the number of elements")

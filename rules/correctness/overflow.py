@@ -174,10 +174,9 @@ def proven(rule: Rule, context: Context, found: Overflow) -> Finding:
 
 
 def possible(
-    rule: Rule, context: Context, found: list[Overflow], what: str, usual: str = "info", expected: str = "warning"
+    rule: Rule, context: Context, found: list[Overflow], what: str, severity: str = "info"
 ) -> Iterator[Finding]:
-    """One finding per kernel for indices that nothing in view bounds, with severity ``expected`` where the same kernel
-    computes another such index in 64 bits."""
+    """One finding per kernel for indices that nothing in view bounds."""
     kernels: dict[str, list[Overflow]] = {}
     for one in found:
         kernels.setdefault(one.launch.kernel.name, []).append(one)
@@ -195,7 +194,7 @@ def possible(
             evidence.append(Evidence("the same kernel computes another index of this size in 64 bits", wide))
         yield Finding(
             rule,
-            expected if wide is not None else usual,
+            severity,
             f"`{texts[0] or 'an index'}`{others} is computed in 32 bits: it overflows once {what} reaches 2^31",
             first.narrow.span,
             name,
