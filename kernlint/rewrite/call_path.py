@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import libcst as cst
@@ -110,45 +110,78 @@ class CallPath:
 
     # -- taking the stages out ---------------------------------------------------------------------------------------
 
-    def collapse(self, editor: Editor, inners: Sequence[tuple[Stage, cst.BaseExpression]]) -> None:
-        """Put in the place of each stage the operand that it works on; statements left without a purpose go."""
-        done: list[cst.CSTNode] = []
+    def collapse(
+        self, editor: Editor, inners: Sequence[tuple[Stage, cst.BaseExpression]], written: Mapping[int, int]
+    ) -> None:
+        """Put in the place of each stage the operand that it works on; statements left without a purpose go.
+
+        ``written`` are the storages that launches in the root write (by the identity of the call): where their tensors are
+        read, the operand is read instead, and their allocation goes.
+        """
+        operands = {id(stage.node): inner for stage, inner in inners}
+        aliases: dict[str, str] = {}
         for stage, inner in inners:
             line = self.root.line(stage.node)
             update = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
-            innermost = self._innermost(stage, inners)
-            if isinstance(stage.node, cst.AugAssign) or (
-                isinstance(update, cst.Expr) and update.value is stage.node and isinstance(innermost, cst.Name)
+            left = inner
+            while id(left) in operands:
+                left = operands[id(left)]
+            name = aliases.get(left.value, left.value) if isinstance(left, cst.Name) else ""
+            if id(stage.node) in written:
+                if not name or not isinstance(update, cst.Expr) or update.value is not stage.node:
+                    raise CannotRewrite("a launch of the chain is part of a larger statement")
+                editor.delete(line)
+                self._read_instead(editor, written[id(stage.node)], name, aliases)
+            elif isinstance(stage.node, cst.AugAssign) or (
+                isinstance(update, cst.Expr) and update.value is stage.node and name
             ):
                 editor.delete(line)
-            elif isinstance(update, cst.Assign) and update.value is stage.node and isinstance(innermost, cst.Name):
-                self._drop_assignment(editor, line, update, innermost)
-                done += list(walk(line))
-            elif not any(stage.node is one for one in done):
+            elif isinstance(update, cst.Assign) and update.value is stage.node and name:
+                self._drop_assignment(editor, line, update, name, aliases)
+            elif name:
+                editor.replace_whole(stage.node, name)
+            else:
                 for edit in self.source.keep_only(stage.node, inner):
                     editor.put(edit.start, edit.end, edit.text)
+        editor.prune()
 
-    def _innermost(self, stage: Stage, inners: Sequence[tuple[Stage, cst.BaseExpression]]) -> cst.BaseExpression:
-        """What is left of an expression when the stages inside it are gone too."""
-        operands = {id(one.node): inner for one, inner in inners}
-        node: cst.BaseExpression = operands[id(stage.node)]
-        while id(node) in operands:
-            node = operands[id(node)]
-        return node
-
-    def _drop_assignment(self, editor: Editor, line: Line, update: cst.Assign, value: cst.Name) -> None:
+    def _drop_assignment(
+        self, editor: Editor, line: Line, update: cst.Assign, name: str, aliases: dict[str, str]
+    ) -> None:
         """``y = y`` goes; so does ``z = y``, with y read where z was."""
         target = update.targets[0].target if len(update.targets) == 1 else None
         if not isinstance(target, cst.Name):
-            editor.put(*self.source.range_of(update.value), value.value)
+            editor.replace_whole(update.value, name)
             return
-        if target.value != value.value:
-            if len(self.root.bindings(target.value)) > 1 or len(self.root.bindings(value.value)) > 1:
-                editor.put(*self.source.range_of(update.value), value.value)
+        if target.value != name:
+            if len(self.root.bindings(target.value)) > 1 or len(self.root.bindings(name)) > 1:
+                editor.replace_whole(update.value, name)
                 return
+            aliases[target.value] = name
             for read in self.root.reads(target.value):
-                editor.replace(read, value.value)
+                editor.replace(read, name)
         editor.delete(line)
+
+    def _read_instead(self, editor: Editor, storage: int, name: str, aliases: dict[str, str]) -> None:
+        """Read ``name`` where the root reads the tensor of ``storage``, which is no longer made."""
+        names = set()
+        for node in walk(self.root.node.body):
+            tensor = self.tensor(node)
+            if (
+                isinstance(node, cst.Name)
+                and tensor is not None
+                and tensor.storage.id == storage
+                and node.value != name
+            ):
+                names.add(node.value)
+        for other in sorted(names):
+            bound = self.root.bindings(other)
+            if len(bound) != 1:
+                raise CannotRewrite(f"`{other}` stands for more than one tensor")
+            aliases[other] = name
+            editor.delete(self.root.line(bound[0]))
+            for read in self.root.reads(other):
+                editor.replace(read, name)
 
 
 def _function_name(node: cst.BaseExpression) -> str:

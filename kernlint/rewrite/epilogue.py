@@ -73,6 +73,10 @@ class _Rewrite:
         self.lines: list[str] = []
         self.operands: list[_Operand] = []
         self.loaded: dict[tuple[int, str], str] = {}
+        #: The variable of the kernel that holds the elements of each tensor between the steps, by storage.
+        self.held: dict[int, str] = {}
+        #: Those of them that the epilogue made itself.
+        self.own: set[str] = set()
 
     def _node(self, step: Launch | TorchOp) -> cst.CSTNode:
         kinds = (cst.Call, cst.BinaryOperation, cst.AugAssign, cst.UnaryOperation)
@@ -83,17 +87,18 @@ class _Rewrite:
         raise CannotRewrite(f"the work at line {step.span.line} is not written as a call or an operator")
 
     def edits(self) -> list[TextEdit]:
-        value = self._product()
+        self.held[self.tile.tensor.storage.id] = self._product()
         inners: list[tuple[Stage, cst.BaseExpression]] = []
         for index, step in enumerate(self.chain.steps[1:], 1):
             stage = self._stage(index)
             passed = self._passed(index)
             if not any(one.node is stage.node for one, _ in inners):
                 inners.append((stage, self._inner(stage, passed)))
-            value = self._launch(index, stage, value) if isinstance(step, Launch) else self._torch(index, stage, value)
-        self._store(value)
+            made = self._launch(index, stage) if isinstance(step, Launch) else self._torch(index, stage)
+            self.held[self._result_of(step).storage.id] = made
+        self._store(made)
         self._parameters()
-        self.path.collapse(self.editor, inners)
+        self.path.collapse(self.editor, inners, self._results_in_root())
         self._output()
         self._drop_unused([stage for stage, _ in inners])
         return self.editor.edits
@@ -117,11 +122,12 @@ class _Rewrite:
     def _inner(self, stage: Stage, passed: set[int]) -> cst.BaseExpression:
         """The operand of a stage that holds what the steps before it made."""
         if isinstance(stage.node, cst.AugAssign):
-            return stage.node.target  # type: ignore[return-value]
+            return stage.node.target
         found = [node for node in _operands(stage.node) if self._storage(node) in passed]
-        if len(found) != 1:
+        if not found:
             raise CannotRewrite("a step of the chain does not take the product as one of its arguments")
-        return found[0]
+        # Where it takes both the product and what was made of it, either leads to the product in the end.
+        return next((node for node in found if self._storage(node) == self.tile.tensor.storage.id), found[0])
 
     def _storage(self, node: cst.CSTNode) -> int | None:
         tensor = self.path.tensor(node)
@@ -144,31 +150,30 @@ class _Rewrite:
             if callee(node) == "to" and isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute):
                 node = node.func.value
                 continue
-            definition = self.kernel.definition(node.value) if isinstance(node, cst.Name) else None
-            if definition is not None and callee(definition) == "to" and len(self.kernel.reads(node.value)) == 1:
-                line = self.kernel.line(definition)
-                if any(line is one for one in self.kernel.body):
-                    self.editor.delete(line)
-                    node = definition
-                    continue
-            break
+            if not isinstance(node, cst.Name):
+                break
+            definition = self.kernel.definition(node.value)
+            if definition is None or callee(definition) != "to" or len(self.kernel.reads(node.value)) != 1:
+                break
+            line = self.kernel.line(definition)
+            if not any(line is one for one in self.kernel.body):
+                break
+            self.editor.delete(line)
+            node = definition
         block = self.kernel.values.get(node)
         if not isinstance(block, Block) or block.dtype is None or block.shape != self.tile.access.shape:
             raise CannotRewrite("the product has no value of its own in the kernel")
         code = self.editor.code(node)
         if block.dtype == dt.FLOAT32 and isinstance(node, cst.Name):
             return code
-        name = self._fresh("out")
         cast = "" if block.dtype == dt.FLOAT32 else f".to({self.tl}.float32)"
-        self.lines.append(f"{name} = {self.editor.operand(node) if cast else code}{cast}")
-        return name
+        return self._assign(f"{self.editor.operand(node) if cast else code}{cast}")
 
-    def _torch(self, index: int, stage: Stage, value: str) -> str:
-        """A torch operation on ``value``; the name of its result."""
+    def _torch(self, index: int, stage: Stage) -> str:
+        """A torch operation; the variable of its result."""
         op = self.chain.steps[index]
         assert isinstance(op, TorchOp)
         call = self._call(self.nodes[index])
-        passed = self._passed(index)
         count = arity(call)
         texts = []
         for node in call.operands[:count]:
@@ -176,8 +181,8 @@ class _Rewrite:
             tensor = self.path.tensor(node)
             if literal is not None:
                 texts.append(literal if not literal.startswith("-") else f"({literal})")
-            elif tensor is not None and tensor.storage.id in passed:
-                texts.append(value)
+            elif tensor is not None and tensor.storage.id in self.held:
+                texts.append(self.held[tensor.storage.id])
             elif tensor is not None:
                 texts.append(self._tensor(index, stage, node, tensor))
             else:
@@ -187,17 +192,26 @@ class _Rewrite:
         if not op.writes[0].dtype or not op.writes[0].dtype.is_float:
             raise CannotRewrite("an operation of the epilogue gives no floating-point numbers")
         text = expression(call, texts, self.tl, [number(node) for node in self._settings(call, count)])
-        if text == value:
-            return value
-        name = value if value in self.fresh_names else self._fresh("out")
-        self.fresh_names.add(name)
+        if text in texts:
+            return text
+        old = next((t for t in texts if t in self.own and not self._read_later(t, index)), None)
+        return self._assign(text, old)
+
+    def _assign(self, text: str, name: str | None = None) -> str:
+        """A line that gives ``text`` to the variable ``name``, else to a new one."""
+        name = name or self._fresh("out")
+        self.own.add(name)
         self.lines.append(f"{name} = {text}")
         return name
 
-    #: Names that the epilogue may overwrite.
-    @property
-    def fresh_names(self) -> set[str]:
-        return self.__dict__.setdefault("_fresh_names", set())
+    def _read_later(self, name: str, index: int) -> bool:
+        """Whether a step behind ``index`` reads what the variable holds."""
+        storages = {storage for storage, held in self.held.items() if held == name}
+        for step in self.chain.steps[index + 1 :]:
+            read = step.reads if isinstance(step, TorchOp) else step.arguments.values()
+            if any(isinstance(t, Tensor) and t.storage.id in storages for t in read):
+                return True
+        return False
 
     def _call(self, node: cst.CSTNode) -> TorchCall:
         """The operation at ``node``, with the receiver of a method call as its first operand."""
@@ -267,8 +281,8 @@ class _Rewrite:
 
     # -- kernels of the chain ----------------------------------------------------------------------------------------
 
-    def _launch(self, index: int, stage: Stage, value: str) -> str:
-        """The statements of an elementwise kernel, on the tile."""
+    def _launch(self, index: int, stage: Stage) -> str:
+        """The statements of an elementwise kernel, on the tile; the variable of what it stores."""
         step = self.chain.steps[index]
         place = LaunchSource(self.site, step.span)
         if place.launch is not step:
@@ -279,9 +293,8 @@ class _Rewrite:
             raise CannotRewrite(f"`{part.name}` is more than straight arithmetic with one store")
         stored = argument(stores[0], "value", 1)
         assert stored is not None
-        passed = self._passed(index)
         for call in part.calls("load"):
-            self._replace_load(part, stage, call, passed, value)
+            self._replace_load(part, stage, call)
         while callee(stored) == "to" and isinstance(stored, cst.Call) and isinstance(stored.func, cst.Attribute):
             if stored in part.texts:
                 break
@@ -293,17 +306,13 @@ class _Rewrite:
         for line in needed:
             self.lines += self._text(part, line)
         text = part.render(stored)
-        if text.isidentifier():
-            return text
-        name = self._fresh("out")
-        self.fresh_names.add(name)
-        self.lines.append(f"{name} = {text}")
-        return name
+        return text if text.isidentifier() else self._assign(text)
 
-    def _replace_load(self, part: Part, stage: Stage, call: cst.Call, passed: set[int], value: str) -> None:
+    def _replace_load(self, part: Part, stage: Stage, call: cst.Call) -> None:
         """Put the value, or the load at the tile, in the place of a load and of the variable that holds it."""
-        if part.storage(call) in passed:
-            text = value
+        storage = part.storage(call)
+        if storage is not None and storage in self.held:
+            text = self.held[storage]
         else:
             tensor = part.launch.tensor(part.base(call))
             node = self._argument_node(part, part.base(call))
@@ -388,18 +397,26 @@ class _Rewrite:
         self.editor.replace_whole(self.tile.value, text)
         self.editor.insert_before(self.tile.line, ["# epilogue on the fp32 product", *self.lines])
 
-    def _result(self) -> Tensor:
-        last = self.chain.steps[-1]
-        if isinstance(last, TorchOp):
-            return last.writes[0]
-        stores = [n for n, _ in last.kernel.walk(Access) if not isinstance(n, Load)]
-        tensor = last.tensor(stores[-1].base) if stores and isinstance(stores[-1], Access) else None
+    def _result_of(self, step: Launch | TorchOp) -> Tensor:
+        """The tensor that a step writes."""
+        if isinstance(step, TorchOp):
+            return step.writes[0]
+        stores = [n for n, _ in step.kernel.walk(Access) if not isinstance(n, Load)]
+        tensor = step.tensor(stores[-1].base) if stores and isinstance(stores[-1], Access) else None
         if tensor is None:
             raise CannotRewrite("the result of the chain was not followed")
         return tensor
 
+    def _results_in_root(self) -> dict[int, int]:
+        """For each launch that stands in the root itself (by the identity of its call), the storage that it writes."""
+        return {
+            id(node): self._result_of(step).storage.id
+            for node, step in zip(self.nodes[1:], self.chain.steps[1:])
+            if isinstance(step, Launch) and any(stage.node is node for stage in self.path.stages)
+        }
+
     def _result_dtype(self) -> Dtype:
-        result = self._result()
+        result = self._result_of(self.chain.steps[-1])
         if result.shape != self.tile.tensor.shape or result.strides != self.tile.tensor.strides or result.dtype is None:
             raise CannotRewrite("the result has another shape or layout than the product")
         return result.dtype
@@ -465,7 +482,8 @@ class _Rewrite:
                 kernel = node_at(self.site.module, step.kernel.span, cst.FunctionDef)
                 gone += [kernel] if kernel is not None else []
                 call = node_at(self.site.module, step.span, cst.Call)
-                if call is not None and not any(call is n for g in gone for n in walk(g)):
+                inside_root = call is not None and any(call is stage.node for stage in stages)
+                if call is not None and not inside_root and not any(call is n for g in gone for n in walk(g)):
                     raise CannotRewrite("a launch of the chain stands beside its caller's other work")
         inside = {id(n) for function in gone for n in walk(function)}
         removed = {id(stage.node) for stage in stages}

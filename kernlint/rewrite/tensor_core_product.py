@@ -151,7 +151,7 @@ class _Rewrite:
     def _put(self, operands: str, out: Dtype) -> None:
         """Replace the sum; one that is added to an accumulator of the dot's type becomes the dot's own addition."""
         tl = self.place.tl
-        update = self.kernel.parents[self.call]
+        update = self._update()
         line = self.kernel.line(self.call)
         accumulator = self._accumulator(update)
         if accumulator and self.dtype_of(update) == out:
@@ -178,7 +178,22 @@ class _Rewrite:
         return value.dtype if isinstance(value, Block) else None
 
     def _accumulator(self, update: cst.CSTNode) -> str:
-        """``acc`` where ``update`` is ``acc += <the sum>``."""
+        """``acc`` where ``update`` is ``acc += <the sum>`` or ``acc = acc + <the sum>``."""
         if isinstance(update, cst.AugAssign) and isinstance(update.operator, cst.AddAssign):
             return update.target.value if isinstance(update.target, cst.Name) else ""
+        if (
+            isinstance(update, cst.Assign)
+            and isinstance(update.value, cst.BinaryOperation)
+            and len(update.targets) == 1
+        ):
+            target, added = update.targets[0].target, update.value
+            other = added.left if added.right is self.call else added.right
+            if isinstance(added.operator, cst.Add) and isinstance(target, cst.Name) and isinstance(other, cst.Name):
+                return target.value if other.value == target.value else ""
         return ""
+
+    def _update(self) -> cst.CSTNode:
+        """The statement that takes the sum as it is, or adds it to something; else what the sum stands in."""
+        parent = self.kernel.parents[self.call]
+        above = self.kernel.parents[parent]
+        return above if isinstance(parent, cst.BinaryOperation) and isinstance(above, cst.Assign) else parent
