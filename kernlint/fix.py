@@ -12,7 +12,7 @@ from typing import Any
 
 from kernlint.analysis import DEFAULT_DEVICE, Analysis, analysis
 from kernlint.cost.device import find_device
-from kernlint.cost.estimate import estimate
+from kernlint.cost.estimate import estimate, speedup
 from kernlint.errors import AnalysisError, KernlintError, SourceError
 from kernlint.interpret.program import Program
 from kernlint.rewrite.effects import Effects
@@ -23,14 +23,14 @@ from kernlint.rules.finding import Context
 from kernlint.rules.registry import find_rule
 from kernlint.syntax.source import SourceText
 from kernlint.syntax.task import is_markdown
-from kernlint.verdict.judge import NOT_WORTH, Candidate, Priced, best_candidate, price
+from kernlint.verdict.judge import NOT_WORTH, WORTH, Candidate, Priced, best_candidate, price
 from kernlint.workload import Workload
 
 #: Fixes of one run; each is followed by a fresh analysis.
 MAX_ROUNDS = 10
 
-#: How much slower than predicted the rewritten program may be for the model: what-if edits mean the same as their text,
-#: transforms describe the result less exactly.
+#: How much slower than predicted the rewritten program may be for the model, unless it is worth it as it is: what-if edits
+#: mean the same as their text, transforms describe the result less exactly.
 _SLACK_EDITS = 1.05
 _SLACK_TRANSFORMS = 1.5
 
@@ -258,9 +258,7 @@ def _made(state: _State, asked: _Question, candidate: Candidate, path: str) -> _
         why = "; ".join(effects.notes) or f"numerics {effects.numerics}"
         return _refusal(candidate, f"the fix is {effects.applicability}: {why}", effects.applicability == "unsafe")
     after = _read_again(apply_edits(state.text, made.edits), asked, path)
-    problem = _problem(state, asked, candidate, after)
-    if problem:
-        raise CannotRewrite(problem)
+    gain = _checked(state, asked, candidate, after)
     finding = candidate.finding
     source = Source(state.program.kernel)
     lines = sorted({source.line_number(edit.start) for edit in made.edits})
@@ -273,7 +271,7 @@ def _made(state: _State, asked: _Question, candidate: Candidate, path: str) -> _
             tuple(lines),
             finding.change.method if finding.change is not None else "",
             effects,
-            candidate.gains.get(asked.scope),
+            gain,
         )
     )
     return after
@@ -300,31 +298,53 @@ def _read_again(text: str, asked: _Question, path: str) -> _State:
     return _state(read, asked)
 
 
-def _problem(before: _State, asked: _Question, candidate: Candidate, after: _State) -> str:
-    """Why the rewritten program is not what was promised; empty where it is."""
+def _checked(before: _State, asked: _Question, candidate: Candidate, after: _State) -> Priced | None:
+    """What the rewritten program gains by the model, None where sizes are open. Raises :class:`CannotRewrite` where it is
+    not what was promised."""
     workload = next((w for w in after.program.workloads() if w.entry == before.workload.entry), None)
     if workload is None:
-        return f"the rewritten source has no {before.workload.entry} that could be followed"
-    if len(workload.unknowns) > len(before.workload.unknowns):
-        return f"the rewritten source cannot be followed as far as before ({workload.unknowns[-1]})"
-    lost = [launch for launch in workload.launches() if not launch.kernel.complete]
-    if len(lost) > sum(not launch.kernel.complete for launch in before.workload.launches()):
-        return f"the rewritten kernel cannot be followed ({'; '.join(lost[-1].kernel.notes)})"
+        raise CannotRewrite(f"the rewritten source has no {before.workload.entry} that could be followed")
+    _check_followed(before.workload, workload)
+    gain = _gain(before.workload, workload, asked, candidate)
+    promised = candidate.gains.get(asked.scope)
+    least = min(NOT_WORTH, promised.middle) if promised is not None else NOT_WORTH
     gpu = find_device(asked.device)
-    gain, change = candidate.gains.get(asked.scope), candidate.finding.change
-    old, new = (estimate(w, gpu).total_us(asked.scope) for w in (before.workload, workload))
-    if gain is not None and old is not None and new is not None and change is not None and change.variant is not None:
-        slack = _SLACK_TRANSFORMS if change.variant.transforms else _SLACK_EDITS
-        promised = old / gain.middle
-        if new > min(promised * slack, old * (1 + 1e-9)):
-            return f"the rewritten source would take {new:.1f} us, not the predicted {promised:.1f} us"
-    least = min(NOT_WORTH, gain.middle) if gain is not None else NOT_WORTH
-    count = sum(_alike(one, candidate, asked.scope, least) for one in before.candidates)
     context = Context(after.program, workload, gpu, price=lambda w: estimate(w, gpu))
+    count = sum(_alike(one, candidate, asked.scope, least) for one in before.candidates)
     left = sum(_alike(one, candidate, asked.scope, least) for one in price(context, [candidate.finding.rule]))
     if left >= max(count, 1):
-        return f"{candidate.finding.rule.code} would still be found in the rewritten source"
-    return ""
+        raise CannotRewrite(f"{candidate.finding.rule.code} would still be found in the rewritten source")
+    return gain
+
+
+def _check_followed(before: Workload, after: Workload) -> None:
+    """Raise where less is known of the rewritten program, or where it returns something else."""
+    if len(after.unknowns) > len(before.unknowns):
+        raise CannotRewrite(f"the rewritten source cannot be followed as far as before ({after.unknowns[-1]})")
+    lost = [launch for launch in after.launches() if not launch.kernel.complete]
+    if len(lost) > sum(not launch.kernel.complete for launch in before.launches()):
+        raise CannotRewrite(f"the rewritten kernel cannot be followed ({'; '.join(lost[-1].kernel.notes)})")
+    old, new = (sorted((str(t.dtype), str(t.shape)) for t in w.outputs) for w in (before, after))
+    if old != new:
+        raise CannotRewrite("the rewritten source returns tensors of another type or shape")
+
+
+def _gain(before: Workload, after: Workload, asked: _Question, candidate: Candidate) -> Priced | None:
+    """The predicted times before and after; raises where the second is not the one that was promised."""
+    gpu = find_device(asked.device)
+    old, new = estimate(before, gpu), estimate(after, gpu)
+    old_us, new_us = old.total_us(asked.scope), new.total_us(asked.scope)
+    if old_us is None or new_us is None:
+        return None
+    found = Priced(old_us, new_us, *speedup(old, new, asked.scope))
+    gain, change = candidate.gains.get(asked.scope), candidate.finding.change
+    if gain is not None and change is not None and change.variant is not None:
+        slack = _SLACK_TRANSFORMS if change.variant.transforms else _SLACK_EDITS
+        promised = old_us / gain.middle
+        short = new_us > promised * slack and found.middle < WORTH
+        if short or new_us > old_us * (1 + 1e-9):
+            raise CannotRewrite(f"the rewritten source would take {new_us:.1f} us, not the predicted {promised:.1f} us")
+    return found
 
 
 def _alike(one: Candidate, other: Candidate, scope: str, least: float) -> bool:

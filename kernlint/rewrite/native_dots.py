@@ -126,19 +126,15 @@ class _Uncast:
     def _remove(self, call: cst.Call) -> None:
         source = self.source
         inner = _inner(source, call)
-        uses = self._uses(call, ())
-        others = [use for use in uses if not self._feeds_dot(use)]
         statement = source.statement(call)
         alias = self._alias(call, inner)
         if alias is not None:
-            name, target = alias
-            reads = [use for use in uses if isinstance(use, cst.Name) and use.value == name]
-            if len(reads) == len(uses):
-                feeding = [use for use in reads if self._feeds_dot(use)]
-                self.renamed.update(dict.fromkeys(feeding, target))
-                if not others:
-                    self.deleted.append(statement)
-                return
+            reads, target = alias
+            feeding = [read for read in reads if all(self._feeds_dot(use) for use in self._uses(read, ()))]
+            self.renamed.update(dict.fromkeys(feeding, target))
+            if len(feeding) == len(reads):
+                self.deleted.append(statement)
+            return
         self.made += source.keep_only(call, inner)
         if (
             isinstance(statement, cst.Assign)
@@ -147,12 +143,14 @@ class _Uncast:
         ):
             self.deleted.append(statement)
         wide = source.spelled(f"triton.language.{self.casts[call].target.name}")
-        for use in others:
+        for use in self._uses(call, ()):
+            if self._feeds_dot(use):
+                continue
             end = source.whole(use)[1]
             self.made.append(TextEdit(end, end, f".to({wide})"))
 
-    def _alias(self, call: cst.Call, inner: cst.BaseExpression) -> tuple[str, str] | None:
-        """(y, x) where the statement is ``y = cast(x)`` and x keeps its value for as long as y is read."""
+    def _alias(self, call: cst.Call, inner: cst.BaseExpression) -> tuple[list[cst.Name], str] | None:
+        """(reads of y, x) where the statement is ``y = cast(x)`` and x keeps its value for as long as y is read."""
         source = self.source
         statement, function = source.statement(call), source.function(call)
         simple = isinstance(statement, cst.Assign) and len(statement.targets) == 1 and statement.value is call
@@ -164,7 +162,7 @@ class _Uncast:
             return None
         reads = reached(source, statement, variable(source, target.value, function))
         kept = keeps_value(source, inner.value, statement, reads)
-        return (target.value, self.renamed.get(inner, inner.value)) if kept else None
+        return (reads, self.renamed.get(inner, inner.value)) if kept else None
 
     def _feeds_dot(self, use: cst.BaseExpression) -> bool:
         arg = self.source.parent(use)

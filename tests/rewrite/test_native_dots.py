@@ -1,0 +1,211 @@
+"""Operand upcasts taken out of dots, wherever the casts stand."""
+
+import pytest
+from support.fixes import LOADS, STORE, changed, fixed, gemm, refusal
+
+INT8 = [
+    pytest.param(
+        LOADS + "acc += tl.dot(x.to(tl.float32), y.to(tl.float32))",
+        STORE,
+        ["acc += tl.dot(x, y)", "tl.store(c + m[:, None] * BN + n[None, :], acc.to(tl.float32))"],
+        id="inline method",
+    ),
+    pytest.param(
+        LOADS + "acc = tl.dot(tl.cast(x, tl.float16), tl.cast(y, dtype=tl.float16), acc)",
+        STORE,
+        ["acc = tl.dot(x, y, acc)", "tl.store(c + m[:, None] * BN + n[None, :], acc.to(tl.float32))"],
+        id="inline function, accumulator passed",
+    ),
+    pytest.param(
+        LOADS + "xf = x.to(tl.float32)\nyf = y.to(tl.float32)\nacc = acc + tl.dot(xf, yf, allow_tf32=True)",
+        STORE,
+        ["acc = acc + tl.dot(x, y)", "tl.store(c + m[:, None] * BN + n[None, :], acc.to(tl.float32))"],
+        id="names of their own",
+    ),
+    pytest.param(
+        LOADS + "x = x.to(tl.float32)\ny = y.to(tl.float32)\nacc += tl.dot(x, y)",
+        STORE,
+        ["tl.store(c + m[:, None] * BN + n[None, :], acc.to(tl.float32))"],
+        id="the same names again",
+    ),
+    pytest.param(
+        LOADS.replace("[None, :])\n", "[None, :]).to(tl.float32)\n").replace("K)\n", "K).to(tl.float32)\n")
+        + "acc += tl.dot(x, y, out_dtype=tl.float32)",
+        STORE,
+        [
+            "x = tl.load(a + m[:, None] * K + (start + k)[None, :])",
+            "y = tl.load(b + (start + k)[:, None] + n[None, :] * K)",
+            "acc += tl.dot(x, y, out_dtype=tl.int32)",
+            "tl.store(c + m[:, None] * BN + n[None, :], acc.to(tl.float32))",
+        ],
+        id="behind the load, out_dtype",
+    ),
+    pytest.param(
+        LOADS + "x16 = x.to(tl.float16)\nx32 = x16.to(tl.float32)\nacc += tl.dot(x32, y.to(tl.float32))",
+        STORE,
+        ["acc += tl.dot(x, y)", "tl.store(c + m[:, None] * BN + n[None, :], acc.to(tl.float32))"],
+        id="two casts in a row",
+    ),
+    pytest.param(
+        LOADS.replace("(start + k)[:, None] + n[None, :] * K", "n[:, None] * K + (start + k)[None, :]")
+        + "acc += tl.dot(x.to(tl.float32), tl.trans(y).to(tl.float32))",
+        STORE,
+        ["acc += tl.dot(x, tl.trans(y))", "tl.store(c + m[:, None] * BN + n[None, :], acc.to(tl.float32))"],
+        id="behind a transpose",
+    ),
+    pytest.param(
+        LOADS + "acc += tl.dot(x.to(tl.float32), y.to(tl.float32))",
+        "scale = tl.load(s)\nacc = acc * scale\nacc = tl.maximum(acc, 0.0)\n" + STORE,
+        ["acc += tl.dot(x, y)", "acc = acc.to(tl.float32) * scale"],
+        id="epilogue that rebinds the sum",
+    ),
+    pytest.param(
+        LOADS + "acc += tl.dot(x.to(tl.float32), y.to(tl.float32))",
+        "out = acc * tl.sigmoid(acc)\ntl.store(c + m[:, None] * BN + n[None, :], out)",
+        ["acc += tl.dot(x, y)", "acc = acc.to(tl.float32)"],
+        id="epilogue that reads the sum twice",
+    ),
+    pytest.param(
+        LOADS + "acc += tl.dot(x.to(tl.float32), y.to(tl.float32))",
+        "acc *= tl.load(s)\n" + STORE,
+        ["acc += tl.dot(x, y)", "acc = acc.to(tl.float32)"],
+        id="epilogue in place",
+    ),
+    pytest.param(
+        LOADS + "acc += tl.dot(x.to(tl.float32), y.to(tl.float32))",
+        "tl.store(c + m[:, None] * BN + n[None, :], acc.to(tl.float32))",
+        ["acc += tl.dot(x, y)"],
+        id="epilogue that casts already",
+    ),
+]
+
+
+@pytest.mark.parametrize(("loop", "epilogue", "expected"), INT8)
+def test_int8_dot(loop: str, epilogue: str, expected: list[str]) -> None:
+    result = fixed(gemm(loop, epilogue), "KL101", unsafe=False)
+    _, came = changed(result)
+    assert came == ["acc = tl.zeros((BM, BN), tl.int32)", *expected]
+    (applied,) = result.applied
+    assert (applied.effects.applicability, applied.effects.numerics) == ("safe", "exact")
+
+
+def test_a_sum_that_goes_on_in_floating_point_takes_the_dot_as_float() -> None:
+    loop = LOADS + "acc += tl.dot(x.to(tl.float32), y.to(tl.float32)) * tl.load(s + start)"
+    _, came = changed(fixed(gemm(loop), "KL101"))
+    assert came == ["acc += tl.dot(x, y).to(tl.float32) * tl.load(s + start)"]
+
+
+def test_a_sum_that_is_rescaled_takes_no_integer_accumulator() -> None:
+    loop = LOADS + "acc = acc * 0.5\nacc = tl.dot(x.to(tl.float32), y.to(tl.float32), acc)"
+    _, came = changed(fixed(gemm(loop), "KL101"))
+    assert came == ["acc = acc + tl.dot(x, y).to(tl.float32)"]
+
+
+def test_other_uses_of_the_value_keep_the_cast() -> None:
+    loop = LOADS.replace("[None, :])\n", "[None, :]).to(tl.float32)\n", 1) + (
+        "acc += tl.dot(x, y.to(tl.float32))\ntl.store(s + m, tl.sum(x, axis=1))"
+    )
+    _, came = changed(fixed(gemm(loop), "KL101"))
+    assert "tl.store(s + m, tl.sum(x.to(tl.float32), axis=1))" in came
+    assert "acc += tl.dot(x, y)" in came
+
+
+def test_other_uses_of_a_widened_name_keep_it() -> None:
+    loop = LOADS + "xf = x.to(tl.float32)\nacc += tl.dot(xf, y.to(tl.float32))\ntl.store(s + m, tl.sum(xf, axis=1))"
+    gone, came = changed(fixed(gemm(loop), "KL101"))
+    assert "xf = x.to(tl.float32)" not in gone
+    assert "acc += tl.dot(x, y)" in came
+
+
+HELPER = """
+@triton.jit
+def wide(p):
+    '''A tile, cast to fp32.'''
+    return tl.load(p).to(tl.float32)
+"""
+
+
+def test_a_cast_in_a_helper() -> None:
+    loop = """
+    x = wide(a + m[:, None] * K + (start + k)[None, :])
+    y = wide(b + (start + k)[:, None] + n[None, :] * K)
+    acc += tl.dot(x, y)
+    """
+    gone, came = changed(fixed(gemm(loop, dtype="float16", helpers=HELPER), "KL103", unsafe=False))
+    assert came == ["'''A tile.'''", "return tl.load(p)"]
+    assert gone == ["'''A tile, cast to fp32.'''", "return tl.load(p).to(tl.float32)"]
+
+
+def test_a_helper_that_others_call_leaves_them_the_cast() -> None:
+    loop = """
+    x = wide(a + m[:, None] * K + (start + k)[None, :])
+    y = wide(b + (start + k)[:, None] + n[None, :] * K)
+    acc += tl.dot(x, y)
+    """
+    epilogue = "acc += wide(a + m)[:, None]\n" + STORE
+    _, came = changed(fixed(gemm(loop, epilogue, dtype="float16", helpers=HELPER), "KL103"))
+    assert "acc += wide(a + m).to(tl.float32)[:, None]" in came
+
+
+def test_a_value_of_several_paths_is_left_alone() -> None:
+    loop = """
+    x = tl.load(a + m[:, None] * K + (start + k)[None, :]).to(tl.float32)
+    y = tl.load(b + (start + k)[:, None] + n[None, :] * K).to(tl.float32)
+    for i in range(2):
+        acc += tl.dot(x, y)
+        if i > 0:
+            x = x + 1.0
+    """
+    source = gemm(loop)
+    from kernlint.fix import fix_source
+
+    result = fix_source(source, path="kernel.py", rules=["KL101"], unsafe=True)
+    assert result.after == source
+
+
+def test_an_alias_of_the_language_and_a_bare_import() -> None:
+    source = gemm(LOADS + "acc += tl.dot(x.to(tl.float32), y.to(tl.float32))")
+    source = source.replace("import triton.language as tl", "from triton import language as L").replace("tl.", "L.")
+    _, came = changed(fixed(source, "KL101"))
+    assert came[0] == "acc = L.zeros((BM, BN), L.int32)"
+
+
+def test_comments_that_speak_of_the_cast_go_and_others_stay() -> None:
+    loop = LOADS + (
+        "# tensor cores want floating point operands\n"
+        "xf = x.to(tl.float32)  # upcast\n"
+        "# the second operand\n"
+        "yf = y.to(tl.float32)\n"
+        "# one K-step\n"
+        "acc += tl.dot(xf, yf)  # accumulate in fp32\n"
+    )
+    result = fixed(gemm(loop), "KL101", unsafe=False)
+    assert "floating point operands" not in result.after and "upcast" not in result.after
+    assert "# the second operand" in result.after and "# one K-step" in result.after
+    assert "acc += tl.dot(x, y)  # accumulate in int32" in result.after
+
+
+def test_a_comment_inside_what_goes_makes_the_fix_unsafe() -> None:
+    loop = LOADS + "acc += tl.dot(x.to(\n    tl.float32  # see issue 12\n), y.to(tl.float32))"
+    source = gemm(loop)
+    assert "comment at line 14 would be lost" in refusal(source, "KL101", unsafe=False)
+    assert "issue 12" not in fixed(source, "KL101", unsafe=True).after
+
+
+def test_fp8_is_unsafe_and_half_only_reordered() -> None:
+    loop = LOADS + "acc += tl.dot(x.to(tl.float32), y.to(tl.float32))"
+    assert "fp8" in refusal(gemm(loop, dtype="float8_e4m3fn"), "KL102", unsafe=False)
+    (applied,) = fixed(gemm(loop, dtype="bfloat16"), "KL103", unsafe=False).applied
+    assert applied.effects.numerics == "reordered"
+
+
+def test_a_long_k_of_unknown_length_is_unsafe() -> None:
+    source = gemm(LOADS + "acc += tl.dot(x.to(tl.float32), y.to(tl.float32))")
+    source = source.replace("s, 4096, BM", "s, a.shape[1], BM")
+    assert "K is not known" in refusal(source, "KL101", unsafe=False)
+
+
+def test_one_line_of_several_statements() -> None:
+    loop = LOADS + "xf = x.to(tl.float32); yf = y.to(tl.float32); acc += tl.dot(xf, yf)"
+    _, came = changed(fixed(gemm(loop), "KL101"))
+    assert "acc += tl.dot(x, y)" in came
