@@ -42,6 +42,16 @@ class Analysis:
     verdict: Verdict
 
 
+@dataclass(frozen=True)
+class Reading:
+    """A program as it was read: the ``workloads`` are those of its entries that launch something."""
+
+    task: Task
+    program: Program
+    workloads: tuple[Workload, ...]
+    device: Device
+
+
 def analyze(
     source: str,
     *,
@@ -98,8 +108,31 @@ def analysis(
     performance_path: str = "performance data",
 ) -> Analysis:
     """As :func:`analyze`, with everything the verdict was made from."""
-    if scope not in ("gpu", "call"):
-        raise UsageError(f"unknown scope {scope!r}; it is gpu or call")
+    reading = read_program(
+        source,
+        path=path,
+        reference=reference,
+        reference_path=reference_path,
+        device=device,
+        entry=entry,
+        overrides=overrides,
+        assumptions=assumptions,
+    )
+    return judged(reading, scope, performance, performance_path)
+
+
+def read_program(
+    source: str,
+    *,
+    path: str = "kernel.py",
+    reference: str | None = None,
+    reference_path: str = "reference.py",
+    device: str = DEFAULT_DEVICE,
+    entry: str | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    assumptions: Iterable[str] = (),
+) -> Reading:
+    """What the source does, not yet judged. Raises as :func:`analyze` does."""
     gpu = _device(device)
     task = read_task(SourceText(source, path))
     module = task.reference
@@ -113,11 +146,21 @@ def analysis(
         raise AnalysisError(_nothing_launched(task.kernel, program))
     for workload in workloads:
         _check_sizes(workload, overrides or {})
+    return Reading(task, program, tuple(workloads), gpu)
+
+
+def judged(
+    reading: Reading, scope: str, performance: str | None = None, performance_path: str = "performance data"
+) -> Analysis:
+    """The verdict on what was read, in ``scope``, with measured times where there are any."""
+    if scope not in ("gpu", "call"):
+        raise UsageError(f"unknown scope {scope!r}; it is gpu or call")
+    task, program, gpu = reading.task, reading.program, reading.device
     active = [rule for rule in all_rules() if rule.default]
     rules = [rule for rule in active if rule.category not in NOT_ABOUT_SPEED]
     measured = _performance(task, performance, performance_path)
     judgements = []
-    for workload in workloads:
+    for workload in reading.workloads:
         calibration = calibrate(estimate(workload, gpu), measured, scope) if measured else None
         judgements.append(judge(program, workload, gpu, scope, rules, calibration))
     # Of several public functions the one with the largest saving; of equals the first.

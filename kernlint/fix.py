@@ -7,14 +7,13 @@ import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import PurePath
 from typing import Any
 
-from kernlint.analysis import DEFAULT_DEVICE, Analysis, analysis
-from kernlint.cost.device import find_device
+from kernlint.analysis import DEFAULT_DEVICE, Reading, judged, read_program
 from kernlint.cost.estimate import estimate, speedup
-from kernlint.errors import AnalysisError, KernlintError, SourceError
-from kernlint.interpret.program import Program
+from kernlint.errors import KernlintError, SourceError
 from kernlint.rewrite.effects import Effects
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, apply_edits
@@ -91,32 +90,42 @@ def _lines(text: str) -> list[str]:
     return [line for line in re.split(r"(?<=\n)|(?<=\r)(?!\n)", text) if line]
 
 
-@dataclass(frozen=True)
-class _State:
-    """One version of the program under the question; ``candidates`` are its findings with their gains."""
-
-    text: str
-    program: Program
-    workload: Workload
-    candidates: tuple[Candidate, ...]
-    chosen: Candidate | None
-
-
 @dataclass
 class _Question:
-    """What is asked of each version."""
+    """What is asked of each version of the program, and what has come of it so far."""
 
-    device: str
+    options: Mapping[str, Any]
     scope: str
-    entry: str | None
-    overrides: Mapping[str, Any]
-    assumptions: Sequence[str]
     rules: tuple[Rule, ...]
     unsafe: bool
-    reference: str | None = None
-    reference_path: str = "reference.py"
+    follow_ups: bool
+    performance: Mapping[str, Any] = field(default_factory=dict)
     done: list[Applied] = field(default_factory=list)
     refused: dict[tuple[str, str, str], Refused] = field(default_factory=dict)
+
+
+class _Version:
+    """One version of the program under ``asked``."""
+
+    def __init__(self, reading: Reading, asked: _Question) -> None:
+        self.reading = reading
+        self.asked = asked
+        self.text = reading.task.kernel.text
+
+    @cached_property
+    def found(self) -> tuple[Workload, Sequence[Candidate], Candidate | None]:
+        """The workload in question, its findings with their gains, and the one that the verdict chooses."""
+        if not self.asked.rules:
+            judgement = judged(self.reading, self.asked.scope, **self.asked.performance).judgement
+            return judgement.workload, judgement.candidates, judgement.chosen
+        each = [(workload, price(self.context(workload), self.asked.rules)) for workload in self.reading.workloads]
+        # One workload at a time; the others come in later rounds.
+        workload, candidates = max(each, key=lambda pair: bool(pair[1]))
+        return workload, candidates, None
+
+    def context(self, workload: Workload) -> Context:
+        gpu = self.reading.device
+        return Context(self.reading.program, workload, gpu, price=lambda w: estimate(w, gpu))
 
 
 def fix_source(
@@ -146,90 +155,72 @@ def fix_source(
     see the predicted time. Raises what :func:`~kernlint.analysis.analyze` raises; a fix that cannot be made is no error
     but among ``refused``.
     """
+    options: dict[str, Any] = {
+        "device": device,
+        "entry": entry,
+        "overrides": overrides or {},
+        "assumptions": tuple(assumptions),
+        "reference": reference,
+        "reference_path": reference_path,
+    }
     selected = tuple(find_rule(rule) for rule in rules)
-    asked = _Question(
-        device, scope, entry, overrides or {}, tuple(assumptions), selected, unsafe, reference, reference_path
-    )
-    first = analysis(
-        source,
-        path=path,
-        reference=reference,
-        reference_path=reference_path,
-        device=device,
-        scope=scope,
-        entry=entry,
-        overrides=overrides,
-        assumptions=asked.assumptions,
-        performance=performance,
-        performance_path=performance_path,
-    )
+    asked = _Question(options, scope, selected, unsafe, follow_ups)
+    if performance is not None:
+        asked.performance = {"performance": performance, "performance_path": performance_path}
+    version = _Version(read_program(source, path=path, **options), asked)
+    before = version.text
     if is_markdown(SourceText(source, path)):
         # From here on the kernel is a Python file of its own, and the reference another.
-        if reference is None and first.task.reference is not None:
-            asked.reference = first.task.reference.text
+        if reference is None and version.reading.task.reference is not None:
+            asked.options = {**options, "reference": version.reading.task.reference.text}
         path = f"{path.removesuffix(PurePath(path).suffix)}.py"
-    state = _state(first, asked)
-    before = state.text
     for _ in range(MAX_ROUNDS):
-        made = _next_fix(state, asked, path, follow_ups)
+        made = _next_fix(version, path)
         if made is None:
             break
-        state = made
+        version = made
+        # What was measured of the program before is not true of it any more.
+        asked.performance = {}
         if not follow_ups and not selected:
             break
-    return Fixed(path, before, state.text, tuple(asked.done), tuple(asked.refused.values()))
+    return Fixed(path, before, version.text, tuple(asked.done), tuple(asked.refused.values()))
 
 
-def _state(read: Analysis, asked: _Question) -> _State:
-    judgement = read.judgement
-    if not asked.rules:
-        return _State(read.task.kernel.text, read.program, judgement.workload, judgement.candidates, judgement.chosen)
-    gpu = find_device(asked.device)
-    found: list[tuple[Workload, list[Candidate]]] = []
-    for workload in read.program.workloads():
-        if workload.launches():
-            context = Context(read.program, workload, gpu, price=lambda w: estimate(w, gpu))
-            found.append((workload, price(context, asked.rules)))
-    # One workload at a time; the others come in later rounds.
-    workload, candidates = max(found, key=lambda pair: bool(pair[1]))
-    return _State(read.task.kernel.text, read.program, workload, tuple(candidates), None)
-
-
-def _next_fix(state: _State, asked: _Question, path: str, follow_ups: bool) -> _State | None:
+def _next_fix(version: _Version, path: str) -> _Version | None:
     """The program after the next fix that can be made; None where there is none left."""
-    for candidate in _in_order(state, asked, follow_ups):
+    asked = version.asked
+    for candidate in _in_order(version):
         key = _key(candidate)
         try:
-            made = _made(state, asked, candidate, path)
+            made = _made(version, candidate, path)
         except CannotRewrite as error:
             asked.refused[key] = _refusal(candidate, str(error))
             continue
         if isinstance(made, Refused):
             asked.refused[key] = made
             continue
-        asked.refused.pop(key, None)
         return made
     return None
 
 
-def _in_order(state: _State, asked: _Question, follow_ups: bool) -> list[Candidate]:
+def _in_order(version: _Version) -> list[Candidate]:
     """What to try, the most worthwhile first."""
+    asked = version.asked
+    _, candidates, chosen = version.found
     tuned = {one.code for one in asked.done if find_rule(one.code).tuning}
-    left = [c for c in state.candidates if c.finding.rule.code not in tuned and _key(c) not in asked.refused]
+    left = [c for c in candidates if c.finding.rule.code not in tuned and _key(c) not in asked.refused]
     if asked.rules:
         known = [c for c in left if asked.scope not in c.gains or c.gains[asked.scope].middle >= 1.0]
         return sorted(known, key=lambda c: -c.gains[asked.scope].saving_us if asked.scope in c.gains else 0.0)
-    order = []
-    if state.chosen is not None and _worth(state.chosen, asked.scope):
-        order.append(state.chosen)
-    while follow_ups and left:
+    order = [c for c in left if c is chosen and _worth(c, asked.scope)]
+    while asked.follow_ups and left:
         best = best_candidate(left, asked.scope)
         if best is None or not _worth(best, asked.scope):
             break
         left.remove(best)
         if best not in order:
             order.append(best)
-    return [c for c in order if c.finding.rule.code not in tuned and _key(c) not in asked.refused]
+    return order
 
 
 def _worth(candidate: Candidate, scope: str) -> bool:
@@ -248,8 +239,9 @@ def _refusal(candidate: Candidate, reason: str, unsafe: bool = False) -> Refused
     return Refused(finding.rule.code, finding.rule.name, finding.span.line, reason, plan, unsafe)
 
 
-def _made(state: _State, asked: _Question, candidate: Candidate, path: str) -> _State | Refused:
+def _made(version: _Version, candidate: Candidate, path: str) -> _Version | Refused:
     """The program with the change of ``candidate`` made and read again. Raises :class:`CannotRewrite`."""
+    asked, finding = version.asked, candidate.finding
     made = candidate.attempt.rewriting
     if made is None:
         raise CannotRewrite(candidate.attempt.reason)
@@ -257,63 +249,44 @@ def _made(state: _State, asked: _Question, candidate: Candidate, path: str) -> _
     if effects.applicability == "display-only" or (effects.applicability == "unsafe" and not asked.unsafe):
         why = "; ".join(effects.notes) or f"numerics {effects.numerics}"
         return _refusal(candidate, f"the fix is {effects.applicability}: {why}", effects.applicability == "unsafe")
-    after = _read_again(apply_edits(state.text, made.edits), asked, path)
-    gain = _checked(state, asked, candidate, after)
-    finding = candidate.finding
-    source = Source(state.program.kernel)
+    after = _read_again(apply_edits(version.text, made.edits), asked, path)
+    gain = _checked(version, candidate, after)
+    source = Source(version.reading.program.kernel)
     lines = sorted({source.line_number(edit.start) for edit in made.edits})
+    method = finding.change.method if finding.change is not None else ""
+    rule = finding.rule
     asked.done.append(
-        Applied(
-            finding.rule.code,
-            finding.rule.name,
-            finding.kernel,
-            finding.span.line,
-            tuple(lines),
-            finding.change.method if finding.change is not None else "",
-            effects,
-            gain,
-        )
+        Applied(rule.code, rule.name, finding.kernel, finding.span.line, tuple(lines), method, effects, gain)
     )
     return after
 
 
-def _read_again(text: str, asked: _Question, path: str) -> _State:
-    """The analysis of the rewritten source. Raises :class:`CannotRewrite` where it is none."""
+def _read_again(text: str, asked: _Question, path: str) -> _Version:
+    """The rewritten program. Raises :class:`CannotRewrite` where it is none."""
     try:
-        read = analysis(
-            text,
-            path=path,
-            reference=asked.reference,
-            reference_path=asked.reference_path,
-            device=asked.device,
-            scope=asked.scope,
-            entry=asked.entry,
-            overrides=asked.overrides,
-            assumptions=asked.assumptions,
-        )
+        return _Version(read_program(text, path=path, **asked.options), asked)
     except SourceError as error:
         raise CannotRewrite(f"the rewritten source does not parse ({error}); nothing was changed") from None
-    except (AnalysisError, KernlintError) as error:
+    except KernlintError as error:
         raise CannotRewrite(f"the rewritten source cannot be followed ({error}); nothing was changed") from None
-    return _state(read, asked)
 
 
-def _checked(before: _State, asked: _Question, candidate: Candidate, after: _State) -> Priced | None:
+def _checked(before: _Version, candidate: Candidate, after: _Version) -> Priced | None:
     """What the rewritten program gains by the model, None where sizes are open. Raises :class:`CannotRewrite` where it is
     not what was promised."""
-    workload = next((w for w in after.program.workloads() if w.entry == before.workload.entry), None)
-    if workload is None:
-        raise CannotRewrite(f"the rewritten source has no {before.workload.entry} that could be followed")
-    _check_followed(before.workload, workload)
-    gain = _gain(before.workload, workload, asked, candidate)
-    promised = candidate.gains.get(asked.scope)
+    workload, candidates, _ = before.found
+    scope, rule = before.asked.scope, candidate.finding.rule
+    rewritten = next((w for w in after.reading.workloads if w.entry == workload.entry), None)
+    if rewritten is None:
+        raise CannotRewrite(f"the rewritten source has no {workload.entry} that could be followed")
+    _check_followed(workload, rewritten)
+    gain = _gain(workload, rewritten, before, candidate)
+    promised = candidate.gains.get(scope)
     least = min(NOT_WORTH, promised.middle) if promised is not None else NOT_WORTH
-    gpu = find_device(asked.device)
-    context = Context(after.program, workload, gpu, price=lambda w: estimate(w, gpu))
-    count = sum(_alike(one, candidate, asked.scope, least) for one in before.candidates)
-    left = sum(_alike(one, candidate, asked.scope, least) for one in price(context, [candidate.finding.rule]))
+    count = sum(_alike(one, candidate, scope, least) for one in candidates)
+    left = sum(_alike(one, candidate, scope, least) for one in price(after.context(rewritten), [rule]))
     if left >= max(count, 1):
-        raise CannotRewrite(f"{candidate.finding.rule.code} would still be found in the rewritten source")
+        raise CannotRewrite(f"{rule.code} would still be found in the rewritten source")
     return gain
 
 
@@ -329,15 +302,15 @@ def _check_followed(before: Workload, after: Workload) -> None:
         raise CannotRewrite("the rewritten source returns tensors of another type or shape")
 
 
-def _gain(before: Workload, after: Workload, asked: _Question, candidate: Candidate) -> Priced | None:
+def _gain(before: Workload, after: Workload, version: _Version, candidate: Candidate) -> Priced | None:
     """The predicted times before and after; raises where the second is not the one that was promised."""
-    gpu = find_device(asked.device)
+    gpu, scope = version.reading.device, version.asked.scope
     old, new = estimate(before, gpu), estimate(after, gpu)
-    old_us, new_us = old.total_us(asked.scope), new.total_us(asked.scope)
+    old_us, new_us = old.total_us(scope), new.total_us(scope)
     if old_us is None or new_us is None:
         return None
-    found = Priced(old_us, new_us, *speedup(old, new, asked.scope))
-    gain, change = candidate.gains.get(asked.scope), candidate.finding.change
+    found = Priced(old_us, new_us, *speedup(old, new, scope))
+    gain, change = candidate.gains.get(scope), candidate.finding.change
     if gain is not None and change is not None and change.variant is not None:
         slack = _SLACK_TRANSFORMS if change.variant.transforms else _SLACK_EDITS
         promised = old_us / gain.middle

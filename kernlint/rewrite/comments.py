@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 import libcst as cst
 
@@ -15,7 +16,7 @@ def stale_comments(
     source: Source,
     nodes: Iterable[cst.CSTNode],
     words: re.Pattern[str],
-    instead: Mapping[cst.CSTNode, str] | None = None,
+    instead: Mapping[Any, str] | None = None,
 ) -> list[TextEdit]:
     """Edits that take out the comments above and behind the statements of ``nodes`` that ``words`` matches; ``instead``
     says what a statement is now, a noun without its article, to be put behind what remains true above it."""
