@@ -141,8 +141,7 @@ class CallPath:
             elif name:
                 editor.replace_whole(stage.node, name)
             else:
-                for edit in self.source.keep_only(stage.node, inner):
-                    editor.put(edit.start, edit.end, edit.text)
+                editor.add(self.source.keep_only(stage.node, inner))
         editor.prune()
 
     def _drop_assignment(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import libcst as cst
 
@@ -74,6 +74,14 @@ class Editor:
         if known is not None and known.text != text:
             raise CannotRewrite("two changes to the same place")
         self._replaced[start, end] = TextEdit(start, end, text, describes)
+
+    def add(self, edits: Iterable[TextEdit]) -> None:
+        """Take over edits that were made elsewhere."""
+        for edit in edits:
+            if edit.start == edit.end:
+                self.insert(edit.start, edit.text)
+            else:
+                self.put(edit.start, edit.end, edit.text, edit.describes)
 
     def prune(self) -> None:
         """Forget edits inside text that is taken out or replaced as a whole."""

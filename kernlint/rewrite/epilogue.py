@@ -433,10 +433,7 @@ class _Rewrite:
         if call is None:
             raise CannotRewrite("the allocation of the product was not found")
         name = self.source.spelled(f"torch.{wanted}")
-        for edit in self.source.set_argument(call, "dtype", name):
-            self.editor.put(edit.start, edit.end, edit.text) if edit.start < edit.end else self.editor.insert(
-                edit.start, edit.text
-            )
+        self.editor.add(self.source.set_argument(call, "dtype", name))
 
     def _parameters(self) -> None:
         """The kernel and its launch get the further operands, in front of the output; so does the function around it."""

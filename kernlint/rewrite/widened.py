@@ -99,10 +99,12 @@ class _Rewrite:
         self._add_constexpr()
         settings = self._resize_rows()
         self._shrink_grid()
+        options = set_options(self.site, [(self.transform.launch, "num_warps", self.transform.num_warps)])
+        for made in (settings, options):
+            self.editor.add(made.edits)
         self._break_long_lines()
         self.editor.break_long_call(self.place.call, _LINE)
-        options = set_options(self.site, [(self.transform.launch, "num_warps", self.transform.num_warps)])
-        return Rewriting(tuple(self.editor.edits)) | settings | options
+        return Rewriting(tuple(self.editor.edits), settings.effects | options.effects)
 
     # -- the index --------------------------------------------------------------------------------------------------
 
@@ -246,12 +248,9 @@ class _Rewrite:
         while grown:
             grown = False
             for node in walk(self.kernel.node.body):
-                if not isinstance(node, (cst.Assign, cst.AnnAssign, cst.AugAssign)) or node.value is None:
-                    continue
-                if any(value is node.value for value in self.done) or not self._has_column(node.value):
-                    continue
-                targets = [t.target for t in node.targets] if isinstance(node, cst.Assign) else [node.target]
-                for target in targets:
+                for target, value in _bindings(node):
+                    if any(value is one for one in self.done) or not self._has_column(value):
+                        continue
                     for name in _names(target):
                         grown = grown or name not in self.columns
                         self.columns.add(name)
@@ -313,15 +312,14 @@ class _Rewrite:
             wanted = self._bound_axes(node.target.value)
             self._expression(node.value, wanted if len(wanted) == 2 else self._axes(node.value))
         elif isinstance(node, cst.Assign):
-            targets = [name for target in node.targets for name in _names(target.target)]
-            if any(value is node.value for value in self.done):
-                return
-            if len(targets) == 1:
-                self._assigned(node.value, self._bound_axes(targets[0]))
-            else:
-                for value in _elements(node.value):
-                    if not any(value is one for one in self.done):
-                        self._expression(value, self._axes(value))
+            for target, value in _bindings(node):
+                names = _names(target)
+                if any(value is one for one in self.done):
+                    continue
+                if len(names) == 1:
+                    self._assigned(value, self._bound_axes(names[0]))
+                elif self._has_column(value):
+                    raise CannotRewrite("a helper gives more than one value that follows the new axis")
         elif isinstance(node, cst.Expr) and isinstance(node.value, cst.Call):
             self._call_statement(node.value)
         elif self._has_column(node):
@@ -335,7 +333,7 @@ class _Rewrite:
         elif COLUMN in wanted - axes and callee(value) in _CONSTRUCTORS:
             assert isinstance(value, cst.Call)
             self._grow(value, wanted)
-        elif wanted == {COLUMN} and isinstance(value, (cst.Integer, cst.Float, cst.UnaryOperation)):
+        elif wanted == {COLUMN} and isinstance(self.kernel.values.get(value), (int, float)):
             dtype = self._dtype(value)
             self.editor.replace_whole(
                 value, f"{self.place.tl}.full(({self.width},), {self.editor.code(value)}, {dtype})"
@@ -594,6 +592,19 @@ def _names(target: cst.CSTNode) -> list[str]:
     return [node.value for node in walk(target) if isinstance(node, cst.Name)]
 
 
-def _elements(value: cst.BaseExpression) -> list[cst.BaseExpression]:
-    """The parts of a tuple, or the value itself."""
-    return [e.value for e in value.elements] if isinstance(value, (cst.Tuple, cst.List)) else [value]
+def _bindings(node: cst.CSTNode) -> list[tuple[cst.BaseExpression, cst.BaseExpression]]:
+    """(target, value) of an assignment; each pair of one of tuples."""
+    if isinstance(node, cst.AugAssign) or (isinstance(node, cst.AnnAssign) and node.value is not None):
+        return [(node.target, node.value)]  # type: ignore[list-item]
+    if not isinstance(node, cst.Assign):
+        return []
+    pairs: list[tuple[cst.BaseExpression, cst.BaseExpression]] = []
+    for target in (one.target for one in node.targets):
+        both = (target, node.value)
+        if all(isinstance(one, (cst.Tuple, cst.List)) for one in both):
+            parts = [[element.value for element in one.elements] for one in both]  # type: ignore[attr-defined]
+            if len(parts[0]) == len(parts[1]):
+                pairs += zip(*parts)
+                continue
+        pairs.append(both)
+    return pairs
