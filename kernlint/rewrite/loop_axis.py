@@ -12,6 +12,7 @@ from kernlint.interpret.trace import Values
 from kernlint.rewrite.comments import docstring
 from kernlint.rewrite.function import FunctionSource, LaunchSource, parameters
 from kernlint.rewrite.lists import change_parameters
+from kernlint.rewrite.names import fresh_name
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
@@ -396,7 +397,7 @@ class _Region:
             for v, dim in enumerate(view.dims):
                 if dim is None:
                     continue
-                stride = _fresh(f"stride_{_stem(name)}_{indices[v].rstrip('_')}", taken)
+                stride = fresh_name(f"stride_{_stem(name)}_{indices[v].rstrip('_')}", taken)
                 added.append((stride, f"{view.text}.stride({dim})"))
                 terms.append(f"{indices[v]} * {stride}")
             if terms:
@@ -418,7 +419,7 @@ class _Region:
         first = len(place.launch.grid)
         for v, variable in enumerate(variables):
             wish = variable if len(variable) > 2 and variable != "idx" else "batch" if v == 0 else "head"
-            name = _fresh(wish, taken)
+            name = fresh_name(wish, taken)
             names.append(name)
             axis = first + len(variables) - 1 - v
             lines.append(f"{name} = {place.tl}.program_id({axis}).to({place.tl}.int64)")
@@ -491,11 +492,3 @@ def _is_text(line: cst.CSTNode) -> bool:
 
 def _stem(name: str) -> str:
     return name.removesuffix("_ptr").removeprefix("ptr_").lower()
-
-
-def _fresh(wish: str, taken: set[str]) -> str:
-    name, number = wish, 2
-    while name in taken:
-        name, number = f"{wish}_{number}", number + 1
-    taken.add(name)
-    return name

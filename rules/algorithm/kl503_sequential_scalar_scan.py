@@ -156,7 +156,7 @@ class SequentialScalarScan(Rule):
     def _finding(self, context: Context, launch: Launch, found: ScalarScan, updates: dict[str, str]) -> Finding:
         kernel = launch.kernel.name
         trip = concrete(found.loop.trip)
-        block = _block(found)
+        block = block_size(found)
         what = " and ".join(f"{_NAMES[kind]} `{name}`" for name, kind in updates.items())
         linear = any(kind in ("linear", "product", "extremum") for kind in updates.values())
         scan = "tl.associative_scan" if linear else "tl.cumsum"
@@ -238,10 +238,11 @@ def _one_by_one(access: Load | Store, loop: Loop) -> bool:
     return all(extent == 1 or access.stride(dim) not in (0, 1, None) for dim, extent in enumerate(access.shape))
 
 
-def _block(found: ScalarScan) -> int:
+def block_size(found: ScalarScan, short: bool = True) -> int:
+    """Elements to scan at a time; no more than the row has, where ``short`` and that is known."""
     trip = concrete(found.loop.trip)
     block = max(_LEAST_TRIP, _BLOCK // power_of_two(found.rows))
-    return min(block, power_of_two(trip)) if trip is not None else block
+    return min(block, power_of_two(trip)) if short and trip is not None else block
 
 
 @dataclass(frozen=True)
@@ -267,7 +268,7 @@ class BlockScan:
 
 def _blocked(found: ScalarScan) -> Loop:
     """The loop over blocks: each access gains a lane along the row, each update becomes a scan and a carry."""
-    loop, block = found.loop, _block(found)
+    loop, block = found.loop, block_size(found)
     trip = lift(loop.trip or 0)
     body: list[Node] = []
     for node in loop.body:

@@ -1,0 +1,191 @@
+"""Loops that accumulate element by element turned into scans of blocks."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+from support.rewriting import assert_same_results, fixed, needs_interpreter, refusal
+
+from kernlint.rules.registry import find_rule
+
+PROGRAM = """
+ROWS, N = {sizes}
+
+@triton.jit
+def walk(x_ptr, g_ptr, y_ptr, last_ptr, n, decay, {params}):
+    row = tl.program_id(0)
+    x = x_ptr + row * n
+    g = g_ptr + row * n
+    y = y_ptr + row * n
+    # the state
+{body}
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x, g):
+        y = torch.empty_like(x)
+        last = torch.zeros(ROWS)
+        walk[(ROWS,)](x, g, y, last, N, 0.5, {arguments})
+        return y, last
+
+
+def get_inputs():
+    return [torch.rand(ROWS, N{dtype}), torch.rand(ROWS, N)]
+"""
+LARGE = "512, 4096"
+SMALL = ["2, 150", "1, 1", "3, 2050"]
+
+
+def program(body: str, dtype: str = "", params: str = "SCALE: tl.constexpr", arguments: str = "SCALE=2") -> str:
+    text = textwrap.indent(textwrap.dedent(body).strip("\n"), "    ")
+    values = {"sizes": LARGE, "body": text, "dtype": dtype, "params": params, "arguments": arguments}
+    result = PROGRAM
+    for name, value in values.items():
+        result = result.replace("{" + name + "}", value)
+    return result
+
+
+HALF = ", dtype=torch.float16"
+CASES = [
+    pytest.param(
+        """
+        total = 0.0
+        for k in range(0, n):
+            total = total + tl.load(x + k) * SCALE
+            tl.store(y + k, total)  # inclusive
+        """, "", id="sum, loaded in place",
+    ),
+    pytest.param(
+        """
+        total = 0.0
+        for k in range(n):
+            v = tl.load(x + k)
+            total -= v
+            tl.store(y + k, total)
+        tl.store(last_ptr + row, total)
+        """, "", id="difference, read after the loop",
+    ),
+    pytest.param(
+        """
+        total = 0.0
+        for k in range(n):
+            v = tl.load(x + k)
+            total += v
+            tl.store(y + k, total.to(tl.float16))
+        """, HALF, id="half precision",
+    ),
+    pytest.param(
+        """
+        total = 0.0
+        for k in range(n):
+            total += tl.load(x + (n - 1 - k))
+            tl.store(y + (n - 1 - k), total)
+        """, "", id="backwards",
+    ),
+    pytest.param(
+        """
+        p = 1.0
+        for k in range(n):
+            p *= 1.0 - 0.001 * tl.load(x + k)
+            tl.store(y + k, p)
+        tl.store(last_ptr + row, p)
+        """, "", id="product",
+    ),
+    pytest.param(
+        """
+        top = -1.0
+        for k in range(n):
+            v = tl.load(x + k)
+            top = tl.maximum(top, v * 2.0)
+            tl.store(y + k, top)
+        tl.store(last_ptr + row, top)
+        """, "", id="maximum",
+    ),
+    pytest.param(
+        """
+        h = 0.0
+        for k in range(n):
+            a = tl.load(g + k)
+            v = tl.load(x + k)
+            h = a * h + (1.0 - a) * v
+            tl.store(y + k, h)
+        tl.store(last_ptr + row, h)
+        """, "", id="linear, with gates",
+    ),
+    pytest.param(
+        """
+        h = 0.0
+        s = 0.0
+        for k in range(n):
+            v = tl.load(x + k)
+            h = decay * h - v
+            s += v
+            tl.store(y + k, h + s)
+        """, "", id="two states",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "dtype"), CASES)
+def test_the_loop_goes_by_blocks(body: str, dtype: str) -> None:
+    after = fixed(program(body, dtype), "KL503")
+    assert "range(0, n, BLOCK_SIZE)" in after and "BLOCK_SIZE: tl.constexpr" in after
+
+
+@needs_interpreter
+@pytest.mark.slow
+@pytest.mark.parametrize("size", SMALL)
+@pytest.mark.parametrize(("body", "dtype"), CASES)
+def test_same_results(tmp_path: Path, body: str, dtype: str, size: str) -> None:
+    source = program(body, dtype)
+    after = fixed(source, "KL503")
+    small = source.replace(LARGE, size), after.replace(LARGE, size)
+    assert_same_results(tmp_path, *small, tolerance=2e-3 if dtype else 1e-4)
+
+
+def test_text_of_a_linear_recurrence() -> None:
+    after = fixed(find_rule("KL503").bad, "KL503", header=False)
+    assert (
+        '''
+@triton.jit
+def combine_linear(a1, b1, a2, b2):
+    """Two steps h -> a1 * h + b1 and h -> a2 * h + b2 as one."""
+    return a1 * a2, a2 * b1 + b2
+
+
+@triton.jit
+def decay(x, y, n, a, BLOCK_SIZE: tl.constexpr):
+    row = tl.program_id(0) * n
+    h = 0.0
+    offsets = tl.arange(0, BLOCK_SIZE)
+    for start in range(0, n, BLOCK_SIZE):
+        i = start + offsets
+        mask = i < n
+        h_decay = tl.full([BLOCK_SIZE], a, tl.float32)
+        h_input = tl.load(x + row + i, mask=mask, other=0.0)
+        h_decay, h_input = tl.associative_scan((h_decay, h_input), 0, combine_linear)
+        h_block = h_decay * h + h_input
+        tl.store(y + row + i, h_block, mask=mask)
+        h = tl.sum(tl.where(offsets == BLOCK_SIZE - 1, h_block, 0.0), axis=0)
+'''
+        in after
+    )
+
+
+REFUSED = [
+    pytest.param(
+        """
+        total = 0.0
+        for k in range(n):
+            tl.store(y + k, total)
+            total += tl.load(x + k)
+        """, "before it is updated", id="exclusive",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "reason"), REFUSED)
+def test_refused(body: str, reason: str) -> None:
+    assert reason in refusal(program(body), "KL503")
