@@ -14,9 +14,8 @@ def definition(context: Context, kernel: Kernel) -> cst.FunctionDef | None:
     module = context.program.kernel
     if kernel.file != module.path:
         return None
-    for node in walk(module.tree):
-        named = isinstance(node, cst.FunctionDef) and node.name.value == kernel.name
-        if named and module.span(node.name) == kernel.name_span:
+    for node in module.of(cst.FunctionDef):
+        if node.name.value == kernel.name and module.span(node.name) == kernel.name_span:
             return node
     return None
 

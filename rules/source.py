@@ -17,10 +17,7 @@ Kind = TypeVar("Kind", bound=cst.CSTNode)
 
 def node_at(context: Context, span: Span, kind: type[Kind]) -> Kind | None:
     """The node of ``kind`` at ``span`` in the analysed module; None where it stands in another file."""
-    module = context.program.kernel
-    if span.file != module.path:
-        return None
-    return next((node for node in module.of(kind) if module.span(node) == span), None)
+    return context.program.kernel.at(span, kind)
 
 
 def text_at(context: Context, span: Span) -> str:

@@ -10,6 +10,7 @@ import ast
 import operator
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 
 import libcst as cst
@@ -157,14 +158,14 @@ class Evaluator:
         return Namespace("builtins." + name) if name in _BUILTIN_NAMES else Unknown(f"name {name}")
 
     def eval_Integer(self, node: cst.Integer, scope: Scope) -> Any:
-        value = node.evaluated_value
-        if value < 8:
+        value = _literal(node.value)
+        if not isinstance(value, int) or value < 8:
             return value  # no tile, warp or stage count that anybody would edit through its literal
         span = self.span(node)
         return Literal(self.new_literals.get(span, value), span)
 
     def eval_Float(self, node: cst.Float, scope: Scope) -> Any:
-        return node.evaluated_value
+        return _literal(node.value)
 
     def eval_SimpleString(self, node: cst.SimpleString, scope: Scope) -> Any:
         return _literal(node.value)
@@ -735,6 +736,7 @@ def _parts(index: slice) -> tuple[Any, Any, Any]:
     return index.start, index.stop, index.step
 
 
+@lru_cache(maxsize=4096)
 def _literal(text: str) -> Any:
     try:
         return ast.literal_eval(text)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
 
@@ -54,6 +54,10 @@ class Positions:
             return None
         line, last = other.lineno, other.end_lineno
         column = self._column(line, other.col_offset)
+        if type(node) is cst.Decorator:
+            column = self._lines[line - 1].rfind("@", 0, column)
+            if column < 0:
+                return None
         if type(node) is cst.Name and not isinstance(other, ast.expr):
             # The name of a function or class, of which Python notes only where the whole of it begins.
             head = _HEAD.match(self._lines[line - 1], column)
@@ -85,16 +89,25 @@ def _counterparts(tree: cst.Module, python: ast.Module) -> dict[int, Any]:
             names, handler = handlers[kind]
         except KeyError:
             continue  # nothing that anyone asks for
-        if type(other).__name__ not in names:
+        if names and type(other).__name__ not in names:
             raise Mismatch(f"{kind.__name__} and {type(other).__name__}")
         if kind is cst.FunctionDef or kind is cst.ClassDef:
             found[id(node.name)] = other
-        # Python counts the brackets of a tuple and of a generator in.
-        if kind is not cst.GeneratorExp and not (kind is cst.Tuple and node.lpar):
+        if not (kind in _WITHOUT_BRACKETS and _is_bracketed(node)):
             found[id(node)] = other
         if handler is not None:
             handler(node, other, push)
     return found
+
+
+def _is_bracketed(node: Any) -> bool:
+    """Whether one of the two parsers counts the brackets around ``node`` in, and the other does not."""
+    if isinstance(node, cst.Arg):
+        bracketed = bool(node.value.lpar) or isinstance(node.value, cst.GeneratorExp)
+        return bracketed and not node.star and node.keyword is None
+    if isinstance(node, cst.Decorator):
+        return bool(node.decorator.lpar)
+    return not isinstance(node, cst.Tuple) or bool(node.lpar)
 
 
 _Push = Callable[[Iterable[_Pair]], None]
@@ -180,14 +193,18 @@ def _match(node: cst.Match, other: Any, push: _Push) -> None:
 
 
 def _function(node: cst.FunctionDef, other: ast.FunctionDef, push: _Push) -> None:
-    push((d.decorator, k) for d, k in _zip(node.decorators, other.decorator_list))
+    push(_zip(node.decorators, other.decorator_list))
     _parameters(node.params, other.args, push)
     _optional(node.returns and node.returns.annotation, other.returns, push)
     _suite(node, other.body, push)
 
 
+def _decorator(node: cst.Decorator, other: ast.expr, push: _Push) -> None:
+    push(((node.decorator, other),))
+
+
 def _class(node: cst.ClassDef, other: ast.ClassDef, push: _Push) -> None:
-    push((d.decorator, k) for d, k in _zip(node.decorators, other.decorator_list))
+    push(_zip(node.decorators, other.decorator_list))
     _arguments([*node.bases, *node.keywords], other.bases, other.keywords, push)
     _suite(node, other.body, push)
 
@@ -255,18 +272,17 @@ def _lambda(node: cst.Lambda, other: ast.Lambda, push: _Push) -> None:
 def _arguments(args: Sequence[cst.Arg], positional: list[ast.expr], keywords: list[ast.keyword], push: _Push) -> None:
     if len(args) != len(positional) + len(keywords):
         raise Mismatch("arguments")
-    others, named = iter(positional), iter(keywords)
+    others: Iterator[Any] = iter(positional)
+    named: Iterator[Any] = iter(keywords)
     for arg in args:
-        if arg.keyword is not None or arg.star == "**":
-            keyword = next(named, None)
-            known = None if keyword is None else keyword.value
-        else:
-            known = next(others, None)
-            if isinstance(known, ast.Starred):
-                known = known.value
+        known = next(named if arg.keyword is not None or arg.star == "**" else others, None)
         if known is None:
             raise Mismatch("arguments")
-        push(((arg.value, known),))
+        push(((arg, known),))
+
+
+def _argument(node: cst.Arg, other: ast.expr | ast.keyword, push: _Push) -> None:
+    push(((node.value, other.value if isinstance(other, (ast.keyword, ast.Starred)) else other),))
 
 
 def _call(node: cst.Call, other: ast.Call, push: _Push) -> None:
@@ -368,7 +384,9 @@ def _named(node: cst.NamedExpr, other: ast.NamedExpr, push: _Push) -> None:
     push(((node.target, other.target), (node.value, other.value)))
 
 
-#: For each kind of LibCST node the kinds of its counterpart, and what pairs the nodes in it.
+_WITHOUT_BRACKETS = frozenset({cst.GeneratorExp, cst.Tuple, cst.Arg, cst.Decorator})
+
+#: For each kind of LibCST node the kinds of its counterpart (any where none is named), and what pairs the nodes in it.
 _HANDLERS: dict[type, tuple[frozenset[str], _Handler | None]] = {
     kind: (frozenset(names.split()), handler)
     for kind, names, handler in (
@@ -381,6 +399,8 @@ _HANDLERS: dict[type, tuple[frozenset[str], _Handler | None]] = {
         (cst.Match, "Match", _match),
         (cst.FunctionDef, "FunctionDef AsyncFunctionDef", _function),
         (cst.ClassDef, "ClassDef", _class),
+        (cst.Decorator, "", _decorator),
+        (cst.Arg, "", _argument),
         (cst.Assign, "Assign", _assign),
         (cst.AnnAssign, "AnnAssign", _annotated),
         (cst.AugAssign, "AugAssign", _augmented),

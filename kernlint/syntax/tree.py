@@ -47,6 +47,7 @@ class Module:
         self.text = text
         self.path = path
         self.first_line = first_line
+        self._spans: dict[int, Span | None] = {}
         self._answers: dict[Callable[[Module], Any], Any] = {}
 
     def once(self, question: Callable[[Module], _T]) -> _T:
@@ -103,14 +104,37 @@ class Module:
 
     def span(self, node: libcst.CSTNode) -> Span:
         """Where ``node`` of this tree stands; lines are those of the file, columns count from 1."""
-        offset = self.first_line - 1
-        near = self._near.of(node) if self._near is not None else None
-        if near is not None:
-            line, column, end_line, end_column = near
-            return Span(self.path, line + offset, column, end_line + offset, end_column)
+        return self._near_span(node) or self._far_span(node)
+
+    def at(self, span: Span, kind: type[_Node]) -> _Node | None:
+        """The first node of ``kind`` that stands exactly at ``span``."""
+        if span.file != self.path:
+            return None
+        unsure = []
+        for node in self.of(kind):
+            near = self._near_span(node)
+            if near == span:
+                return node
+            if near is None:
+                unsure.append(node)
+        return next((node for node in unsure if self._far_span(node) == span), None)
+
+    def _near_span(self, node: libcst.CSTNode) -> Span | None:
+        if id(node) not in self._spans:
+            near = self._near.of(node) if self._near is not None else None
+            span = None
+            if near is not None:
+                line, column, end_line, end_column = near
+                offset = self.first_line - 1
+                span = Span(self.path, line + offset, column, end_line + offset, end_column)
+            self._spans[id(node)] = span
+        return self._spans[id(node)]
+
+    def _far_span(self, node: libcst.CSTNode) -> Span:
         position = self._positions[node]
         if not isinstance(position, CodeRange):
             position = position()
+        offset = self.first_line - 1
         start, end = position.start, position.end
         return Span(self.path, start.line + offset, start.column + 1, end.line + offset, end.column + 1)
 

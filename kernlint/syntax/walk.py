@@ -29,6 +29,19 @@ def walk(node: libcst.CSTNode) -> Iterator[libcst.CSTNode]:
                 stack.append(value)
 
 
+def children(node: libcst.CSTNode) -> list[libcst.CSTNode]:
+    """What :func:`walk` finds directly below ``node``; many times faster than ``node.children``."""
+    found: list[libcst.CSTNode] = []
+    for value in _GETTERS[type(node)](node):
+        kind = type(value)
+        if kind is tuple or kind is list:
+            found += value[::-1]
+        elif kind in _GETTERS:
+            found.append(value)
+    found.reverse()
+    return found
+
+
 def _no_fields(node: libcst.CSTNode) -> tuple[Any, ...]:
     return ()
 

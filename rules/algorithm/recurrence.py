@@ -8,7 +8,7 @@ import libcst as cst
 
 from kernlint.rules.source import assignments, bound_names, carried_names, names_in
 from kernlint.syntax.names import dotted_name
-from kernlint.syntax.walk import walk
+from kernlint.syntax.walk import children, walk
 
 #: Calls that are associative in a carried operand, so that a scan can do them.
 _ASSOCIATIVE = frozenset({"maximum", "minimum", "max", "min"})
@@ -65,7 +65,7 @@ def _path(value: cst.CSTNode, name: str) -> Iterator[cst.CSTNode]:
     node: cst.CSTNode | None = value
     while node is not None and dotted_name(node) != name:
         yield node
-        node = next((child for child in node.children if name in names_in(child)), None)
+        node = next((child for child in children(node) if name in names_in(child)), None)
 
 
 def _path_kind(path: list[cst.CSTNode]) -> str | None:

@@ -9,7 +9,6 @@ import libcst as cst
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.syntax.tree import Module
-from kernlint.syntax.walk import walk
 from kernlint.workload import Span
 
 
@@ -81,8 +80,7 @@ def _guarded(module: Module, launch: Span) -> bool:
         return True
     return any(
         _within(launch, module.span(node))
-        for node in walk(module.tree)
-        if isinstance(node, cst.With) or (isinstance(node, cst.FunctionDef) and node.decorators)
+        for node in [*module.of(cst.With), *(f for f in module.of(cst.FunctionDef) if f.decorators)]
     )
 
 

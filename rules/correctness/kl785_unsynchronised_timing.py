@@ -10,9 +10,9 @@ import libcst as cst
 from kernlint.interpret.program import may_launch
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
-from kernlint.syntax.names import dotted_name, import_table, origin_of
+from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.tree import Module
-from kernlint.syntax.walk import walk
+from kernlint.syntax.walk import children
 
 _CLOCKS = frozenset(
     f"time.{name}{unit}" for name in ("time", "perf_counter", "monotonic", "process_time") for unit in ("", "_ns")
@@ -64,40 +64,43 @@ class UnsynchronisedTiming(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         module = context.program.kernel
-        launching = may_launch(module)
-        for function in walk(module.tree):
-            if isinstance(function, cst.FunctionDef):
-                found = _unsynchronised(function, module, launching)
-                if found is not None:
-                    launch, clock = module.span(found.launch), module.span(found.clock)
-                    yield Finding(
-                        self,
-                        self.severity,
-                        f"`{function.name.value}` reads the clock while the launch at line {launch.line} may still run",
-                        clock,
-                        function.name.value,
-                        "",
-                        (Evidence("nothing waits for the device after the launch", launch),),
-                    )
+        for gap in module.once(_gaps):
+            launch, clock = module.span(gap.launch), module.span(gap.clock)
+            yield Finding(
+                self,
+                self.severity,
+                f"`{gap.function}` reads the clock while the launch at line {launch.line} may still run",
+                clock,
+                gap.function,
+                "",
+                (Evidence("nothing waits for the device after the launch", launch),),
+            )
 
 
 @dataclass(frozen=True)
 class _Gap:
-    """A ``launch`` that no wait stands between and the reading of ``clock``."""
+    """A ``launch`` in ``function`` that no wait stands between and the reading of ``clock``."""
 
+    function: str
     launch: cst.CSTNode
     clock: cst.CSTNode
 
 
+def _gaps(module: Module) -> list[_Gap]:
+    launching = may_launch(module)
+    gaps = (_unsynchronised(function, module, launching) for function in module.of(cst.FunctionDef))
+    return [gap for gap in gaps if gap is not None]
+
+
 def _unsynchronised(function: cst.FunctionDef, module: Module, launching: frozenset[str]) -> _Gap | None:
-    imports = import_table(module.tree)
+    imports = module.imports
     running = False
     pending: cst.CSTNode | None = None
     for call in _calls_in_order(function.body):
         last = (dotted_name(call.func) or getattr(getattr(call.func, "attr", None), "value", "")).rsplit(".", 1)[-1]
         if origin_of(call.func, imports) in _CLOCKS:
             if running and pending is not None:
-                return _Gap(pending, call)
+                return _Gap(function.name.value, pending, call)
             running = True
         elif last in _SYNCS:
             pending = None
@@ -114,4 +117,4 @@ def _calls_in_order(body: cst.CSTNode) -> Iterator[cst.Call]:
         if isinstance(node, cst.Call):
             yield node
         if not isinstance(node, (cst.FunctionDef, cst.Lambda, cst.ClassDef)):
-            stack += reversed(node.children)
+            stack += reversed(children(node))

@@ -9,6 +9,7 @@ import libcst as cst
 
 from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.tree import Module
+from kernlint.syntax.walk import children
 
 #: Where kernels and autotuners are made.
 MAKERS = frozenset({"triton.jit", "triton.autotune", "triton.runtime.jit.jit", "triton.runtime.autotuner.autotune"})
@@ -88,4 +89,4 @@ def each_time(body: cst.CSTNode, enters: Enters = never) -> Iterator[cst.CSTNode
             continue
         if isinstance(node, cst.If) and not enters(node):
             continue
-        stack += reversed(node.children)
+        stack += reversed(children(node))

@@ -78,7 +78,11 @@ def test_what_has_no_counterpart_is_computed_the_slow_way() -> None:
     module = parse_module("x = f((1, 2), y=3)  # note\n", "a.py")
     call = module.tree.body[0].body[0].value  # type: ignore[union-attr]
     assert module.span(call.args[0].value).column == 8  # brackets are not part of a tuple
+    assert module.span(call.args[0]).column == 7
     assert module.span(call.args[1].keyword).column == 15
+    assert module.at(module.span(call), cst.Call) is call
+    assert module.at(module.span(call.args[0]), cst.Arg) is call.args[0]
+    assert module.at(module.span(call), cst.Name) is None
     assert module.span(call).end_column == 19
 
 
