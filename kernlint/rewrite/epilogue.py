@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -247,7 +246,7 @@ class _Rewrite:
         known = self.loaded.get((tensor.storage.id, str(access.offset)))
         if known is not None:
             return known
-        wish = re.sub(r"\W", "_", code.rpartition(".")[2]) or "operand"
+        wish = _name_for(code, "operand")
         pointer = self._parameter(wish + ("_ptr" if self.tile.access.base.endswith("_ptr") else ""), node)
         text, suffix = self.tile.load(pointer, access)
         name = self._fresh(wish if wish != pointer else f"{wish}_tile")
@@ -273,11 +272,13 @@ class _Rewrite:
         if isinstance(value, bool) or not isinstance(value, (int, float)):
             raise CannotRewrite(f"`{self.source.code(node)}` of the epilogue is not a number that was followed")
         inner = self.path.in_root(stage, node)
+        literal = number(inner)
+        if literal is not None:
+            return f"({literal})" if literal.startswith("-") else literal
         for operand in self.operands:
             if operand.code == self.source.code(inner):
                 return operand.parameter
-        wish = re.sub(r"\W", "_", self.source.code(inner).rpartition(".")[2]) or "scalar"
-        return self._parameter(wish, inner)
+        return self._parameter(_name_for(self.source.code(inner), "scalar"), inner)
 
     # -- kernels of the chain ----------------------------------------------------------------------------------------
 
@@ -453,7 +454,7 @@ class _Rewrite:
         """A parameter of the function that launches, for an operand that its caller has."""
         assert stage.helper is not None and isinstance(stage.node, cst.Call)
         used = {n.value for n in walk(stage.helper) if isinstance(n, cst.Name)}
-        wish = re.sub(r"\W", "_", operand.code.rpartition(".")[2])
+        wish = _name_for(operand.code, operand.parameter)
         name, number_ = wish, 2
         while name in used:
             name, number_ = f"{wish}_{number_}", number_ + 1
@@ -498,6 +499,12 @@ class _Rewrite:
             if all(any(m is c for c in calls) for m in mentions):
                 start, end = _definition(self.source.text, self.editor, function)
                 self.editor.put(start, end, "", describes=True)
+
+
+def _name_for(code: str, default: str) -> str:
+    """What to call the value of ``code``: its last name."""
+    last = code.rpartition(".")[2]
+    return last if last.isidentifier() else default
 
 
 def _operands(node: cst.CSTNode) -> list[cst.BaseExpression]:
