@@ -24,6 +24,9 @@ def accumulate_in_int32(source: Source, dot: cst.Call, dots: set[cst.Call]) -> l
     if name is not None:
         found = _changed_accumulator(source, dot, name, dots)
         if found is not None:
+            if not edits and _given(dot) is not None:
+                # Triton 3.6 compares the accumulator with out_dtype, which is float32 unless it is given.
+                edits = source.add_keyword(dot, "out_dtype", source.spelled("triton.language.int32"))
             return edits + found
     return edits + _cast_result(source, dot, name)
 
