@@ -115,7 +115,7 @@ class _BlockScan:
 
     def _statements(self) -> Iterator[cst.CSTNode]:
         for line in self.loop.body.body:
-            yield from line.body if isinstance(line, cst.SimpleStatementLine) else (line,)  # type: ignore[misc]
+            yield from line.body if isinstance(line, cst.SimpleStatementLine) else (line,)
 
     def _calls(self) -> Iterator[cst.Call]:
         for node in walk(self.loop.body):

@@ -66,7 +66,7 @@ class _Welford:
 
     def _statements(self, loop: cst.For) -> Iterator[cst.CSTNode]:
         for line in loop.body.body:
-            yield from line.body if isinstance(line, cst.SimpleStatementLine) else (line,)  # type: ignore[misc]
+            yield from line.body if isinstance(line, cst.SimpleStatementLine) else (line,)
 
     def _sums(self, loop: cst.For) -> list[_Sum]:
         """The accumulations of a loop, with their terms written out."""

@@ -53,7 +53,8 @@ def tree(source: Source, node: cst.CSTNode, known: Mapping[str, Tree]) -> Tree:
 
 
 def _words(node: cst.CSTNode) -> str:
-    return node.value if isinstance(getattr(node, "value", None), str) else ""
+    text = getattr(node, "value", None)
+    return text if isinstance(text, str) else ""
 
 
 def _call(source: Source, node: cst.Call, known: Mapping[str, Tree]) -> Tree:

@@ -6,9 +6,9 @@ import textwrap
 from pathlib import Path
 
 import pytest
+from support.rewriting import assert_same_results, fixed, needs_interpreter, refusal
 
 from kernlint.rules.registry import find_rule
-from support.rewriting import assert_same_results, fixed, needs_interpreter, refusal
 
 PROGRAM = """
 ROWS, N = {sizes}
