@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import product
 
+from kernlint.interpret.kernel import ASSUMED_CONSTEXPR
 from kernlint.workload import Branch, Kernel, Launch, Loop, Node, Tensor, Workload
 from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, Opaque, ProgramId, Size, Symbol, lift
 from kernlint.workload.kernel import Access, Atomic, Bounds, Load, Store
@@ -254,15 +255,16 @@ _TRIES: tuple[tuple[int, ...], ...] = (
 )
 
 
-def samples(workload: Workload, symbols: set[Symbol]) -> Iterator[dict[Atom, int]]:
-    """Sizes for ``symbols`` that contradict nothing that the program checks before its launches."""
+def samples(workload: Workload, symbols: set[Symbol], launch: Launch | None = None) -> Iterator[dict[Atom, int]]:
+    """Sizes for ``symbols`` that contradict nothing that the program checks before its launches, nor what the kernel of
+    ``launch`` was specialised for."""
     names = sorted(symbols, key=lambda s: s.name)
     if not names:
         yield {}
         return
     for values in _TRIES:
         sizes: dict[Atom, int] = {s: values[i % len(values)] for i, s in enumerate(names)}
-        if agrees(workload, sizes):
+        if agrees(workload, sizes) and (launch is None or _specialised(launch, sizes)):
             yield sizes
 
 
@@ -273,6 +275,18 @@ def agrees(workload: Workload, sizes: Mapping[Atom, int]) -> bool:
         if slack is not None and slack <= 0:
             return False
     return all(not zero.evaluate(sizes) for zero in workload.zeros)
+
+
+def _specialised(launch: Launch, sizes: Mapping[Atom, int]) -> bool:
+    """Whether the flags and constexprs that ``launch`` computes from sizes come out as its kernel was read with."""
+    zeros = [zero for group in launch.premises.values() for zero in group]
+    if any(zero.evaluate(sizes) for zero in zeros):
+        return False
+    for size in launch.open_constexprs.values():
+        number = size.evaluate(sizes)
+        if number is not None and number != ASSUMED_CONSTEXPR:
+            return False
+    return True
 
 
 def last_element(tensor: Tensor) -> Size | None:

@@ -120,6 +120,10 @@ class Program:
         """
         return _Reading(self, NO_EDITS, self._resolved).second_call()
 
+    def settled(self, tensor: str) -> bool:
+        """Whether a check of the program ties a size of ``tensor`` to another one."""
+        return any(symbol.name.startswith((f"{tensor}.shape[", f"{tensor}.numel")) for symbol in self._resolved)
+
     def _follow(self, edits: Edits) -> list[Workload]:
         for _ in range(_ROUNDS):
             reading = _Reading(self, edits, self._resolved)

@@ -343,12 +343,13 @@ def _pointer(k: KernelEvaluator, value: Any) -> Block | None:
     """``value`` as a pointer tile; a parameter that was not bound to a tensor becomes its own base."""
     if not isinstance(value, Block):
         return None
-    if value.base or value.expr is None:
+    index = widths.index_of(value)
+    if value.base or index is None:
         return value
     for name in k.maybe_pointers:
         atom = ex.Symbol(name)
-        if value.expr.coefficient(atom) == 1:
-            return replace(value, base=name, expr=value.expr - Expr.atom(atom), dtype=None)
+        if index.coefficient(atom) == 1:
+            return replace(value, base=name, expr=index - Expr.atom(atom), dtype=None)
     return value
 
 

@@ -1,0 +1,266 @@
+"""Whether accesses stay inside their tensors, and whether indices reach all they should: shared by the mask and grid rules."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from kernlint.rules.finding import Context, Evidence
+from kernlint.rules.space import Point, Site, Space, last_element, open_symbols, samples, sites, symbols_of, told
+from kernlint.workload import Launch, Loop, Tensor, Workload
+from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, Opaque, ProgramId, Size, Symbol, lift
+from kernlint.workload.kernel import Access
+
+
+@dataclass(frozen=True)
+class Overrun:
+    """``site`` touches element ``reached`` of a tensor whose last is ``last``, at ``point`` with these ``sizes``."""
+
+    launch: Launch
+    site: Site
+    reached: int
+    last: int
+    point: Point
+    sizes: Mapping[Atom, int]
+
+    @property
+    def proven(self) -> bool:
+        """Whether it happens at the sizes in view, not only at some that nothing rules out."""
+        return not self.sizes
+
+    @property
+    def what(self) -> str:
+        return sizes_told(self.sizes)
+
+
+def sizes_told(sizes: Mapping[Atom, int]) -> str:
+    return ", ".join(f"{symbol} = {value}" for symbol, value in sizes.items())
+
+
+def versions(launch: Launch) -> Iterator[Launch]:
+    """``launch`` under its first autotune configurations."""
+    yield launch
+    yield from launch.alternatives[:7]
+
+
+def followed(launch: Launch) -> bool:
+    """Whether tile extents are those of the program, not assumed ones."""
+    return not launch.kernel.assumed
+
+
+def extents(workload: Workload) -> dict[int, list[Tensor]]:
+    """Every view in the workload of each storage."""
+    found: dict[int, list[Tensor]] = {}
+
+    def add(value: object) -> None:
+        if isinstance(value, Tensor):
+            found.setdefault(value.storage.id, []).append(value)
+
+    for tensor in (*workload.inputs, *workload.outputs):
+        add(tensor)
+    for step, _ in workload.walk():
+        if isinstance(step, Launch):
+            for value in step.arguments.values():
+                add(value)
+        else:
+            for tensor in (*getattr(step, "reads", ()), *getattr(step, "writes", ())):
+                add(tensor)
+    return found
+
+
+def last_of_storage(tensor: Tensor, views: Mapping[int, list[Tensor]]) -> list[Size] | None:
+    """The last element, from where ``tensor`` begins, of every known view of its storage; None where one is open."""
+    found: list[Size] = []
+    for view in [tensor, *views.get(tensor.storage.id, ())]:
+        last = last_element(view)
+        if last is None:
+            return None
+        found.append(lift(last) + lift(view.offset) - tensor.offset)
+    return found
+
+
+def overruns(workload: Workload, kind: type[Access]) -> Iterator[Overrun]:
+    """Accesses of ``kind`` that leave their tensor, each with a witness."""
+    views = extents(workload)
+    for first in workload.launches():
+        for launch in versions(first):
+            for site in sites(launch.kernel, kind):
+                found = _overrun(workload, launch, site, views)
+                if found is not None:
+                    yield found
+
+
+def _overrun(workload: Workload, launch: Launch, site: Site, views: Mapping[int, list[Tensor]]) -> Overrun | None:
+    access = site.access
+    tensor = launch.tensor(access.base)
+    if access.checked or access.offset is None or site.masked or site.open or tensor is None or not followed(launch):
+        return None
+    lasts = last_of_storage(tensor, views)
+    if lasts is None:
+        return None
+    symbols = open_symbols(launch, site)
+    if not symbols_of(*lasts) <= symbols:
+        # The tensor's size has nothing to do with the loop or grid: how they relate is not in view.
+        return None
+    if any(isinstance(a, Opaque) and a.op in ("load", "unknown") for a in access.offset.atoms()):
+        return None
+    for sizes in samples(workload, symbols, launch):
+        ends = [lift(last).evaluate(sizes) for last in lasts]
+        if any(end is None for end in ends):
+            continue
+        last = int(max(end for end in ends if end is not None))
+        found = Space(launch, site, sizes).largest(access.offset)
+        if found is not None and found[0] > last:
+            return Overrun(launch, site, found[0], last, found[1], sizes)
+    return None
+
+
+# -- tiles that overshoot ---------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Overshoot:
+    """Index ``index`` counts tiles of ``tile`` up to ``count`` rounded up, and nothing keeps lanes below ``count``."""
+
+    launch: Launch
+    site: Site
+    index: Atom
+    count: Expr
+    tile: int
+    sizes: Mapping[Atom, int]
+
+
+def overshoots(workload: Workload, kind: type[Access]) -> Iterator[Overshoot]:
+    """Unmasked accesses of ``kind`` in the last, partial tile of a grid or loop of ``cdiv(count, tile)`` steps."""
+    for first in workload.launches():
+        for launch in versions(first):
+            for site in sites(launch.kernel, kind):
+                if site.access.mask is None and not site.access.checked and not site.guards and not site.open:
+                    yield from _overshoot(workload, launch, site)
+
+
+def _overshoot(workload: Workload, launch: Launch, site: Site) -> Iterator[Overshoot]:
+    access = site.access
+    if access.offset is None or not followed(launch):
+        return
+    steps: list[tuple[Atom, Size | None]] = [(ProgramId(axis), extent) for axis, extent in enumerate(launch.grid)]
+    steps += [(LoopIndex(loop.id), loop.trip) for loop in site.loops]
+    for index, extent in steps:
+        rounded = rounded_up(extent)
+        if rounded is None:
+            continue
+        count, tile = rounded
+        stride = access.offset.coefficient(index)
+        if stride is None or not stride.terms:
+            continue
+        for dim, lanes in enumerate(access.shape):
+            step = access.offset.coefficient(Lane(dim))
+            if lanes == tile and step is not None and step.terms and stride == step * tile:
+                sizes = _partial(workload, launch, count, tile)
+                if sizes is not None:
+                    yield Overshoot(launch, site, index, count, tile, sizes)
+
+
+def rounded_up(extent: Size | None) -> tuple[Expr, int] | None:
+    """(count, tile) where ``extent`` is ``cdiv(count, tile)`` with an open count."""
+    if not isinstance(extent, Expr):
+        return None
+    for atom in extent.atoms():
+        if isinstance(atom, Opaque) and atom.op == "floordiv":
+            tile = atom.args[1].value
+            # cdiv(n, t) is -(-n // t), and (n + t - 1) // t where it is written out.
+            if tile and extent == -Expr.atom(atom):
+                return -atom.args[0], tile
+            if tile and extent == Expr.atom(atom) and (atom.args[0] - (tile - 1)).terms:
+                count = atom.args[0] - (tile - 1)
+                if () not in count.terms:
+                    return count, tile
+    return None
+
+
+def _partial(workload: Workload, launch: Launch, count: Expr, tile: int) -> Mapping[Atom, int] | None:
+    """Sizes that nothing rules out, for which the last tile is partial."""
+    for sizes in samples(workload, symbols_of(count), launch):
+        number = count.evaluate(sizes)
+        if number is not None and number > 0 and number % tile:
+            return sizes
+    return None
+
+
+# -- indices that stop short ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Shortfall:
+    """The masked index of ``site`` only reaches ``reached`` although its bound allows ``needed``."""
+
+    launch: Launch
+    site: Site
+    index: Expr
+    bound: Expr
+    reached: int
+    needed: int
+    sizes: Mapping[Atom, int]
+
+    @property
+    def from_programs(self) -> bool:
+        return any(isinstance(a, ProgramId) for a in self.index.atoms())
+
+    @property
+    def from_loops(self) -> bool:
+        return any(isinstance(a, LoopIndex) for a in self.index.atoms())
+
+
+def shortfalls(workload: Workload) -> Iterator[Shortfall]:
+    """Mask bounds ``index < bound`` whose index stops short of the bound over the whole grid and all iterations."""
+    for first in workload.launches():
+        for launch in versions(first):
+            if not followed_or_open(launch):
+                continue
+            seen: set[tuple[Expr, Expr]] = set()
+            for site in sites(launch.kernel):
+                for pair in site.access.mask or ():
+                    if pair not in seen:
+                        seen.add(pair)
+                        found = _shortfall(workload, launch, site, *pair)
+                        if found is not None:
+                            yield found
+
+
+def followed_or_open(launch: Launch) -> bool:
+    """Whether each assumed constexpr has a size expression that samples can be held against."""
+    return len(launch.kernel.assumed) == sum(name in launch.open_constexprs for name in launch.constexprs)
+
+
+def _shortfall(workload: Workload, launch: Launch, site: Site, index: Expr, bound: Expr) -> Shortfall | None:
+    moving = {a for a in index.atoms() if isinstance(a, (ProgramId, Lane, LoopIndex))}
+    lanes = {a for a in moving if isinstance(a, Lane)}
+    if not lanes or any(isinstance(a, (ProgramId, Lane, LoopIndex, Opaque)) for a in bound.atoms()):
+        return None
+    if any(isinstance(a, Opaque) for a in index.atoms()) or site.guards or site.open:
+        return None
+    symbols = symbols_of(index, bound, *launch.grid, *(loop.trip for loop in site.loops))
+    symbols |= symbols_of(*launch.open_constexprs.values())
+    for sizes in samples(workload, symbols, launch):
+        space = Space(launch, site, sizes)
+        space.bounds.clear()
+        found = space.largest(index)
+        needed = bound.evaluate(sizes)
+        if found is not None and needed is not None and found[0] + 1 < needed:
+            return Shortfall(launch, site, index, bound, found[0] + 1, int(needed), sizes)
+    return None
+
+
+def witness(
+    context: Context, launch: Launch, point: Point, what: str, sizes: Mapping[Atom, int]
+) -> tuple[Evidence, ...]:
+    """A proof by one point: what happens there, and the launch."""
+    given = f" where {sizes_told(sizes)}" if sizes else ""
+    return (
+        Evidence(f"{told(point)} {what}{given}"),
+        Evidence(f"launched with grid ({', '.join(map(str, launch.grid))})", launch.span),
+    )
+
+
+def loops_over(loops: tuple[Loop, ...], symbol: Symbol) -> bool:
+    return any(symbol in lift(loop.trip).atoms() for loop in loops if loop.trip is not None)

@@ -1,0 +1,124 @@
+"""KL735."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.rules.base import Rule
+from kernlint.rules.correctness.bounds import overruns, overshoots, sizes_told, witness
+from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.workload.kernel import Load
+
+
+class UnmaskedTailLoad(Rule):
+    code = "KL735"
+    name = "unmasked-tail-load"
+    category = "correctness"
+    severity = "error"
+    summary = "a load without a mask reads past the end in the last, partial tile"
+    bare = True
+    what_it_does = """
+        Finds accesses without a mask that leave their tensor. An error where a program and lane that read past the
+        end are found at the sizes in view. A warning where sizes are open and the grid or the loop counts tiles of
+        `cdiv(n, BLOCK)` with nothing that makes n a multiple of BLOCK.
+        """
+    why = """
+        The lanes past the end read or overwrite whatever lies behind the tensor: wrong results, corruption of other
+        tensors, or an illegal address, depending on the allocator. Sizes that are multiples of the tile never show
+        it.
+        """
+    when_not = """
+        Buffers that are padded to whole tiles, as an allocation in view shows or `assert n % BLOCK == 0` tells.
+        Offsets wrapped by `% n`.
+        """
+    fix_safety = "No automatic fix: the bound and the value of the masked lanes are the author's to say."
+    evidence = """
+        The row's run under TRITON_INTERPRET=1 (Triton 3.9.0) shows the lanes past the end in the sum. Pattern row
+        BUG-006. No gain: wrong results have no speed.
+        """
+    references = (
+        "https://github.com/triton-lang/triton/issues/10772",
+        "https://github.com/vllm-project/vllm/issues/47323",
+        "https://github.com/stanford-futuredata/stk/issues/12",
+    )
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def k(x, o, n, B: tl.constexpr):
+            off = tl.program_id(0) * B + tl.arange(0, B)
+            v = tl.load(x + off)
+            tl.store(o + tl.program_id(0), tl.sum(v, axis=0))
+        def run(x, o, n):
+            k[(triton.cdiv(n, 16),)](x, o, n, B=16)
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def k(x, o, n, B: tl.constexpr):
+            off = tl.program_id(0) * B + tl.arange(0, B)
+            v = tl.load(x + off, mask=off < n, other=0.0)
+            tl.store(o + tl.program_id(0), tl.sum(v, axis=0))
+        def run(x, o, n):
+            k[(triton.cdiv(n, 16),)](x, o, n, B=16)
+        """
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        seen = set()
+        for over in overruns(context.workload, Load):
+            access = over.site.access
+            if access.mask is not None or over.launch.premises or (over.launch.kernel.name, access.span) in seen:
+                continue
+            seen.add((over.launch.kernel.name, access.span))
+            if over.proven:
+                yield Finding(
+                    self,
+                    "error",
+                    f"`{access.base}` has {over.last + 1} elements and the load reads element {over.reached}: it has no mask",
+                    access.span,
+                    over.launch.kernel.name,
+                    over.launch.kernel.name,
+                    witness(context, over.launch, over.point, f"reads element {over.reached} of `{access.base}`", {}),
+                )
+            else:
+                yield Finding(
+                    self,
+                    "warning",
+                    f"the load reads past the end of `{access.base}`, for example where {over.what}: it has no mask",
+                    access.span,
+                    over.launch.kernel.name,
+                    over.launch.kernel.name,
+                    witness(
+                        context, over.launch, over.point, f"reads element {over.reached} of {over.last + 1}", over.sizes
+                    ),
+                )
+        for shot in overshoots(context.workload, Load):
+            access = shot.site.access
+            if shot.launch.premises or (shot.launch.kernel.name, access.span) in seen:
+                continue
+            tensor = shot.launch.tensor(access.base)
+            if tensor is not None and tensor.shape is not None and tensor.strides is not None:
+                continue  # its size is in view, and was looked at above
+            seen.add((shot.launch.kernel.name, access.span))
+            yield Finding(
+                self,
+                "warning",
+                f"the load has no mask and reads past {shot.count} unless that is a multiple of {shot.tile}",
+                access.span,
+                shot.launch.kernel.name,
+                shot.launch.kernel.name,
+                (
+                    Evidence(
+                        f"tiles of {shot.tile} cover {shot.count} rounded up: {sizes_told(shot.sizes)} leaves a partial tile"
+                    ),
+                    Evidence("launched here", shot.launch.span),
+                ),
+            )

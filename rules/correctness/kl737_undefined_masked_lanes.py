@@ -1,0 +1,68 @@
+"""KL737."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.rules.base import Rule
+from kernlint.rules.correctness.masked_lanes import finding, reductions
+from kernlint.rules.finding import Context, Finding
+
+
+class UndefinedMaskedLanes(Rule):
+    code = "KL737"
+    name = "undefined-masked-lanes"
+    category = "correctness"
+    severity = "warning"
+    summary = "a masked load without `other` reaches a reduction"
+    bare = True
+    what_it_does = """
+        Follows the lanes that a mask leaves out from a load without `other` to `tl.sum`, `tl.max` and the like. Info
+        where zero, which NVIDIA's compiler happens to give, would be right; a warning where it would be wrong too.
+        """
+    why = """
+        Triton leaves masked lanes without `other` undefined. They are zero on NVIDIA today, which is the identity of
+        a sum but not of a maximum, a minimum or a product.
+        """
+    when_not = "Values that `tl.where` masks again before the reduction, or that are only stored under the same mask."
+    fix_safety = "No automatic fix: `other` must be the identity of every consumer."
+    evidence = """
+        The row's TTIR (Triton 3.9.0): `tt.load` has a mask and no `other` operand. Pattern row BUG-008. No gain:
+        wrong results have no speed.
+        """
+    references = (
+        "https://github.com/flagos-ai/FlagGems/issues/3716",
+        "https://github.com/ROCm/aiter/issues/4288",
+        "https://github.com/vllm-project/vllm/issues/9014",
+    )
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def k(x, o, n, B: tl.constexpr):
+            c = tl.arange(0, B)
+            v = tl.load(x + c, mask=c < n)
+            tl.store(o, tl.sum(v, axis=0))
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def k(x, o, n, B: tl.constexpr):
+            c = tl.arange(0, B)
+            v = tl.load(x + c, mask=c < n, other=0.0)
+            tl.store(o, tl.sum(v, axis=0))
+        """
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        for found in reductions(context.workload):
+            if found.pad.value == "undefined":
+                severity = "info" if found.reduce.op in ("sum", "xor_sum", "reduce_or") else self.severity
+                yield finding(self, found, severity, "which Triton leaves undefined: the load has no `other`")

@@ -1,0 +1,76 @@
+"""KL738."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.rules.base import Rule
+from kernlint.rules.correctness.masked_lanes import described, finding, reductions
+from kernlint.rules.finding import Context, Finding
+
+
+class WrongMaskedValue(Rule):
+    code = "KL738"
+    name = "wrong-masked-value"
+    category = "correctness"
+    severity = "error"
+    summary = "masked lanes hold a value that changes the reduction they take part in"
+    bare = True
+    what_it_does = """
+        Follows the value of masked lanes (`other`, and what arithmetic makes of it) to the reduction that consumes
+        them, and finds those where it is not the identity: zero in a maximum, a positive number in a sum (`exp(0 -
+        max)`), the shifted zero of a variance. An error where some lane is masked at the sizes in view, else a
+        warning.
+        """
+    why = """
+        The maximum of a row of negative numbers becomes 0, the denominator of a softmax counts lanes that do not
+        exist. Rows as long as the block never show it.
+        """
+    when_not = """
+        Maxima of values that cannot be negative (`tl.abs`, squares, unsigned types), as for quantisation scales.
+        Values that `tl.where` masks again.
+        """
+    fix_safety = "No automatic fix: other consumers of the load may need the value it has."
+    evidence = """
+        The row's run under TRITON_INTERPRET=1 (Triton 3.9.0) differs from `torch.softmax`. Pattern row BUG-009. No
+        gain: wrong results have no speed.
+        """
+    references = (
+        "https://github.com/vllm-project/vllm/issues/55009",
+        "https://github.com/ROCm/aiter/issues/4291",
+    )
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def k(x, o, n, B: tl.constexpr):
+            c = tl.arange(0, B)
+            v = tl.load(x + c, mask=c < n, other=0.0)
+            v = v - tl.max(v, axis=0)
+            e = tl.exp(v)
+            tl.store(o + c, e / tl.sum(e, axis=0), mask=c < n)
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def k(x, o, n, B: tl.constexpr):
+            c = tl.arange(0, B)
+            v = tl.load(x + c, mask=c < n, other=-float("inf"))
+            v = v - tl.max(v, axis=0)
+            e = tl.exp(v)
+            tl.store(o + c, e / tl.sum(e, axis=0), mask=c < n)
+        """
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        for found in reductions(context.workload):
+            what = described(found)
+            if what:
+                yield finding(self, found, self.severity if found.proven else "warning", what)

@@ -1,0 +1,96 @@
+"""KL740."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.space import sites, symbols_of
+from kernlint.workload.expr import Expr
+from kernlint.workload.kernel import Load
+
+
+class MaskOfAnotherTensor(Rule):
+    code = "KL740"
+    name = "mask-of-another-tensor"
+    category = "correctness"
+    severity = "warning"
+    summary = "the mask of an access bounds the size of another tensor"
+    default = False
+    what_it_does = """
+        Finds masked accesses whose mask bounds the index by an extent of another tensor, with nothing in view that
+        ties the two extents together.
+        """
+    why = "Where the two sizes differ, lanes past the end of the smaller tensor are read or written."
+    when_not = """
+        Sizes that are asserted equal or come from one tensor; broadcasting by stride 0. Off by default: wrappers
+        often rely on their callers.
+        """
+    fix_safety = "No automatic fix: the bound and the value of the masked lanes are the author's to say."
+    evidence = """
+        The row's run under TRITON_INTERPRET=1 (Triton 3.9.0) reads past a view of 3 elements. Pattern row BUG-011. No
+        gain: wrong results have no speed.
+        """
+    references = (
+        "https://github.com/triton-lang/triton/issues/10336",
+        "https://github.com/Comfy-Org/comfy-kitchen/issues/77",
+    )
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def k(a, b, o, L, B: tl.constexpr):
+            i = tl.arange(0, B)
+            m = i < L
+            tl.store(o + i, tl.load(a + i, mask=m, other=0.0) + tl.load(b + i, mask=m, other=0.0), mask=m)
+        def run(a, b, o): k[(1,)](a, b, o, a.shape[0], B=8)
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def k(a, b, o, L, B: tl.constexpr):
+            i = tl.arange(0, B)
+            m = i < L
+            tl.store(o + i, tl.load(a + i, mask=m, other=0.0) + tl.load(b + i, mask=m, other=0.0), mask=m)
+        def run(a, b, o):
+            if b.shape[0] != a.shape[0]: raise ValueError("length mismatch")
+            k[(1,)](a, b, o, a.shape[0], B=8)
+        """
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        seen = set()
+        for launch in context.workload.launches():
+            for site in sites(launch.kernel, Load):
+                access, tensor = site.access, launch.tensor(site.access.base)
+                if tensor is None or access.offset is None or access.checked or context.program.settled(tensor.name):
+                    continue
+                # An extent that was never asked for has a name of its own; one that was compared is the other's by now.
+                own = {f"{tensor.name}.shape[{i}]" for i in range(8)} | {f"{tensor.name}.numel"}
+                own |= {s.name for s in symbols_of(*(tensor.shape or ()))}
+                for _, right in access.mask or ():
+                    names = {s.name for s in symbols_of(right)}
+                    foreign = {n for n in names if ".shape[" in n or n.endswith(".numel")}
+                    plain = len(right.terms) == 1 and right == Expr.atom(next(iter(right.atoms()))) if names else False
+                    if not plain or not foreign or foreign & own or (launch.kernel.name, access.span) in seen:
+                        continue
+                    if tensor.storage.origin != "input":
+                        continue
+                    seen.add((launch.kernel.name, access.span))
+                    yield Finding(
+                        self,
+                        self.severity,
+                        f"the mask bounds the index into `{tensor.name or access.base}` by {right}, the size of another tensor",
+                        access.span,
+                        launch.kernel.name,
+                        launch.kernel.name,
+                        (Evidence("launched here, with no check that the two sizes agree", launch.span),),
+                    )

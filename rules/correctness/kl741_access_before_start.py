@@ -1,0 +1,105 @@
+"""KL741."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.rules.base import Rule
+from kernlint.rules.correctness.bounds import followed, sizes_told
+from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.space import Space, open_symbols, samples, sites, told
+from kernlint.workload.expr import Opaque, concrete
+
+
+class AccessBeforeStart(Rule):
+    code = "KL741"
+    name = "access-before-start"
+    category = "correctness"
+    severity = "error"
+    summary = "an access reaches elements before the start of its tensor"
+    bare = True
+    what_it_does = """
+        Finds the smallest offset that a lane inside the mask touches, and reports those below the start of the
+        tensor, with the program and lane. `tl.where` around a load does not keep it from being made.
+        """
+    why = """
+        The load of element -1 is made whatever `tl.where` selects afterwards: it reads the end of another allocation,
+        or faults on a page boundary.
+        """
+    when_not = """
+        Arguments that are views into a larger buffer, so that there is memory before them. Loads whose own mask
+        leaves the lane out.
+        """
+    fix_safety = "No automatic fix: move the condition of `tl.where` into the mask and its default into `other`."
+    evidence = """
+        The row's run with a guard page before the tensor: the bad version faults, the good one does not (Triton
+        3.9.0). Pattern row BUG-012. No gain: wrong results have no speed.
+        """
+    references = (
+        "https://github.com/vllm-project/vllm-ascend/issues/16275",
+        "https://github.com/vllm-project/vllm-ascend/issues/8531",
+    )
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def k(cu, o, n, B: tl.constexpr):
+            i = tl.arange(0, B)
+            prev = tl.where(i == 0, 0, tl.load(cu + i - 1, mask=i < n, other=0))
+            cur = tl.load(cu + i, mask=i < n, other=0)
+            tl.store(o + i, cur - prev, mask=i < n)
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def k(cu, o, n, B: tl.constexpr):
+            i = tl.arange(0, B)
+            prev = tl.load(cu + i - 1, mask=(i > 0) & (i < n), other=0)
+            cur = tl.load(cu + i, mask=i < n, other=0)
+            tl.store(o + i, cur - prev, mask=i < n)
+        """
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        seen = set()
+        for launch in context.workload.launches():
+            for site in sites(launch.kernel):
+                access = site.access
+                if (
+                    access.offset is None
+                    or site.masked
+                    or site.open
+                    or access.checked
+                    or (launch.kernel.name, access.span) in seen
+                ):
+                    continue
+                if any(isinstance(a, Opaque) and a.op in ("load", "unknown") for a in access.offset.atoms()):
+                    continue
+                tensor = launch.tensor(access.base)
+                start = concrete(tensor.offset) if tensor is not None else 0
+                symbols = open_symbols(launch, site)
+                if start is None or (tensor is not None and not followed(launch)):
+                    continue
+                for sizes in samples(context.workload, symbols, launch):
+                    found = Space(launch, site, sizes).smallest(access.offset)
+                    if found is None or found[0] + start >= 0:
+                        continue
+                    seen.add((launch.kernel.name, access.span))
+                    given = f" where {sizes_told(sizes)}" if sizes else ""
+                    yield Finding(
+                        self,
+                        self.severity if not sizes else "warning",
+                        f"the access to `{access.base}` reaches element {found[0]}, before the start of the tensor",
+                        access.span,
+                        launch.kernel.name,
+                        launch.kernel.name,
+                        (Evidence(f"{told(found[1])} touches element {found[0]}{given}", access.span),),
+                    )
+                    break

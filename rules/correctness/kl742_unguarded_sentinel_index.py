@@ -1,0 +1,92 @@
+"""KL742."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.space import sites
+from kernlint.workload.expr import Opaque
+from kernlint.workload.kernel import Load
+
+
+class UnguardedSentinelIndex(Rule):
+    code = "KL742"
+    name = "unguarded-sentinel-index"
+    category = "correctness"
+    severity = "warning"
+    summary = "an index that may be the sentinel -1 is used as an address"
+    bare = True
+    what_it_does = """
+        Finds indices loaded with a negative `other` and used in the address of an access whose mask does not test
+        them. A warning where the mask of the access does not even cover the masked lanes of the load; info where it
+        does, since the table itself may hold the sentinel.
+        """
+    why = "Index -1 addresses the element before the buffer: the wrong value is read, or other memory overwritten."
+    when_not = "Tables that never hold the sentinel. Indices clamped with `tl.maximum` whose result is masked later."
+    fix_safety = "No automatic fix: the bound and the value of the masked lanes are the author's to say."
+    evidence = """
+        The row's run under TRITON_INTERPRET=1 (Triton 3.9.0) reads the element before the base. Pattern row BUG-013.
+        No gain: wrong results have no speed.
+        """
+    references = (
+        "https://github.com/vllm-project/vllm-ascend/issues/8531",
+        "https://github.com/vllm-project/vllm/issues/53628",
+        "https://github.com/vllm-project/vllm/issues/30887",
+    )
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def k(table, src, o, n, B: tl.constexpr):
+            i = tl.arange(0, B)
+            m = i < n
+            idx = tl.load(table + i, mask=m, other=-1)
+            tl.store(o + i, tl.load(src + idx, mask=m, other=0.0), mask=m)
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def k(table, src, o, n, B: tl.constexpr):
+            i = tl.arange(0, B)
+            m = i < n
+            idx = tl.load(table + i, mask=m, other=-1)
+            tl.store(o + i, tl.load(src + idx, mask=m & (idx >= 0), other=0.0), mask=m)
+        """
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        for launch in context.workload.launches():
+            places = sites(launch.kernel)
+            tables = {
+                s.access.id: s.node
+                for s in places
+                if isinstance(s.node, Load) and s.node.other is not None and s.node.other < 0 and s.node.other > -1e9
+            }
+            for site in places:
+                access = site.access
+                if access.offset is None or site.open:
+                    continue
+                used = {a.key for m in access.offset.terms for a in m if isinstance(a, Opaque) and a.op == "load"}
+                for key in sorted(used & set(tables)):
+                    table = tables[key]
+                    if key in access.tested:
+                        continue
+                    covered = set(table.mask or ()) <= set(access.mask or ())
+                    yield Finding(
+                        self,
+                        "info" if covered else self.severity,
+                        f"the index from `{table.base}` is {table.other:g} where masked, and addresses `{access.base}` untested",
+                        access.span,
+                        launch.kernel.name,
+                        launch.kernel.name,
+                        (Evidence(f"`{table.base}` is loaded with `other` {table.other:g}", table.span),),
+                    )

@@ -1,0 +1,128 @@
+"""KL744."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import libcst as cst
+
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.syntax.dialect import is_triton_jit
+from kernlint.syntax.names import import_table
+from kernlint.syntax.walk import walk
+
+
+class UnparenthesisedMask(Rule):
+    code = "KL744"
+    name = "unparenthesised-mask"
+    category = "correctness"
+    severity = "error"
+    summary = "comparisons are joined by & or | without parentheses"
+    what_it_does = """
+        Finds, in kernels, a chain of comparisons with `&` or `|` between two of them (`a >= lo & a < n`), and a
+        comparison with `x & mask` where `mask` is a comparison or made of comparisons.
+        """
+    why = """
+        `&` binds tighter than `<`: `a >= lo & a < n` means `a >= (lo & a) and (lo & a) < n`. Triton 3.9 compiles it
+        without a word, and the mask is wrong.
+        """
+    when_not = "Bit tests such as `(flags & 4) == 4`."
+    fix_safety = "No automatic fix yet: put each comparison in parentheses."
+    evidence = """
+        The row's TTIR for sm_90 (Triton 3.9.0): `andi(lo, a)`, then two comparisons. Pattern row BUG-015. No gain:
+        wrong results have no speed.
+        """
+    references = (
+        "https://github.com/meta-recsys/generative-recommenders/issues/561",
+        "https://github.com/triton-lang/triton/issues/7905",
+    )
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def k(x, o, n, lo, B: tl.constexpr):
+            a = tl.arange(0, B)
+            m = a >= lo & a < n
+            tl.store(o + a, tl.load(x + a, mask=m, other=0.0))
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def k(x, o, n, lo, B: tl.constexpr):
+            a = tl.arange(0, B)
+            m = (a >= lo) & (a < n)
+            tl.store(o + a, tl.load(x + a, mask=m, other=0.0))
+        """
+
+    lexical = True
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        module = context.program.kernel
+        imports = import_table(module.tree)
+        for function in walk(module.tree):
+            if not isinstance(function, cst.FunctionDef) or not any(
+                is_triton_jit(d.decorator, imports) for d in function.decorators
+            ):
+                continue
+            for node, wrong in _misread(function):
+                span = module.span(node)
+                name = function.name.value
+                text = module.tree.code_for_node(wrong)
+                yield Finding(
+                    self,
+                    self.severity,
+                    f"`{text}` is computed before the comparisons around it: they need parentheses",
+                    span,
+                    name,
+                    name,
+                    (Evidence("`&` and `|` bind tighter than comparisons", module.span(wrong)),),
+                )
+
+
+def _misread(function: cst.FunctionDef) -> Iterator[tuple[cst.Comparison, cst.BinaryOperation]]:
+    """Comparisons of ``function`` with a bare ``&`` or ``|`` that was meant to join them, and that operation."""
+    masks = {
+        target.target.value
+        for node in walk(function)
+        if isinstance(node, cst.Assign) and _is_mask(node.value)
+        for target in node.targets
+        if isinstance(target.target, cst.Name)
+    }
+    for node in walk(function):
+        if not isinstance(node, cst.Comparison):
+            continue
+        operands = [node.left, *(target.comparator for target in node.comparisons)]
+        for place, operand in enumerate(operands):
+            if not _joins(operand):
+                continue
+            assert isinstance(operand, cst.BinaryOperation)
+            inside = 0 < place < len(operands) - 1
+            sides = (operand.left, operand.right)
+            masked = any(_is_mask(side) or (isinstance(side, cst.Name) and side.value in masks) for side in sides)
+            if inside or masked:
+                yield node, operand
+                break
+
+
+def _joins(node: cst.BaseExpression) -> bool:
+    return (
+        isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.BitAnd, cst.BitOr)) and not node.lpar
+    )
+
+
+def _is_mask(node: cst.BaseExpression) -> bool:
+    """A comparison, or comparisons joined by bit operators."""
+    if isinstance(node, cst.Comparison):
+        return True
+    if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.BitAnd, cst.BitOr)):
+        return _is_mask(node.left) or _is_mask(node.right)
+    return False

@@ -1,0 +1,97 @@
+"""KL746."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.rules.base import Rule
+from kernlint.rules.correctness.bounds import Shortfall, shortfalls, sizes_told
+from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.workload.expr import lift
+
+
+class GridForAnotherBlock(Rule):
+    code = "KL746"
+    name = "grid-for-another-block"
+    category = "correctness"
+    severity = "error"
+    summary = "the grid counts tiles of another size than the kernel steps by"
+    what_it_does = """
+        Computes how far the masked index of the kernel gets over the whole grid, for each autotune configuration, and
+        finds grids of `cdiv(n, T)` programs whose kernel steps by a smaller tile, so that it stops short of n.
+        """
+    why = """
+        Elements behind the last tile are never computed: the output keeps what was there before. The autotuner may
+        even prefer the small tile, since it does less work.
+        """
+    when_not = "Kernels that loop over further tiles (persistent, grid-stride), which are followed."
+    fix_safety = "No automatic fix. The grid and the tile must be computed from the same value."
+    evidence = """
+        The row's run under TRITON_INTERPRET=1 (Triton 3.9.0) leaves elements untouched. Pattern row BUG-017. No gain:
+        wrong results have no speed.
+        """
+    references = (
+        "https://github.com/intel/intel-xpu-backend-for-triton/issues/7776",
+        "https://github.com/NVIDIA/TransformerEngine/issues/2975",
+        "https://github.com/pytorch/pytorch/issues/136550",
+    )
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.autotune(configs=[triton.Config({"B": 16}), triton.Config({"B": 32})], key=["n"])
+        @triton.jit
+        def k(x, o, n, B: tl.constexpr):
+            a = tl.program_id(0) * B + tl.arange(0, B)
+            tl.store(o + a, tl.load(x + a, mask=a < n, other=0.0) + 1.0, mask=a < n)
+        def run(x, o):
+            k[(triton.cdiv(x.numel(), 64),)](x, o, x.numel())
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.autotune(configs=[triton.Config({"B": 16}), triton.Config({"B": 32})], key=["n"])
+        @triton.jit
+        def k(x, o, n, B: tl.constexpr):
+            a = tl.program_id(0) * B + tl.arange(0, B)
+            tl.store(o + a, tl.load(x + a, mask=a < n, other=0.0) + 1.0, mask=a < n)
+        def run(x, o):
+            k[lambda meta: (triton.cdiv(x.numel(), meta["B"]),)](x, o, x.numel())
+        """
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        seen = set()
+        for short in shortfalls(context.workload):
+            if not _is_ours(short) or (short.launch.kernel.name, short.launch.span) in seen:
+                continue
+            seen.add((short.launch.kernel.name, short.launch.span))
+            where = f" where {sizes_told(short.sizes)}" if short.sizes else ""
+            yield Finding(
+                self,
+                "error" if True else "warning",
+                f"the grid does not cover the kernel's index: only {short.reached} of {short.needed} are reached{where}",
+                short.launch.span,
+                short.launch.function,
+                short.launch.kernel.name,
+                (
+                    Evidence(
+                        f"the mask bounds the index by {short.bound}; its largest value is {short.reached - 1}{where}",
+                        short.site.access.span,
+                    ),
+                    Evidence(
+                        f"the grid is ({', '.join(map(str, short.launch.grid))}), the tile {short.site.access.shape}",
+                        short.launch.span,
+                    ),
+                ),
+            )
+
+
+def _is_ours(short: Shortfall) -> bool:
+    """Whether the grid follows the size, with a tile of its own."""
+    return short.from_programs and any(lift(extent).value is None for extent in short.launch.grid) and bool(short.sizes)

@@ -1,0 +1,88 @@
+"""KL747."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.rules.base import Rule
+from kernlint.rules.correctness.bounds import Shortfall, shortfalls, sizes_told
+from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.workload.expr import lift
+
+
+class GridTooSmall(Rule):
+    code = "KL747"
+    name = "grid-too-small"
+    category = "correctness"
+    severity = "error"
+    summary = "the grid is too small for the size that the mask bounds"
+    what_it_does = """
+        Computes how far the masked index of the kernel gets over the whole grid, and finds grids of a fixed number of
+        programs that stop short of the bound of the mask at the sizes in view.
+        """
+    why = "Elements behind the last tile are never computed: the output keeps what was there before."
+    when_not = "Launches that mean to process a part only. Kernels that loop over further tiles, which are followed."
+    fix_safety = "No automatic fix. The grid and the tile must be computed from the same value."
+    evidence = """
+        The row's run under TRITON_INTERPRET=1 (Triton 3.9.0) leaves elements untouched. Pattern row BUG-018. No gain:
+        wrong results have no speed.
+        """
+    references = ("https://github.com/pytorch/pytorch/issues/195546",)
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def k(x, o, n, B: tl.constexpr):
+            a = tl.program_id(0) * B + tl.arange(0, B)
+            tl.store(o + a, tl.load(x + a, mask=a < n, other=0.0), mask=a < n)
+        def run(x, o):
+            k[(4,)](x, o, 128, B=16)
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def k(x, o, n, B: tl.constexpr):
+            a = tl.program_id(0) * B + tl.arange(0, B)
+            tl.store(o + a, tl.load(x + a, mask=a < n, other=0.0), mask=a < n)
+        def run(x, o):
+            k[(triton.cdiv(128, 16),)](x, o, 128, B=16)
+        """
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        seen = set()
+        for short in shortfalls(context.workload):
+            if not _is_ours(short) or (short.launch.kernel.name, short.launch.span) in seen:
+                continue
+            seen.add((short.launch.kernel.name, short.launch.span))
+            where = f" where {sizes_told(short.sizes)}" if short.sizes else ""
+            yield Finding(
+                self,
+                "error" if not short.sizes else "warning",
+                f"the grid reaches {short.reached} of {short.needed} elements",
+                short.launch.span,
+                short.launch.function,
+                short.launch.kernel.name,
+                (
+                    Evidence(
+                        f"the mask bounds the index by {short.bound}; its largest value is {short.reached - 1}{where}",
+                        short.site.access.span,
+                    ),
+                    Evidence(
+                        f"the grid is ({', '.join(map(str, short.launch.grid))}), the tile {short.site.access.shape}",
+                        short.launch.span,
+                    ),
+                ),
+            )
+
+
+def _is_ours(short: Shortfall) -> bool:
+    """Whether the grid is a fixed number of programs."""
+    return short.from_programs and all(lift(extent).value is not None for extent in short.launch.grid)

@@ -1,0 +1,96 @@
+"""KL751."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.rules.base import Rule
+from kernlint.rules.correctness.bounds import Shortfall, shortfalls, sizes_told
+from kernlint.rules.finding import Context, Evidence, Finding
+
+
+class RowLongerThanBlock(Rule):
+    code = "KL751"
+    name = "row-longer-than-block"
+    category = "correctness"
+    severity = "error"
+    summary = "a kernel with one tile per row gets a tile that can be shorter than the row"
+    what_it_does = """
+        Finds masked indices made of lanes alone, without a loop over further tiles, whose bound is larger than the
+        tile: at the sizes in view, or for sizes that nothing in view rules out and that give the tile its capped or
+        fixed size.
+        """
+    why = "Columns behind the tile are ignored: reductions miss them and outputs keep what was there before."
+    when_not = "Wrappers that refuse longer rows. Tiles of `triton.next_power_of_2(n)` without a cap."
+    fix_safety = "No automatic fix. The grid and the tile must be computed from the same value."
+    evidence = """
+        The row's run under TRITON_INTERPRET=1 (Triton 3.9.0) leaves elements untouched. Pattern row BUG-021. No gain:
+        wrong results have no speed.
+        """
+    references = (
+        "https://github.com/facebookresearch/xformers/issues/785",
+        "https://github.com/RL-Align/RL-Kernel/issues/215",
+        "https://github.com/unslothai/unsloth/issues/7",
+    )
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def k(x, o, N, B: tl.constexpr):
+            c = tl.arange(0, B)
+            v = tl.load(x + tl.program_id(0) * N + c, mask=c < N, other=0.0)
+            tl.store(o + tl.program_id(0), tl.sum(v, axis=0))
+        def run(x, o):
+            k[(x.shape[0],)](x, o, x.shape[1], B=min(64, triton.next_power_of_2(x.shape[1])))
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def k(x, o, N, B: tl.constexpr):
+            acc = tl.zeros((B,), tl.float32)
+            for s in range(0, N, B):
+                c = s + tl.arange(0, B)
+                acc += tl.load(x + tl.program_id(0) * N + c, mask=c < N, other=0.0)
+            tl.store(o + tl.program_id(0), tl.sum(acc, axis=0))
+        def run(x, o):
+            k[(x.shape[0],)](x, o, x.shape[1], B=min(64, triton.next_power_of_2(x.shape[1])))
+        """
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        seen = set()
+        for short in shortfalls(context.workload):
+            if not _is_ours(short) or (short.launch.kernel.name, short.launch.span) in seen:
+                continue
+            seen.add((short.launch.kernel.name, short.launch.span))
+            where = f" where {sizes_told(short.sizes)}" if short.sizes else ""
+            yield Finding(
+                self,
+                "error" if not short.sizes else "warning",
+                f"the tile holds {short.reached} of {short.needed} columns{where}, and no loop goes over the rest",
+                short.launch.span,
+                short.launch.function,
+                short.launch.kernel.name,
+                (
+                    Evidence(
+                        f"the mask bounds the index by {short.bound}; its largest value is {short.reached - 1}{where}",
+                        short.site.access.span,
+                    ),
+                    Evidence(
+                        f"the grid is ({', '.join(map(str, short.launch.grid))}), the tile {short.site.access.shape}",
+                        short.launch.span,
+                    ),
+                ),
+            )
+
+
+def _is_ours(short: Shortfall) -> bool:
+    """Whether nothing but lanes moves the index."""
+    return not short.from_programs and not short.from_loops

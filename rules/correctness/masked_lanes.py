@@ -1,0 +1,119 @@
+"""Masked lanes that take part in a reduction: what they hold, and whether that is the reduction's identity."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Evidence, Finding
+from kernlint.rules.space import Site, Space, samples, sites, symbols_of
+from kernlint.workload import Launch, Reduce, Workload
+from kernlint.workload.expr import Expr, Lane, Opaque
+from kernlint.workload.kernel import Load, Pad
+
+
+@dataclass(frozen=True)
+class Padded:
+    """A reduction of ``launch`` along an axis on which the mask of ``pad`` leaves lanes out; ``proven`` at the sizes in
+    view."""
+
+    launch: Launch
+    reduce: Reduce
+    pad: Pad
+    proven: bool
+
+
+def reductions(workload: Workload) -> Iterator[Padded]:
+    """Every reduction over masked lanes, once per load."""
+    seen: set[tuple[str, object, int]] = set()
+    for launch in workload.launches():
+        for site in sites(launch.kernel, Reduce):
+            reduce = site.node
+            assert isinstance(reduce, Reduce)
+            for pad in reduce.pads:
+                key = (launch.kernel.name, reduce.span, pad.load)
+                if key in seen or not _along(pad, reduce):
+                    continue
+                left_out = _leaves_out(workload, launch, site, reduce, pad)
+                if left_out is not None:
+                    seen.add(key)
+                    yield Padded(launch, reduce, pad, left_out)
+
+
+def _along(pad: Pad, reduce: Reduce) -> bool:
+    atoms = {a for pair in pad.bounds for side in pair for a in side.atoms()}
+    return any(isinstance(a, Lane) and reduce.axis in (None, a.dim) for a in atoms)
+
+
+def _leaves_out(workload: Workload, launch: Launch, site: Site, reduce: Reduce, pad: Pad) -> bool | None:
+    """True where the mask is proven to leave a lane out, False where nothing rules it out, None where it never does."""
+    exprs = [side for pair in pad.bounds for side in pair]
+    if any(isinstance(a, Opaque) and a.op in ("load", "unknown") for e in exprs for a in e.atoms()):
+        return False
+    if launch.kernel.assumed and not launch.open_constexprs:
+        return False
+    trips = [loop.trip for loop in site.loops]
+    symbols = symbols_of(*exprs, *launch.grid, *trips, *launch.open_constexprs.values())
+    for sizes in samples(workload, symbols, launch):
+        space = Space(launch, site, sizes, reduce.shape)
+        if not space.known:
+            return False
+        for left, right in pad.bounds:
+            beyond = space.largest(left - right)
+            if beyond is not None and beyond[0] >= 0:
+                return not symbols
+    return None
+
+
+def described(found: Padded) -> str:
+    """What is wrong with the masked lanes of a reduction; empty where they do no harm or are not known."""
+    op, value = found.reduce.op, found.pad.value
+    if op == "sum":
+        if value == "positive":
+            return "which hold positive numbers there"
+        if value == "data":
+            return "which hold numbers that depend on the data there"
+        if isinstance(value, float) and value != 0:
+            return f"which hold {value:g} there"
+    if not isinstance(value, float) or (found.reduce.dtype is not None and not found.reduce.dtype.is_float):
+        return ""
+    if op in ("max", "argmax") and value > -1e30 and not (found.reduce.nonnegative and value <= 0):
+        return f"which hold {value:g} there, more than any negative number"
+    if op in ("min", "argmin") and value < 1e30:
+        return f"which hold {value:g} there, not infinity"
+    if op == "prod" and value != 1:
+        return f"which hold {value:g} there"
+    return ""
+
+
+def finding(rule: Rule, found: Padded, severity: str, what: str) -> Finding:
+    load = next((s.node for s in sites(found.launch.kernel, Load) if s.access.id == found.pad.load), None)
+    evidence = []
+    if isinstance(load, Load):
+        other = (
+            "no `other`" if not load.filled else f"`other` {load.other:g}" if load.other is not None else "an `other`"
+        )
+        evidence.append(Evidence(f"`{load.base}` is loaded with a mask and {other}", load.span))
+    masks = " and ".join(f"{_short(left)} < {_short(right)}" for left, right in found.pad.bounds)
+    evidence.append(Evidence(f"the mask {masks} runs along the reduced axis", found.reduce.span))
+    if not found.proven:
+        evidence.append(Evidence("the sizes in view do not rule out that the mask leaves lanes out", found.launch.span))
+    return Finding(
+        rule,
+        severity,
+        f"`tl.{found.reduce.op}` takes in the masked lanes, {what}",
+        found.reduce.span,
+        found.launch.kernel.name,
+        found.launch.kernel.name,
+        tuple(evidence),
+    )
+
+
+def _short(expr: Expr) -> str:
+    text = str(expr)
+    return text if len(text) <= 60 else text[:57] + "..."
+
+
+assert math.inf > 1e30  # the largest float32 is not infinite, and serves as its stand-in in kernels
