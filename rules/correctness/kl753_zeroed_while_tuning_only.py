@@ -1,0 +1,95 @@
+"""KL753."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.rules.base import Rule
+from kernlint.rules.correctness.sharing import written_before
+from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.space import sites
+from kernlint.workload.kernel import Atomic
+
+
+class ZeroedWhileTuningOnly(Rule):
+    code = "KL753"
+    name = "zeroed-while-tuning-only"
+    category = "correctness"
+    severity = "error"
+    summary = "an accumulator relies on reset_to_zero, which only runs while tuning"
+    what_it_does = """
+        Finds buffers in the `reset_to_zero` of an autotuned kernel that adds to them with atomics, where nothing
+        before the launch zeroes them: an error for `torch.empty`, a warning for an argument.
+        """
+    why = """
+        `reset_to_zero` acts between the runs of the autotuner. Once the configuration is cached, the kernel adds to
+        whatever the buffer holds.
+        """
+    when_not = "Hooks on the configurations, which run on every call. Callers that zero the buffer."
+    fix_safety = "No automatic fix yet: allocate with `torch.zeros` or call `zero_()` before the launch."
+    evidence = """
+        The row's run under TRITON_INTERPRET=1 (Triton 3.9.0) shows it. Pattern row BUG-024. No gain: wrong results
+        have no speed.
+        """
+    references = (
+        "https://github.com/triton-lang/triton/issues/7181",
+        "https://github.com/triton-lang/triton/issues/2183",
+    )
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.autotune(configs=[triton.Config({"B": 16}), triton.Config({"B": 32})], key=["n"], reset_to_zero=["y"])
+        @triton.jit
+        def k(x, y, n, B: tl.constexpr):
+            a = tl.program_id(0) * B + tl.arange(0, B)
+            tl.atomic_add(y, tl.sum(tl.load(x + a, mask=a < n, other=0.0), axis=0))
+        def run(x, y):
+            k[lambda M: (triton.cdiv(x.numel(), M["B"]),)](x, y, x.numel())
+            return y
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.autotune(configs=[triton.Config({"B": 16}), triton.Config({"B": 32})], key=["n"], reset_to_zero=["y"])
+        @triton.jit
+        def k(x, y, n, B: tl.constexpr):
+            a = tl.program_id(0) * B + tl.arange(0, B)
+            tl.atomic_add(y, tl.sum(tl.load(x + a, mask=a < n, other=0.0), axis=0))
+        def run(x, y):
+            y.zero_()
+            k[lambda M: (triton.cdiv(x.numel(), M["B"]),)](x, y, x.numel())
+            return y
+        """
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        for launch in context.workload.launches():
+            tuning = launch.tuning
+            if tuning is None or tuning.hooked:
+                continue
+            for site in sites(launch.kernel, Atomic):
+                base = site.access.base
+                tensor = launch.tensor(base)
+                if base not in tuning.zeroed or tensor is None or written_before(context.workload, launch, tensor):
+                    continue
+                if tensor.storage.origin not in ("empty", "input"):
+                    continue
+                yield Finding(
+                    self,
+                    self.severity if tensor.storage.origin == "empty" else "warning",
+                    f"`{tensor.name or base}` is only zeroed while tuning: later calls add to what it holds",
+                    launch.span,
+                    launch.function,
+                    launch.kernel.name,
+                    (
+                        Evidence(f"the kernel adds to `{base}` with atomics", site.access.span),
+                        Evidence("reset_to_zero runs between the runs of the autotuner only", tuning.span),
+                    ),
+                )
+                break

@@ -1,0 +1,75 @@
+"""KL755."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Context, Evidence, Finding
+
+
+class TunedParameterInKey(Rule):
+    code = "KL755"
+    name = "tuned-parameter-in-key"
+    category = "correctness"
+    severity = "warning"
+    summary = "the autotune key names a parameter that the configurations set"
+    bare = True
+    what_it_does = "Finds autotune keys with a name that is also a meta-parameter of the configurations."
+    why = """
+        The caller does not pass it, so that part of the key is the same on every call: the kernel is tuned once, for
+        the first sizes it meets.
+        """
+    when_not = "None known."
+    fix_safety = "No automatic fix: key on the problem sizes instead."
+    evidence = """
+        The row's run under TRITON_INTERPRET=1 (Triton 3.9.0) shows it. Pattern row BUG-026. No gain: wrong results
+        have no speed.
+        """
+    references = ("https://github.com/triton-lang/triton/issues/10596",)
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.autotune(configs=[triton.Config({"B": 16}), triton.Config({"B": 32})], key=["B"])
+        @triton.jit
+        def k(x, n, B: tl.constexpr):
+            a = tl.program_id(0) * B + tl.arange(0, B)
+            tl.store(x + a, 1.0, mask=a < n)
+        def run(x): k[lambda M: (triton.cdiv(x.numel(), M["B"]),)](x, x.numel())
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.autotune(configs=[triton.Config({"B": 16}), triton.Config({"B": 32})], key=["n"])
+        @triton.jit
+        def k(x, n, B: tl.constexpr):
+            a = tl.program_id(0) * B + tl.arange(0, B)
+            tl.store(x + a, 1.0, mask=a < n)
+        def run(x): k[lambda M: (triton.cdiv(x.numel(), M["B"]),)](x, x.numel())
+        """
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        seen = set()
+        for launch in context.workload.launches():
+            tuning = launch.tuning
+            both = [name for name in tuning.key if name in tuning.parameters] if tuning is not None else []
+            if tuning is None or not both or tuning.span in seen:
+                continue
+            seen.add(tuning.span)
+            names = ", ".join(f"`{name}`" for name in both)
+            yield Finding(
+                self,
+                self.severity,
+                f"the autotune key names {names}, which the configurations set: it never changes",
+                tuning.span,
+                launch.kernel.name,
+                launch.kernel.name,
+                (Evidence(f"the configurations set {', '.join(sorted(tuning.parameters))}", tuning.span),),
+            )

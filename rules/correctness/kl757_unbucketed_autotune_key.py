@@ -1,0 +1,85 @@
+"""KL757."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.workload.expr import Expr, Symbol
+
+
+class UnbucketedAutotuneKey(Rule):
+    code = "KL757"
+    name = "unbucketed-autotune-key"
+    category = "correctness"
+    severity = "info"
+    summary = "the autotune key holds a size that may change on every call"
+    default = False
+    what_it_does = """
+        Finds autotune keys whose launch argument is an extent of an input tensor as it is, not rounded to a bucket.
+        """
+    why = "Every new value tunes again: seconds of stall each time the number of tokens changes."
+    when_not = """
+        Off by default: training with fixed shapes. Values rounded with `triton.next_power_of_2` or `triton.cdiv`.
+        """
+    fix_safety = "No automatic fix: round the value, or drop it from the key."
+    evidence = """
+        The row's run under TRITON_INTERPRET=1 (Triton 3.9.0) shows it. Pattern row BUG-029. No gain: wrong results
+        have no speed.
+        """
+    references = (
+        "https://github.com/fangwei123456/spikingjelly/issues/690",
+        "https://github.com/vllm-project/vllm/issues/45631",
+    )
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.autotune(configs=[triton.Config({"B": 16}), triton.Config({"B": 32})], key=["T"])
+        @triton.jit
+        def k(x, T, B: tl.constexpr):
+            a = tl.program_id(0) * B + tl.arange(0, B)
+            tl.store(x + a, 1.0, mask=a < T)
+        def run(x):
+            k[lambda M: (triton.cdiv(x.shape[0], M["B"]),)](x, x.shape[0])
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.autotune(configs=[triton.Config({"B": 16}), triton.Config({"B": 32})], key=["TB"])
+        @triton.jit
+        def k(x, T, TB, B: tl.constexpr):
+            a = tl.program_id(0) * B + tl.arange(0, B)
+            tl.store(x + a, 1.0, mask=a < T)
+        def run(x):
+            T = x.shape[0]
+            k[lambda M: (triton.cdiv(T, M["B"]),)](x, T, triton.next_power_of_2(T))
+        """
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        for launch in context.workload.launches():
+            tuning = launch.tuning
+            if tuning is None or tuning.configurations == 1:
+                continue
+            for name in tuning.key:
+                value = launch.arguments.get(name)
+                atoms = value.atoms() if isinstance(value, Expr) else set()
+                if len(atoms) == 1 and all(
+                    isinstance(a, Symbol) and (".shape[" in a.name or ".numel" in a.name) for a in atoms
+                ):
+                    yield Finding(
+                        self,
+                        self.severity,
+                        f"`{name}` in the autotune key is {value}: each new value tunes again",
+                        tuning.span,
+                        launch.kernel.name,
+                        launch.kernel.name,
+                        (Evidence(f"`{name}` is {value} here", launch.span),),
+                    )

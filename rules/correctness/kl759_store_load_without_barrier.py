@@ -1,0 +1,124 @@
+"""KL759."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.rules.base import Rule
+from kernlint.rules.correctness.sharing import partners, unknown_in
+from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.space import Site, Space, open_symbols, samples, sites
+from kernlint.workload import Launch, Workload
+from kernlint.workload.expr import ProgramId
+from kernlint.workload.kernel import Load, Store
+
+
+class StoreLoadWithoutBarrier(Rule):
+    code = "KL759"
+    name = "store-load-without-barrier"
+    category = "correctness"
+    severity = "warning"
+    summary = "a program reads back what other threads of it have stored, without a barrier"
+    bare = True
+    what_it_does = """
+        Finds a store to a buffer followed by a load from it in the same program, of tiles at different offsets that
+        overlap, with no `tl.debug_barrier()` between.
+        """
+    why = "The threads that load are not those that stored: without a barrier they may read the old contents."
+    when_not = "Launches with one warp. Disjoint regions. Loads of exactly what was stored, lane by lane."
+    fix_safety = """
+        No automatic fix: keep the value in registers, split the kernel, or put `tl.debug_barrier()` between.
+        """
+    evidence = """
+        The row's PTX for sm_90 (Triton 3.9.0): no `bar.sync` between `st.global` and `ld.global`. Pattern row
+        BUG-031. No gain: wrong results have no speed.
+        """
+    references = (
+        "https://github.com/triton-lang/triton/issues/10924",
+        "https://github.com/triton-lang/triton/issues/9887",
+        "https://github.com/triton-lang/triton/issues/8259",
+    )
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def k(x, tmp, o, N: tl.constexpr):
+            i = tl.arange(0, N)
+            tl.store(tmp + i, tl.load(x + i) + 1.0)
+            tl.store(o + i, tl.load(tmp + (N - 1 - i)))
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def k(x, tmp, o, N: tl.constexpr):
+            i = tl.arange(0, N)
+            tl.store(tmp + i, tl.load(x + i) + 1.0)
+            tl.debug_barrier()
+            tl.store(o + i, tl.load(tmp + (N - 1 - i)))
+        """
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        seen = set()
+        for launch in context.workload.launches():
+            if launch.num_warps == 1 and "num_warps" in launch.explicit:
+                continue
+            places = sites(launch.kernel)
+            for index, site in enumerate(places):
+                store = site.node
+                if (
+                    not isinstance(store, Store)
+                    or store.offset is None
+                    or unknown_in(store.offset)
+                    or store.elements == 1
+                ):
+                    continue
+                same = partners(launch, store.base)
+                for later in places[index + 1 :]:
+                    load = later.node
+                    if not isinstance(load, Load) or load.base not in same or load.offset is None or load.span in seen:
+                        continue
+                    if load.barriers != store.barriers or unknown_in(load.offset) or site.loops != later.loops:
+                        continue
+                    if load.offset == store.offset or load.through or store.through:
+                        continue
+                    if _overlap(context.workload, launch, site, later):
+                        seen.add(load.span)
+                        yield Finding(
+                            self,
+                            self.severity,
+                            f"`{load.base}` is read back in another order than it was stored, with no barrier between",
+                            load.span,
+                            launch.kernel.name,
+                            launch.kernel.name,
+                            (
+                                Evidence("stored here", store.span),
+                                Evidence(f"{launch.num_warps} warps run the program", launch.span),
+                            ),
+                        )
+
+
+def _overlap(workload: Workload, launch: Launch, first: Site, second: Site) -> bool:
+    """Whether the two accesses may touch an element in common in the first program."""
+    symbols = open_symbols(launch, first) | open_symbols(launch, second)
+    for sizes in samples(workload, symbols):
+        ranges = []
+        for site in (first, second):
+            space = Space(launch, site, sizes)
+            for axis in range(3):
+                space.ranges[ProgramId(axis)] = (0, 0)
+            assert site.access.offset is not None
+            low, high = space.smallest(site.access.offset), space.largest(site.access.offset)
+            if low is None or high is None:
+                break
+            ranges.append((low[0], high[0]))
+        if len(ranges) == 2:
+            return ranges[0][0] <= ranges[1][1] and ranges[1][0] <= ranges[0][1]
+    return False

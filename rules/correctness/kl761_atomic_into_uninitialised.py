@@ -1,0 +1,99 @@
+"""KL761."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.rules.base import Rule
+from kernlint.rules.correctness.sharing import partners, written_before
+from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.space import sites
+from kernlint.workload.kernel import Atomic, Store
+
+
+class AtomicIntoUninitialised(Rule):
+    code = "KL761"
+    name = "atomic-into-uninitialised"
+    category = "correctness"
+    severity = "error"
+    summary = "atomics accumulate into a buffer that nothing has initialised"
+    what_it_does = """
+        Finds launches that pass a tensor of `torch.empty`, `empty_like` or `new_empty`, which no step before writes,
+        for a parameter that the kernel only updates with atomics.
+        """
+    why = """
+        The sum starts from whatever the allocator left there. Fresh memory is often zero, so that small tests pass.
+        """
+    when_not = "Buffers zeroed by a hook of the autotuner. Kernels that store to the buffer before they add."
+    fix_safety = "No automatic fix yet: allocate with `torch.zeros`."
+    evidence = """
+        The row's run under TRITON_INTERPRET=1 (Triton 3.9.0) shows it. Pattern row BUG-033. No gain: wrong results
+        have no speed.
+        """
+    references = (
+        "https://github.com/ByteDance-Seed/Triton-distributed/issues/182",
+        "https://github.com/triton-lang/triton/issues/2183",
+        "https://github.com/triton-lang/triton/issues/8089",
+    )
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def k(x, y, n, B: tl.constexpr):
+            a = tl.program_id(0) * B + tl.arange(0, B)
+            tl.atomic_add(y, tl.sum(tl.load(x + a, mask=a < n, other=0.0), axis=0))
+        def run(x):
+            y = torch.empty(1)
+            k[(triton.cdiv(x.numel(), 16),)](x, y, x.numel(), B=16)
+            return y
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def k(x, y, n, B: tl.constexpr):
+            a = tl.program_id(0) * B + tl.arange(0, B)
+            tl.atomic_add(y, tl.sum(tl.load(x + a, mask=a < n, other=0.0), axis=0))
+        def run(x):
+            y = torch.zeros(1)
+            k[(triton.cdiv(x.numel(), 16),)](x, y, x.numel(), B=16)
+            return y
+        """
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        seen = set()
+        for launch in context.workload.launches():
+            if launch.tuning is not None and launch.tuning.hooked:
+                continue
+            stored = {site.access.base for site in sites(launch.kernel, Store)}
+            for site in sites(launch.kernel, Atomic):
+                base = site.access.base
+                tensor = launch.tensor(base)
+                if tensor is None or tensor.storage.origin != "empty" or tensor.storage.id in seen:
+                    continue
+                if launch.tuning is not None and base in launch.tuning.zeroed:
+                    continue
+                if stored & partners(launch, base) or site.node.op in ("cas", "xchg"):
+                    continue
+                if written_before(context.workload, launch, tensor):
+                    continue
+                seen.add(tensor.storage.id)
+                yield Finding(
+                    self,
+                    self.severity,
+                    f"`{tensor.name or base}` is not initialised, and the kernel accumulates into it with atomic_{site.node.op}",
+                    launch.span,
+                    launch.function,
+                    launch.kernel.name,
+                    (
+                        Evidence("allocated here, without contents", tensor.storage.span),
+                        Evidence("accumulated here", site.access.span),
+                    ),
+                )

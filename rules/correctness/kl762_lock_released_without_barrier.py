@@ -1,0 +1,105 @@
+"""KL762."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.space import sites
+from kernlint.workload import Loop
+from kernlint.workload.kernel import Atomic, Store
+
+
+class LockReleasedWithoutBarrier(Rule):
+    code = "KL762"
+    name = "lock-released-without-barrier"
+    category = "correctness"
+    severity = "warning"
+    summary = "a spin lock is released before the stores of the program are known to be done"
+    bare = True
+    what_it_does = """
+        Finds a `while` loop that spins on an atomic, followed by stores and by an atomic on the same address that
+        releases the lock, with no `tl.debug_barrier()` between the last store and the release.
+        """
+    why = """
+        One thread releases the lock while others have not stored yet: the next program reads stale values. A spin
+        lock also needs all programs that it waits for to be resident.
+        """
+    when_not = "Locks around values that the releasing atomic itself carries."
+    fix_safety = "No automatic fix: put `tl.debug_barrier()` before the release."
+    evidence = """
+        Not run: it needs concurrent programs on a GPU. Triton's own layer-norm tutorial has the barrier. Pattern row
+        BUG-034. No gain: wrong results have no speed.
+        """
+    references = (
+        "https://github.com/triton-lang/triton/issues/7125",
+        "https://github.com/triton-lang/triton/issues/1452",
+        "https://github.com/triton-lang/triton/issues/10594",
+    )
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def k(lock, acc, x, B: tl.constexpr):
+            v = tl.load(x + tl.program_id(0) * B + tl.arange(0, B))
+            while tl.atomic_cas(lock, 0, 1) == 1:
+                pass
+            c = tl.arange(0, B)
+            tl.store(acc + c, tl.load(acc + c) + v)
+            tl.atomic_xchg(lock, 0)
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+
+        @triton.jit
+        def k(lock, acc, x, B: tl.constexpr):
+            v = tl.load(x + tl.program_id(0) * B + tl.arange(0, B))
+            while tl.atomic_cas(lock, 0, 1) == 1:
+                pass
+            c = tl.arange(0, B)
+            tl.store(acc + c, tl.load(acc + c) + v)
+            tl.debug_barrier()
+            tl.atomic_xchg(lock, 0)
+        """
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        for launch in context.workload.launches():
+            places = sites(launch.kernel)
+            spins = [
+                s
+                for s in places
+                if isinstance(s.node, Atomic) and s.loops and s.loops[-1].kind == "while" and _only_waits(s.loops[-1])
+            ]
+            for spin in spins:
+                after = places[places.index(spin) + 1 :]
+                release = next((s for s in after if isinstance(s.node, Atomic) and s.access.base == spin.access.base
+                                and s.access.offset == spin.access.offset and s.loops == spin.loops[:-1]), None)  # fmt: skip
+                if release is None:
+                    continue
+                stores = [s for s in after[: after.index(release)] if isinstance(s.node, Store)]
+                if stores and stores[-1].access.barriers == release.access.barriers:
+                    yield Finding(
+                        self,
+                        self.severity,
+                        f"the lock `{spin.access.base}` is released with no barrier after the stores that it protects",
+                        release.access.span,
+                        launch.kernel.name,
+                        launch.kernel.name,
+                        (
+                            Evidence("the lock is taken here", spin.access.span),
+                            Evidence("the last store under it", stores[-1].access.span),
+                        ),
+                    )
+                    break
+
+
+def _only_waits(loop: Loop) -> bool:
+    return not any(isinstance(node, Store) for node in loop.body)

@@ -1,0 +1,92 @@
+"""Which programs and calls share memory: the same tensor behind two parameters, buffers written before a launch."""
+
+from __future__ import annotations
+
+from kernlint.rules.space import sites
+from kernlint.workload import Launch, Step, Tensor, TorchOp, Workload
+from kernlint.workload.expr import Atom, Expr, Opaque, ProgramId, concrete
+from kernlint.workload.kernel import Access, Atomic, Kernel, Store
+
+
+def partners(launch: Launch, base: str) -> frozenset[str]:
+    """The parameters of ``launch`` that point into the storage that ``base`` points into, itself included."""
+    tensor = launch.tensor(base)
+    if tensor is None:
+        return frozenset({base})
+    found = {n for n, v in launch.arguments.items() if isinstance(v, Tensor) and v.storage.id == tensor.storage.id}
+    return frozenset(found | {base})
+
+
+def written_before(workload: Workload, launch: Launch, tensor: Tensor) -> bool:
+    """Whether a step before ``launch`` gives ``tensor`` contents: a torch call or another kernel that writes it."""
+    return any(_writes(step, tensor) for step in _before(workload, launch))
+
+
+def _before(workload: Workload, launch: Launch) -> list[Step]:
+    found: list[Step] = []
+    for step, loops in workload.walk():
+        if step is launch:
+            # In a loop, what stands behind it in the body has run before it too.
+            return [s for s, _ in workload.walk() if s is not launch] if loops else found
+        found.append(step)
+    return found
+
+
+def _writes(step: Step, tensor: Tensor) -> bool:
+    if isinstance(step, TorchOp):
+        return step.kind != "alloc" and any(t.storage.id == tensor.storage.id for t in step.writes)
+    if isinstance(step, Launch):
+        names = {n for n, v in step.arguments.items() if isinstance(v, Tensor) and v.storage.id == tensor.storage.id}
+        return any(s.access.base in names for s in sites(step.kernel, Store, Atomic)) or (
+            bool(names) and not step.kernel.complete
+        )
+    return False
+
+
+def program_axes(launch: Launch) -> frozenset[int]:
+    """The grid axes along which there is, or may be, more than one program; for an open launch those that it asks for."""
+    asked = {a.axis for e in _expressions(launch.kernel) for a in e.atoms() if isinstance(a, ProgramId)}
+    found = set()
+    for axis, extent in enumerate(launch.grid):
+        number = concrete(extent)
+        if (number is None and axis in asked) or (number is not None and number > 1):
+            found.add(axis)
+    return frozenset(found)
+
+
+def axes_in(*exprs: Expr) -> frozenset[int]:
+    return frozenset(a.axis for e in exprs for a in e.atoms() if isinstance(a, ProgramId))
+
+
+def loaded_in(expr: Expr) -> frozenset[int]:
+    """The loads whose values ``expr`` is computed from."""
+    return frozenset(a.key for a in expr.atoms() if isinstance(a, Opaque) and a.op == "load")
+
+
+def unknown_in(expr: Expr) -> bool:
+    return any(isinstance(a, Opaque) and a.op == "unknown" for a in expr.atoms())
+
+
+def _expressions(kernel: Kernel) -> list[Expr]:
+    found: list[Expr] = []
+    for site in sites(kernel):
+        access = site.access
+        found += [access.offset] if access.offset is not None else []
+        found += [side for pair in (*(access.mask or ()), *site.guards) for side in pair]
+    return found
+
+
+def moving(expr: Expr) -> set[Atom]:
+    return {a for a in expr.atoms() if not isinstance(a, Opaque)}
+
+
+__all__ = [
+    "Access",
+    "axes_in",
+    "loaded_in",
+    "moving",
+    "partners",
+    "program_axes",
+    "unknown_in",
+    "written_before",
+]
