@@ -15,11 +15,9 @@ class UnusedConstexpr(Rule):
     name = "unused-constexpr"
     category = "launch"
     severity = "warning"
-    bare = True
     summary = "the kernel never reads a tl.constexpr whose value differs from call to call"
     what_it_does = """
         Finds `tl.constexpr` parameters that the body of the kernel does not mention and that a launch fills with a size of the call.
-        In a kernel whose launcher is not in view, one that is part of the autotune key is reported at info level.
         """
     why = "Each value compiles the same code again (and tunes it again, where the key has it)."
     when_not = "A bucket of a size in the autotune key: make it a run-time argument, it needs no constexpr."
@@ -49,19 +47,17 @@ class UnusedConstexpr(Rule):
         for launch in kernels_once(context):
             for name in _unread(context, launch):
                 value = launch.open_constexprs.get(name)
-                keyed = context.workload.bare and launch.tuning is not None and name in launch.tuning.key
-                if value is None and not keyed:
+                if value is None:
                     continue
                 kernel = launch.kernel
-                gets = f"gets {value}" if value is not None else "is part of the autotune key"
                 yield Finding(
                     self,
-                    "info" if value is None else self.severity,
-                    f"`{kernel.name}` never reads its constexpr `{name}`, which {gets}",
+                    self.severity,
+                    f"`{kernel.name}` never reads its constexpr `{name}`, which gets {value}",
                     kernel.name_span,
                     kernel.name,
                     kernel.name,
-                    (Evidence(f"`{name}` {gets}; the body does not mention it", launch.span),),
+                    (Evidence(f"`{name}` gets {value}; the body does not mention it", launch.span),),
                     Change(
                         None,
                         f"Each value of `{name}` compiles `{kernel.name}` again, to the same code.",

@@ -59,7 +59,7 @@ class TuningKeyLacksArgument(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         for launch in kernels_once(context):
             tuning, kernel = launch.tuning, launch.kernel
-            if tuning is None or not tuning.key:
+            if tuning is None or not tuning.key or tuning.configurations is None:
                 continue
             missing = _missing(context, launch)
             if not missing:

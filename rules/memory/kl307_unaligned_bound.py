@@ -1,0 +1,106 @@
+"""KL307."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.kernel_source import kernels_once
+from kernlint.workload import Access, Atomic, Expr, Kernel, Lane, Symbol
+
+
+class UnalignedBound(Rule):
+    code = "KL307"
+    name = "unaligned-bound"
+    category = "memory"
+    severity = "warning"
+    bare = True
+    summary = "do_not_specialize on a size that bounds or strides the contiguous axis, which forbids vector loads"
+    what_it_does = """
+        Finds parameters in `do_not_specialize` (or `..._on_alignment`) that bound the mask of an access along the axis on which
+        its addresses are contiguous, or that stride the rows of such an access.
+        """
+    why = """
+        Triton loads 16 bytes per thread when it can prove that a whole vector lies inside the mask and starts at an aligned
+        address. The proof comes from knowing that the size is divisible by 16, which it learns by specialising on it. Without,
+        every element is loaded by itself.
+        """
+    when_not = "Bounds of another axis and guards on whole programs. Kernels that handle full tiles without a mask on a path of their own."
+    fix_safety = "Safe: up to three compiled variants (1, divisible by 16, other) in the place of one."
+    evidence = """
+        Triton 3.9, sm_90, fp16 tiles of 1,024: a bound known to be divisible by 16 gives v4.b32 accesses, one of unknown
+        divisibility eight b16 each (the row's compile check). Pattern row PERF-038.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit(do_not_specialize=["n"])
+        def double(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                double[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(1024, 1024, dtype=torch.float16)]
+        """
+    good = bad.replace('@triton.jit(do_not_specialize=["n"])', "@triton.jit")
+    example = '@triton.jit(do_not_specialize=["n"])'
+    use_instead = "@triton.jit"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        for launch in kernels_once(context):
+            kernel = launch.kernel
+            reading = context.program.open_kernel(kernel) if launch.unspecialised else None
+            if reading is None:
+                continue
+            for name in sorted(launch.unspecialised):
+                access = next(_bounded_by(reading, name), None)
+                if access is None:
+                    continue
+                yield Finding(
+                    self,
+                    self.severity,
+                    f"`{name}` of `{kernel.name}` bounds or strides a contiguous access but is not specialised on",
+                    kernel.name_span,
+                    kernel.name,
+                    kernel.name,
+                    (
+                        Evidence(f"`{name}` is listed in do_not_specialize", kernel.name_span),
+                        Evidence(f"the access to `{access.base}` is contiguous and depends on `{name}`", access.span),
+                    ),
+                    Change(
+                        None,
+                        f"Triton may not learn that `{name}` is divisible by 16, so it loads and stores element by element where it "
+                        "could move 16 bytes at a time.",
+                        f"Let Triton specialise on `{name}`.",
+                        f"Drop `{name}` from the list of the decorator of `{kernel.name}`, or handle whole tiles on a path without a mask.",
+                        priced=False,
+                    ),
+                )
+
+
+def _bounded_by(kernel: Kernel, name: str) -> Iterator[Access]:
+    """The accesses of an open reading of ``kernel`` whose contiguous axis the parameter ``name`` bounds or whose rows it
+    strides. None where the kernel also reaches the same tensor without a mask: its full tiles are fast."""
+    size = Symbol(name)
+    found = [node for node, _ in kernel.walk(Access) if isinstance(node, Access) and not isinstance(node, Atomic)]
+    unmasked = {access.base for access in found if access.mask is None}
+    for access in found:
+        axis = next(
+            (dim for dim in range(len(access.shape)) if access.shape[dim] > 1 and access.stride(dim) == 1), None
+        )
+        if axis is None or access.offset is None or access.base in unmasked:
+            continue
+        bound = any(right == Expr.atom(size) and Lane(axis) in left.atoms() for left, right in access.mask or ())
+        slope = access.offset.coefficient(size)
+        if bound or (slope is not None and slope.terms and Lane(axis) not in slope.atoms()):
+            yield access

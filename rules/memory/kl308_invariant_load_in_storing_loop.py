@@ -1,0 +1,152 @@
+"""KL308."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.workload import Access, Branch, Launch, Load, Loop, LoopIndex, Opaque, Span, Store, Tensor, Workload
+from kernlint.workload.kernel import Node
+from kernlint.workload.steps import map_configurations
+
+
+class InvariantLoadInStoringLoop(Rule):
+    code = "KL308"
+    name = "invariant-load-in-storing-loop"
+    category = "memory"
+    severity = "info"
+    summary = "a loop that stores loads the same tile again in every iteration"
+    what_it_does = """
+        Finds loads of a tile whose addresses do not depend on the loop around them, in a loop that also stores, from a tensor that
+        the kernel never writes and that the launch does not also pass under another name.
+        """
+    why = """
+        The compiler moves an invariant load out of a loop only when nothing in the loop may write memory. With a store in it,
+        the tile is fetched again in every iteration.
+        """
+    when_not = "Loops without stores, where the compiler does it. Tiles so large that keeping them spills registers."
+    fix_safety = "Safe: nothing writes the tensor in between. One more tile is live through the loop."
+    evidence = "No time of our own, and no price: how many of the repeated loads the L1 serves is not measured. Pattern row PERF-039."
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def scale_rows(x, w, y, M, N, BLOCK: tl.constexpr):
+            c = tl.arange(0, BLOCK)
+            for r in range(tl.program_id(0), M, tl.num_programs(0)):
+                weight = tl.load(w + c, mask=c < N)
+                tl.store(y + r * N + c, tl.load(x + r * N + c, mask=c < N) * weight, mask=c < N)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x, w):
+                y = torch.empty_like(x)
+                scale_rows[(132,)](x, w, y, x.shape[0], x.shape[1], BLOCK=4096, num_warps=8)
+                return y
+
+        def get_inputs():
+            return [torch.randn(16384, 4096), torch.randn(4096)]
+        """
+    good = bad.replace(
+        "for r in range(tl.program_id(0), M, tl.num_programs(0)):\n                weight = tl.load(w + c, mask=c < N)",
+        "weight = tl.load(w + c, mask=c < N)\n            for r in range(tl.program_id(0), M, tl.num_programs(0)):",
+    )
+    example = "for r in range(...):\n    weight = tl.load(w + c)\n    tl.store(y + ..., tl.load(x + ...) * weight)"
+    use_instead = "weight = tl.load(w + c)\nfor r in range(...):\n    tl.store(y + ..., tl.load(x + ...) * weight)"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        seen = set()
+        for launch in context.launches():
+            for load, loop in _invariant(launch):
+                if load.span in seen:
+                    continue
+                seen.add(load.span)
+                kernel = launch.kernel.name
+                name = tensor_name(launch.tensor(load.base), load.base)
+                yield Finding(
+                    self,
+                    self.severity,
+                    f"`{kernel}` loads the same tile of `{name}` in each iteration of a loop that stores",
+                    load.span,
+                    kernel,
+                    kernel,
+                    (
+                        Evidence(f"the addresses {load.offset} do not depend on the loop", load.span),
+                        Evidence("the loop stores, so the compiler may not move the load", loop.span),
+                        Evidence(f"no store of the kernel writes `{name}`", launch.span),
+                    ),
+                    Change(
+                        context.variant.then(transform=Hoisted(launch.span, loop.span, load.span)),
+                        f"Each iteration of `{kernel}` fetches a tile of `{name}` that it already had in the one before.",
+                        f"Load the tile of `{name}` once, before the loop.",
+                        f"Move the load at line {load.span.line} above the loop at line {loop.span.line}.",
+                        # How much of it the L1 serves is not measured: no number.
+                        priced=False,
+                    ),
+                )
+
+
+def _invariant(launch: Launch) -> Iterator[tuple[Load, Loop]]:
+    """The loads of tiles that could stand before the loop they are in, with that loop."""
+    kernel = launch.kernel
+    if not kernel.complete:
+        return
+    written = {node.base for node, _ in kernel.walk(Access) if isinstance(node, Access) and not isinstance(node, Load)}
+    storages = [v.storage.id for v in launch.arguments.values() if isinstance(v, Tensor)]
+    for loop, _ in kernel.walk(Loop):
+        assert isinstance(loop, Loop)
+        stores = any(isinstance(node, Store) for node in loop.body)
+        if not stores or loop.kind == "while" or any(isinstance(node, Branch) for node in loop.body):
+            continue
+        for load in loop.body:
+            tensor = launch.tensor(load.base) if isinstance(load, Load) else None
+            if not isinstance(load, Load) or load.elements == 1 or load.base in written or tensor is None:
+                continue
+            if storages.count(tensor.storage.id) == 1 and load.mask_known and _stays(load, loop):
+                yield load, loop
+
+
+def _stays(load: Load, loop: Loop) -> bool:
+    """Whether address and mask of ``load`` are the same in all iterations of ``loop``."""
+    if load.offset is None:
+        return False
+    atoms = load.offset.atoms()
+    for left, right in load.mask or ():
+        atoms |= left.atoms() | right.atoms()
+    followed = not any(isinstance(atom, Opaque) and atom.op in ("load", "unknown") for atom in atoms)
+    return followed and LoopIndex(loop.id) not in atoms
+
+
+@dataclass(frozen=True)
+class Hoisted:
+    """The workload with one load moved in front of its loop."""
+
+    launch: Span
+    loop: Span
+    load: Span
+
+    def __call__(self, workload: Workload) -> Workload:
+        def change(launch: Launch) -> Launch:
+            return replace(launch, kernel=replace(launch.kernel, body=self._body(launch.kernel.body)))
+
+        return map_configurations(workload, self.launch, change)
+
+    def _body(self, body: tuple[Node, ...]) -> tuple[Node, ...]:
+        result: list[Node] = []
+        for node in body:
+            if isinstance(node, Loop) and node.span == self.loop:
+                result += [inner for inner in node.body if self._moves(inner)]
+                node = replace(node, body=tuple(inner for inner in node.body if not self._moves(inner)))
+            elif isinstance(node, Loop):
+                node = replace(node, body=self._body(node.body))
+            elif isinstance(node, Branch):
+                node = replace(node, arms=tuple(self._body(arm) for arm in node.arms))
+            result.append(node)
+        return tuple(result)
+
+    def _moves(self, node: Node) -> bool:
+        return isinstance(node, Load) and node.span == self.load
