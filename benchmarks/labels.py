@@ -4,8 +4,8 @@
 
 LABELS.json is a list of objects with path, kernel, line, label (good, bad), pattern and why; ROOT holds the files that they
 name. A bad kernel is found when a performance rule reports above info level in the function that the label names or about
-the kernel's launch; a good one must have no such finding. What the host function around a launch does besides (category
-launch) concerns a label only where the label names that function. A file that is not below ROOT is reported as missing.
+the kernel and its launch; a good one must have no such finding. Host syncs (KL602), which stand beside a launch, concern a
+label only where the label names their function. A file that is not below ROOT is reported as missing.
 """
 
 from __future__ import annotations
@@ -60,17 +60,20 @@ def answer(row: dict[str, object], root: str, device: str) -> Answer:
     result = check_file(Job(str(file), file.read_bytes(), settings, _reference(file)))
     failures = [f for f in result.findings if f.category == "diagnostic"]
     lines = _lines(file, kernel)
+    kernels = {kernel.split()[0], *(f.kernel for f in result.findings if f.kernel and _calls(file, f.kernel, kernel))}
     concerned = tuple(
         f
         for f in result.findings
-        if f.category not in NOT_SPEED
-        and (f.place.line in lines or (f.category != "launch" and f.kernel == kernel.split()[0]))
+        if f.category not in NOT_SPEED and (f.place.line in lines or (f.code != "KL602" and f.kernel in kernels))
     )
     return Answer(*head, concerned, failures[0].message if failures and not concerned else "")
 
 
 def _reference(file: Path) -> tuple[str, bytes] | None:
-    """The KernelBench problem that a generated kernel solves, where the checkout has it."""
+    """The problem that a generated kernel solves: beside it, or in the KernelBench folder of the checkout."""
+    beside = file.with_name("problem.py")
+    if beside.exists():
+        return str(beside), beside.read_bytes()
     found = re.search(r"(?P<root>.*)/results/(?P<level>level\d)/(?P<problem>[^/]+)/", str(file))
     other = Path(found["root"], "KernelBench", found["level"], found["problem"] + ".py") if found else None
     return (str(other), other.read_bytes()) if other is not None and other.exists() else None
@@ -87,6 +90,12 @@ def _lines(file: Path, name: str) -> range:
             end = next((n for n, text in body if not re.match(inside, text)), len(lines) + 1)
             return range(number, end)
     return range(0)
+
+
+def _calls(file: Path, caller: str, name: str) -> bool:
+    """Whether the function ``caller`` calls ``name``: a labelled kernel may be launched through a jit wrapper."""
+    text = file.read_text().splitlines()
+    return any(re.search(rf"\b{re.escape(name.split()[0])}\(", text[line - 1]) for line in _lines(file, caller))
 
 
 def report(answers: Sequence[Answer]) -> str:

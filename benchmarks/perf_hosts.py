@@ -321,7 +321,6 @@ HOSTS: dict[str, Host] = {
             "torch.ones(16384, dtype=torch.bool)",
         ),
     ),
-    "PERF-081": Host(),
     "PERF-082": Host(
         before=FLAT.format(name="k"), bad=model("y = torch.empty_like(x0)\nrun(x0, y)\nreturn y", randn(1024, 1024))
     ),
@@ -335,5 +334,106 @@ HOSTS: dict[str, Host] = {
         def tiles(a, w):
             return 1
         """,
+    ),
+    "PERF-025": Host(
+        before="""
+        @triton.jit
+        def attn_decode(q, kc, vc, out, lens, D: tl.constexpr, BN: tl.constexpr, N: tl.constexpr = 8192, H: tl.constexpr = 8):
+            b, h = tl.program_id(0), tl.program_id(1)
+            d, n = tl.arange(0, D), tl.arange(0, BN)
+            base = (b * H + h) * N * D
+            query = tl.load(q + (b * H + h) * D + d).to(tl.float32)
+            top, total, acc = -1e30, 0.0, tl.zeros((D,), tl.float32)
+            for s in range(0, N, BN):
+                k = tl.load(kc + base + (s + n)[:, None] * D + d[None, :]).to(tl.float32)
+                score = tl.sum(k * query[None, :], 1)
+                new = tl.maximum(top, tl.max(score, 0))
+                p, scale = tl.exp2(score - new), tl.exp2(top - new)
+                v = tl.load(vc + base + (s + n)[:, None] * D + d[None, :]).to(tl.float32)
+                total = total * scale + tl.sum(p, 0)
+                acc = acc * scale + tl.sum(p[:, None] * v, 0)
+                top = new
+            tl.store(out + (b * H + h) * D + d, (acc / total).to(tl.float16))
+        """,
+        bad=model(
+            "out = torch.empty_like(x0)\ndecode(x0, x1, x2, out, x3)\nreturn out",
+            randn(2, 8, 64),
+            randn(2, 8, 8192, 64),
+            randn(2, 8, 8192, 64),
+            randn(2, dtype="int32"),
+        ),
+    ),
+    "PERF-027": Host(
+        model(
+            "c = torch.empty(16384, 16384, device=x0.device, dtype=torch.float32)\n"
+            "k[(128, 128)](x0, x1, c, 16384, 16384, BM=128, BN=128, BK=64)\nreturn c",
+            randn(16384, 64),
+            randn(64, 16384),
+        ),
+        model(
+            "c = torch.empty(16384, 16384, device=x0.device, dtype=torch.float32)\n"
+            "k[(128 * 128,)](x0, x1, c, 16384, 16384, BM=128, BN=128, BK=64)\nreturn c",
+            randn(16384, 64),
+            randn(64, 16384),
+        ),
+    ),
+    "PERF-046": Host(
+        model(
+            "dq = torch.zeros(x0.shape, device=x0.device, dtype=torch.float32)\n"
+            "k[(2048 // 64,)](x0, x1, dq, 2048, D=64, B=64)\nreturn dq",
+            randn(2048, 64),
+            randn(2048, 64),
+        )
+    ),
+    "PERF-051": Host(
+        model(
+            "y = torch.empty(8, device=x0.device)\nk[(8,)](x0, y, 1 << 20, BLOCK=4096, num_warps=8)\nreturn y",
+            randn(8, 1 << 20, dtype="float32"),
+        )
+    ),
+    "PERF-052": Host(
+        model(
+            "y = torch.empty(132, device=x0.device)\nk[(132,)](x0, y, 1 << 18, BLOCK=1024)\nreturn y",
+            randn(132, 1 << 18, dtype="float32"),
+        )
+    ),
+    "PERF-053": Host(
+        model(
+            "c = torch.empty(128, 128, device=x0.device)\n"
+            "k[(1,)](x0, x1, c, 4096, flag, 4096, 128, BM=128, BN=128, BK=32)\nreturn c",
+            randn(256, 4096),
+            randn(4096, 128),
+            setup="flag = int(x0.shape[0] > 128)",
+        ),
+    ),
+    "PERF-070": Host(
+        model(
+            "m, v = torch.empty(8, device=x0.device), torch.empty(8, device=x0.device)\n"
+            "k[(8192,)](x0, m, v, 65536, BLOCK=4096)\nreturn m, v",
+            randn(8192, 65536, dtype="float32"),
+        )
+    ),
+    "PERF-074": Host(
+        before=DOUBLED,
+        bad=model(
+            "return moe(doubled(x0), x1, x2, x3, x4)",
+            randn(64, 1024),
+            randn(64, 2, dtype="int64"),
+            randn(64, 2),
+            randn(64, 1024, 512),
+            randn(64, 512, 1024),
+        ),
+    ),
+    "PERF-078": Host(
+        before="""
+        @triton.jit
+        def seg_k(x, offs, ones):
+            i = tl.program_id(0)
+            tl.store(x + i, tl.load(ones + i) + tl.load(offs + i))
+        """,
+        bad=model("launch(x0, [0, 16, 32, 48])\nreturn x0", randn(4, 4)),
+        good="class ModelNew(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.run = Launcher('cuda', 64)\n\n    def forward(self, x):\n        self.run(x, [0, 16, 32, 48])\n"
+        "        return x\n\ndef get_inputs():\n    return [torch.randn(4, 4)]",
     ),
 }

@@ -19,6 +19,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from perf_hosts import HOSTS
+from perf_reasons import REASONS
+
 from kernlint.analysis import host_facts
 from kernlint.cost.device import find_device
 from kernlint.cost.estimate import estimate
@@ -28,8 +31,6 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context
 from kernlint.rules.registry import all_rules
 from kernlint.syntax.tree import parse_module
-from perf_hosts import HOSTS
-from perf_reasons import REASONS
 
 IMPORTS = "import functools\nimport torch\nimport triton\nimport triton.language as tl\n"
 IMPORTS += "from triton.tools.tensor_descriptor import TensorDescriptor\n"

@@ -49,9 +49,9 @@ def loop_variables(loop: cst.For) -> set[str]:
     return names_in(loop.target)
 
 
-def carried_names(loop: cst.For) -> set[str]:
+def carried_names(loop: cst.For | cst.While) -> set[str]:
     """The variables that one iteration of ``loop`` hands to the next: bound in its body, and read there before that."""
-    flow = _Flow(loop_variables(loop))
+    flow = _Flow(loop_variables(loop) if isinstance(loop, cst.For) else set())
     flow.suite(loop.body)
     return flow.exposed & flow.assigned
 

@@ -275,6 +275,13 @@ class _Reading:
             for name, value in self.scope.vars.items()
             if name in launching and getattr(value, "module", None) is self.kernel_module
         ]
+        fitting = self._fitting(candidates)
+        if fitting is not None:
+            function, inputs = fitting
+            given = self._arguments(function, inputs, skip=0)
+            return [
+                replace(self._follow(function, given, function.symbol, given), reference=self._reference([], inputs))
+            ]
         public = [w for value in candidates if not value.name.startswith("_") for w in self._launching(value)]
         return public or [w for value in candidates if value.name.startswith("_") for w in self._launching(value)]
 
@@ -322,6 +329,20 @@ class _Reading:
             workload = self._of_function(value)
         if workload is not None and workload.launches():
             yield workload
+
+    def _fitting(self, candidates: list[Any]) -> tuple[Function, list[Any]] | None:
+        """The one public function that the reference's ``get_inputs`` can be meant for, with what that returns: there is no
+        other, and its parameters without a default are as many."""
+        functions = [c for c in candidates if isinstance(c, Function) and not c.name.startswith("_")]
+        if self.reference_scope is None or len(functions) != 1 or any(isinstance(c, Class) for c in candidates):
+            return None
+        node = functions[0].node
+        inputs = self._call_list(self.reference_scope, "get_inputs")
+        if inputs is None or not isinstance(node, cst.FunctionDef):
+            return None
+        params = [*node.params.posonly_params, *node.params.params]
+        required = sum(param.default is None for param in params)
+        return (functions[0], inputs) if required <= len(inputs) <= len(params) else None
 
     def _model(self, scope: Scope, names: tuple[str, ...]) -> Class | None:
         for name in names:

@@ -146,7 +146,7 @@ class SequentialScalarScan(Rule):
         for launch in context.launches():
             for found in scalar_scans(launch):
                 place = (launch.span, found.loop.span)
-                statement = node_at(context, found.loop.span, cst.For)
+                statement = node_at(context, found.loop.span, cst.For) or node_at(context, found.loop.span, cst.While)
                 updates = associative_updates(statement) if statement is not None else None
                 if place in seen or updates is None:
                     continue

@@ -14,14 +14,16 @@ from kernlint.syntax.walk import children, walk
 _ASSOCIATIVE = frozenset({"maximum", "minimum", "max", "min"})
 
 
-def associative_updates(loop: cst.For) -> dict[str, str] | None:
-    """The variables that ``loop`` carries, each with its kind: ``sum`` (added to), ``product``, ``extremum``, or ``linear``
-    (``h = a * h + b`` with ``a`` and ``b`` free of carried variables).
+def associative_updates(loop: cst.For | cst.While) -> dict[str, str] | None:
+    """The variables that ``loop`` carries (the counter that a ``while`` tests left out), each with its kind: ``sum`` (added
+    to), ``product``, ``extremum``, or ``linear`` (``h = a * h + b`` with ``a`` and ``b`` free of carried variables).
 
     None where a variable is updated in another way, twice, under a condition, or from another carried one: then no scan
     is known to do it.
     """
     carried = carried_names(loop)
+    if isinstance(loop, cst.While):
+        carried -= names_in(loop.test)
     kinds: dict[str, str] = {}
     for name in sorted(carried):
         updates = [u for u in assignments(loop.body) if name in bound_names(u)]
@@ -34,7 +36,7 @@ def associative_updates(loop: cst.For) -> dict[str, str] | None:
     return kinds or None
 
 
-def _conditional(loop: cst.For, update: cst.CSTNode) -> bool:
+def _conditional(loop: cst.For | cst.While, update: cst.CSTNode) -> bool:
     blocks = (node for node in walk(loop.body) if isinstance(node, (cst.If, cst.While, cst.For)))
     return any(inner is update for block in blocks for inner in walk(block))
 

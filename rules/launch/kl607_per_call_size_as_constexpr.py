@@ -23,13 +23,13 @@ class PerCallSizeAsConstexpr(Rule):
     code = "KL607"
     name = "per-call-size-as-constexpr"
     category = "launch"
-    severity = "warning"
+    severity = "info"
     summary = "a size that differs from call to call is a tl.constexpr, so that each value compiles the kernel again"
     what_it_does = """
         Finds `tl.constexpr` parameters that a launch fills with a number of rows or elements, or with a stride, of the tensors at
         hand, not rounded to a bucket, where the kernel only compares and computes with it: no tile, loop, branch or helper
-        needs the constant. Sizes are told by where they come from, not by their names: the extents before the last of
-        what the kernel writes, and numbers of elements.
+        needs the constant. Sizes are told by where they come from, not by their names: the first extent of what the
+        kernel writes, and its number of elements.
         """
     why = """
         A constexpr is part of the compiled kernel. Each new batch size or sequence length costs a compilation of tenths of a second to

@@ -14,18 +14,21 @@ class PerCallSizeInTuningKey(Rule):
     code = "KL608"
     name = "per-call-size-in-tuning-key"
     category = "launch"
-    severity = "warning"
+    severity = "info"
     summary = "the autotune key holds an exact size of the call, so that each new size is tuned from scratch"
     what_it_does = """
         Finds `triton.autotune` keys with an argument that a launch fills with a number of rows or elements of the tensors at
-        hand, not rounded to a bucket. Sizes are told by where they come from, not by their names: the extents before the
-        last of what the kernel writes, and numbers of elements.
+        hand, not rounded to a bucket. Sizes are told by where they come from, not by their names: the first
+        extent of what the kernel writes, and its number of elements.
         """
     why = """
         The tuner times all configurations again whenever a value of the key is new: seconds for each new batch size or sequence
         length, in the middle of serving.
         """
-    when_not = "Fixed shapes. Widths of the model. Results that outlive the process for a closed set of shapes (`cache_results`)."
+    when_not = """
+        Training and inference at a few fixed shapes, where exact keys are common. Widths of the model. Results that outlive the
+        process for a closed set of shapes (`cache_results`).
+        """
     fix_safety = "Safe: another configuration computes the same; one bucket of sizes shares a winner."
     evidence = "No time of our own: configurations x (compilation + timing) for each new size. Pattern row PERF-014."
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.kernel_source import definition, kernels_once, names_read
+from kernlint.rules.launch.sizes import exact, per_call_sizes, symbols
 from kernlint.workload import Launch
 
 
@@ -36,18 +37,19 @@ class UnusedConstexpr(Rule):
 
         def run(x):
             y = torch.empty_like(x)
-            double[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), ROWS=x.shape[0], BLOCK=1024)
+            double[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), ROWS=x.numel(), BLOCK=1024)
             return y
         """
-    good = bad.replace(" ROWS: tl.constexpr,", "").replace(" ROWS=x.shape[0],", "")
+    good = bad.replace(" ROWS: tl.constexpr,", "").replace(" ROWS=x.numel(),", "")
     example = "def kernel(x, y, n, ROWS: tl.constexpr): ...  # ROWS is not read"
     use_instead = "def kernel(x, y, n): ..."
 
     def check(self, context: Context) -> Iterable[Finding]:
+        varying = per_call_sizes(context)
         for launch in kernels_once(context):
             for name in _unread(context, launch):
                 value = launch.open_constexprs.get(name)
-                if value is None:
+                if value is None or not symbols(value) & varying or not exact(value):
                     continue
                 kernel = launch.kernel
                 yield Finding(

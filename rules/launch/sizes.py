@@ -4,28 +4,26 @@ from __future__ import annotations
 
 from kernlint.rules.dataflow import written_tensors
 from kernlint.rules.finding import Context
-from kernlint.workload import Expr, Opaque, Size, Symbol
+from kernlint.workload import Expr, Launch, Opaque, Size, Symbol
 
 
 def per_call_sizes(context: Context) -> set[Symbol]:
-    """The open sizes that count rows of what the kernels write: number of elements, batch, tokens, sequence length. The last
-    extent of a tensor (the last two of one with four) is a width of the model."""
+    """The open sizes that count the rows of what the kernels write: the first extent of a tensor of two dimensions or more,
+    and the number of elements of one. Later extents may be widths of the model, and so may those that no tensor has."""
     found: set[Symbol] = set()
     for launch in context.workload.launches():
         for tensor in written_tensors(launch):
-            shape = tensor.shape or ()
-            rows = shape[: -2 if len(shape) >= 4 else -1] if len(shape) > 1 else ()
-            for extent in rows:
-                found |= symbols(extent)
-    counted = {symbol.name.removesuffix(".numel") for symbol in _numels(context)}
-    return found | {Symbol(f"{name}.numel") for name in counted}
+            if tensor.shape is None:
+                # Of unknown rank, such as `torch.empty_like(x)`: then a number of elements is that of the work.
+                found |= _given(launch)
+            elif len(tensor.shape) > 1:
+                found |= symbols(tensor.shape[0])
+    return {symbol for symbol in found if symbol.name.endswith((".shape[0]", ".numel"))}
 
 
-def _numels(context: Context) -> set[Symbol]:
-    """The numbers of elements that launches are given."""
-    values: list[object] = []
-    for launch in context.workload.launches():
-        values += [*launch.arguments.values(), *launch.open_constexprs.values()]
+def _given(launch: Launch) -> set[Symbol]:
+    """The numbers of elements that ``launch`` is given."""
+    values = [*launch.arguments.values(), *launch.open_constexprs.values()]
     found = {symbol for value in values if isinstance(value, Expr) for symbol in symbols(value)}
     return {symbol for symbol in found if symbol.name.endswith(".numel")}
 

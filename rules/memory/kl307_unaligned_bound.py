@@ -14,7 +14,7 @@ class UnalignedBound(Rule):
     code = "KL307"
     name = "unaligned-bound"
     category = "memory"
-    severity = "warning"
+    severity = "info"
     bare = True
     summary = "do_not_specialize on a size that bounds or strides the contiguous axis, which forbids vector loads"
     what_it_does = """
@@ -26,7 +26,10 @@ class UnalignedBound(Rule):
         address. The proof comes from knowing that the size is divisible by 16, which it learns by specialising on it. Without,
         every element is loaded by itself.
         """
-    when_not = "Bounds of another axis and guards on whole programs. Kernels that handle full tiles without a mask on a path of their own."
+    when_not = """
+        Small metadata kernels. Bounds of another axis and guards on whole programs. Kernels that handle full tiles without a mask
+        on a path of their own.
+        """
     fix_safety = "Safe: up to three compiled variants (1, divisible by 16, other) in the place of one."
     evidence = """
         Triton 3.9, sm_90, fp16 tiles of 1,024: a bound known to be divisible by 16 gives v4.b32 accesses, one of unknown

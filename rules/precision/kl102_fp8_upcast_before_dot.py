@@ -33,7 +33,7 @@ class Fp8UpcastBeforeDot(Rule):
         """
     evidence = """
         H100, 4096^3, best tile of each: fp8 114 us, upcast to fp16 277 us (`benchmarks/facts/h100-gemm.csv`).
-        Pattern rows PERF-006 and PERF-047.
+        Pattern row PERF-047.
         """
 
     bad = """

@@ -9,6 +9,7 @@ import libcst as cst
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.kernel_source import kernels_once
+from kernlint.rules.launch.sizes import per_call_sizes, symbols
 from kernlint.rules.source import names_in, node_at
 from kernlint.workload import Launch, Loop, concrete
 
@@ -21,11 +22,10 @@ class LongStaticRange(Rule):
     name = "long-static-range"
     category = "tiling"
     severity = "warning"
-    bare = True
     summary = "tl.static_range unrolls a loop many times over, or as often as a size of the call says"
     what_it_does = f"""
         Finds `tl.static_range` loops of more than {MOST} iterations, and those whose count is a `tl.constexpr` that the launch
-        fills with a size of its tensors. A count that nothing in view bounds is reported at info level.
+        fills with the number of rows of its tensors.
         """
     why = """
         Every iteration becomes code of its own. Compile time grows with the count (faster than linearly), the instruction cache
@@ -65,6 +65,7 @@ class LongStaticRange(Rule):
     use_instead = "for t in range(T):"
 
     def check(self, context: Context) -> Iterable[Finding]:
+        varying = per_call_sizes(context)
         seen = set()
         for launch in kernels_once(context):
             for loop, _ in launch.kernel.walk(Loop):
@@ -72,17 +73,16 @@ class LongStaticRange(Rule):
                 if loop.kind != "tl.static_range" or loop.span in seen:
                     continue
                 trip, opened = concrete(loop.trip), _open_bound(context, launch, loop)
-                if not opened and (trip is None or trip <= MOST):
+                by_size = [n for n in opened if symbols(launch.open_constexprs.get(n, 0)) & varying]
+                if not by_size and (opened or trip is None or trip <= MOST):
                     continue
                 seen.add(loop.span)
-                by_size = [name for name in opened if name in launch.open_constexprs]
-                severity = self.severity if by_size or not opened else "info"
-                count = f"as often as {', '.join(opened)} says" if opened else f"{trip} times"
+                count = f"as often as {', '.join(by_size)} says" if by_size else f"{trip} times"
                 kernel = launch.kernel.name
                 proof = [f"{name} is {launch.open_constexprs[name]} at the launch" for name in by_size]
                 yield Finding(
                     self,
-                    severity,
+                    self.severity,
                     f"tl.static_range unrolls a loop of `{kernel}` {count}",
                     loop.span,
                     kernel,

@@ -1,0 +1,173 @@
+"""KL216."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+
+import libcst as cst
+
+from kernlint.rules.algorithm.recurrence import associative_updates
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
+from kernlint.rules.pricing import cheapest, gain
+from kernlint.rules.source import node_at
+from kernlint.workload import Atomic, Dot, Launch, Loop, Span, Store, Tensor, TorchOp, Workload
+from kernlint.workload.expr import ceildiv, concrete
+from kernlint.workload.kernel import Node
+from kernlint.workload.steps import Step, map_launch
+
+#: A grid that leaves more than this part of the SMs idle is not mended by a better tile.
+_SHARE = 0.25
+_LEAST_TRIP = 8
+_LEAST_GAIN = 1.2
+_SPLITS = (4, 8, 16, 32, 64, 128)
+
+
+class SerialLoopOnFewPrograms(Rule):
+    code = "KL216"
+    name = "serial-loop-on-few-programs"
+    category = "tiling"
+    severity = "warning"
+    summary = "a few programs walk through a long sum that the idle SMs could share"
+    what_it_does = """
+        Finds launches that fill less than a quarter of the SMs under every configuration, whose programs run a long loop in the
+        kernel's own body that only adds up: each variable it carries is a sum, so that parts of the loop can run elsewhere and
+        be added. A change is only advised where the cost model finds it faster with the partial sums counted.
+        """
+    why = "A program runs on one SM. Two programs on 132 SMs leave 98 % of the device idle for as long as their loops run."
+    when_not = "Loops whose iterations depend on each other. A single `tl.dot` loop in a fixed tile is the matter of KL203 and KL201."
+    fix_safety = "Unsafe: partial sums are added in another order, and need a buffer and a second launch."
+    evidence = """
+        H100, few programs with long loops: `benchmarks/facts/h100-micro.csv`. Of 15 labelled LLM-written kernels two are of this
+        kind, 40 and 28 times slower than PyTorch. Pattern rows PERF-024 and PERF-025 (their reductions without a tl.dot).
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def row_sums(x, y, N, BM: tl.constexpr, BN: tl.constexpr):
+            m, n = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, BN)
+            acc = tl.zeros((BM,), tl.float32)
+            for start in range(0, N, BN):
+                acc += tl.sum(tl.load(x + m[:, None] * N + start + n[None, :]), axis=1)
+            tl.store(y + m, acc)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty(x.shape[0], device=x.device)
+                row_sums[(x.shape[0] // 128,)](x, y, x.shape[1], BM=128, BN=256)
+                return y
+
+        def get_inputs():
+            return [torch.randn(1024, 262144)]
+        """
+    good = bad.replace("(1024, 262144)", "(65536, 4096)")
+    example = "kernel[(M // 128,)](...)  # 8 programs, each a loop over 262,144 columns"
+    use_instead = "kernel[(M // 128, 32)](...)  # each a part of the columns; the parts are added afterwards"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        seen = set()
+        for launch in context.launches():
+            programs = max(p.programs or 1 << 40 for p in (launch, *launch.alternatives))
+            if programs > _SHARE * context.device.sm_count or launch.span in seen or not launch.kernel.complete:
+                continue
+            for loop in _top_loops(launch):
+                trip = concrete(loop.trip)
+                statement = node_at(context, loop.span, cst.For)
+                if trip is None or trip < _LEAST_TRIP or statement is None:
+                    continue
+                updates = associative_updates(statement)
+                if not updates or set(updates.values()) != {"sum"}:
+                    continue
+                variants = {
+                    context.variant.then(transform=Shared(launch.span, loop.span, parts)): parts
+                    for parts in _SPLITS
+                    if 2 * parts <= trip
+                }
+                best = cheapest(context, variants) if variants else None
+                expected = gain(context, best) if best is not None else None
+                if best is None or expected is None or expected < _LEAST_GAIN:
+                    continue
+                seen.add(launch.span)
+                yield self._finding(context, launch, loop, best, variants[best])
+                break
+
+    def _finding(self, context: Context, launch: Launch, loop: Loop, best: Variant, parts: int) -> Finding:
+        kernel, sms = launch.kernel.name, context.device.sm_count
+        return Finding(
+            self,
+            self.severity,
+            f"`{kernel}` runs {launch.programs} programs on {sms} SMs, each a loop of {loop.trip} iterations that only adds up",
+            loop.span,
+            kernel,
+            kernel,
+            (
+                Evidence(f"a grid of {launch.programs} programs on {sms} SMs", launch.span),
+                Evidence(f"the loop of {loop.trip} iterations carries sums only", loop.span),
+            ),
+            Change(
+                best,
+                f"Only {launch.programs} of {sms} SMs work, each through {loop.trip} iterations in a row.",
+                f"Share the loop out over {parts} programs on a further grid axis and add their partial sums.",
+                f"Add grid axis {len(launch.grid)} of {parts}, let program p run its part of the loop at line {loop.span.line}, store "
+                "partial sums to a buffer with that extent in front, and sum it in a second launch or with `.sum(0)`.",
+            ),
+        )
+
+
+def _top_loops(launch: Launch) -> Iterator[Loop]:
+    """The counted loops of the kernel's own body, where nothing is stored inside them and no dot is their own:
+    the one loop over K of a product is the matter of KL203."""
+    for node in launch.kernel.body:
+        if not isinstance(node, Loop) or node.kind == "while" or not node.carried:
+            continue
+        if any(isinstance(inner, Dot) for inner in node.body):
+            continue
+        if not any(isinstance(inner, (Store, Atomic)) for inner in _inside(node)):
+            yield node
+
+
+def _inside(loop: Loop) -> Iterator[Node]:
+    for node in loop.body:
+        yield node
+        if isinstance(node, Loop):
+            yield from _inside(node)
+
+
+@dataclass(frozen=True)
+class Shared:
+    """The workload with one loop of a launch shared out over ``parts`` programs each, and a launch that adds the parts.
+
+    The parts are stored where the result would be, which moves as many bytes; the sum over them is a torch reduction.
+    """
+
+    launch: Span
+    loop: Span
+    parts: int
+
+    def __call__(self, workload: Workload) -> Workload:
+        return map_launch(workload, self.launch, self._split)
+
+    def _split(self, launch: Launch) -> tuple[Step, ...]:
+        split = [self._shared(one) for one in (launch, *launch.alternatives)]
+        first = replace(split[0], alternatives=tuple(split[1:]))
+        written = {node.base for node, _ in launch.kernel.walk(Store) if isinstance(node, Store)}
+        outputs = [t for base in sorted(written) if (t := launch.tensor(base)) is not None]
+        return first, *(self._sum(tensor, launch) for tensor in outputs)
+
+    def _shared(self, launch: Launch) -> Launch:
+        return replace(launch.rewritten(self._node), grid=(*launch.grid, self.parts))
+
+    def _node(self, node: Node) -> Node:
+        if not isinstance(node, Loop) or node.span != self.loop or node.trip is None:
+            return node
+        # What a part reads begins where it begins; in which program that is makes no difference to traffic.
+        return replace(node, trip=ceildiv(node.trip, self.parts))
+
+    def _sum(self, tensor: Tensor, launch: Launch) -> TorchOp:
+        partial = replace(tensor, shape=(self.parts, *(tensor.shape or ())), strides=None)
+        return TorchOp("sum", "reduce", (partial,), (tensor,), launch.span, launch.function, dims={"axis": 0})
