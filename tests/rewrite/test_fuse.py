@@ -212,8 +212,7 @@ def test_same_results(tmp_path: Path, code: str, body: str, more: tuple[str, str
 def test_text_of_an_elementwise_chain() -> None:
     after = fixed(sized(program(ELEMENTWISE)), "KL401")
     assert (
-        """
-@triton.jit
+        """@triton.jit
 def scale_gelu(src, b_ptr, numel, factor, BLOCK: tl.constexpr):
     at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = at < numel
