@@ -13,7 +13,10 @@ INT8 = [
     pytest.param(
         LOADS + "acc = tl.dot(tl.cast(x, tl.float16), tl.cast(y, dtype=tl.float16), acc)",
         STORE,
-        ["acc = tl.dot(x, y, acc, out_dtype=tl.int32)", "tl.store(c + m[:, None] * BN + n[None, :], acc.to(tl.float32))"],
+        [
+            "acc = tl.dot(x, y, acc, out_dtype=tl.int32)",
+            "tl.store(c + m[:, None] * BN + n[None, :], acc.to(tl.float32))",
+        ],
         id="inline function, accumulator passed",
     ),
     pytest.param(

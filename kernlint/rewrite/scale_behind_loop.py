@@ -1,0 +1,59 @@
+"""A factor that each step of a K loop applies is applied once behind the loop."""
+
+from __future__ import annotations
+
+import re
+
+import libcst as cst
+
+from kernlint.rewrite.editor import Editor
+from kernlint.rewrite.effects import Effects
+from kernlint.rewrite.function import LaunchSource
+from kernlint.rewrite.site import Site, codemod
+from kernlint.rewrite.text import CannotRewrite, TextEdit
+from kernlint.rules.tiling.scaled_product import ScaleBehindLoop, scaled_product
+from kernlint.workload import Dot
+
+#: What a comment says of the factor; it moves along.
+_SPEAKS_OF_SCALES = re.compile(r"scal|quanti|factor|multipl", re.IGNORECASE)
+
+
+@codemod(ScaleBehindLoop, Effects(numerics="reordered"))
+def scale_behind_loop(site: Site, transform: ScaleBehindLoop) -> list[TextEdit]:
+    """``acc += tl.dot(a, b) * s`` becomes ``acc = tl.dot(a, b, acc)`` and, behind the loop, ``acc *= s``."""
+    place = LaunchSource(site, transform.launch)
+    kernel, source = place.kernel, place.source
+    found = next(
+        (scaled_product(site.module, dot, loops[-1]) for dot, loops in place.launch.kernel.walk(Dot)
+         if isinstance(dot, Dot) and dot.span == transform.dot and loops), None)  # fmt: skip
+    if found is None or found.loop not in kernel.parents:
+        raise CannotRewrite("the product is scaled in a helper function")
+    positional = [arg for arg in found.dot.args if arg.keyword is None]
+    if len(positional) != 2 or any(arg.star or (arg.keyword and arg.keyword.value == "acc") for arg in found.dot.args):
+        raise CannotRewrite("the dot has an accumulator already")
+    editor = Editor(source)
+    start, end = source.range_of(found.dot)
+    _, behind = source.whole(positional[1].value)
+    dot = f"{source.text[start:behind]}, {found.accumulator}{source.text[behind:end]}"
+    editor.put(*source.range_of(found.update), f"{found.accumulator} = {dot}")
+    if found.product:
+        editor.delete(kernel.line(kernel.bindings(found.product)[0]), heading=False)
+    factor = " * ".join(
+        source.text[slice(*source.whole(one))] if one.lpar else editor.operand(one) for one in found.factors
+    )
+    editor.insert_after(
+        found.loop, [*_moved_comments(editor, kernel.line(found.update)), f"{found.accumulator} *= {factor}"]
+    )
+    return editor.edits
+
+
+def _moved_comments(editor: Editor, line: cst.CSTNode) -> list[str]:
+    """The comments above the update that are about the factor, taken away there."""
+    heading = editor.heading(line)
+    if heading is None:
+        return []
+    rows = [row.strip() for row in editor.source.text[slice(*heading)].splitlines()]
+    if not _SPEAKS_OF_SCALES.search(" ".join(rows)):
+        return []
+    editor.put(*heading, "", describes=True)
+    return rows

@@ -1,0 +1,122 @@
+"""KL215."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import libcst as cst
+
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.pricing import gain
+from kernlint.rules.tiling.scaled_product import ScaleBehindLoop, scaled_product
+from kernlint.syntax.walk import walk
+from kernlint.workload import Compute, Dot
+from kernlint.workload import dtype as dt
+
+
+class ScaleInKLoop(Rule):
+    code = "KL215"
+    name = "scale-in-k-loop"
+    category = "tiling"
+    severity = "warning"
+    summary = "each step of the K loop multiplies its product by a factor that does not depend on K"
+    what_it_does = """
+        Finds K loops that add `tl.dot(a, b) * scale` to an fp32 accumulator which starts from zeros, where no iteration
+        changes `scale`: a scale of the whole tensor, of each row or of each column.
+        """
+    why = """
+        The tensor core adds a product to its accumulator in place. A product that has to be scaled first is a second tile in
+        registers, which the FMA units multiply and add element by element on every step, while the tensor core waits for
+        nothing else. The factor can be taken out of the sum and applied once.
+        """
+    when_not = """
+        Scales that change along K (groups or blocks of a quantised operand), accumulators that are rescaled between the
+        steps (online softmax), integer accumulators.
+        """
+    fix_safety = "Safe up to rounding: the same products in fp32, scaled once behind the sum instead of one by one."
+    evidence = """
+        H100, predicted by the cost model: 4096^3 in fp16 with tile 128x128x64, 325 us scaled in the loop and 252 us behind it.
+        Pattern row PERF-005 (Triton issue 793: 254 and 419 TOPS on an A100 with two forms of the scale; registers of a
+        thread 112 and 60 with Triton 3.9 for sm_90).
+        """
+    references = ("https://github.com/triton-lang/triton/issues/793",)
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def matmul(a, b, scale, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+            m = tl.program_id(0) * BM + tl.arange(0, BM)
+            n = tl.program_id(1) * BN + tl.arange(0, BN)
+            k = tl.arange(0, BK)
+            s = tl.load(scale + n)
+            acc = tl.zeros((BM, BN), tl.float32)
+            for start in range(0, K, BK):
+                x = tl.load(a + m[:, None] * K + (start + k)[None, :])
+                y = tl.load(b + n[None, :] * K + (start + k)[:, None])
+                acc += tl.dot(x, y) * s[None, :]
+            tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16))
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, a, b, scale):
+                c = torch.empty(4096, 4096, device=a.device, dtype=torch.float16)
+                matmul[(32, 32)](a, b, scale, c, 4096, 4096, BM=128, BN=128, BK=64, num_warps=8, num_stages=3)
+                return c
+
+        def get_inputs():
+            half = dict(dtype=torch.float16)
+            return [torch.randn(4096, 4096, **half), torch.randn(4096, 4096, **half), torch.randn(4096)]
+        """
+    good = bad.replace("acc += tl.dot(x, y) * s[None, :]", "acc = tl.dot(x, y, acc)").replace(
+        "acc.to(tl.float16)", "(acc * s[None, :]).to(tl.float16)"
+    )
+    example = "for ...:\n    acc += tl.dot(x, y) * scale"
+    use_instead = "for ...:\n    acc = tl.dot(x, y, acc)\nacc *= scale"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        module = context.program.kernel
+        seen = set()
+        for launch in context.launches():
+            for dot, loops in launch.kernel.walk(Dot):
+                assert isinstance(dot, Dot)
+                found = scaled_product(module, dot, loops[-1]) if loops and dot.span not in seen else None
+                if found is None or dot.out != dt.FLOAT32:
+                    continue
+                seen.add(dot.span)
+                gone = {module.span(found.update)}
+                gone |= {module.span(n) for n in walk(found.update) if isinstance(n, cst.BinaryOperation)}
+                gone = {span for span in gone if any(
+                    isinstance(node, Compute) and node.span == span and node.dtype == dt.FLOAT32
+                    and node.elements == dot.m * dot.n * dot.batch for node in loops[-1].body)}  # fmt: skip
+                if len(gone) < 2:
+                    continue
+                variant = context.variant.then(transform=ScaleBehindLoop(launch.span, dot.span, frozenset(gone)))
+                expected = gain(context, variant)
+                if expected is not None and expected <= 1.0:
+                    continue
+                factor = " * ".join(_code(one) for one in found.factors)
+                kernel = launch.kernel.name
+                yield Finding(
+                    self, self.severity,
+                    f"`{kernel}` multiplies each product of its K loop by `{factor}`, which no step changes",
+                    module.span(found.update), kernel, kernel,
+                    (
+                        Evidence(f"a [{dot.m}, {dot.n}] product is scaled and added in each iteration", dot.span),
+                        Evidence(f"no name in `{factor}` is assigned in the loop", module.span(found.factors[0])),
+                    ),
+                    Change(
+                        variant,
+                        f"Each K-step multiplies and adds {dot.m * dot.n * dot.batch:,} products on the FMA units and keeps them in "
+                        "registers beside the accumulator, instead of letting the tensor core add in place.",
+                        f"Accumulate with `tl.dot(..., acc={found.accumulator})` and multiply by `{factor}` once behind the loop.",
+                        f"Write `{found.accumulator} = tl.dot(a, b, {found.accumulator})` in the loop and `{found.accumulator} *= "
+                        f"{factor}` behind it.",
+                    ),
+                )  # fmt: skip
+
+
+def _code(node: cst.CSTNode) -> str:
+    return " ".join(cst.Module([]).code_for_node(node).split())

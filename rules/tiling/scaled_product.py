@@ -1,0 +1,156 @@
+"""A product that each step of a K loop multiplies by the same factor before it is added up."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import libcst as cst
+
+from kernlint.rules.source import Kind, assignments, bound_names, loop_variables, names_in, statements
+from kernlint.rules.synthesis import arith
+from kernlint.syntax.tree import Module
+from kernlint.syntax.walk import walk
+from kernlint.workload import Compute, Dot, Launch, Loop, Node, Span, Workload
+from kernlint.workload import dtype as dt
+from kernlint.workload.steps import map_configurations
+
+#: Calls that give the same in each iteration when their arguments do.
+_PURE = frozenset({"to", "exp", "exp2", "sqrt", "rsqrt", "abs"})
+
+
+@dataclass(frozen=True)
+class ScaledProduct:
+    """``accumulator += dot * factors`` in ``loop``: ``update`` is that statement, ``product`` the name that holds the dot
+    on the way to it, if any."""
+
+    loop: cst.For
+    update: cst.Assign | cst.AugAssign
+    accumulator: str
+    dot: cst.Call
+    product: str
+    factors: tuple[cst.BaseExpression, ...]
+
+
+def scaled_product(module: Module, dot: Dot, loop: Loop) -> ScaledProduct | None:
+    """The update of ``loop`` that adds ``dot`` times factors which no iteration changes; None where it has another form, or
+    where the accumulator is anything but that sum, from zeros on."""
+    if loop.span.file != module.path or dot.span.file != module.path or dot.accumulates:
+        return None
+    node = _at(module, loop.span, cst.For)
+    call = _at(module, dot.span, cst.Call)
+    if node is None or call is None or node.orelse is not None:
+        return None
+    body = list(statements(node.body))
+    changed = loop_variables(node) | {n for one in assignments(node.body) for n in bound_names(one)}
+    for update in body:
+        found = _update(update)
+        if found is None:
+            continue
+        accumulator, term = found
+        factors = list(_factors(term))
+        products = [factor for factor in factors if factor is call or _names_dot(factor, body, call)]
+        others = [factor for factor in factors if not any(factor is one for one in products)]
+        if len(products) != 1 or not others or any(names_in(factor) & changed for factor in others):
+            continue
+        if all(map(_is_pure, others)) and _is_plain_sum(module, node, accumulator):
+            product = products[0].value if isinstance(products[0], cst.Name) else ""
+            assert isinstance(update, (cst.Assign, cst.AugAssign))
+            return ScaledProduct(node, update, accumulator, call, product, tuple(others))
+    return None
+
+
+def _at(module: Module, span: Span, kind: type[Kind]) -> Kind | None:
+    return next((n for n in walk(module.tree) if isinstance(n, kind) and module.span(n) == span), None)
+
+
+def _update(statement: cst.CSTNode) -> tuple[str, cst.BaseExpression] | None:
+    """(accumulator, what is added to it)."""
+    if isinstance(statement, cst.AugAssign) and isinstance(statement.operator, cst.AddAssign):
+        return (statement.target.value, statement.value) if isinstance(statement.target, cst.Name) else None
+    if not isinstance(statement, cst.Assign) or len(statement.targets) != 1:
+        return None
+    target, value = statement.targets[0].target, statement.value
+    if isinstance(target, cst.Name) and isinstance(value, cst.BinaryOperation) and isinstance(value.operator, cst.Add):
+        for one, other in ((value.left, value.right), (value.right, value.left)):
+            if isinstance(one, cst.Name) and one.value == target.value:
+                return target.value, other
+    return None
+
+
+def _factors(term: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    if isinstance(term, cst.BinaryOperation) and isinstance(term.operator, cst.Multiply):
+        yield from _factors(term.left)
+        yield from _factors(term.right)
+    else:
+        yield term
+
+
+def _names_dot(factor: cst.BaseExpression, body: list[cst.CSTNode], call: cst.Call) -> bool:
+    """Whether ``factor`` is a name that one statement of the loop gives the dot, and nothing else reads."""
+    if not isinstance(factor, cst.Name):
+        return False
+    bound = [s for s in body if isinstance(s, cst.Assign) and s.value is call]
+    uses = [n for s in body for n in walk(s) if isinstance(n, cst.Name) and n.value == factor.value]
+    return len(bound) == 1 and bound_names(bound[0]) == {factor.value} and len(uses) == 2
+
+
+def _is_pure(factor: cst.BaseExpression) -> bool:
+    calls = [node for node in walk(factor) if isinstance(node, cst.Call)]
+    return all(isinstance(call.func, cst.Attribute) and call.func.attr.value in _PURE for call in calls)
+
+
+def _is_plain_sum(module: Module, loop: cst.For, accumulator: str) -> bool:
+    """Whether nothing else in ``loop`` touches the accumulator, and it starts from zeros."""
+    names = [n for n in walk(loop.body) if isinstance(n, cst.Name) and n.value == accumulator]
+    if len(names) > 2:
+        return False
+    function = None
+    for outer in walk(module.tree):
+        if isinstance(outer, cst.FunctionDef) and any(inner is loop for inner in walk(outer.body)):
+            function = outer
+    if function is None:
+        return False
+    first: cst.Assign | cst.AnnAssign | cst.AugAssign | None = None
+    for statement in function.body.body:
+        if statement is loop:
+            break
+        for one in assignments(statement):
+            if accumulator in bound_names(one):
+                first = one
+    value = first.value if isinstance(first, cst.Assign) else None
+    if not isinstance(value, cst.Call) or not isinstance(value.func, cst.Attribute):
+        return False
+    updates = sum(accumulator in bound_names(one) for one in assignments(loop.body))
+    return value.func.attr.value == "zeros" and updates == 1
+
+
+@dataclass(frozen=True)
+class ScaleBehindLoop:
+    """The workload with the factors of one product applied once, behind the loop, and the sum left to the dot."""
+
+    launch: Span
+    dot: Span
+    #: Where the arithmetic stands that goes.
+    gone: frozenset[Span]
+
+    def __call__(self, workload: Workload) -> Workload:
+        return map_configurations(workload, self.launch, self._changed)
+
+    def _changed(self, launch: Launch) -> Launch:
+        dot = next((node for node in launch.kernel.dots() if node.span == self.dot), None)
+        if dot is None:
+            return launch
+
+        def change(node: Node) -> Node | None:
+            if isinstance(node, Compute) and node.kind == "arith" and node.span in self.gone:
+                return None
+            return replace(node, accumulates=True) if node is dot else node
+
+        changed = launch.rewritten(change)
+        body: list[Node] = []
+        for node in changed.kernel.body:
+            body.append(node)
+            if isinstance(node, Loop) and any(isinstance(inner, Dot) and inner.span == self.dot for inner in node.body):
+                body.append(arith(dot.m * dot.n * dot.batch, self.dot, dt.FLOAT32))
+        return replace(changed, kernel=replace(changed.kernel, body=tuple(body)))
