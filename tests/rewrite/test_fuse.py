@@ -222,7 +222,7 @@ def scale_gelu(src, b_ptr, numel, factor, BLOCK: tl.constexpr):
     out = h * tl.sigmoid(1.702 * h)
     tl.store(b_ptr + at, out, mask=inside)
 """
-        in after
+        in "\n" + after
     )
     assert (
         """

@@ -1,0 +1,63 @@
+"""The verdict's word on whether a change is automatic is true: where it says so the fix works, elsewhere it says why not."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from kernlint.analysis import host_facts
+from kernlint.cost.device import find_device
+from kernlint.cost.estimate import estimate
+from kernlint.errors import AnalysisError
+from kernlint.fix import fix_source
+from kernlint.interpret.program import Program, Question
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Context
+from kernlint.rules.registry import all_rules
+from kernlint.syntax.tree import parse_module
+from kernlint.verdict.judge import Candidate, price
+
+
+def candidates(rule: Rule, source: str) -> list[Candidate]:
+    gpu = find_device("h100-sxm")
+    program = Program(parse_module(source, "example.py"), None, Question(host=host_facts(gpu)))
+    return [
+        candidate
+        for workload in program.workloads()
+        if workload.launches()
+        for candidate in price(Context(program, workload, gpu, price=lambda w: estimate(w, gpu)), [rule])
+    ]
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)
+def test_automatic_means_that_the_fix_works(rule: Rule) -> None:
+    source = textwrap.dedent(rule.bad)
+    found = candidates(rule, source)
+    try:
+        result = fix_source(source, path="example.py", rules=[rule.code], unsafe=True)
+    except AnalysisError:
+        assert not found  # nothing is launched in it
+        return
+    automatic = [candidate for candidate in found if candidate.attempt.automatic]
+    assert len(result.applied) == len({c.finding.key for c in automatic}), result.refused
+    for candidate in found:
+        assert candidate.attempt.automatic or candidate.attempt.reason
+    for refused in result.refused:
+        assert refused.reason
+    if len(automatic) == len(found) and found:
+        assert not candidates(rule, result.after)
+        # And once more changes nothing.
+        assert fix_source(result.after, path="example.py", rules=[rule.code], unsafe=True).after == result.after
+    if not automatic:
+        assert result.after == source
+
+
+@pytest.mark.parametrize("rule", all_rules(), ids=lambda rule: rule.code)
+def test_nothing_is_fixed_where_nothing_is_found(rule: Rule) -> None:
+    source = textwrap.dedent(rule.good)
+    try:
+        result = fix_source(source, path="example.py", rules=[rule.code], unsafe=True)
+    except AnalysisError:
+        return
+    assert result.after == source and not result.applied and not result.refused

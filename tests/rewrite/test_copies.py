@@ -1,0 +1,156 @@
+"""Copies, casts and fills around a launch: the kernel reads and writes the originals."""
+
+import textwrap
+
+import pytest
+from support.fixes import changed, fixed, refusal
+
+from kernlint.rules.registry import find_rule
+
+CAST = textwrap.dedent(find_rule("KL301").bad)
+K_MAJOR = textwrap.dedent(find_rule("KL305").bad)
+
+#: A kernel over rows that takes its input for contiguous.
+ROWS = """
+import torch
+import triton
+import triton.language as tl
+
+B, T, H, D = 2, 512, 16, 128
+
+@triton.jit
+def double(X, Y, n, D: tl.constexpr, ROWS: tl.constexpr):
+    r = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+    d = tl.arange(0, D)
+    {offsets}
+    x = tl.load({pointer}, mask=(r < n)[:, None], other=0.0)
+    tl.store(Y + r[:, None] * D + d[None, :], x * 2, mask=(r < n)[:, None])
+
+class ModelNew(torch.nn.Module):
+    def forward(self, q):
+        {copy}
+        y = torch.empty_like(x)
+        n = B * H * T
+        double[(triton.cdiv(n, 32),)](x, y, n, D=D, ROWS=32)
+        return y
+
+def get_inputs():
+    return [torch.randn(B, T, H, D, dtype=torch.float16)]
+"""
+
+
+def rows(offsets: str = "offs = r[:, None] * D + d[None, :]", pointer: str = "X + offs",
+         copy: str = "x = q.transpose(1, 2).contiguous()") -> str:  # fmt: skip
+    return ROWS.format(offsets=offsets, pointer=pointer, copy=copy)
+
+
+STRIDED_ROW = (
+    "x_row = (r // (x_size1 * x_size2)) * x_stride0 + (r // x_size2 % x_size1) * x_stride1 + (r % x_size2) * x_stride2"
+)
+
+
+@pytest.mark.parametrize(
+    ("source", "load"),
+    [
+        pytest.param(rows(), "X + x_row[:, None] + d[None, :]", id="offsets with a name"),
+        pytest.param(rows("pass", "X + r[:, None] * D + d[None, :]"), "X + x_row[:, None] + d[None, :]", id="inline"),
+        pytest.param(rows("base = X + r[:, None] * D", "base + d[None, :]"), "base + d[None, :]", id="pointer to rows"),
+        pytest.param(
+            rows("pass", "X + (d[None, :] + D * r[:, None])"), "X + (d[None, :] + x_row[:, None])", id="swapped"
+        ),
+    ],
+)
+def test_a_kernel_that_takes_its_input_for_contiguous(source: str, load: str) -> None:
+    result = fixed(source, "KL301", unsafe=False)
+    assert STRIDED_ROW in result.after
+    assert f"tl.load({load}, mask" in result.after
+    assert "x_size1, x_size2, x_stride0, x_stride1, x_stride2, D: tl.constexpr" in result.after
+    assert "x, y, n, x.shape[1], x.shape[2], x.stride(0), x.stride(1), x.stride(2), D=D" in result.after
+    assert "memory_format=torch.contiguous_format" in result.after and ".contiguous()" not in result.after
+    (applied,) = result.applied
+    assert (applied.effects.numerics, applied.effects.memory) == ("exact", "less")
+
+
+@pytest.mark.parametrize(
+    ("source", "why"),
+    [
+        pytest.param(rows("i = r[:, None] * D + d[None, :]\n    j = i + 0 * n", "X + tl.minimum(j, i)"), "address of `X`|rows of `X`",
+                     id="an address that is no sum"),
+        pytest.param(rows(copy="x = q.transpose(1, 2).contiguous()\n        assert x.is_contiguous()"), "is_contiguous", id="assert"),
+        pytest.param(rows(copy="x = q.transpose(1, 2).contiguous().view(B * H, T, D)"), "view", id="view"),
+        pytest.param(rows() + "\ndef other(x, y):\n    double[(1,)](x, y, 1, D=D, ROWS=32)\n", "more places", id="other launch"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_read_in_place(source: str, why: str) -> None:
+    import re
+
+    assert re.search(why, refusal(source, "KL301"))
+
+
+def test_the_extent_of_a_row_is_not_mistaken_for_another_of_its_size() -> None:
+    # T == D here: a row of T elements would only be right at these sizes.
+    source = (
+        rows()
+        .replace("T, H, D = 2, 512", "T, H, D = 2, 128")
+        .replace("D: tl.constexpr", "D: tl.constexpr, W: tl.constexpr")
+    )
+    source = source.replace("* D + d[None, :]\n    x =", "* W + d[None, :]\n    x =").replace(
+        "D=D, ROWS", "D=D, W=T, ROWS"
+    )
+    assert "only fits the copy's layout" in refusal(source, "KL301")
+
+
+def test_casts_move_into_the_kernel() -> None:
+    gone, came = changed(fixed(CAST, "KL301", unsafe=False))
+    assert gone == [
+        "tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)",
+        "x = x.to(torch.float32)",
+        "return y.to(torch.float16)",
+    ]
+    assert came == ["tl.store(y + i, tl.load(x + i, mask=i < n).to(tl.float32) * 2.0, mask=i < n)", "return y"]
+
+
+def test_the_output_is_allocated_in_its_final_type() -> None:
+    source = CAST.replace("torch.empty_like(x)", "torch.empty(x.shape, device=x.device, dtype=torch.float32)")
+    assert "y = torch.empty(x.shape, device=x.device, dtype=torch.float16)" in fixed(source, "KL301").after
+    source = CAST.replace("        x = x.to", "        kind = x.dtype\n        x = x.to").replace(
+        "y.to(torch.float16)", "y.to(kind)"
+    )
+    result = fixed(source, "KL301")
+    # Nothing else asks for the type.
+    assert "kind" not in result.after and "return y\n" in result.after
+
+
+def test_a_cast_that_the_kernel_makes_itself_is_not_doubled() -> None:
+    source = CAST.replace("tl.load(x + i, mask=i < n)", "tl.load(x + i, mask=i < n).to(tl.float32)")
+    assert ".to(tl.float32).to(tl.float32)" not in fixed(source, "KL301").after
+
+
+def test_atomics_keep_their_type() -> None:
+    source = CAST.replace("tl.store(y + i,", "tl.atomic_add(y + i,").replace("empty_like", "zeros_like")
+    from kernlint.fix import fix_source
+
+    result = fix_source(source, path="k.py", rules=["KL301"], unsafe=True)
+    assert "y.to(torch.float16)" in result.after
+
+
+def test_a_transposed_weight_becomes_a_view() -> None:
+    source = K_MAJOR.replace(
+        "    b = w.t().contiguous()", "    # Transpose the weight for the kernel\n    b = w.t().contiguous()"
+    )
+    gone, came = changed(fixed(source, "KL305", unsafe=False))
+    assert came == ["# A view of w, read through its strides", "b = w.t()"]
+    assert gone == ["# Transpose the weight for the kernel", "b = w.t().contiguous()"]
+
+
+def test_a_comment_keeps_what_is_still_true() -> None:
+    source = K_MAJOR.replace("    b = w.t()", "    # B = W^T [K, N], contiguous so that loads coalesce\n    b = w.t()")
+    assert "# B = W^T [K, N]: a view of w, read through its strides\n" in fixed(source, "KL305").after
+
+
+def test_a_kernel_without_strides_cannot_take_a_transposed_view() -> None:
+    source = K_MAJOR.replace("* sbk + n[None, :] * sbn", "* N + n[None, :]")
+    from kernlint.fix import fix_source
+
+    result = fix_source(source, path="k.py", rules=["KL301", "KL305"], unsafe=True)
+    assert ".contiguous()" in result.after and "* N + n[None, :]" in result.after
