@@ -12,6 +12,7 @@ from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.launch.per_call import MAKERS, each_time, per_call
 from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.tree import Module
+from kernlint.workload import Span, Workload
 
 
 class JitCreatedPerCall(Rule):
@@ -106,7 +107,7 @@ class JitCreatedPerCall(Rule):
                     ),
                 ),
                 Change(
-                    None,
+                    context.variant.then(transform=MadeOnce(span)),
                     f"`{made.function}` makes {made.what} anew on every call, so its caches start empty: each call compiles "
                     "(or looks up the compiled code again), and an autotuner times all of its configurations again.",
                     f"Move the decorated kernel to module level, so that {made.what} is made once.",
@@ -114,6 +115,16 @@ class JitCreatedPerCall(Rule):
                     priced=False,
                 ),
             )
+
+
+@dataclass(frozen=True)
+class MadeOnce:
+    """The program with what is made at ``place`` made at import; a call does the same device work as before."""
+
+    place: Span
+
+    def __call__(self, workload: Workload) -> Workload:
+        return workload
 
 
 @dataclass(frozen=True)

@@ -58,4 +58,5 @@ def test_change_can_be_followed_and_priced(rule: Rule) -> None:
             if finding.change is not None and finding.change.variant is not None:
                 after = context.after(finding.change.variant)
                 assert after is not None
-                assert after != workload, "the change changes nothing"
+                # What has no price is no device work, such as compiling on every call.
+                assert after != workload or not finding.change.priced, "the change changes nothing"

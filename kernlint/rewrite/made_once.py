@@ -1,0 +1,182 @@
+"""A kernel that is decorated again on every call moves to module level."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from kernlint.rewrite.effects import Effects
+from kernlint.rewrite.names import fresh_name
+from kernlint.rewrite.paragraphs import stale_headings
+from kernlint.rewrite.site import Site, codemod
+from kernlint.rewrite.source import Source
+from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
+from kernlint.rules.launch.kl603_jit_created_per_call import MadeOnce
+from kernlint.syntax.walk import walk
+
+
+@codemod(MadeOnce, Effects())
+def made_once(site: Site, transform: MadeOnce) -> list[TextEdit]:
+    """The definition (or the assignment of a ``triton.jit(...)``) stands above the outermost function around it."""
+    source = site.source
+    try:
+        node: cst.CSTNode = source.at(transform.place, cst.FunctionDef)
+    except CannotRewrite:
+        node = source.at(transform.place, cst.Call)
+    return _Move(source, node).edits()
+
+
+class _Move:
+    def __init__(self, source: Source, node: cst.CSTNode) -> None:
+        self.source = source
+        function = source.function(node)
+        if function is None:
+            raise CannotRewrite("it is at module level already")
+        self.function = function
+        self.statement = node if isinstance(node, cst.FunctionDef) else source.around(node, cst.Assign)
+        if self.statement is None or len(_bound(self.statement)) != 1:
+            raise CannotRewrite("what is made is not given to one variable")
+        (self.name,) = _bound(self.statement)
+        self.outer = [one for one in source.above(node) if isinstance(one, (cst.FunctionDef, cst.ClassDef))]
+        self.block = source.parent(self.line)
+
+    @property
+    def line(self) -> cst.CSTNode:
+        """The statement with its line."""
+        assert self.statement is not None
+        if isinstance(self.statement, cst.FunctionDef):
+            return self.statement
+        line = self.source.parent(self.statement)
+        if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
+            raise CannotRewrite("a statement to move shares its line with another one")
+        return line
+
+    def edits(self) -> list[TextEdit]:
+        self._check_free()
+        source, top = self.source, self.outer[-1]
+        start, end = self._lines()
+        at = self._above(top)
+        name = self._new_name()
+        renames = []
+        if name != self.name:
+            renames = [source.replace(read, name) for read in _names(self.function) if read.value == self.name]
+        inside = [edit for edit in renames if start <= edit.start < end]
+        text = source.text[start:end]
+        text = apply_edits(text, [TextEdit(e.start - start, e.end - start, e.text) for e in inside])
+        indent = source.indent(source.start(self.line))
+        moved = "".join(row.removeprefix(indent) for row in text.splitlines(keepends=True)).rstrip() + "\n"
+        edits = [edit for edit in renames if not start <= edit.start < end]
+        edits.append(TextEdit(at, at, f"{moved}\n\n"))
+        if not isinstance(self.statement, cst.FunctionDef):
+            edits += [*source.delete_statements([self.statement]), *stale_headings(source, [self.line])]
+            return edits
+        siblings = getattr(self.block, "body", ())
+        empty = len(siblings) == 1
+        return [*edits, TextEdit(start, end, f"{indent}pass\n" if empty else "", describes=True)]
+
+    def _lines(self) -> tuple[int, int]:
+        """The lines to move: the statement with its decorators and the comments above them."""
+        source, node = self.source, self.line
+        first = source.start(node)
+        if isinstance(node, cst.FunctionDef) and node.decorators:
+            first = min(first, source.start(node.decorators[0]))
+        return _with_comments(source, first), source.line_start(source.line(source.end(node)) + 1)
+
+    def _above(self, top: cst.CSTNode) -> int:
+        assert isinstance(top, (cst.FunctionDef, cst.ClassDef))
+        first = self.source.start(top)
+        if top.decorators:
+            first = min(first, self.source.start(top.decorators[0]))
+        return _with_comments(self.source, first)
+
+    def _check_free(self) -> None:
+        """Raise where what moves reads a variable of the functions around it, or a name that the module binds later."""
+        own = {name for node in walk(self.line) for name in _bound(node)} | {
+            node.name.value for node in walk(self.line) if isinstance(node, cst.Param)
+        }
+        read = {node.value for node in _names(self.line)} - own
+        local = set()
+        for outer in self.outer:
+            if isinstance(outer, cst.FunctionDef):
+                local |= {node.name.value for node in walk(outer.params) if isinstance(node, cst.Param)}
+                inside = {id(node) for node in walk(self.line)}
+                local |= {name for node in walk(outer.body) if id(node) not in inside for name in _bound(node)}
+        captured = sorted(read & (local - {self.name}))
+        if captured:
+            names = ", ".join(f"`{name}`" for name in captured)
+            raise CannotRewrite(f"`{self.name}` reads {names} of the function around it: pass it as an argument")
+        at = self._above(self.outer[-1])
+        at_once = self._read_at_import()
+        for statement in self.source.module.tree.body:
+            if self.source.start(statement) >= at:
+                later = {name for node in walk_shallow(statement) for name in _bound(node)} & at_once
+                if later:
+                    raise CannotRewrite(f"`{sorted(later)[0]}` is defined further down in the module")
+
+    def _read_at_import(self) -> set[str]:
+        """The names that are read when the moved statement itself is run."""
+        node = self.statement
+        if not isinstance(node, cst.FunctionDef):
+            return {one.value for one in _names(self.line)}
+        parts = [*node.decorators, *(p.default for p in walk(node.params) if isinstance(p, cst.Param) and p.default)]
+        parts += [p.annotation for p in walk(node.params) if isinstance(p, cst.Param) and p.annotation]
+        return {one.value for part in parts for one in _names(part)}
+
+    def _new_name(self) -> str:
+        """The name at module level: its own, unless something else there or in another function is called so."""
+        inside = {id(node) for node in walk(self.function)}
+        taken = {
+            node.value
+            for node in walk(self.source.module.tree)
+            if isinstance(node, cst.Name) and id(node) not in inside
+        }
+        if self.name not in taken:
+            return self.name
+        return fresh_name(f"{self.function.name.value.strip('_')}_{self.name}", taken)
+
+
+def walk_shallow(statement: cst.CSTNode) -> Iterator[cst.CSTNode]:
+    """What a module-level statement itself does: a function or class is one thing."""
+    if isinstance(statement, (cst.FunctionDef, cst.ClassDef)):
+        yield statement
+    else:
+        yield from walk(statement)
+
+
+def _with_comments(source: Source, offset: int) -> int:
+    """Where the comment block directly above the line of ``offset`` begins, or that line."""
+    line = source.line(offset)
+    own = {source.line(comment.start) for comment in source.comments if comment.own_line}
+    while line - 1 in own:
+        line -= 1
+    return source.line_start(line)
+
+
+def _names(node: cst.CSTNode) -> Iterator[cst.Name]:
+    """The variables mentioned in ``node``: not attributes and keywords."""
+    skipped: set[int] = set()
+    for inner in walk(node):
+        if isinstance(inner, cst.Attribute):
+            skipped.add(id(inner.attr))
+        elif isinstance(inner, cst.Arg) and inner.keyword is not None:
+            skipped.add(id(inner.keyword))
+        elif isinstance(inner, cst.Name) and id(inner) not in skipped:
+            yield inner
+
+
+def _bound(node: cst.CSTNode) -> set[str]:
+    """The names that ``node`` itself binds."""
+    if isinstance(node, (cst.FunctionDef, cst.ClassDef)):
+        return {node.name.value}
+    if isinstance(node, cst.ImportAlias):
+        alias = node.evaluated_alias or (node.evaluated_name or "").split(".")[0]
+        return {alias}
+    targets: list[cst.CSTNode] = []
+    if isinstance(node, cst.Assign):
+        targets = [target.target for target in node.targets]
+    elif isinstance(node, (cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr, cst.CompFor)):
+        targets = [node.target]
+    elif isinstance(node, cst.AsName):
+        targets = [node.name]
+    return {name.value for target in targets for name in walk(target) if isinstance(name, cst.Name)}

@@ -1,0 +1,80 @@
+"""Kernels decorated on every call, moved to module level."""
+
+from __future__ import annotations
+
+import pytest
+from support.rewriting import fixed, refusal
+
+from kernlint.rules.registry import find_rule
+
+TAKEN = """
+FACTORS = (1, 2)
+
+def step(x):
+    # twice, by hand
+    @triton.autotune(configs=[triton.Config({"BLOCK": 512 * f}) for f in FACTORS], key=["n"])
+    @triton.jit
+    def kernel(x, y, n, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
+
+    y = torch.empty_like(x)
+    kernel[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, y, x.numel())
+    return y
+
+
+def other(kernel):
+    return kernel
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return step(x)
+
+
+def get_inputs():
+    return [torch.randn(1024, 1024)]
+"""
+
+
+def test_text() -> None:
+    after = fixed(find_rule("KL603").bad, "KL603", header=False)
+    assert (
+        after
+        == """import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def kernel(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
+
+
+def double(x):
+    y = torch.empty_like(x)
+    kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+    return y
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return double(x)
+
+def get_inputs():
+    return [torch.randn(1024, 1024)]
+"""
+    )
+
+
+def test_a_name_that_is_taken() -> None:
+    after = fixed(TAKEN, "KL603")
+    assert "\ndef step_kernel(x, y, n" in after and "    step_kernel[lambda meta" in after
+    assert after.index("# twice, by hand\n@triton.autotune") < after.index("def step(x)")
+
+
+CAPTURED = find_rule("KL603").bad.replace("def double(x):", "def double(x, factor=2.0):").replace("* 2.0", "* factor")
+
+
+@pytest.mark.parametrize(("source", "reason"), [(CAPTURED, "reads `factor`")], ids=["a variable of the function"])
+def test_refused(source: str, reason: str) -> None:
+    assert reason in refusal(source.replace("import torch", "", 1), "KL603")
