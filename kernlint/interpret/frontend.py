@@ -173,10 +173,11 @@ class FrontEnd(Evaluator):
             names: set[str] = set()
             for inner in walk(node.body):
                 targets: list[cst.CSTNode] = []
-                if isinstance(inner, cst.Assign):
-                    targets = [t.target for t in inner.targets]
-                elif isinstance(inner, (cst.AugAssign, cst.AnnAssign, cst.For, cst.NamedExpr)):
-                    targets = [inner.target]
+                kind = type(inner)  # not isinstance(): LibCST's classes are abstract ones, of which it is slow to ask
+                if kind is cst.Assign:
+                    targets = [t.target for t in inner.targets]  # type: ignore[attr-defined]
+                elif kind in (cst.AugAssign, cst.AnnAssign, cst.For, cst.NamedExpr):
+                    targets = [inner.target]  # type: ignore[attr-defined]
                 for target in targets:
                     if not isinstance(target, (cst.Subscript, cst.Attribute)):
                         names |= {n.value for n in walk(target) if isinstance(n, cst.Name)}

@@ -553,9 +553,10 @@ def _may_launch(module: Module) -> frozenset[str]:
     for definition in definitions:
         names = uses.setdefault(definition.name.value, set())
         for node in walk(definition):
-            if isinstance(node, cst.Name):
-                names.add(node.value)
-            elif _is_launch(node, decorated):
+            kind = type(node)
+            if kind is cst.Name:
+                names.add(node.value)  # type: ignore[attr-defined]
+            elif (kind is cst.Call or kind is cst.Assign) and _is_launch(node, decorated):
                 found.add(definition.name.value)
     while more := {name for name, used in uses.items() if name not in found and used & found}:
         found |= more

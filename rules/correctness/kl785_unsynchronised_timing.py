@@ -114,7 +114,8 @@ def _calls_in_order(body: cst.CSTNode) -> Iterator[cst.Call]:
     stack: list[cst.CSTNode] = [body]
     while stack:
         node = stack.pop()
-        if isinstance(node, cst.Call):
-            yield node
-        if not isinstance(node, (cst.FunctionDef, cst.Lambda, cst.ClassDef)):
+        kind = type(node)
+        if kind is cst.Call:
+            yield node  # type: ignore[misc]
+        if kind not in (cst.FunctionDef, cst.Lambda, cst.ClassDef):
             stack += reversed(children(node))

@@ -9,7 +9,7 @@ import libcst as cst
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.launch.per_call import MAKERS, each_time, per_call
+from kernlint.rules.launch.per_call import MAKERS, per_call
 from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.tree import Module
 from kernlint.workload import Span, Workload
@@ -140,7 +140,7 @@ class _Made:
 def _made_per_call(module: Module, entry: str) -> Iterator[_Made]:
     routines, imports = per_call(module, entry)
     for routine in routines:
-        for node in each_time(routine.node.body):
+        for node in routine.each_time:
             made = _maker(node, imports)
             if made is not None:
                 yield _Made(node, *made, routine.symbol)

@@ -8,7 +8,7 @@ import libcst as cst
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.launch.per_call import each_time, per_call
+from kernlint.rules.launch.per_call import per_call
 from kernlint.syntax.names import origin_of
 
 _QUERIES = frozenset(
@@ -75,7 +75,7 @@ class DeviceQueryPerCall(Rule):
             return
         routines, imports = per_call(context.program.kernel, context.workload.entry)
         for routine in routines:
-            for node in each_time(routine.node.body):
+            for node in routine.each_time:
                 origin = origin_of(node.func, imports) if isinstance(node, cst.Call) else None
                 if origin not in _QUERIES:
                     continue

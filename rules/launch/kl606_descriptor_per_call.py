@@ -8,7 +8,7 @@ import libcst as cst
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.launch.per_call import each_time, per_call
+from kernlint.rules.launch.per_call import per_call
 from kernlint.syntax.names import dotted_name, origin_of
 
 _MAKERS = frozenset({"TensorDescriptor", "TensorDescriptor.from_tensor"})
@@ -72,7 +72,7 @@ class DescriptorPerCall(Rule):
             return
         routines, imports = per_call(context.program.kernel, context.workload.entry)
         for routine in routines:
-            for node in each_time(routine.node.body):
+            for node in routine.each_time:
                 kept = _kept_tensor(node, imports)
                 if kept is None:
                     continue

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import libcst as cst
 
@@ -29,6 +30,11 @@ class Routine:
     def name(self) -> str:
         return self.node.name.value
 
+    @cached_property
+    def each_time(self) -> tuple[cst.CSTNode, ...]:
+        """The nodes of its body that run whenever it does (:func:`each_time`)."""
+        return tuple(each_time(self.node.body))
+
 
 #: Whether the body of an ``if`` counts as run by every call.
 Enters = Callable[[cst.If], bool]
@@ -41,7 +47,17 @@ def never(branch: cst.If) -> bool:
 
 def per_call(module: Module, entry: str, enters: Enters = never) -> tuple[list[Routine], Mapping[str, str]]:
     """The routines that every call of ``entry`` may run, and what the imports of the module bind."""
-    return _reached(module.once(routines), entry, module.imports, enters), module.imports
+    if enters is not never:
+        return _reached(module.once(routines), entry, module.imports, enters), module.imports
+    known = module.once(_known)
+    if entry not in known:
+        known[entry] = _reached(module.once(routines), entry, module.imports, enters)
+    return known[entry], module.imports
+
+
+def _known(module: Module) -> dict[str, list[Routine]]:
+    """What :func:`per_call` has found for entries of ``module`` so far."""
+    return {}
 
 
 def routines(module: Module) -> list[Routine]:
@@ -65,7 +81,8 @@ def _reached(routines: list[Routine], entry: str, imports: Mapping[str, str], en
     for routine in found:
         called = {
             (dotted_name(node.func) or "").rsplit(".", 1)[-1]
-            for node in each_time(routine.node.body, enters) if isinstance(node, cst.Call)
+            for node in (routine.each_time if enters is never else each_time(routine.node.body, enters))
+            if type(node) is cst.Call
         }  # fmt: skip
         found += [r for r in routines if r.name in called and r not in found and not _runs_once(r, imports)]
     return found
@@ -78,6 +95,9 @@ def _runs_once(routine: Routine, imports: Mapping[str, str]) -> bool:
     )
 
 
+_ELSEWHERE = frozenset({cst.FunctionDef, cst.Lambda, cst.ClassDef, cst.ExceptHandler})
+
+
 def each_time(body: cst.CSTNode, enters: Enters = never) -> Iterator[cst.CSTNode]:
     """The nodes of a function's body that run whenever it does: not those of nested functions, nor what stands behind a
     condition (unless ``enters`` says so) or in an exception handler, where caches are filled."""
@@ -85,8 +105,7 @@ def each_time(body: cst.CSTNode, enters: Enters = never) -> Iterator[cst.CSTNode
     while stack:
         node = stack.pop()
         yield node
-        if isinstance(node, (cst.FunctionDef, cst.Lambda, cst.ClassDef, cst.ExceptHandler)):
-            continue
-        if isinstance(node, cst.If) and not enters(node):
+        kind = type(node)
+        if kind in _ELSEWHERE or (kind is cst.If and not enters(node)):  # type: ignore[arg-type]
             continue
         stack += reversed(children(node))
