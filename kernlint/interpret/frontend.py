@@ -333,7 +333,12 @@ class FrontEnd(Evaluator):
                 if value.dtype is not None and value.dtype.is_float:
                     return self.fault("operand-type", node, f"`{name}` takes integers, not {short(value.dtype)}")
         dtype = self._result(name, a, b, x, y, weak, node)
-        return dtype if isinstance(dtype, Unknown) else self.block(dtype, shape, node)
+        if isinstance(dtype, Unknown):
+            return dtype
+        result = self.block(dtype, shape, node)
+        if name == "-" and dtype is not None and dtype.kind == "uint" and isinstance(b, int) and b > 0:
+            result = replace(result, difference=True)
+        return result
 
     def _result(self, name: str, a: Any, b: Any, x: Typed, y: Typed, weak: tuple[bool, bool], node: cst.CSTNode) -> Any:
         """The element type of an arithmetic result."""

@@ -36,13 +36,14 @@ class Typed:
 
     ``dtype`` is None where it is not known; ``shape`` is () for a scalar, with None for an extent that is not known.
     ``pointer`` says whether the elements are pointers to ``dtype`` (None: not known). ``argument`` is the name of the kernel
-    parameter that this is, untouched.
+    parameter that this is, untouched. ``difference`` marks an unsigned value that a positive number was subtracted from.
     """
 
     dtype: Dtype | None
     shape: tuple[int | None, ...] = ()
     pointer: bool | None = False
     argument: str = ""
+    difference: bool = False
 
     @property
     def is_block(self) -> bool:

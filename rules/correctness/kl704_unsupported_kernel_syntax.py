@@ -1,0 +1,79 @@
+"""KL704."""
+
+from __future__ import annotations
+
+from kernlint.rules.refusals import RefusalRule
+
+
+class UnsupportedKernelSyntax(RefusalRule):
+    code = "KL704"
+    name = "unsupported-kernel-syntax"
+    category = "correctness"
+    severity = "error"
+    summary = "a statement or expression that kernels do not support"
+    kinds = frozenset(["constant-while", "unpacked-tensor", "unsupported-syntax"])
+
+    what_it_does = """
+        Finds syntax in a jit function that the code generator of the target release has no visitor for: `break`,
+        `continue`, `try`, lambdas, comprehensions, nested functions, `else` after a loop, chained comparisons (before
+        3.9), chains of `and`/`or` without parentheses (before 3.4), and a `while` whose condition is a compile-time
+        constant.
+        """
+    why = """
+        The compiler raises `UnsupportedLanguageConstruct` at the first launch; the interpreter runs the same code
+        without complaint.
+        """
+    when_not = """
+        Code under a compile-time condition that is false, which is never compiled. Releases that support the
+        construct: name one with `--target-triton`.
+        """
+    fix_safety = "Not automatic."
+    evidence = """
+        Which nodes each release visits is read from its code generator by `tools/triton_api.py`. Of 723 evaluated
+        LLM-written kernels 16 failed for this reason.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, n, BLOCK: tl.constexpr):
+            for start in range(0, n, BLOCK):
+                i = start + tl.arange(0, BLOCK)
+                if start > 4096:
+                    break
+                tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(1,)](x, y, x.numel(), BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, n, BLOCK: tl.constexpr):
+            for start in range(0, min(n, 4097), BLOCK):
+                i = start + tl.arange(0, BLOCK)
+                tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(1,)](x, y, x.numel(), BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        """
+    example = "for start in range(0, n, BLOCK):\n    if start > 4096:\n        break"
+    use_instead = "for start in range(0, min(n, 4097), BLOCK):\n    ..."

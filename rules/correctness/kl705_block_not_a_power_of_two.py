@@ -1,0 +1,78 @@
+"""KL705."""
+
+from __future__ import annotations
+
+from kernlint.rules.refusals import RefusalRule
+
+
+class BlockNotAPowerOfTwo(RefusalRule):
+    code = "KL705"
+    name = "block-not-a-power-of-two"
+    category = "correctness"
+    severity = "error"
+    summary = "an extent of a block is not a power of two, or the block is too large"
+    kinds = frozenset(["not-power-of-two", "too-large"])
+    if_certain = frozenset(["not-power-of-two", "too-large"])
+
+    what_it_does = """
+        Finds `tl.arange`, `tl.zeros`, `tl.full`, `tl.reshape` and the like whose extent, with the values of the
+        launch, is not a power of two, is empty, or makes a block of more than 1,048,576 elements.
+        """
+    why = """
+        The compiler raises `arange's range must be a power of 2`. A kernel that takes a model dimension for its block
+        works for 64 and 128 and fails for 96.
+        """
+    when_not = """
+        Extents that no launch in view fixes.
+        """
+    fix_safety = "Not automatic."
+    evidence = """
+        Compiled: `arange's range must be a power of 2` on Triton 3.9 for sm_90. Pattern row BUG-037. Of 723 evaluated
+        LLM-written kernels 10 failed for this reason.
+        """
+    references = (
+        "https://github.com/sgl-project/sglang/issues/25672",
+        "https://github.com/vllm-project/vllm/issues/49157",
+    )
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, stride, D: tl.constexpr):
+            i = tl.program_id(0) * stride + tl.arange(0, D)
+            tl.store(y + i, tl.load(x + i) * 2.0)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(x.shape[0],)](x, y, x.stride(0), D=x.shape[1])
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 96)]
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, stride, D: tl.constexpr, BLOCK: tl.constexpr):
+            d = tl.arange(0, BLOCK)
+            i = tl.program_id(0) * stride + d
+            tl.store(y + i, tl.load(x + i, mask=d < D) * 2.0, mask=d < D)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(x.shape[0],)](x, y, x.stride(0), D=x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 96)]
+        """
+    example = "d = tl.arange(0, D)  # D = 96"
+    use_instead = "d = tl.arange(0, BLOCK)  # BLOCK = triton.next_power_of_2(D), masked with d < D"

@@ -1,0 +1,73 @@
+"""KL707."""
+
+from __future__ import annotations
+
+from kernlint.rules.refusals import RefusalRule
+
+
+class BlockThroughOnePointer(RefusalRule):
+    code = "KL707"
+    name = "block-through-one-pointer"
+    category = "correctness"
+    severity = "error"
+    summary = "a block of values or a block mask goes through a single pointer"
+    kinds = frozenset(["block-through-scalar", "other-without-mask"])
+
+    what_it_does = """
+        Finds `tl.load`, `tl.store` and atomics through one pointer (no block of offsets) whose mask, `other` or value
+        is a block, and `other` without a mask.
+        """
+    why = """
+        The compiler raises `Mask argument cannot be block type if pointer argument is not a block`, or `` `other`
+        cannot be provided without `mask` ``.
+        """
+    when_not = """
+        Values reduced to one number first.
+        """
+    fix_safety = "Not automatic."
+    evidence = """
+        Compiled: both messages on Triton 3.9 for sm_90. Pattern row BUG-016. Of 723 evaluated LLM-written kernels 12
+        failed for this reason.
+        """
+    references = ("https://github.com/triton-lang/triton/issues/1017",)
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, n, BLOCK: tl.constexpr):
+            i = tl.arange(0, BLOCK)
+            tl.store(y + tl.program_id(0), tl.load(x + i, mask=i < n))
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(1,)](x, y, x.numel(), BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, n, BLOCK: tl.constexpr):
+            i = tl.arange(0, BLOCK)
+            tl.store(y + tl.program_id(0), tl.sum(tl.load(x + i, mask=i < n, other=0.0)))
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(1,)](x, y, x.numel(), BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        """
+    example = "tl.store(y + pid, block)"
+    use_instead = "tl.store(y + pid, tl.sum(block))  # or y + pid * BLOCK + i"

@@ -1,0 +1,73 @@
+"""KL709."""
+
+from __future__ import annotations
+
+from kernlint.rules.refusals import RefusalRule
+
+
+class TensorElementAccess(RefusalRule):
+    code = "KL709"
+    name = "tensor-element-access"
+    category = "correctness"
+    severity = "error"
+    summary = "elements of a tensor are read or assigned by index"
+    kinds = frozenset(["tensor-index"])
+
+    what_it_does = """
+        Finds subscripts of run-time values other than None and `:`: numbers, names, slices with bounds, and
+        assignments to elements.
+        """
+    why = """
+        A tensor lives in registers of many threads; Triton has no element access: `unsupported tensor index`. Arrays
+        in registers or shared memory, as CUDA has them, do not exist.
+        """
+    when_not = """
+        Tuples, and `tl.extract_slice`-like extensions of other back ends.
+        """
+    fix_safety = "Not automatic."
+    evidence = """
+        Compiled: `unsupported tensor index: constexpr[0]` on Triton 3.9 for sm_90. Pattern row BUG-051. Of 723
+        evaluated LLM-written kernels 8 failed for this reason alone.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, BLOCK: tl.constexpr):
+            v = tl.load(x + tl.arange(0, BLOCK))
+            tl.store(y, v[0])
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(1,)](x, y, BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, BLOCK: tl.constexpr):
+            i = tl.arange(0, BLOCK)
+            v = tl.load(x + i)
+            tl.store(y, tl.sum(tl.where(i == 0, v, 0.0)))
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(1,)](x, y, BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        """
+    example = "v[0]"
+    use_instead = "tl.sum(tl.where(i == 0, v, 0.0))  # or tl.gather, or load it again"

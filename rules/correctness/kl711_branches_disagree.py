@@ -1,0 +1,76 @@
+"""KL711."""
+
+from __future__ import annotations
+
+from kernlint.rules.refusals import RefusalRule
+
+
+class BranchesDisagree(RefusalRule):
+    code = "KL711"
+    name = "branches-disagree"
+    category = "correctness"
+    severity = "error"
+    summary = "a variable has two types after a run-time condition, or exists in one branch only"
+    kinds = frozenset(["branch-type", "branch-undefined"])
+    if_certain = frozenset(["branch-type", "branch-undefined"])
+
+    what_it_does = """
+        Compares the variables that the two branches of an `if` on a run-time value leave. A variable whose types
+        differ, or that only one branch (or only the body of a loop) defines and that is used later, is reported; so
+        are the two values of a conditional expression.
+        """
+    why = """
+        The compiler raises `Mismatched type for v between then block and else block`, or `v is not defined`. The
+        interpreter takes one branch and sees nothing.
+        """
+    when_not = """
+        Conditions on `tl.constexpr` values, of which only one branch is compiled.
+        """
+    fix_safety = "Not automatic."
+    evidence = """
+        Compiled: `NameError('v is not defined')` on Triton 3.9 for sm_90. Pattern row BUG-053.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, n):
+            if n > 3:
+                v = tl.load(x)
+            tl.store(y, v)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(1,)](x, y, x.numel())
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, n):
+            v = 0.0
+            if n > 3:
+                v = tl.load(x)
+            tl.store(y, v)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(1,)](x, y, x.numel())
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        """
+    example = "if n > 3:\n    v = tl.load(x)\ntl.store(y, v)"
+    use_instead = "v = 0.0\nif n > 3:\n    v = tl.load(x)\ntl.store(y, v)"

@@ -1,0 +1,73 @@
+"""KL713."""
+
+from __future__ import annotations
+
+from kernlint.rules.refusals import RefusalRule
+
+
+class GridIsNoTuple(RefusalRule):
+    code = "KL713"
+    name = "grid-is-no-tuple"
+    category = "correctness"
+    severity = "error"
+    summary = "the launch grid is a number or holds a float, or a kernel asks for a fourth axis"
+    kinds = frozenset(["bad-grid", "program-axis"])
+
+    what_it_does = """
+        Evaluates the grid of each launch, grid functions included: a number in place of a tuple, a float extent (`n /
+        BLOCK`), and `tl.program_id` of an axis above 2 are reported.
+        """
+    why = """
+        The launch raises `object of type 'int' has no len()`, or refuses the float.
+        """
+    when_not = """
+        Grids that cannot be followed.
+        """
+    fix_safety = "Not automatic."
+    evidence = """
+        Run: TypeError at launch on Triton 3.9. Pattern row BUG-022.
+        """
+    references = ("https://github.com/triton-lang/triton/issues/5704",)
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            v = tl.load(x + i, mask=i < n)
+            tl.store(y + i, v * 2.0, mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[lambda meta: triton.cdiv(x.numel(), meta["BLOCK"])](x, y, x.numel(), BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            v = tl.load(x + i, mask=i < n)
+            tl.store(y + i, v * 2.0, mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, y, x.numel(), BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        """
+    example = 'grid = lambda meta: triton.cdiv(n, meta["BLOCK"])'
+    use_instead = 'grid = lambda meta: (triton.cdiv(n, meta["BLOCK"]),)'

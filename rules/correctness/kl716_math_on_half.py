@@ -1,0 +1,74 @@
+"""KL716."""
+
+from __future__ import annotations
+
+from kernlint.rules.refusals import RefusalRule
+
+
+class MathOnHalf(RefusalRule):
+    code = "KL716"
+    name = "math-on-half"
+    category = "correctness"
+    severity = "error"
+    summary = "a function that only takes fp32 and fp64 is called on another type"
+    kinds = frozenset(["math-type"])
+    if_certain = frozenset(["math-type"])
+
+    what_it_does = """
+        Finds `tl.exp`, `tl.log`, `tl.sqrt`, `tl.sin`, `tl.erf`, `tl.sigmoid`, functions of libdevice and the like on
+        fp16, bf16 or integer operands. The types that each function takes are read from the release's sources.
+        """
+    why = """
+        The compiler raises `Expected dtype ['fp32', 'fp64'] but got bf16`. A kernel tested in fp32 fails on its first
+        half-precision input.
+        """
+    when_not = """
+        `tl.abs`, `tl.maximum`, `tl.where`, which take all types; operands of unknown type.
+        """
+    fix_safety = "Not automatic."
+    evidence = """
+        Compiled: the message above on Triton 3.9 for sm_90. Pattern row BUG-043.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            v = tl.load(x + i, mask=i < n)
+            tl.store(y + i, v * tl.sigmoid(v), mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64, dtype=torch.bfloat16)]
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            v = tl.load(x + i, mask=i < n)
+            tl.store(y + i, v * tl.sigmoid(v.to(tl.float32)), mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64, dtype=torch.bfloat16)]
+        """
+    example = "v = tl.load(x + i)  # bf16\ntl.sigmoid(v)"
+    use_instead = "v = tl.load(x + i).to(tl.float32)\ntl.sigmoid(v)"

@@ -1,0 +1,72 @@
+"""KL717."""
+
+from __future__ import annotations
+
+from kernlint.rules.refusals import RefusalRule
+
+
+class BooleanOperatorOnTensor(RefusalRule):
+    code = "KL717"
+    name = "boolean-operator-on-tensor"
+    category = "correctness"
+    severity = "error"
+    summary = "and, or, not on operands that are no booleans"
+    kinds = frozenset(["boolean-operand"])
+
+    what_it_does = """
+        Finds `and`, `or` and `not` on run-time values whose type is not boolean.
+        """
+    why = """
+        The compiler raises `Cannot bitcast data-type of size 32 to data-type of size 1`. The interpreter accepts it.
+        """
+    when_not = """
+        Booleans and compile-time values; blocks of booleans compile, with a deprecation warning (KL802).
+        """
+    fix_safety = "Not automatic."
+    evidence = """
+        Compiled: `Cannot bitcast data-type of size 8 to data-type of size 1` on Triton 3.9 for sm_90. Pattern row
+        BUG-045.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, flags, y, n, BLOCK: tl.constexpr):
+            i = tl.arange(0, BLOCK)
+            m = (i < n) and not tl.load(flags + i)
+            tl.store(y + i, tl.load(x + i, mask=m), mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(1,)](x, torch.zeros(1024, dtype=torch.int8, device=x.device), y, x.numel(), BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, flags, y, n, BLOCK: tl.constexpr):
+            i = tl.arange(0, BLOCK)
+            m = (i < n) & (tl.load(flags + i) == 0)
+            tl.store(y + i, tl.load(x + i, mask=m), mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(1,)](x, torch.zeros(1024, dtype=torch.int8, device=x.device), y, x.numel(), BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        """
+    example = "m = (i < n) and not skip"
+    use_instead = "m = (i < n) & (skip == 0)"

@@ -1,0 +1,75 @@
+"""KL718."""
+
+from __future__ import annotations
+
+from kernlint.rules.refusals import RefusalRule
+
+
+class BlockAsCondition(RefusalRule):
+    code = "KL718"
+    name = "block-as-condition"
+    category = "correctness"
+    severity = "error"
+    summary = "a block decides an if, a while or a conditional expression"
+    kinds = frozenset(["block-condition"])
+
+    what_it_does = """
+        Finds conditions of `if`, `while` and conditional expressions that are blocks of more than one element.
+        """
+    why = """
+        A branch is taken by a whole program; the compiler refuses a block as its condition, the interpreter fails or
+        takes the first element.
+        """
+    when_not = """
+        Conditions reduced to one value with `tl.max` or `tl.sum`.
+        """
+    fix_safety = "Not automatic."
+    evidence = """
+        Compiled: refused on Triton 3.9 for sm_90. Pattern row BUG-046.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, BLOCK: tl.constexpr):
+            i = tl.arange(0, BLOCK)
+            v = tl.load(x + i)
+            if v > 0:
+                v = v * 2
+            tl.store(y + i, v)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(1,)](x, y, BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, BLOCK: tl.constexpr):
+            i = tl.arange(0, BLOCK)
+            v = tl.load(x + i)
+            v = tl.where(v > 0, v * 2, v)
+            tl.store(y + i, v)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(1,)](x, y, BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        """
+    example = "if v > 0:\n    v = v * 2"
+    use_instead = "v = tl.where(v > 0, v * 2, v)"

@@ -1,0 +1,74 @@
+"""KL719."""
+
+from __future__ import annotations
+
+from kernlint.rules.refusals import RefusalRule
+
+
+class HostObjectInKernel(RefusalRule):
+    code = "KL719"
+    name = "host-object-in-kernel"
+    category = "correctness"
+    severity = "error"
+    summary = "a kernel uses a function or a type of Python or PyTorch"
+    kinds = frozenset(["host-dtype", "host-function", "power"])
+
+    what_it_does = """
+        Finds calls in a kernel of functions that only Python has (built-ins such as `sum` and `abs`, `math`, `torch`,
+        functions without `@triton.jit`, `int` and `float` of run-time values), PyTorch's types used as element types,
+        and `**` on tensors.
+        """
+    why = """
+        The compiler raises; often with a message about internals, such as `'torch.dtype' object has no attribute
+        'scalar'`. The interpreter accepts many of these.
+        """
+    when_not = """
+        The same functions on compile-time values where Triton evaluates them (`len`, `min`, `max`, `int`, `float`).
+        """
+    fix_safety = "Not automatic."
+    evidence = """
+        Compiled: `'torch.dtype' object has no attribute 'scalar'` on Triton 3.9 for sm_90. Pattern row BUG-052.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            v = tl.load(x + i, mask=i < n)
+            tl.store(y + i, v.to(torch.float32) ** 2, mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            v = tl.load(x + i, mask=i < n)
+            tl.store(y + i, v.to(tl.float32) * v, mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        """
+    example = "v.to(torch.float32) ** 2"
+    use_instead = "v.to(tl.float32) * v"

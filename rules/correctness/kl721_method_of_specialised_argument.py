@@ -1,0 +1,71 @@
+"""KL721."""
+
+from __future__ import annotations
+
+from kernlint.rules.refusals import RefusalRule
+
+
+class MethodOfSpecialisedArgument(RefusalRule):
+    code = "KL721"
+    name = "method-of-specialised-argument"
+    category = "correctness"
+    severity = "error"
+    summary = ".to(...) on an integer argument that is a constant when it is 1"
+    kinds = frozenset(["specialised-scalar"])
+
+    what_it_does = """
+        Finds `argument.to(...)` on integer parameters of a kernel without annotation. It is an error where a launch
+        in view passes 1, a warning where the value is open.
+        """
+    why = """
+        An integer argument of value 1 is specialised: inside the kernel it is a plain number, and `'int' object has
+        no attribute 'to'`. A stride is 1 for exactly one layout, often not the tested one.
+        """
+    when_not = """
+        Arguments of other known values; floats; `tl.cast(argument, ...)`.
+        """
+    fix_safety = "Not automatic."
+    evidence = """
+        Compiled: `AttributeError("'int' object has no attribute 'to'")` on Triton 3.9 for sm_90. Pattern row BUG-048.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, stride, BLOCK: tl.constexpr):
+            i = tl.arange(0, BLOCK)
+            tl.store(y + i, tl.load(x + i * stride.to(tl.int64)))
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(1,)](x, y, x.stride(1), BLOCK=64)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, stride, BLOCK: tl.constexpr):
+            i = tl.arange(0, BLOCK)
+            tl.store(y + i, tl.load(x + i * tl.cast(stride, tl.int64)))
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(1,)](x, y, x.stride(1), BLOCK=64)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        """
+    example = "stride.to(tl.int64)"
+    use_instead = "tl.cast(stride, tl.int64)"

@@ -1,0 +1,72 @@
+"""KL722."""
+
+from __future__ import annotations
+
+from kernlint.rules.refusals import RefusalRule
+
+
+class LiteralOutOfRange(RefusalRule):
+    code = "KL722"
+    name = "literal-out-of-range"
+    category = "correctness"
+    severity = "error"
+    summary = "an integer literal does not fit into the type of the other operand"
+    kinds = frozenset(["literal-range"])
+
+    what_it_does = """
+        Finds integer literals beside a tensor whose element type cannot hold them: `bits & 0xFFFF0000` with int32
+        bits, a negative literal with an unsigned tensor.
+        """
+    why = """
+        The compiler raises `Scalar 4294901760 is out of range for type int32`.
+        """
+    when_not = """
+        Operands of 64 bits or of unknown type.
+        """
+    fix_safety = "Not automatic."
+    evidence = """
+        Compiled: the message above on Triton 3.9 for sm_90. Pattern row BUG-049.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            v = tl.load(x + i, mask=i < n)
+            tl.store(y + i, (v.to(tl.int32, bitcast=True) & 0xFFFF0000).to(tl.float32, bitcast=True), mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            v = tl.load(x + i, mask=i < n)
+            tl.store(y + i, (v.to(tl.int32, bitcast=True) & -0x10000).to(tl.float32, bitcast=True), mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        """
+    example = "bits & 0xFFFF0000"
+    use_instead = "bits & -0x10000"

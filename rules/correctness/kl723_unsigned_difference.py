@@ -1,0 +1,73 @@
+"""KL723."""
+
+from __future__ import annotations
+
+from kernlint.rules.refusals import RefusalRule
+
+
+class UnsignedDifference(RefusalRule):
+    code = "KL723"
+    name = "unsigned-difference"
+    category = "correctness"
+    severity = "warning"
+    summary = "a difference of unsigned values wraps before it becomes a float"
+    kinds = frozenset(["unsigned-wrap"])
+
+    what_it_does = """
+        Finds an unsigned tensor minus a positive number whose result is converted to a float: unpacked 4-bit or 8-bit
+        weights minus their zero point.
+        """
+    why = """
+        `uint8` 0 - 8 is 248, not -8; the conversion to float keeps the wrong value.
+        """
+    when_not = """
+        Operands widened to a signed type first.
+        """
+    fix_safety = "Not automatic."
+    evidence = """
+        Run with the interpreter and read in the TTIR (`subi i8`, then `uitofp`) on Triton 3.9: 0 - 8 becomes 248.
+        Pattern row BUG-050.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            v = tl.load(x + i, mask=i < n)
+            tl.store(y + i, ((v & 0xF) - 8).to(tl.float32), mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.zeros(64, 64, dtype=torch.uint8)]
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            v = tl.load(x + i, mask=i < n)
+            tl.store(y + i, ((v & 0xF).to(tl.int32) - 8).to(tl.float32), mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.zeros(64, 64, dtype=torch.uint8)]
+        """
+    example = "(q - 8).to(tl.float32)  # q is uint8"
+    use_instead = "(q.to(tl.int32) - 8).to(tl.float32)"

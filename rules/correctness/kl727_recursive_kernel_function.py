@@ -1,0 +1,81 @@
+"""KL727."""
+
+from __future__ import annotations
+
+from kernlint.rules.refusals import RefusalRule
+
+
+class RecursiveKernelFunction(RefusalRule):
+    code = "KL727"
+    name = "recursive-kernel-function"
+    category = "correctness"
+    severity = "error"
+    summary = "a jit function calls itself"
+    kinds = frozenset(["recursion"])
+
+    what_it_does = """
+        Finds jit functions that call themselves, directly or through others.
+        """
+    why = """
+        The compiler expands calls while it walks the body, also behind a compile-time `return`: it never ends,
+        without a message.
+        """
+    when_not = """
+        There is no legal recursion.
+        """
+    fix_safety = "Not automatic."
+    evidence = """
+        Compiled: the compiler was still running after 25 s (an earlier probe: five minutes) on Triton 3.9. Pattern
+        row BUG-054.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def power(v, d: tl.constexpr):
+            if d == 0:
+                return v
+            return power(v + 1, d - 1)
+
+        @triton.jit
+        def kernel(x, y):
+            tl.store(y, power(tl.load(x), 3))
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(1,)](x, y)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def power(v, d: tl.constexpr):
+            for _ in tl.static_range(d):
+                v += 1
+            return v
+
+        @triton.jit
+        def kernel(x, y):
+            tl.store(y, power(tl.load(x), 3))
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(1,)](x, y)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        """
+    example = "return power(v + 1, d - 1)"
+    use_instead = "for _ in tl.static_range(d):\n    v += 1"

@@ -1,0 +1,73 @@
+"""KL728."""
+
+from __future__ import annotations
+
+from kernlint.rules.refusals import RefusalRule
+
+
+class CallDoesNotBind(RefusalRule):
+    code = "KL728"
+    name = "call-does-not-bind"
+    category = "correctness"
+    severity = "error"
+    summary = "a call inside a kernel whose arguments do not fit the function"
+    kinds = frozenset(["bad-call", "descriptor", "loop-bound", "none-operand"])
+
+    what_it_does = """
+        Binds the arguments of calls inside a kernel to the parameters that the target release gives the function of
+        `triton.language`, or to those of a jit helper: unknown keywords, too many arguments, missing ones. Loop
+        bounds that are floats or blocks and descriptors whose last stride is not 1 are reported too.
+        """
+    why = """
+        The compiler raises a TypeError at the first launch.
+        """
+    when_not = """
+        Calls with `*args`; parameters that a release has removed: see KL801.
+        """
+    fix_safety = "Not automatic."
+    evidence = """
+        The parameters of each release are read from its sources by `tools/triton_api.py`.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            v = tl.load(x + i, mask=i < n)
+            tl.store(y + tl.program_id(0), tl.sum(v, dim=0))
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            v = tl.load(x + i, mask=i < n)
+            tl.store(y + tl.program_id(0), tl.sum(v, axis=0))
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        """
+    example = "tl.sum(v, dim=0)"
+    use_instead = "tl.sum(v, axis=0)"

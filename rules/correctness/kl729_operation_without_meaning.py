@@ -1,0 +1,77 @@
+"""KL729."""
+
+from __future__ import annotations
+
+from kernlint.rules.refusals import RefusalRule
+
+
+class OperationWithoutMeaning(RefusalRule):
+    code = "KL729"
+    name = "operation-without-meaning"
+    category = "correctness"
+    severity = "error"
+    summary = "an operation or attribute that the type of its operand does not have"
+    kinds = frozenset(
+        ["constant-attribute", "missing-attribute", "not-a-pointer", "operand-type", "pointer-arithmetic"]
+    )
+    if_certain = frozenset(["not-a-pointer", "operand-type", "pointer-arithmetic"])
+
+    what_it_does = """
+        Finds methods that a tensor does not have (`v.astype`), attributes of compile-time numbers, arithmetic that
+        pointers do not allow (a product, a float offset, a sum of two), loads and stores through values that are no
+        pointers, and operators on types that lack them (`&` on floats, `//` on floats, `%` of mixed signedness).
+        """
+    why = """
+        The compiler raises at the first launch.
+        """
+    when_not = """
+        Operands of unknown type.
+        """
+    fix_safety = "Not automatic."
+    evidence = """
+        Read from the semantic analysis of Triton 3.2 to 3.9. Of 723 evaluated LLM-written kernels 14 failed for this
+        reason.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            v = tl.load(x + i, mask=i < n)
+            tl.store(y + i, v.astype(tl.float16), mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            v = tl.load(x + i, mask=i < n)
+            tl.store(y + i, v.to(tl.float16), mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        """
+    example = "v.astype(tl.float16)"
+    use_instead = "v.to(tl.float16)"

@@ -1,0 +1,81 @@
+"""KL801."""
+
+from __future__ import annotations
+
+from kernlint.rules.refusals import RefusalRule
+
+
+class ApiNotInTarget(RefusalRule):
+    code = "KL801"
+    name = "api-not-in-target"
+    category = "portability"
+    severity = "error"
+    summary = "a function, parameter or name that the target release of Triton does not have"
+    kinds = frozenset(["removed-name", "removed-parameter"])
+
+    what_it_does = """
+        Finds names of Triton and parameters of its functions that other releases have or had, but the target release
+        (`--target-triton`, by default the newest known) does not: block pointers from 3.9, `tl.math.tanh` and
+        `tl.libdevice`, experimental descriptors, `trans_b` of `tl.dot`, and functions that are newer than the target.
+        """
+    why = """
+        The compiler raises an AttributeError, a TypeError or a NotImplementedError.
+        """
+    when_not = """
+        Projects pinned to a release that has it: name it with `--target-triton`.
+        """
+    fix_safety = "Not automatic."
+    evidence = """
+        The names of releases 3.2 to 3.9 are read from their sources by `tools/triton_api.py`, removals and
+        replacements stand in `triton_changes.json`, which the same script checks. Pattern rows BUG-069, BUG-070,
+        BUG-072, BUG-073.
+        """
+    references = (
+        "https://github.com/triton-lang/triton/issues/10833",
+        "https://github.com/triton-lang/triton/issues/4938",
+    )
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            v = tl.load(x + i, mask=i < n)
+            tl.store(y + i, tl.math.tanh(v), mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        from triton.language.extra import libdevice
+
+        @triton.jit
+        def kernel(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            v = tl.load(x + i, mask=i < n)
+            tl.store(y + i, libdevice.tanh(v), mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        """
+    example = "tl.math.tanh(v)"
+    use_instead = "from triton.language.extra import libdevice\n\nlibdevice.tanh(v)"

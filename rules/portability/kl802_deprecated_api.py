@@ -1,0 +1,75 @@
+"""KL802."""
+
+from __future__ import annotations
+
+from kernlint.rules.refusals import RefusalRule
+
+
+class DeprecatedApi(RefusalRule):
+    code = "KL802"
+    name = "deprecated-api"
+    category = "portability"
+    severity = "info"
+    summary = "a function, parameter or form that the target release of Triton warns about"
+    kinds = frozenset(["boolean-on-block", "deprecated-name", "deprecated-parameter", "where-condition"])
+    if_certain = frozenset(["boolean-on-block", "where-condition"])
+
+    what_it_does = """
+        Finds names and parameters that the target release still has but deprecates: `tl.view`, `allow_tf32` of
+        `tl.dot`, `can_reorder`, block pointers in 3.7 and 3.8, conditions of `tl.where` that are no booleans, `and`
+        and `or` on blocks.
+        """
+    why = """
+        They work today and go in a later release; `can_reorder` is announced to go in 3.10.
+        """
+    when_not = """
+        Targets before the deprecation: name one with `--target-triton`.
+        """
+    fix_safety = "Not automatic."
+    evidence = """
+        Warnings in the sources of Triton 3.2 to 3.9; `triton_changes.json` holds release, replacement and reference
+        of each. Pattern row BUG-073.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            v = tl.load(x + i, mask=i < n)
+            tl.store((y + i)[None, :], tl.view(v, [1, BLOCK]))
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            v = tl.load(x + i, mask=i < n)
+            tl.store((y + i)[None, :], tl.reshape(v, [1, BLOCK]))
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        """
+    example = "tl.view(v, [1, BLOCK])"
+    use_instead = "tl.reshape(v, [1, BLOCK])"
