@@ -133,7 +133,9 @@ def main(arguments: Sequence[str]) -> None:
         if one.failure == options.list or missed:
             print(f"{one.failure}: {one.path}: {[(f.code, f.place.line) for f in one.errors]} {one.problem}")
     if options.markdown:
-        head = "# Failures of LLM-written kernels that source shows\n\n<!-- written by benchmarks/llm_failures.py -->\n\n"
+        head = (
+            "# Failures of LLM-written kernels that source shows\n\n<!-- written by benchmarks/llm_failures.py -->\n\n"
+        )
         Path(options.markdown).write_text(f"{head}{text}\n")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from typing import Any
 
 import libcst as cst
@@ -21,7 +22,6 @@ from kernlint.interpret.jit_source import (
     is_entry,
     may_be_jit,
     plain_global,
-    star_import,
     torch_dtype,
 )
 from kernlint.interpret.python import (
@@ -162,9 +162,7 @@ class FrontEnd(Evaluator):
             return Namespace("builtins." + name)
         if name in _PYTHON_BUILTINS:
             return self.fault("host-function", node, f"Python's `{name}` does not exist in a kernel", name)
-        if star_import(self.module):
-            return Unknown(name)
-        return self.fault("undefined-name", node, f"`{name}` is not defined", name)
+        return Unknown(name)
 
     def _locals(self, node: cst.FunctionDef | cst.Lambda) -> frozenset[str]:
         """Names that a function's body assigns somewhere."""

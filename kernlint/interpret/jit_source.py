@@ -100,15 +100,6 @@ def torch_dtype(module: Module, name: str) -> bool:
     return False
 
 
-def star_import(module: Module) -> bool:
-    return any(
-        isinstance(part, cst.ImportFrom) and isinstance(part.names, cst.ImportStar)
-        for statement in module.tree.body
-        if isinstance(statement, cst.SimpleStatementLine)
-        for part in statement.body
-    )
-
-
 def may_be_jit(function: Function) -> bool:
     """Whether a function carries a decorator that may make it callable from a kernel."""
     return isinstance(function.node, cst.FunctionDef) and bool(function.node.decorators)

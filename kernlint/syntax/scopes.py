@@ -1,0 +1,227 @@
+"""Which names of a module stand for nothing: used, but bound in no scope that the use can see."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+import libcst as cst
+
+from kernlint.syntax.tree import Module
+from kernlint.syntax.walk import walk
+
+_BUILTINS = frozenset(dir(builtins)) | {
+    "__file__", "__name__", "__doc__", "__spec__", "__path__", "__package__", "__annotations__", "__builtins__",
+    "reveal_type", "WindowsError", "get_ipython", "display", "ExceptionGroup", "BaseExceptionGroup", "aiter", "anext",
+    "EncodingWarning", "PythonFinalizationError",
+}  # fmt: skip
+
+_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
+_COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp)
+
+
+@dataclass(frozen=True)
+class Undefined:
+    """A use of a name that nothing binds; ``function`` is the innermost ``def`` around it (None at module level)."""
+
+    name: str
+    node: cst.Name
+    function: cst.FunctionDef | None
+
+
+@dataclass
+class _Scope:
+    """The names bound in one scope; those of a class are not seen by the functions inside it."""
+
+    names: set[str]
+    parent: _Scope | None
+    is_class: bool = False
+    function: cst.FunctionDef | None = None
+    used: list[Undefined] = field(default_factory=list)
+
+    def sees(self, name: str) -> bool:
+        scope: _Scope | None = self
+        while scope is not None:
+            if name in scope.names and (scope is self or not scope.is_class):
+                return True
+            scope = scope.parent
+        return name in _BUILTINS
+
+
+def undefined_names(module: Module) -> list[Undefined]:
+    """Every use of a name that no scope around it, nor Python, binds.
+
+    Empty where the module imports ``*`` or makes names at run time (``globals()``, ``exec``), and where it is nested too
+    deeply to say.
+    """
+    for node in walk(module.tree):
+        if isinstance(node, cst.ImportFrom) and isinstance(node.names, cst.ImportStar):
+            return []
+        if isinstance(node, cst.Name) and node.value in ("globals", "exec", "eval", "__getattr__", "locals"):
+            return []
+    names = _bound(module.tree.body) | {
+        n for node in walk(module.tree) if isinstance(node, cst.Global) for n in _items(node)
+    }
+    found: list[Undefined] = []
+    lazy = _lazy_annotations(module.tree)
+    try:
+        for statement in module.tree.body:
+            _visit(statement, _Scope(names, None), found, lazy)
+    except RecursionError:
+        return []
+    return found
+
+
+def _items(node: cst.Global | cst.Nonlocal) -> list[str]:
+    return [item.name.value for item in node.names]
+
+
+def _lazy_annotations(tree: cst.Module) -> bool:
+    """Whether annotations are not evaluated (``from __future__ import annotations``)."""
+    for node in tree.body:
+        for part in node.body if isinstance(node, cst.SimpleStatementLine) else ():
+            if (
+                isinstance(part, cst.ImportFrom)
+                and isinstance(part.module, cst.Name)
+                and part.module.value == "__future__"
+            ):
+                return True
+    return False
+
+
+def _bound(body: Sequence[cst.CSTNode]) -> set[str]:
+    """The names that statements bind in their own scope."""
+    names: set[str] = set()
+    stack: list[cst.CSTNode] = list(body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, (cst.FunctionDef, cst.ClassDef)):
+            names.add(node.name.value)
+            stack += [*node.decorators]
+            continue
+        if isinstance(node, (cst.Lambda, *_COMPREHENSIONS)):
+            # Only `:=` inside binds a name outside.
+            names |= {
+                t.target.value for t in walk(node) if isinstance(t, cst.NamedExpr) and isinstance(t.target, cst.Name)
+            }
+            continue
+        names |= set(_targets(node))
+        stack += [child for child in node.children if isinstance(child, cst.CSTNode)]
+    return names
+
+
+def _targets(node: cst.CSTNode) -> Iterator[str]:
+    """The names that one node binds by itself."""
+    if isinstance(node, (cst.Import, cst.ImportFrom)):
+        for alias in () if isinstance(node.names, cst.ImportStar) else node.names:
+            yield alias.evaluated_alias or alias.evaluated_name.split(".")[0]
+    elif isinstance(node, (cst.Assign,)):
+        for target in node.targets:
+            yield from _names_in(target.target)
+    elif isinstance(node, (cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr)):
+        yield from _names_in(node.target)
+    elif isinstance(node, cst.AsName):
+        yield from _names_in(node.name)
+    elif isinstance(node, (cst.MatchAs, cst.MatchStar)) and node.name is not None:
+        yield node.name.value
+    elif isinstance(node, cst.MatchMapping) and node.rest is not None:
+        yield node.rest.value
+    elif isinstance(node, (cst.Global, cst.Nonlocal)):
+        yield from _items(node)
+
+
+def _names_in(target: cst.CSTNode) -> Iterator[str]:
+    if isinstance(target, cst.Name):
+        yield target.value
+    elif isinstance(target, (cst.Tuple, cst.List)):
+        for element in target.elements:
+            yield from _names_in(element.value)
+    elif isinstance(target, cst.StarredElement):
+        yield from _names_in(target.value)
+
+
+def _visit(node: cst.CSTNode, scope: _Scope, found: list[Undefined], lazy: bool) -> None:
+    """Look at the uses in ``node``, opening a scope where Python does."""
+    if isinstance(node, cst.Name):
+        if not scope.sees(node.value):
+            found.append(Undefined(node.value, node, scope.function))
+    elif isinstance(node, (cst.Attribute, cst.Arg)):
+        _visit(node.value, scope, found, lazy)
+    elif isinstance(node, (cst.Import, cst.ImportFrom, cst.Global, cst.Nonlocal, cst.AsName)):
+        return
+    elif isinstance(node, cst.Annotation):
+        if not lazy:
+            _visit(node.annotation, scope, found, lazy)
+    elif isinstance(node, cst.FunctionDef):
+        _function(node, scope, found, lazy)
+    elif isinstance(node, cst.Lambda):
+        _defaults(node.params, scope, found, lazy)
+        _visit(node.body, _Scope(_parameters(node.params), scope, function=scope.function), found, lazy)
+    elif isinstance(node, cst.ClassDef):
+        for part in (*node.decorators, *node.bases, *node.keywords):
+            _visit(part, scope, found, lazy)
+        inner = _Scope(
+            _bound(node.body.body) | {"__class__", "__qualname__", "__module__"}, scope, True, scope.function
+        )
+        for statement in node.body.body:
+            _visit(statement, inner, found, lazy)
+    elif isinstance(node, _COMPREHENSIONS):
+        _comprehension(node, scope, found, lazy)
+    elif isinstance(node, (cst.MatchAs, cst.MatchStar, cst.MatchMapping, cst.MatchClass, cst.MatchKeywordElement)):
+        return
+    else:
+        for child in _below(node):
+            _visit(child, scope, found, lazy)
+
+
+def _below(node: cst.CSTNode) -> list[cst.CSTNode]:
+    return [child for child in node.children if isinstance(child, cst.CSTNode)]
+
+
+def _function(node: cst.FunctionDef, scope: _Scope, found: list[Undefined], lazy: bool) -> None:
+    for decorator in node.decorators:
+        _visit(decorator, scope, found, lazy)
+    parameters = _parameters(node.params)
+    type_names = (
+        {p.param.name.value for p in node.type_parameters.params} if node.type_parameters is not None else set()
+    )
+    around = _Scope(type_names, scope, function=scope.function) if type_names else scope
+    _defaults(node.params, around, found, lazy)
+    if node.returns is not None:
+        _visit(node.returns, around, found, lazy)
+    # The names of a class around are not seen; `__class__` is.
+    inner = _Scope(parameters | _bound(node.body.body) | {"__class__"}, around, function=node)
+    for statement in node.body.body:
+        _visit(statement, inner, found, lazy)
+
+
+def _parameters(params: cst.Parameters) -> set[str]:
+    every = [*params.posonly_params, *params.params, *params.kwonly_params]
+    every += [p for p in (params.star_arg, params.star_kwarg) if isinstance(p, cst.Param)]
+    return {p.name.value for p in every}
+
+
+def _defaults(params: cst.Parameters, scope: _Scope, found: list[Undefined], lazy: bool) -> None:
+    every = [*params.posonly_params, *params.params, *params.kwonly_params]
+    every += [p for p in (params.star_arg, params.star_kwarg) if isinstance(p, cst.Param)]
+    for param in every:
+        if param.default is not None:
+            _visit(param.default, scope, found, lazy)
+        if param.annotation is not None:
+            _visit(param.annotation, scope, found, lazy)
+
+
+def _comprehension(node: cst.CSTNode, scope: _Scope, found: list[Undefined], lazy: bool) -> None:
+    names: set[str] = set()
+    clause = getattr(node, "for_in", None)
+    first = clause
+    while isinstance(clause, cst.CompFor):
+        names |= set(_names_in(clause.target))
+        clause = clause.inner_for_in
+    inner = _Scope(names, scope, function=scope.function)
+    if scope.is_class and isinstance(first, cst.CompFor):
+        # The first iterable is evaluated in the class, the rest does not see the class.
+        _visit(first.iter, scope, found, lazy)
+    for child in _below(node):
+        _visit(child, inner, found, lazy)

@@ -1,0 +1,70 @@
+"""KL702."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import libcst as cst
+
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Context, Finding
+from kernlint.syntax.dialect import is_triton_jit
+from kernlint.syntax.names import import_table
+from kernlint.syntax.scopes import undefined_names
+
+
+class UndefinedName(Rule):
+    code = "KL702"
+    name = "undefined-name"
+    category = "correctness"
+    severity = "error"
+    lexical = True
+    summary = "a kernel or the code around it uses a name that nothing defines"
+    what_it_does = """
+        Finds names in a module with kernels that no import, assignment, parameter or definition binds in a scope that the use
+        can see. Each name is reported once in each function.
+        """
+    why = """
+        The first call raises a NameError: at launch for host code, while compiling for a kernel. `math` without `import math`
+        is the most frequent case in code that models write.
+        """
+    when_not = """
+        Modules with `from ... import *`, `globals()` or `exec`, where names may come from anywhere.
+        """
+    fix_safety = "Not automatic."
+    evidence = """
+        Of 723 evaluated LLM-written kernels 37 failed through a name that is not defined, 28 of them through `math`.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)
+
+        def run(x):
+            y = torch.empty_like(x)
+            kernel[(math.ceil(x.numel() / 1024),)](x, y, x.numel(), BLOCK=1024)
+            return y
+        """
+    good = bad.replace("import torch\n", "import math\n        import torch\n", 1)
+    example = "kernel[(math.ceil(n / 1024),)](x, y, n)"
+    use_instead = "import math\n\nkernel[(math.ceil(n / 1024),)](x, y, n)"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        module = context.program.kernel
+        imports = import_table(module.tree)
+        seen: set[tuple[str, cst.FunctionDef | None]] = set()
+        for use in undefined_names(module):
+            if (use.name, use.function) in seen:
+                continue
+            seen.add((use.name, use.function))
+            function = use.function.name.value if use.function is not None else "<module>"
+            decorators = use.function.decorators if use.function is not None else ()
+            kernel = function if any(is_triton_jit(d.decorator, imports) for d in decorators) else ""
+            text = f"`{use.name}` is not defined"
+            yield Finding(self, self.severity, text, module.span(use.node), function, kernel)

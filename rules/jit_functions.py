@@ -1,0 +1,69 @@
+"""The jit functions of a module by their decorators, for rules that read the source alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import libcst as cst
+
+from kernlint.syntax.dialect import is_triton_jit
+from kernlint.syntax.names import import_table, origin_of
+from kernlint.syntax.tree import Module
+from kernlint.syntax.walk import walk
+
+
+@dataclass(frozen=True)
+class Decorated:
+    """A ``def`` with the dotted origins of its decorators, outermost first."""
+
+    node: cst.FunctionDef
+    origins: tuple[str, ...]
+    is_jit: bool
+
+    @property
+    def name(self) -> str:
+        return self.node.name.value
+
+    def decorator(self, *origins: str) -> cst.BaseExpression | None:
+        """The expression of the first decorator of one of these origins."""
+        for decorator, origin in zip(self.node.decorators, self.origins):
+            if origin in origins:
+                return decorator.decorator
+        return None
+
+
+def functions(module: Module, imports: Mapping[str, str] | None = None) -> Iterator[Decorated]:
+    """Every ``def`` of the module, nested ones and methods included."""
+    table = import_table(module.tree) if imports is None else imports
+    for node in walk(module.tree):
+        if isinstance(node, cst.FunctionDef):
+            origins = tuple(origin_of(d.decorator, table) or "" for d in node.decorators)
+            yield Decorated(node, origins, any(is_triton_jit(d.decorator, table) for d in node.decorators))
+
+
+def jit_functions(module: Module) -> Iterator[Decorated]:
+    """Those decorated with ``triton.jit``."""
+    return (function for function in functions(module) if function.is_jit)
+
+
+def keyword(call: cst.CSTNode | None, name: str, position: int | None = None) -> cst.BaseExpression | None:
+    """The argument of a call that is given by ``name``, or at ``position``."""
+    if not isinstance(call, cst.Call):
+        return None
+    for index, arg in enumerate(call.args):
+        if (arg.keyword is not None and arg.keyword.value == name) or (arg.keyword is None and index == position):
+            return arg.value
+    return None
+
+
+def strings(node: cst.BaseExpression | None) -> list[cst.SimpleString]:
+    """The string literals of a list or tuple."""
+    if not isinstance(node, (cst.List, cst.Tuple)):
+        return []
+    return [e.value for e in node.elements if isinstance(e.value, cst.SimpleString)]
+
+
+def parameters(node: cst.FunctionDef) -> list[cst.Param]:
+    given = node.params
+    return [*given.posonly_params, *given.params, *given.kwonly_params]
