@@ -105,7 +105,7 @@ def tensor(value: Any) -> Any:
     return value
 
 
-_KINDS = {"bool": 0, "uint": 1, "int": 2, "float": 3}
+_KINDS = {"bool": 0, "uint": 1, "int": 1, "float": 2}
 
 
 def computation(a: Dtype, b: Dtype, weak: tuple[bool, bool], divides: bool) -> Dtype | None:

@@ -28,7 +28,7 @@ class ConstexprNotSpecialised(Rule):
     fix_safety = (
         "Unsafe only in the choice: drop the annotation where the value varies, else drop the name from the list."
     )
-    evidence = "Triton 3.9 refuses the kernel. Pattern row PERF-085."
+    evidence = "Triton 3.9 refuses the kernel. Pattern rows PERF-085 and BUG-028."
 
     bad = """
         import torch
