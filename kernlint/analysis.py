@@ -9,6 +9,7 @@ from typing import Any
 from kernlint.cost.device import Device, UnknownDevice, find_device
 from kernlint.cost.estimate import MODEL_VERSION, estimate
 from kernlint.errors import AnalysisError, UsageError
+from kernlint.interpret.api import Target, find_target
 from kernlint.interpret.assume import parse_fact
 from kernlint.interpret.host import HostFacts
 from kernlint.interpret.program import Program, Question
@@ -197,6 +198,12 @@ def host_facts(device: Device) -> HostFacts:
     """What the analysed program would learn about ``device`` by asking torch."""
     major, _, minor = (device.compute_capability or "9.0").partition(".")
     return HostFacts(device.sm_count, (int(major), int(minor or 0)))
+
+
+def target_for(release: str | None, device: Device) -> Target:
+    """The Triton release (the newest known where None) and architecture that code for ``device`` is compiled for."""
+    arch = device.gfx_target or (device.compute_capability or "9.0").replace(".", "")
+    return find_target(release, device.vendor, arch)
 
 
 def _device(name: str) -> Device:

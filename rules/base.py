@@ -63,6 +63,8 @@ class Rule(ABC):
 
     bad: ClassVar[str]
     good: ClassVar[str]
+    #: The device that ``bad`` is bad on.
+    example_device: ClassVar[str] = "h100-sxm"
     #: The lines of ``bad`` and ``good`` that documentation shows; the whole program where empty.
     example: ClassVar[str] = ""
     use_instead: ClassVar[str] = ""

@@ -94,6 +94,18 @@ class Target:
         """Launch options of the vendor's back end."""
         return frozenset(name for name, row in _table()["options"][self.vendor].items() if self._within(row))
 
+    def has_fp8(self, name: str) -> bool:
+        """Whether the back end has the fp8 format that torch calls ``name``."""
+        if self.vendor == "nvidia":
+            return not name.endswith("fnuz") and (name != "float8_e4m3fn" or int(self.arch) >= 89)
+        # CDNA3 has the fnuz formats; Triton emulates the others there, and converts all of them in software on CDNA2.
+        return True
+
+    @property
+    def shown_arch(self) -> str:
+        """The architecture as people name it: sm_90, gfx942."""
+        return f"sm_{self.arch}" if self.vendor == "nvidia" else self.arch
+
     def change(self, name: str, parameter: str = "") -> Change | None:
         """The hand-written row about ``name`` or one of its parameters."""
         return next((c for c in changes() if c.name == name and c.parameter == parameter), None)

@@ -405,6 +405,13 @@ class FrontEnd(Evaluator):
             )
         return Typed(dtype, shape, pointer)
 
+    def demand_fp8(self, dtype: Dtype, node: cst.CSTNode) -> None:
+        """The back end must have the fp8 format, if it is one."""
+        if dtype.name in ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2fnuz") and not self.target.has_fp8(
+            dtype.name
+        ):
+            self.fault("fp8-type", node, f"{short(dtype)} is not supported on {self.target.shown_arch}", dtype.name)
+
     def unary(self, name: str, value: Any, node: cst.CSTNode) -> Any:
         value = _number(value)
         if isinstance(value, Constexpr):

@@ -109,6 +109,7 @@ def _shape(f: FrontEnd, value: Any, what: str, node: cst.CSTNode) -> Shape | Non
 def _dtype(f: FrontEnd, value: Any, node: cst.CSTNode) -> Dtype | None:
     """A dtype argument; torch's types are refused."""
     if isinstance(value, Dtype):
+        f.demand_fp8(value, node)
         return value
     if isinstance(value, Namespace) and value.path.startswith("torch."):
         name = value.path.removeprefix("torch.")

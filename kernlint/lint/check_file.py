@@ -194,15 +194,14 @@ class _Check:
             yield ANALYSIS_FAILED.at(self.file, failure), _head(module)
 
     def _candidates(self, module: Module, reference: Module | None) -> Iterator[Candidate]:
-        from kernlint.analysis import host_facts
+        from kernlint.analysis import host_facts, target_for
         from kernlint.cost.device import find_device
-        from kernlint.interpret.api import find_target
         from kernlint.interpret.program import Program, Question
         from kernlint.rules.registry import all_rules
         from kernlint.workload import Workload
 
         device = find_device(self.job.settings.device)
-        target = find_target(self.job.settings.target_triton, device.vendor, _arch(device))
+        target = target_for(self.job.settings.target_triton, device)
         rules = [rule for rule in all_rules() if rule.code in self.codes]
         asked = target if any(rule.category in NOT_ABOUT_SPEED for rule in rules) else None
         program = Program(module, reference, Question(host=host_facts(device), target=asked))
@@ -374,13 +373,6 @@ def _span_in(module: Module, finding: RuleFinding) -> Span | None:
         if isinstance(node, cst.FunctionDef) and node.name.value == finding.kernel:
             return module.span(node.name)
     return None
-
-
-def _arch(device: Device) -> str:
-    """How Triton names the architecture of ``device``: 90, gfx942."""
-    if device.gfx_target is not None:
-        return device.gfx_target
-    return (device.compute_capability or "9.0").replace(".", "")
 
 
 def _place(span: Span) -> Place:

@@ -6,10 +6,9 @@ import textwrap
 
 import pytest
 
-from kernlint.analysis import host_facts
+from kernlint.analysis import host_facts, target_for
 from kernlint.cost.device import find_device
 from kernlint.cost.estimate import estimate
-from kernlint.interpret.api import Target
 from kernlint.interpret.program import Program, Question
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
@@ -18,10 +17,10 @@ from kernlint.syntax.tree import parse_module
 from kernlint.workload import Workload
 
 
-def findings(rule: Rule, source: str, device: str = "h100-sxm") -> list[Finding]:
-    gpu = find_device(device)
+def findings(rule: Rule, source: str) -> list[Finding]:
+    gpu = find_device(rule.example_device)
     module = parse_module(textwrap.dedent(source), "example.py")
-    program = Program(module, None, Question(host=host_facts(gpu), target=Target()))
+    program = Program(module, None, Question(host=host_facts(gpu), target=target_for(None, gpu)))
     found: list[Finding] = []
     workloads = [*program.workloads(), *(program.bare_kernels() if rule.bare else ())]
     if rule.lexical:

@@ -1,0 +1,112 @@
+"""KL803."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import libcst as cst
+
+from kernlint.interpret.api import Target
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.syntax.names import dotted_name
+from kernlint.syntax.tree import Module
+
+
+class RemovedModule(Rule):
+    code = "KL803"
+    name = "removed-module"
+    category = "portability"
+    severity = "error"
+    lexical = True
+    summary = "an import of a module or name of Triton that the target release does not have"
+    what_it_does = """
+        Finds imports at module level of `triton` modules, and of names from `triton` and `triton.language`, that the target
+        release (`--target-triton`, by default the newest known) does not have: `triton.ops`, `triton.language.libdevice`,
+        `triton.tools.experimental_descriptor`.
+        """
+    why = "The import fails, and with it every module that imports this one."
+    when_not = """
+        Imports inside `try`, `if` or a function, where the code is prepared for their absence. Private modules of other
+        vendors' back ends.
+        """
+    fix_safety = "Not automatic."
+    evidence = """
+        Imported on Triton 3.9: `ModuleNotFoundError: No module named 'triton.ops'`. The modules of each release are listed from
+        its files by `tools/triton_api.py`. Pattern row BUG-071.
+        """
+    references = (
+        "https://github.com/triton-lang/triton/issues/5471",
+        "https://github.com/bitsandbytes-foundation/bitsandbytes/issues/1492",
+    )
+
+    bad = """
+        import triton
+        import triton.language as tl
+        from triton.ops.matmul_perf_model import early_config_prune
+
+        @triton.jit
+        def kernel(x, BLOCK: tl.constexpr):
+            tl.store(x + tl.arange(0, BLOCK), 0.0)
+        """
+    good = """
+        import triton
+        import triton.language as tl
+
+        try:
+            from triton.ops.matmul_perf_model import early_config_prune
+        except ImportError:
+            early_config_prune = None
+
+        @triton.jit
+        def kernel(x, BLOCK: tl.constexpr):
+            tl.store(x + tl.arange(0, BLOCK), 0.0)
+        """
+    example = "from triton.ops.matmul_perf_model import early_config_prune"
+    use_instead = "try:\n    from triton.ops.matmul_perf_model import early_config_prune\nexcept ImportError: ..."
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        module = context.program.kernel
+        target = context.program.question.target or Target()
+        for node, path in _imports(module):
+            missing = _missing(path, target)
+            if missing is None:
+                continue
+            change = target.change(missing)
+            text = f"`{missing}` does not exist in Triton {target.release}"
+            evidence = (Evidence(f"use {change.replacement}"),) if change is not None else ()
+            yield Finding(self, self.severity, text, module.span(node), "<module>", "", evidence)
+
+
+def _imports(module: Module) -> Iterator[tuple[cst.CSTNode, str]]:
+    """Each module or name of Triton that an unguarded import asks for."""
+    for statement in module.tree.body:
+        for part in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+            if isinstance(part, cst.Import):
+                for alias in part.names:
+                    yield alias, dotted_name(alias.name) or ""
+            elif isinstance(part, cst.ImportFrom) and not part.relative and part.module is not None:
+                package = dotted_name(part.module) or ""
+                yield part, package
+                if not isinstance(part.names, cst.ImportStar):
+                    for alias in part.names:
+                        yield alias, f"{package}.{alias.evaluated_name}"
+
+
+def _missing(path: str, target: Target) -> str | None:
+    """The part of a dotted path that the release does not have; None where it is all there, or not known."""
+    if not path.startswith("triton."):
+        return None
+    change = target.change(path)
+    if change is not None and (target.removed(change) or target.too_old(change)):
+        return path
+    head = ".".join(path.split(".")[:2])
+    if head == "triton.ops":
+        return head
+    if path.startswith(("triton.language.", "triton.tools.")):
+        parts = path.split(".")
+        prefix = ".".join(parts[:3])
+        if target.has_module(prefix) or target.has(prefix) is not False:
+            return None
+        return prefix
+    return None

@@ -1,0 +1,76 @@
+"""KL807."""
+
+from __future__ import annotations
+
+from kernlint.rules.refusals import RefusalRule
+
+
+class UnavailableDotPrecision(RefusalRule):
+    code = "KL807"
+    name = "unavailable-dot-precision"
+    category = "portability"
+    severity = "error"
+    summary = "input_precision that the device does not have"
+    kinds = frozenset(["dot-precision"])
+
+    what_it_does = """
+        Finds `tl.dot(..., input_precision=...)` with a literal that the back end of the device (`--device`) does not
+        offer: `tf32` on AMD other than gfx942, `tf32x3` on all AMD devices.
+        """
+    why = """
+        The compiler raises `input_precision must be one of ('ieee', 'bf16x3', 'bf16x6')`.
+        """
+    when_not = """
+        NVIDIA devices, which have all of them.
+        """
+    fix_safety = "Not automatic."
+    evidence = """
+        Compiled: the message above for gfx90a on Triton 3.9. Pattern row BUG-076.
+        """
+    references = ("https://github.com/triton-lang/triton/issues/3498",)
+
+    example_device = "mi250x-gcd"
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, D: tl.constexpr):
+            i = tl.arange(0, D)
+            t = i[:, None] * D + i[None, :]
+            a = tl.load(x + t)
+            tl.store(y + t, tl.dot(a, a, input_precision="tf32x3"))
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(1,)](x, y, D=64)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def kernel(x, y, D: tl.constexpr):
+            i = tl.arange(0, D)
+            t = i[:, None] * D + i[None, :]
+            a = tl.load(x + t)
+            tl.store(y + t, tl.dot(a, a, input_precision="ieee"))
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                kernel[(1,)](x, y, D=64)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 64)]
+        """
+    example = 'tl.dot(a, b, input_precision="tf32x3")  # on gfx90a'
+    use_instead = "tl.dot(a, b, input_precision=PRECISION)  # a tl.constexpr chosen from the target"
