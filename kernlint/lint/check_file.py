@@ -45,7 +45,8 @@ MIN_GAIN = 1.05
 #: Source lines kept of a finding; a whole kernel would bury the message.
 EXCERPT_LINES = 4
 
-_MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd"})
+#: Files whose text is not their code.
+MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd"})
 
 _LOCATED = re.compile(r":(?P<line>\d+)(?::(?P<column>\d+))?: (?P<message>.*)", re.DOTALL)
 
@@ -99,6 +100,8 @@ class _Check:
         self.codes = job.settings.codes
         self.repeatable = True
         self.notebook: Notebook | None = None
+        #: The whole of a file whose text is its code.
+        self.text = ""
         self.crashed: set[str] = set()
         self.helpers: set[str] = set()
 
@@ -116,6 +119,7 @@ class _Check:
             return
         try:
             text = decode_source(self.job.data, self.file).text
+            self.text = "" if self.file.endswith(".ipynb") else text
             if self.file.endswith(".ipynb"):
                 self.notebook = read_notebook(text)
                 text = self.notebook.text
@@ -131,7 +135,7 @@ class _Check:
             message = str(error)
             known = SYNTAX_ERROR if "syntax error: " in message else ANALYSIS_FAILED
             # A page of documentation may show code with gaps in it.
-            severity = "info" if PurePath(self.file).suffix.lower() in _MARKDOWN else None
+            severity = "info" if PurePath(self.file).suffix.lower() in MARKDOWN else None
             yield self._failure(known, message.replace("syntax error: ", "", 1), severity), ""
             return
         if module is None or not concerns_us(self.job.data):
@@ -276,10 +280,12 @@ class _Check:
 
         pays = gain is None or gain.best >= MIN_GAIN or candidate.finding.rule.category in NOT_ABOUT_SPEED
         change = candidate.finding.change
-        if not pays or change is None or not self.file.endswith((".py", ".pyi")) or not candidate.attempt.automatic:
+        program = candidate.program
+        if not pays or change is None or program is None or program.kernel.text != self.text:
             return None
-        made, program = candidate.attempt.rewriting, candidate.program
-        assert made is not None and program is not None
+        made = candidate.attempt.rewriting
+        if made is None or not candidate.attempt.automatic:
+            return None
         text = program.kernel.text
         edits = [Edit(Place(*place), new) for place, new in located(text, tidy(text, made.edits))]
         return Fix(change.method, tuple(edits), made.effects.applicability)

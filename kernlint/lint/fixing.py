@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import PurePath
 
 from kernlint.errors import KernlintError
+from kernlint.lint.check_file import MARKDOWN
 from kernlint.lint.diagnostics import ANALYSIS_FAILED, SYNTAX_ERROR
 from kernlint.lint.model import Edit, Finding, Fix
 from kernlint.lint.run import Outcome
@@ -93,7 +95,7 @@ def _kind(finding: Finding) -> _Kind:
 
 def _rewritable(finding: Finding) -> bool:
     """Whether the file of ``finding`` is one whose text is its code: no notebook, no Markdown."""
-    return finding.place.cell is None and finding.file.endswith((".py", ".pyi"))
+    return finding.place.cell is None and PurePath(finding.file).suffix.lower() not in MARKDOWN
 
 
 def _may(finding: Finding, unsafe: bool) -> bool:

@@ -1,0 +1,129 @@
+"""``check --fix``: rounds of fixes that do not get in each other's way."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.fixes import LOADS, gemm
+
+from kernlint.lint.fixing import apply_fixes
+from kernlint.lint.model import Edit, Finding, Fix, Place
+from kernlint.lint.run import Outcome
+
+PAIR = Path(__file__).parents[2] / "fixtures/pairs/gemm-int8-upcast-copy"
+SOURCE = gemm(LOADS + "xf = x.to(tl.float32)\nacc += tl.dot(xf, y.to(tl.float32))")
+
+
+def check(folder: Path, *arguments: str, stdin: bytes | None = None) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "kernlint", "check", "--no-cache", *arguments]
+    return subprocess.run(command, input=stdin, capture_output=True, cwd=folder, timeout=240)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "kernel.py").write_bytes((PAIR / "before.py").read_bytes())
+    (tmp_path / "reference.py").write_bytes((PAIR / "reference.py").read_bytes())
+    (tmp_path / "kernlint.toml").write_text('references = {"kernel.py" = "reference.py"}\n')
+    return tmp_path
+
+
+def test_all_that_is_found_is_fixed(folder: Path) -> None:
+    done = check(folder, "--fix")
+    text = (folder / "kernel.py").read_text()
+    assert done.returncode == 0 and b"were fixed" in done.stderr
+    assert "acc = tl.dot(a_q, b_q, acc" in text and ".contiguous()" not in text.split("w_kn = ")[1].split("\n")[0]
+    # Nothing is left to do.
+    assert b"0 findings in 0 files were fixed" in check(folder, "--fix").stderr
+    assert (folder / "kernel.py").read_text() == text
+
+
+def test_diff_writes_nothing(folder: Path) -> None:
+    before = (folder / "kernel.py").read_text()
+    done = check(folder, "--diff")
+    assert done.returncode == 1 and done.stdout.startswith(b"--- kernel.py\n") and b"could be fixed" in done.stderr
+    assert (folder / "kernel.py").read_text() == before
+
+
+def test_suppressed_findings_are_left_and_unused_suppressions_go(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    held = SOURCE.replace("        xf =", "        # kernlint: ignore[KL101] exactness first\n        xf =")
+    path.write_text(held)
+    assert check(tmp_path, "--fix", "--select", "KL101,KL911").returncode == 0
+    assert path.read_text() == held
+    path.write_text(SOURCE.replace("    return c", "    return c  # kernlint: ignore[KL103] no reason"))
+    check(tmp_path, "--fix", "--select", "KL103,KL911")
+    assert path.read_text() == SOURCE
+
+
+def test_unsafe_fixes_wait_for_consent(tmp_path: Path) -> None:
+    path = tmp_path / "kernel.py"
+    source = SOURCE.replace("s, 4096, BM", "s, a.shape[1], BM")
+    path.write_text(source)
+    done = check(tmp_path, "--fix", "--select", "KL101")
+    assert done.returncode == 1 and path.read_text() == source and b"1 more with --unsafe-fixes" in done.stderr
+    assert check(tmp_path, "--fix", "--unsafe-fixes", "--select", "KL101").returncode == 0
+    assert "acc += tl.dot(x, y)" in path.read_text()
+
+
+def test_standard_input(tmp_path: Path) -> None:
+    done = check(tmp_path, "-", "--fix", "--select", "KL101", stdin=SOURCE.encode())
+    assert b"acc += tl.dot(x, y)" in done.stdout and done.stdout.endswith(b"return c\n")
+
+
+def test_json_carries_the_fix_and_text_does_not_work_it_out(tmp_path: Path) -> None:
+    (tmp_path / "kernel.py").write_text(SOURCE)
+    (item,) = json.loads(check(tmp_path, "--select", "KL101", "--output-format", "json").stdout)
+    assert item["fix"]["applicability"] == "safe" and len(item["fix"]["edits"]) >= 4
+    lines = SOURCE.split("\n")
+    for edit in item["fix"]["edits"]:
+        assert 1 <= edit["location"]["line"] <= len(lines)
+    assert b"fix:" not in check(tmp_path, "--select", "KL101").stdout
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--unsafe-fixes"], ["--fix", "--add-ignore", "x"], ["--fix", "--update-baseline", "--baseline", "b"]]
+)
+def test_contradictions(tmp_path: Path, arguments: list[str]) -> None:
+    assert check(tmp_path, *arguments).returncode == 2
+
+
+# -- rounds, with a checker that finds words ---------------------------------------------------------------------------
+
+
+def words(replacements: dict[str, str]):  # type: ignore[no-untyped-def]
+    """A checker that finds each word of ``replacements`` and offers to replace it."""
+
+    def checker(contents):  # type: ignore[no-untyped-def]
+        text = contents.get("a.py", TEXT).decode()
+        found = []
+        for number, line in enumerate(text.split("\n"), start=1):
+            for word, new in replacements.items():
+                column = line.find(word)
+                if column >= 0:
+                    place = Place(number, column + 1, number, column + 1 + len(word))
+                    fix = Fix("replace", (Edit(place, new),))
+                    found.append(Finding("KL911", word, "warning", "diagnostic", word, "a.py", place, word, fix=fix))
+        return Outcome(tuple(found), ("a.py",))
+
+    return checker
+
+
+TEXT = b"one two\nthree\n"
+
+
+def apply(replacements: dict[str, str]) -> tuple[bytes, int]:
+    _, fixes = apply_fixes(words(replacements), lambda _: TEXT, unsafe=False)
+    return fixes.changed.get("a.py", TEXT), fixes.fixed
+
+
+def test_fixes_apart_are_made_together_and_touching_ones_one_after_another() -> None:
+    assert apply({"one": "1", "three": "3"}) == (b"1 two\n3\n", 2)
+    assert apply({"one ": "1_", "two": "2"}) == (b"1_2\nthree\n", 2)
+
+
+def test_a_fix_that_does_not_help_is_taken_back() -> None:
+    assert apply({"one": "xone"}) == (TEXT, 0)
