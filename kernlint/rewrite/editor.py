@@ -144,6 +144,11 @@ class Editor:
         else:
             self.insert(self._line_end(comma), f"{source.indent(source.start(last))}{text},\n")
 
+    def add_constexpr(self, params: Sequence[cst.Param], name: str, tl: str, value: int) -> None:
+        """Add a constexpr parameter at the end, with ``value`` as default where the one before has a default too."""
+        default = f" = {value}" if params and params[-1].default is not None else ""
+        self.append_to(params, f"{name}: {tl}.constexpr{default}")
+
     def _item_end(self, item: cst.CSTNode) -> int:
         """The end of a parameter or argument; LibCST takes a parameter to end behind its name."""
         parts = [item]

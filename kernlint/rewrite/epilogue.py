@@ -63,6 +63,7 @@ class _Rewrite:
         if self.place.launch is not first or (self.place.launch.autotuned and first.alternatives == ()):
             raise CannotRewrite("one line makes several of the launches")
         self.place.check_only_launch()
+        self.place.check_one_launch()
         self.kernel = self.place.kernel
         self.tile = OutputTile(self.place, self.editor)
         self.nodes: list[cst.CSTNode] = [self._node(step) for step in chain.steps]

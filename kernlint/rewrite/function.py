@@ -146,6 +146,8 @@ class LaunchSource:
         if not launches:
             raise CannotRewrite("the launch is no longer there")
         self.launch: Launch = launches[0]
+        #: All launches that this place makes, where a loop or several calls of its function make more than one.
+        self.launches = launches
         self.source = site.source
         self.module = module = site.module
         for place in (span, self.launch.kernel.span):
@@ -185,26 +187,53 @@ class LaunchSource:
             raise CannotRewrite("the launch does not have the form kernel[grid](...)")
         if len(function.slice) > 1 and all(isinstance(e.slice, cst.Index) for e in function.slice):
             return [e.slice.value for e in function.slice if isinstance(e.slice, cst.Index)], self.host
-        index = function.slice[0].slice
-        if not isinstance(index, cst.Index):
-            raise CannotRewrite("the launch does not have the form kernel[grid](...)")
-        grid = self.host.resolved(index.value)
-        if isinstance(grid, cst.Lambda):
-            grid = grid.body
+        grid, _ = self._grid_value(function)
         if not isinstance(grid, (cst.Tuple, cst.List)):
             raise CannotRewrite("the launch grid is not written as a tuple")
         return [element.value for element in grid.elements], self.host
 
+    def grid_parameter(self) -> str:
+        """What the grid calls the dictionary of constexprs, where it is a function of them; else empty."""
+        return self._grid_value(self.call.func)[1] if isinstance(self.call.func, cst.Subscript) else ""
+
+    def _grid_value(self, function: cst.Subscript) -> tuple[cst.BaseExpression | None, str]:
+        """(what the grid is, or what it returns as a function; the parameter of that function)."""
+        index = function.slice[0].slice
+        if len(function.slice) != 1 or not isinstance(index, cst.Index):
+            return None, ""
+        grid = self.host.resolved(index.value)
+        if isinstance(grid, cst.Lambda):
+            return grid.body, grid.params.params[0].name.value if grid.params.params else ""
+        if isinstance(grid, cst.Name):
+            inner = [
+                n for n in walk(self.host.node.body) if isinstance(n, cst.FunctionDef) and n.name.value == grid.value
+            ]
+            body = inner[0].body.body if len(inner) == 1 else ()
+            line = body[0] if len(body) == 1 else None
+            last = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
+            if isinstance(last, cst.Return) and last.value is not None:
+                params = inner[0].params.params
+                return last.value, params[0].name.value if params else ""
+        return grid, ""
+
+    def check_one_launch(self) -> None:
+        """Raise where the place launches kernels of several sizes, of which only one was looked at."""
+        if len(self.launches) > 1:
+            raise CannotRewrite("the same line launches the kernel several times")
+
     def argument(self, parameter: str) -> cst.Arg | None:
         """What the call passes for ``parameter``; None where it does not say."""
         names = [param.name.value for param in parameters(self.kernel.node)]
+        starred = False
         for position, arg in enumerate(self.call.args):
             if arg.star:
-                raise CannotRewrite("the launch unpacks its arguments")
-            if arg.keyword is not None and arg.keyword.value == parameter:
+                starred = True
+            elif (arg.keyword is not None and arg.keyword.value == parameter) or (
+                arg.keyword is None and not starred and names[position : position + 1] == [parameter]
+            ):
                 return arg
-            if arg.keyword is None and position < len(names) and names[position] == parameter:
-                return arg
+        if starred and parameter in self.launch.explicit:
+            raise CannotRewrite(f"`{parameter}` is among the unpacked arguments of the launch")
         return None
 
 

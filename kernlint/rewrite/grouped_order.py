@@ -31,6 +31,7 @@ def grouped_order(site: Site, transform: GroupedOrder) -> list[TextEdit]:
     if order is None:
         raise CannotRewrite("the order of the programs is not that of two plain tile indices")
     place.check_only_launch()
+    place.check_one_launch()
     return _Rewrite(place, order, transform.group).edits()
 
 

@@ -35,6 +35,7 @@ def split_k(site: Site, transform: SplitK) -> list[TextEdit]:
     """
     place = LaunchSource(site, transform.launch)
     place.check_only_launch()
+    place.check_one_launch()
     return _Rewrite(place, transform.split).edits()
 
 
@@ -248,7 +249,7 @@ class _Rewrite:
         param = next(p for p in parameters(self.kernel.node) if p.name.value == self.output)
         self.editor.replace(param.name, self.parts)
         self.editor.insert_behind(param, self.stride)
-        self.editor.append_to(parameters(self.kernel.node), f"{self.constexpr}: {self.tl}.constexpr")
+        self.editor.add_constexpr(parameters(self.kernel.node), self.constexpr, self.tl, self.split)
 
     # -- the kernel that adds -----------------------------------------------------------------------------------------
 
@@ -329,8 +330,9 @@ class _Rewrite:
         node = self.kernel.node
         decorators = [self.editor.code(decorator) for decorator in node.decorators]
         items = [self.parts, self.stride]
-        items += [self._declaration(param) for param in kept]
+        items += [self._declaration(param) for param in kept if param.default is None]
         items.append(f"{self.constexpr}: {self.tl}.constexpr")
+        items += [self._declaration(param) for param in kept if param.default is not None]
         blank = [""] * 2
         text = [*blank, *decorators, *_wrapped(f"def {name}(", items, "):", "    ")]
         text += [f"    {line}" if line else "" for line in lines]
@@ -452,24 +454,15 @@ class _Rewrite:
             if arg is None:
                 continue
             text = str(tiles[param.name.value]) if param.name.value in tiles else self.editor.code(arg.value)
-            if arg.keyword is None and not named:
+            if arg.keyword is None and param.default is None and not named:
                 positional.append(text)
             else:
                 named.append(f"{param.name.value}={text}")
         named.append(f"{self.constexpr}={split}")
-        meta = self._lambda()
+        parameter = self.place.grid_parameter()
+        meta = f"lambda {parameter}: " if parameter else ""
         shape = f"{meta}({grid},)" if "," not in _outside_brackets(grid) else f"{meta}({grid})"
         return _wrapped(f"{name}[{shape}](", [*positional, *named], ")", "    ")
-
-    def _lambda(self) -> str:
-        """``lambda META: `` where the grid is a function."""
-        function = self.place.call.func
-        assert isinstance(function, cst.Subscript)
-        index = function.slice[0].slice
-        grid = self.place.host.resolved(index.value) if isinstance(index, cst.Index) else None
-        if not isinstance(grid, cst.Lambda):
-            return ""
-        return f"lambda {grid.params.params[0].name.value}: "
 
 
 def _argument(call: cst.Call, position: int, name: str) -> cst.BaseExpression:

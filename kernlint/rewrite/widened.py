@@ -48,6 +48,7 @@ def widened(site: Site, transform: Widened) -> Rewriting:
     if not can_widen(place.launch.kernel):
         raise CannotRewrite("the kernel has tiles of more than one dimension, branches, scans or dots")
     place.check_only_launch()
+    place.check_one_launch()
     indices = program_indices(place.launch)
     if transform.axis not in indices.extents:
         raise CannotRewrite("the index of the program is no longer there")
@@ -533,7 +534,7 @@ class _Rewrite:
     # -- the launch -------------------------------------------------------------------------------------------------
 
     def _add_constexpr(self) -> None:
-        self.editor.append_to(parameters(self.kernel.node), f"{self.width}: {self.place.tl}.constexpr")
+        self.editor.add_constexpr(parameters(self.kernel.node), self.width, self.place.tl, self.transform.width)
         names = {param.name.value for param in parameters(self.kernel.node)}
         args = [arg for arg in self.place.call.args if arg.keyword is None or arg.keyword.value in names]
         self.editor.append_to(args, f"{self.width}={self.width}")

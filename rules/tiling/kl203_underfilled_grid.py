@@ -50,9 +50,10 @@ class UnderfilledGrid(Rule):
     when_not = (
         "Grids that fill the device. Short K loops. Results that must be bitwise reproducible, if split with atomics."
     )
-    fix_safety = (
-        "Unsafe: the partial sums are added in another order; needs scratch memory of split x M x N fp32 values."
-    )
+    fix_safety = """
+        Safe up to the order of the sums, which is the same on every run: a second kernel adds the parts one after the other.
+        Needs scratch memory of split x M x N fp32 values.
+        """
     evidence = """
         H100, M=16, N=768..6144, K up to 24,576: split-K micro-benchmarks (`benchmarks/facts`). Pattern rows PERF-024,
         PERF-025.
