@@ -14,15 +14,16 @@ from kernlint.syntax.walk import walk
 
 
 def is_entry(node: cst.FunctionDef) -> bool:
-    """Whether a jit function is launched, not called by another: it asks for its program and returns nothing."""
-    asks = False
+    """Whether a jit function that nothing calls is launched, so that its arguments are scalars: it returns nothing, and asks
+    for its program or stores something."""
+    acts = False
     for inner in walk(node.body):
-        kind = type(inner)  # not isinstance(): LibCST's classes are abstract ones, of which it is slow to ask
-        if kind is cst.Return and inner.value is not None:  # type: ignore[attr-defined]
+        if isinstance(inner, cst.Return) and inner.value is not None:
             return False
-        if kind is cst.Attribute and inner.attr.value in ("program_id", "num_programs"):  # type: ignore[attr-defined]
-            asks = True
-    return asks
+        if isinstance(inner, cst.Attribute):
+            name = inner.attr.value
+            acts = acts or name in ("program_id", "num_programs", "store") or name.startswith("atomic_")
+    return acts
 
 
 def binding_problem(node: cst.FunctionDef, args: list[Any], kwargs: Mapping[str, Any]) -> str:
