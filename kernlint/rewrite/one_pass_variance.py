@@ -15,6 +15,7 @@ from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.symbolic import Tree, argument_of, assign, calls, contains, tree
 from kernlint.rewrite.text import CannotRewrite, TextEdit
+from kernlint.rewrite.tile_length import tile_length
 from kernlint.rules.algorithm.kl504_two_pass_variance import OnePass
 from kernlint.syntax.walk import walk
 
@@ -178,22 +179,17 @@ class _Welford:
         start = self._start(self.total.name)
         if start is not None and not self.total.scalar and isinstance(start.value, cst.Call):
             return self.source.code(start.value), start
-        step = (
-            self.first.iter.args[2].value
-            if isinstance(self.first.iter, cst.Call) and len(self.first.iter.args) > 2
-            else None
-        )
-        shapes = {
-            block.shape
+        lengths = {
+            block.shape[0]
             for node in walk(self.first.body)
             if isinstance(node, cst.Call)
             and isinstance(block := self.kernel.values.get(node), Block)
             and len(block.shape) == 1
         }
-        value = self.kernel.values.get(step) if step is not None else None
-        if step is None or not isinstance(value, int) or shapes != {(int(value),)}:
-            raise CannotRewrite("the length of the first loop's tile has no name")
-        return f"{self.place.tl}.zeros([{self.source.code(step)}], dtype={self.place.tl}.float32)", start
+        if len(lengths) != 1:
+            raise CannotRewrite("the first loop has no tile of one length")
+        length = tile_length(self.source, self.kernel, lengths.pop())
+        return f"{self.place.tl}.zeros([{length}], dtype={self.place.tl}.float32)", start
 
     def _start(self, name: str) -> cst.Assign | None:
         """The assignment that starts a sum, where it is one of its own before the loop."""

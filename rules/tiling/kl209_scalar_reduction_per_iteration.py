@@ -137,21 +137,21 @@ def _only_accumulates(context: Context, loop: Loop, reduce: Reduce) -> bool:
     if node is None or call is None:
         return False
     for statement in statements(node.body):
-        combined = _combined(statement, reduce.op)
-        if combined is not None:
-            total, value = combined
+        found = combined(statement, reduce.op)
+        if found is not None:
+            total, value = found
             mentions = sum(isinstance(n, cst.Name) and n.value == total for n in walk(node.body))
             own = sum(isinstance(n, cst.Name) and n.value == total for n in walk(statement))
             if value is call:
                 return mentions == own
-            named = _named(node, call)
-            uses = sum(isinstance(n, cst.Name) and n.value == named for n in walk(node.body))
-            if named is not None and isinstance(value, cst.Name) and value.value == named:
+            name = named(node, call)
+            uses = sum(isinstance(n, cst.Name) and n.value == name for n in walk(node.body))
+            if name is not None and isinstance(value, cst.Name) and value.value == name:
                 return mentions == own and uses == 2
     return False
 
 
-def _combined(statement: cst.CSTNode, op: str) -> tuple[str, cst.BaseExpression] | None:
+def combined(statement: cst.CSTNode, op: str) -> tuple[str, cst.BaseExpression] | None:
     """(variable, value) of ``variable += value`` and its like: what one reduction's results are combined by."""
     if isinstance(statement, cst.AugAssign):
         adds = op == "sum" and isinstance(statement.operator, cst.AddAssign)
@@ -172,7 +172,7 @@ def _combined(statement: cst.CSTNode, op: str) -> tuple[str, cst.BaseExpression]
     return None
 
 
-def _named(loop: cst.For, call: cst.Call) -> str | None:
+def named(loop: cst.For, call: cst.Call) -> str | None:
     """The variable that the result of ``call`` is given to."""
     for statement in statements(loop.body):
         if isinstance(statement, cst.Assign) and statement.value is call and len(statement.targets) == 1:

@@ -1,0 +1,102 @@
+"""A reduction in every iteration of a loop becomes one behind the loop."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from kernlint.interpret.values import Block
+from kernlint.rewrite.effects import Effects
+from kernlint.rewrite.function import LaunchSource
+from kernlint.rewrite.names import fresh_name
+from kernlint.rewrite.site import Site, codemod
+from kernlint.rewrite.text import CannotRewrite, TextEdit
+from kernlint.rewrite.tile_length import tile_length
+from kernlint.rules.tiling.kl209_scalar_reduction_per_iteration import ReducedOnce, combined, named
+from kernlint.syntax.walk import walk
+from kernlint.workload import Dtype
+
+#: Call that combines two tiles, and the value that leaves the other as it is.
+_PAIRWISE = {"max": "maximum", "min": "minimum"}
+_NEUTRAL = {"sum": 0.0, "max": float("-inf"), "min": float("inf")}
+
+
+@codemod(ReducedOnce, Effects(numerics="reordered"))
+def reduced_once(site: Site, transform: ReducedOnce) -> list[TextEdit]:
+    """The loop combines tiles, ``total += tl.sum(x)`` becomes ``partial += x``, and the tile is reduced behind it."""
+    source = site.source
+    place = LaunchSource(site, transform.launch)
+    loop = source.at(transform.loop, cst.For)
+    if loop not in place.kernel.parents:
+        raise CannotRewrite("the loop stands in a helper function")
+    reductions = [
+        node
+        for node in walk(loop.body)
+        if isinstance(node, cst.Call) and (source.origin(node.func) or "").removeprefix("triton.language.") in _NEUTRAL
+    ]
+    if len(reductions) != 1:
+        raise CannotRewrite("the loop does not reduce one tile")
+    (call,) = reductions
+    op = (source.origin(call.func) or "").rpartition(".")[2]
+    value = call.args[0].value
+    block = place.kernel.values.get(value)
+    if not isinstance(block, Block) or len(block.shape) != 1 or block.dtype is None:
+        raise CannotRewrite("the reduced tile was not followed")
+    statement, total = _statement(loop, call, op)
+    taken = {node.value for node in walk(source.module.tree) if isinstance(node, cst.Name)}
+    partial = fresh_name(f"partial_{op}" if op != "sum" else "partial", taken)
+    tl, text = place.tl, source.code(value)
+    length = tile_length(source, place.kernel, block.shape[0])
+    accumulate = f"{partial} += {text}" if op == "sum" else f"{partial} = {tl}.{_PAIRWISE[op]}({partial}, {text})"
+    start = _start(place, total, loop)
+    reduced = f"{tl}.{op}({partial}, axis=0)"
+    neutral = start is not None and place.kernel.values.get(start.value) == _NEUTRAL[op]
+    if neutral:
+        final = f"{total} = {reduced}"
+    else:
+        final = f"{total} += {reduced}" if op == "sum" else f"{total} = {tl}.{_PAIRWISE[op]}({total}, {reduced})"
+    edits = [source.replace(statement, accumulate), source.insert_after(loop, final)]
+    tile = f"{partial} = {_tile(tl, length, op, block.dtype)}"
+    if neutral and start is not None:
+        edits.append(source.replace(start, tile))
+    else:
+        edits.append(source.insert_before(loop, tile))
+    name = named(loop, call)
+    if name is not None:
+        edits += source.delete_statements([call])
+    return edits
+
+
+def _statement(loop: cst.For, call: cst.Call, op: str) -> tuple[cst.CSTNode, str]:
+    """(The statement that combines the reduction's result with a variable, the variable)."""
+    name = named(loop, call)
+    for line in loop.body.body:
+        for statement in line.body if isinstance(line, cst.SimpleStatementLine) else ():
+            found = combined(statement, op)
+            if found is not None:
+                total, value = found
+                if value is call or (isinstance(value, cst.Name) and value.value == name):
+                    return statement, total
+    raise CannotRewrite("the reduced value is not accumulated by a statement of its own")
+
+
+def _start(place: LaunchSource, total: str, loop: cst.For) -> cst.Assign | None:
+    """The assignment that gives ``total`` its first value, where it is a statement of its own before the loop."""
+    begin = place.module.span(loop)
+    bound = [b for b in place.kernel.bindings(total) if isinstance(b, cst.Assign) and place.module.span(b) < begin]
+    if len(bound) != 1 or not isinstance(bound[0].targets[0].target, cst.Name):
+        return None
+    reads = [r for r in place.kernel.reads(total) if place.module.span(bound[0]) < place.module.span(r) < begin]
+    same = place.kernel.parents[place.kernel.line(bound[0])] is place.kernel.parents[loop]
+    return bound[0] if same and not reads else None
+
+
+def _tile(tl: str, length: str, op: str, dtype: Dtype) -> str:
+    """A tile of values that leave others as they are, in the type that the sum or extremum has."""
+    if op == "sum":
+        wide = "float32" if dtype.is_float and dtype.bits < 64 else "int32" if dtype.bits < 32 else dtype.name
+        return f"{tl}.zeros([{length}], dtype={tl}.{wide})"
+    if not dtype.is_float:
+        raise CannotRewrite("the extremum of integers has no infinity to start from")
+    sign = "-" if op == "max" else ""
+    wide = dtype.name if dtype.bits > 16 else "float32"
+    return f'{tl}.full([{length}], {sign}float("inf"), {tl}.{wide})'

@@ -1,0 +1,117 @@
+"""Loops over the tiles of a row: pipelined, and reduced once."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+from support.rewriting import assert_same_results, fixed, needs_interpreter
+
+from kernlint.rules.registry import find_rule
+
+PROGRAM = """
+ROWS, N = {sizes}
+
+@triton.jit
+def reduce_rows(src, dst, n, TILE: tl.constexpr):
+    row = tl.program_id(0)
+    lanes = tl.arange(0, TILE)
+{body}
+    tl.store(dst + row, result)
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y = torch.empty(ROWS)
+        reduce_rows[(ROWS,)](x, y, N, TILE=256)
+        return y
+
+
+def get_inputs():
+    return [torch.randn(ROWS, N{dtype})]
+"""
+LARGE = "8, 1 << 20"
+SMALL = ["2, 1000", "1, 1", "3, 512"]
+
+
+def program(body: str, dtype: str = "") -> str:
+    text = textwrap.indent(textwrap.dedent(body).strip("\n"), "    ")
+    result = PROGRAM
+    for name, value in {"sizes": LARGE, "body": text, "dtype": dtype}.items():
+        result = result.replace("{" + name + "}", value)
+    return result
+
+
+CASES = [
+    pytest.param(
+        """
+        # so far
+        result = 0.0
+        for at in range(0, n, TILE):
+            v = tl.load(src + row * n + at + lanes, mask=at + lanes < n, other=0.0)
+            result += tl.sum(v * v, axis=0)
+        """, "", id="sum",
+    ),
+    pytest.param(
+        """
+        total = 3.0
+        for at in range(0, n, TILE):
+            part = tl.sum(tl.load(src + row * n + at + lanes, mask=at + lanes < n, other=0.0), axis=0)
+            total = total + part
+        result = total
+        """, "", id="a sum that starts elsewhere, with a name for the part",
+    ),
+    pytest.param(
+        """
+        result = -float("inf")
+        for at in range(0, n, TILE):
+            v = tl.load(src + row * n + at + lanes, mask=at + lanes < n, other=float("-inf"))
+            result = tl.maximum(result, tl.max(v, axis=0))
+        """, "", id="maximum",
+    ),
+    pytest.param(
+        """
+        result = 0.0
+        for at in range(0, n, TILE):
+            v = tl.load(src + row * n + at + lanes, mask=at + lanes < n, other=0.0)
+            result += tl.sum(v.to(tl.float32), axis=0)
+        """, ", dtype=torch.float16", id="half precision",
+    ),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("body", "dtype"), CASES)
+def test_the_reduction_stands_behind_the_loop(body: str, dtype: str) -> None:
+    after = fixed(program(body, dtype), "KL209")
+    loop = after.split("for at")[1].split("\n    t")[0].split("\n    r")[0]
+    assert "tl.sum" not in loop and "tl.max(" not in loop
+
+
+@needs_interpreter
+@pytest.mark.slow
+@pytest.mark.parametrize("size", SMALL)
+@pytest.mark.parametrize(("body", "dtype"), CASES)
+def test_same_results(tmp_path: Path, body: str, dtype: str, size: str) -> None:
+    source = program(body, dtype)
+    after = fixed(source, "KL209")
+    assert_same_results(tmp_path, source.replace(LARGE, size), after.replace(LARGE, size), 1e-4)
+
+
+def test_text_of_a_sum() -> None:
+    after = fixed(find_rule("KL209").bad, "KL209", header=False)
+    assert (
+        """
+    partial = tl.zeros([BLOCK], dtype=tl.float32)
+    for start in range(0, columns, BLOCK):
+        partial += tl.load(x + row * columns + start + lanes)
+    total = tl.sum(partial, axis=0)
+    tl.store(y + row, total)
+"""
+        in after
+    )
+
+
+def test_text_of_a_pipelined_loop() -> None:
+    after = fixed(find_rule("KL208").bad, "KL208", header=False)
+    assert "in tl.range(0, columns, BLOCK, num_stages=3):" in after
