@@ -5,23 +5,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import libcst as cst
 
-from kernlint.errors import KernlintError
-from kernlint.interpret.edits import NO_EDITS, Edits
-from kernlint.interpret.program import Program, Question
-from kernlint.rewrite.addresses import moved_wrongly
+from kernlint.interpret.edits import Edits
 from kernlint.rewrite.bindings import keeps_value, reached, variable
 from kernlint.rewrite.comments import stale_comments, stale_docstring
 from kernlint.rewrite.effects import Effects, Rewriting
+from kernlint.rewrite.layouts import keep_addresses
 from kernlint.rewrite.site import Site
 from kernlint.rewrite.source import Source
-from kernlint.rewrite.strides import pass_strides
-from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
+from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.syntax.names import dotted_name
-from kernlint.syntax.tree import parse_module
 from kernlint.workload import Access, Atomic, Dtype, Launch, Load, Span, Store, Tensor, TorchOp, Workload
 
 #: What a comment says of a copy that is to go.
@@ -63,7 +59,7 @@ def read_in_place(site: Site, spans: Iterable[Span]) -> Rewriting:
     _keep_result_types(plan)
     _keep_layouts(plan)
     _forget_comments(plan)
-    return Rewriting(tuple(_read_right(plan)), Effects(memory="less"))
+    return Rewriting(tuple(keep_addresses(site, plan.edits)), Effects(memory="less"))
 
 
 # -- the calls --------------------------------------------------------------------------------------------------------
@@ -287,58 +283,6 @@ def _keep_layouts(plan: _Plan) -> None:
                 call = source.at(step.span, cst.Call)
                 form = source.spelled("torch.contiguous_format")
                 plan.edits += source.set_argument(call, "memory_format", form)
-
-
-def _read_right(plan: _Plan) -> list[TextEdit]:
-    """The edits so far, with what kernels need that took the copy's layout for granted."""
-    module, question = plan.site.module, plan.site.program.question
-    after = _reread(plan.site, apply_edits(module.text, plan.edits), question)
-    wrong = moved_wrongly(plan.site.workload, after)
-    if not wrong:
-        return plan.edits
-    further = pass_strides(plan.site, after, wrong)
-    edits = [*plan.edits, *further]
-    text = apply_edits(module.text, edits)
-    left = moved_wrongly(plan.site.workload, _reread(plan.site, text, question))
-    # At other sizes too, so that extents that happen to be equal here are told apart.
-    other = _other_sizes(plan.site)
-    if not left and other is not None:
-        left = moved_wrongly(_reread(plan.site, module.text, other), _reread(plan.site, text, other))
-    if left:
-        index, name = left[0]
-        kernel = plan.site.workload.launches()[index].kernel.name
-        raise CannotRewrite(f"`{kernel}` addresses `{name}` in a way that only fits the copy's layout")
-    return edits
-
-
-def _other_sizes(site: Site) -> Question | None:
-    """The question with every size constant multiplied by another power of two; None where there are no constants, or the
-    program does not run at such sizes."""
-    sizes = sorted(name for name, value in site.workload.sizes.items() if name.isupper() and value > 1)
-    given = {**site.program.question.overrides}
-    scaled = {name: site.workload.sizes[name] << (i % 3) for i, name in enumerate(sizes, start=1)}
-    question = replace(site.program.question, overrides={**given, **scaled})
-    try:
-        workload = _reread(site, site.module.text, question)
-    except CannotRewrite:
-        return None
-    same = [launch.kernel.name for launch in workload.launches()] == [
-        launch.kernel.name for launch in site.workload.launches()
-    ]
-    return question if sizes and same and len(workload.unknowns) <= len(site.workload.unknowns) else None
-
-
-def _reread(site: Site, text: str, question: Question) -> Workload:
-    """What the program does with ``text`` as its kernel module."""
-    try:
-        module = parse_module(text, site.module.path, site.module.first_line)
-        program = Program(module, site.program.reference, question)
-        found = program.workload(site.workload.entry, NO_EDITS)
-    except KernlintError as error:
-        raise CannotRewrite(f"without the copy the program cannot be followed ({error})") from None
-    if found is None:
-        raise CannotRewrite("without the copy the program cannot be followed")
-    return found
 
 
 # -- comments ---------------------------------------------------------------------------------------------------------

@@ -97,7 +97,7 @@ def test_the_extent_of_a_row_is_not_mistaken_for_another_of_its_size() -> None:
     source = source.replace("* D + d[None, :]\n    x =", "* W + d[None, :]\n    x =").replace(
         "D=D, ROWS", "D=D, W=T, ROWS"
     )
-    assert "only fits the copy's layout" in refusal(source, "KL301")
+    assert "only fits its present layout" in refusal(source, "KL301")
 
 
 def test_casts_move_into_the_kernel() -> None:

@@ -1,0 +1,67 @@
+"""Edits after which tensors lie otherwise in memory, with what their kernels need to find every element."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from kernlint.errors import KernlintError
+from kernlint.interpret.edits import NO_EDITS
+from kernlint.interpret.program import Program, Question
+from kernlint.rewrite.addresses import moved_wrongly
+from kernlint.rewrite.site import Site
+from kernlint.rewrite.strides import pass_strides
+from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
+from kernlint.syntax.tree import parse_module
+from kernlint.workload import Workload
+
+
+def keep_addresses(site: Site, edits: Sequence[TextEdit]) -> list[TextEdit]:
+    """``edits``, with those that kernels need which took the old layout for granted. Raises :class:`CannotRewrite` where it
+    is not proven that every load and store still reaches the same element."""
+    module, question = site.module, site.program.question
+    after = _reread(site, apply_edits(module.text, edits), question)
+    wrong = moved_wrongly(site.workload, after)
+    if wrong:
+        edits = [*edits, *pass_strides(site, after, wrong)]
+    text = apply_edits(module.text, edits)
+    left = moved_wrongly(site.workload, _reread(site, text, question)) if wrong else []
+    # At other sizes too, so that extents that happen to be equal here are told apart.
+    other = _other_sizes(site)
+    if not left and other is not None:
+        left = moved_wrongly(_reread(site, module.text, other), _reread(site, text, other))
+    if left:
+        index, name = left[0]
+        kernel = site.workload.launches()[index].kernel.name
+        raise CannotRewrite(f"`{kernel}` addresses `{name}` in a way that only fits its present layout")
+    return list(edits)
+
+
+def _other_sizes(site: Site) -> Question | None:
+    """The question with every size constant multiplied by another power of two; None where there are no constants, or the
+    program does not run at such sizes."""
+    sizes = sorted(name for name, value in site.workload.sizes.items() if name.isupper() and value > 1)
+    given = {**site.program.question.overrides}
+    scaled = {name: site.workload.sizes[name] << (i % 3) for i, name in enumerate(sizes, start=1)}
+    question = replace(site.program.question, overrides={**given, **scaled})
+    try:
+        workload = _reread(site, site.module.text, question)
+    except CannotRewrite:
+        return None
+    same = [launch.kernel.name for launch in workload.launches()] == [
+        launch.kernel.name for launch in site.workload.launches()
+    ]
+    return question if sizes and same and len(workload.unknowns) <= len(site.workload.unknowns) else None
+
+
+def _reread(site: Site, text: str, question: Question) -> Workload:
+    """What the program does with ``text`` as its kernel module."""
+    try:
+        module = parse_module(text, site.module.path, site.module.first_line)
+        program = Program(module, site.program.reference, question)
+        found = program.workload(site.workload.entry, NO_EDITS)
+    except KernlintError as error:
+        raise CannotRewrite(f"with the other layout the program cannot be followed ({error})") from None
+    if found is None:
+        raise CannotRewrite("with the other layout the program cannot be followed")
+    return found
