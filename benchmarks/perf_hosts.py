@@ -243,28 +243,6 @@ HOSTS: dict[str, Host] = {
             randn(4096, 4096, dtype="float32"),
         ),
     ),
-    "PERF-047": Host(
-        before="""
-        @triton.jit
-        def gemm8(A, B, C, M, N, K, sam, sbk, sbn, BM: tl.constexpr = 128, BN: tl.constexpr = 128, BK: tl.constexpr = 128):
-            m, n = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
-            r = tl.arange(0, BK)
-            acc = tl.zeros((BM, BN), tl.float32)
-            for s in range(0, K, BK):
-                a = tl.load(A + m[:, None] * sam + (s + r)[None, :])
-                b = tl.load(B + (s + r)[:, None] * sbk + n[None, :] * sbn)
-                acc = tl.dot(a, b, acc)
-            tl.store(C + m[:, None] * N + n[None, :], acc.to(tl.float16))
-        """,
-        bad=model(
-            "c = torch.empty(4096, 4096, device=x0.device, dtype=torch.float16)\nmm8(x0, x1, c)\nreturn c",
-            randn(4096, 4096, dtype="float8_e4m3fn"),
-            randn(4096, 4096, dtype="float8_e4m3fn"),
-        ),
-    ),
-    "PERF-058": Host(
-        before=GEMM, bad=model("return mlp(x0, x1, x2)", randn(4096, 1024), randn(1024, 4096), randn(4096))
-    ),
     "PERF-060": torch_code("return seq_logp(doubled(x0), x1)", randn(4, 1024, 32768), randn(4, 1024, dtype="int64")),
     "PERF-062": torch_code("return rms(doubled(x0), x1, x2)", randn(16384, 4096), randn(4096), randn(16384, 4096)),
     "PERF-063": torch_code("return quant(doubled(x0))", randn(16384, 4096)),
@@ -435,5 +413,112 @@ HOSTS: dict[str, Host] = {
         good="class ModelNew(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
         "        self.run = Launcher('cuda', 64)\n\n    def forward(self, x):\n        self.run(x, [0, 16, 32, 48])\n"
         "        return x\n\ndef get_inputs():\n    return [torch.randn(4, 4)]",
+    ),
+    "PERF-022": Host(
+        "def run(x):\n    T, N = x.shape\n    y = torch.empty_like(x)\n    k[(8,)](x, y, N, T, BLOCK=128)\n    return y"
+    ),
+    "PERF-035": Host(
+        before=GEMM.replace("M, N, K, BM", "M, N, K, sam, sak, sbk, sbn, BM")
+        .replace("tl.constexpr)", "tl.constexpr = 64)")
+        .replace("tl.constexpr,", "tl.constexpr = 64,")
+        .replace("A + m[:, None] * K", "A + m[:, None] * sam")
+        .replace("B + (s + r)[:, None] * N + n[None, :]", "B + (s + r)[:, None] * sbk + n[None, :] * sbn")
+        + "\nM, N, K, grid = 1024, 2048, 2048, (16 * 32,)\ny = torch.empty(M, N, device='cuda', dtype=torch.float16)\n",
+        bad="class ModelNew(torch.nn.Module):\n    def __init__(self):\n        super().__init__()\n"
+        "        self.weight = torch.nn.Parameter(torch.randn(2048, 2048, dtype=torch.float16))\n\n"
+        "    def forward(self, x):\n        forward(self, x)\n        return y\n\n"
+        "def get_inputs():\n    return [torch.randn(1024, 2048, dtype=torch.float16)]",
+    ),
+    "PERF-047": Host(
+        before="""
+        @triton.jit
+        def gemm8(A, B, C, M, N, K, sam, sbk, sbn, BM: tl.constexpr = 128, BN: tl.constexpr = 128, BK: tl.constexpr = 128):
+            m, n = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
+            r = tl.arange(0, BK)
+            acc = tl.zeros((BM, BN), tl.float32)
+            for s in range(0, K, BK):
+                a = tl.load(A + m[:, None] * sam + (s + r)[None, :])
+                b = tl.load(B + (s + r)[:, None] * sbk + n[None, :] * sbn)
+                acc = tl.dot(a, b, acc)
+            tl.store(C + m[:, None] * N + n[None, :], acc.to(tl.float16))
+        """,
+        bad="""
+        class ModelNew(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.w = torch.nn.Parameter(torch.randn(4096, 4096).to(torch.float8_e4m3fn))
+
+            def forward(self, x):
+                c = torch.empty(4096, 4096, device=x.device, dtype=torch.float16)
+                mm8(x, self.w, c)
+                return c
+
+        def get_inputs():
+            return [torch.randn(4096, 4096).to(torch.float8_e4m3fn)]
+        """,
+    ),
+    "PERF-054": Host(
+        before="""
+        @triton.jit
+        def gathered(x, w, y, sx, BLOCK: tl.constexpr):
+            c, r = tl.arange(0, BLOCK), tl.program_id(0)
+            tl.store(y + r * BLOCK + c, tl.load(x + r * sx + c) * tl.load(w + c))
+
+        @triton.jit
+        def gathering(x, idx, w, y, sx, BLOCK: tl.constexpr):
+            c, r = tl.arange(0, BLOCK), tl.program_id(0)
+            tl.store(y + r * BLOCK + c, tl.load(x + tl.load(idx + r) * sx + c) * tl.load(w + c))
+        """,
+        bad="kern = gathered\n"
+        + model(
+            "y = torch.empty(8192, 1024, device=x0.device, dtype=torch.float16)\nrun(x0, x1, x2, y)\nreturn y",
+            randn(65536, 1024),
+            randn(8192, dtype="int64"),
+            randn(1024),
+        ),
+        good="kern = gathering\n"
+        + model(
+            "y = torch.empty(8192, 1024, device=x0.device, dtype=torch.float16)\nrun(x0, x1, x2, y)\nreturn y",
+            randn(65536, 1024),
+            randn(8192, dtype="int64"),
+            randn(1024),
+        ),
+    ),
+    "PERF-055": Host(
+        before="""
+        @triton.jit
+        def fwd(q, k, v, o, N, D: tl.constexpr, GROUP: tl.constexpr = 1):
+            h, b, d = tl.program_id(1), tl.program_id(2), tl.arange(0, D)
+            row = ((b * 32 + h) * N + tl.program_id(0) * 128) * D
+            kv = ((b * (32 // GROUP) + h // GROUP) * N + tl.program_id(0) * 128) * D
+            tl.store(o + row + d, tl.load(q + row + d) * tl.load(k + kv + d) + tl.load(v + kv + d))
+        """,
+        bad=model(
+            "o = torch.empty_like(x0)\nattn(x0, x1, x2, o)\nreturn o",
+            randn(2, 32, 2048, 128),
+            randn(2, 8, 2048, 128),
+            randn(2, 8, 2048, 128),
+        ),
+    ),
+    "PERF-057": Host(
+        before="""
+        @triton.jit
+        def rms(x, w, y, D, BLOCK: tl.constexpr):
+            r, c = tl.program_id(0), tl.arange(0, BLOCK)
+            v = tl.load(x + r * D + c, mask=c < D, other=0.0).to(tl.float32)
+            tl.store(y + r * D + c, v * tl.rsqrt(tl.sum(v * v, 0) / D + 1e-6) * tl.load(w + c, mask=c < D), mask=c < D)
+
+        @triton.jit
+        def rms_strided(x, w, y, sx, D, BLOCK: tl.constexpr):
+            t, h, c = tl.program_id(0), tl.program_id(1), tl.arange(0, BLOCK)
+            v = tl.load(x + t * sx + h * D + c, mask=c < D, other=0.0).to(tl.float32)
+            r = t * tl.num_programs(1) + h
+            tl.store(y + r * D + c, v * tl.rsqrt(tl.sum(v * v, 0) / D + 1e-6) * tl.load(w + c, mask=c < D), mask=c < D)
+        """,
+        bad=model("return qk_norm(x0, x1, 32, 128)", randn(4096, 12288), randn(128)),
+    ),
+    "PERF-058": Host(
+        before=LINEAR + "\ngrid = (32 * 32,)\n",
+        bad=model("return linear_gelu(x0, x1, x2)", randn(4096, 1024), randn(4096, 1024), randn(4096)),
     ),
 }

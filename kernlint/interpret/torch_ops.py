@@ -254,6 +254,10 @@ def _tensor(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> 
         inner = inner[0] if inner else 0
     default = dt.FLOAT32 if isinstance(inner, float) else dt.BOOL if isinstance(inner, bool) else dt.INT64
     result = h.allocate(_dtype(kwargs, default), tuple(shape), "constant", node)
+    device = kwargs.get("device")
+    if isinstance(data, (list, tuple)) and data and device is not None and device != "cpu":
+        # Pageable memory: the copy waits for all work that is queued, and the host for the copy.
+        h.sync("copies a host list to the device", node)
     h.torch_op("tensor", "fill", (), (result,), node)
     return result
 

@@ -50,7 +50,7 @@ class BenchmarkInCall(Rule):
     fix_safety = "Safe for results: the same kernel runs with one configuration."
     evidence = """
         Of correct LLM-written kernels with measured speed, those with a benchmark loop in `forward` always ran below 0.5x of
-        PyTorch, 0.08x in the median (corpus study named in the project's design notes). Pattern rows PERF-076, PERF-086.
+        PyTorch, 0.08x in the median (corpus study named in the project's design notes). Pattern row PERF-086.
         """
 
     bad = """

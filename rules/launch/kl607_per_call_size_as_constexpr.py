@@ -26,10 +26,10 @@ class PerCallSizeAsConstexpr(Rule):
     severity = "info"
     summary = "a size that differs from call to call is a tl.constexpr, so that each value compiles the kernel again"
     what_it_does = """
-        Finds `tl.constexpr` parameters that a launch fills with a number of rows or elements, or with a stride, of the tensors at
-        hand, not rounded to a bucket, where the kernel only compares and computes with it: no tile, loop, branch or helper
-        needs the constant. Sizes are told by where they come from, not by their names: the first extent of what the
-        kernel writes, and its number of elements.
+        Finds `tl.constexpr` parameters that a launch fills with a number of rows or elements of the tensors at hand, not rounded to
+        a bucket, where the kernel only compares and computes with it: no tile, loop, branch or helper needs the constant.
+        Sizes are told by where they come from, not by their names: the first extent of what the kernel writes, and its
+        number of elements.
         """
     why = """
         A constexpr is part of the compiled kernel. Each new batch size or sequence length costs a compilation of tenths of a second to
@@ -42,7 +42,7 @@ class PerCallSizeAsConstexpr(Rule):
     fix_safety = "Safe: the same arithmetic at run time; Triton still specialises on divisibility by 16."
     evidence = """
         No time of our own. The row's threads: 14 of 15 s spent compiling for a sequence length as constexpr (sglang pull
-        request 40371); 4,723 distinct page-table strides in 4,822 calls (36888). Pattern rows PERF-079 and PERF-081.
+        request 40371). Pattern row PERF-079.
         """
 
     bad = """

@@ -33,6 +33,13 @@ def symbols(value: Size) -> set[Symbol]:
     return {atom for atom in value.atoms() if isinstance(atom, Symbol)} if isinstance(value, Expr) else set()
 
 
+def bucketed(value: Size) -> bool:
+    """Whether ``value`` is rounded to a power of two or bounded, so that it takes few values."""
+    return isinstance(value, Expr) and any(
+        isinstance(a, Opaque) and a.op in ("pow2", "min", "max") for a in value.atoms()
+    )
+
+
 def exact(value: Size) -> bool:
     """Whether ``value`` changes with each of its sizes: no rounding, bucket or bound in it."""
     return isinstance(value, Expr) and not any(isinstance(atom, Opaque) for atom in value.atoms())

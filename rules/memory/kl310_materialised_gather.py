@@ -1,0 +1,114 @@
+"""KL310."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from kernlint.rules.base import Rule
+from kernlint.rules.dataflow import storages, written_tensors
+from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.flow import uses
+from kernlint.workload import Launch, Span, Step, Tensor, TorchOp, Workload
+from kernlint.workload.steps import map_steps
+
+_EXPANSIONS = frozenset({"repeat_interleave", "repeat", "tile"})
+
+
+class MaterialisedGather(Rule):
+    code = "KL310"
+    name = "materialised-gather"
+    category = "memory"
+    severity = "info"
+    summary = "rows are gathered or repeated into a new tensor that only a kernel then reads"
+    what_it_does = """
+        Finds `index_select`, row indexing, `gather`, `repeat_interleave` and `repeat` whose result is read by launches alone and
+        does not outlive the call.
+        """
+    why = """
+        The rows are written out and read back before the kernel sees them. The kernel could load through the index itself
+        (`head // group` for repeated heads): one pass over the data less, and for repeated heads a smaller working set.
+        """
+    when_not = """
+        Results that torch operations read too, that are returned, or that the kernel reads many times in an order in which gathered
+        rows would be scattered.
+        """
+    fix_safety = "Unsafe: the kernel's address arithmetic changes."
+    evidence = "No measurement of our own beyond the price of the copy. Pattern rows PERF-054 and PERF-055."
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def double(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, kv):
+                heads = kv.repeat_interleave(4, dim=1)
+                y = torch.empty_like(heads)
+                double[(triton.cdiv(y.numel(), 1024),)](heads, y, y.numel(), BLOCK=1024)
+                return y
+
+        def get_inputs():
+            return [torch.randn(2, 8, 4096, 64, dtype=torch.float16)]
+        """
+    good = bad.replace("kv.repeat_interleave(4, dim=1)", "kv")
+    example = "k = k.repeat_interleave(H // H_KV, dim=1)\nattend[grid](q, k, v, ...)"
+    use_instead = "attend[grid](q, k, v, ..., GROUP=H // H_KV)  # kv_head = head // GROUP"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        kept = storages([*context.workload.outputs])
+        seen = set()
+        for op, loops in context.workload.walk():
+            if not isinstance(op, TorchOp) or op.span in seen or not _gathers(op) or len(op.writes) != 1:
+                continue
+            made = op.writes[0]
+            readers = [s for s, around in uses(context.workload, made.storage.id) if s is not op and around == loops]
+            if made.storage.id in kept or not readers or not all(_reads(step, made) for step in readers):
+                continue
+            seen.add(op.span)
+            source, kernel = tensor_name(op.reads[0], "a tensor"), readers[0].kernel.name  # type: ignore[union-attr]
+            size = f", {made.nbytes / 1e6:.1f} MB" if made.nbytes else ""
+            yield Finding(
+                self,
+                self.severity,
+                f"`{op.name}` of `{source}` makes a tensor that only `{kernel}` reads",
+                op.span,
+                op.function,
+                kernel,
+                (
+                    Evidence(f"{op.name} writes {made.dtype or 'a tensor'}{size}", op.span),
+                    Evidence(f"the only steps that touch it are launches, first `{kernel}`", readers[0].span),
+                ),
+                Change(
+                    context.variant.then(transform=WithoutOp(op.span)),
+                    f"Each call writes the rows that `{op.name}` picks{size} and `{kernel}` reads them back.",
+                    f"Let `{kernel}` load the rows of `{source}` through the index.",
+                    f"Drop `{op.name}` at line {op.span.line}, pass `{source}` (and the index) to `{kernel}`, and compute the row there.",
+                ),
+            )
+
+
+def _gathers(op: TorchOp) -> bool:
+    return bool(op.reads) and (op.kind == "gather" or op.name.rsplit(".", 1)[-1] in _EXPANSIONS)
+
+
+def _reads(step: Step, tensor: Tensor) -> bool:
+    return isinstance(step, Launch) and tensor.storage.id not in storages(written_tensors(step))
+
+
+@dataclass(frozen=True)
+class WithoutOp:
+    """The workload without one torch call; what read its result reads as many bytes of the original."""
+
+    op: Span
+
+    def __call__(self, workload: Workload) -> Workload:
+        def change(step: Step) -> Step | None:
+            return None if isinstance(step, TorchOp) and step.span == self.op else step
+
+        return replace(workload, steps=map_steps(workload.steps, change))

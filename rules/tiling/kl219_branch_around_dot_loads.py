@@ -1,0 +1,112 @@
+"""KL219."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import libcst as cst
+
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.source import assignments, bound_names, loop_variables, names_in, node_at
+from kernlint.workload import Branch, Dot, Launch, Load, Loop
+
+
+class BranchAroundDotLoads(Rule):
+    code = "KL219"
+    name = "branch-around-dot-loads"
+    category = "tiling"
+    severity = "warning"
+    bare = True
+    summary = "a run-time if that does not change in the loop stands around the loads of a tl.dot"
+    what_it_does = """
+        Finds dot loops in which an operand is loaded inside an `if` whose condition is known at run time only and involves nothing
+        that the loop changes.
+        """
+    why = """
+        Triton's software pipeliner moves loads that stand in the loop's own body. Behind a branch they are synchronous: every
+        iteration waits for memory before the tensor cores start.
+        """
+    when_not = "Conditions on `tl.constexpr`, which are decided at compile time. Conditions that change from iteration to iteration."
+    fix_safety = "Safe: the condition has one value for the whole loop."
+    evidence = """
+        H100, fp16 128x128x64, 8 warps: a dot loop without pipelining takes 1.55 times as long as with three stages
+        (`benchmarks/facts/h100-gemm-2.csv`). Pattern row PERF-053.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def matmul(a, b, c, K, flag, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+            m, n, k = tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+            acc = tl.zeros((BM, BN), tl.float32)
+            for start in range(0, K, BK):
+                if flag == 1:
+                    x = tl.load(a + m[:, None] * K + (start + k)[None, :])
+                else:
+                    x = tl.load(a + K * BM + m[:, None] * K + (start + k)[None, :])
+                y = tl.load(b + (start + k)[:, None] * BN + n[None, :])
+                acc = tl.dot(x, y, acc)
+            tl.store(c + m[:, None] * BN + n[None, :], acc)
+        """
+    good = bad.replace("flag,", "flag: tl.constexpr,")
+    example = "for start in range(0, K, BK):\n    if flag == 1:\n        x = tl.load(...)"
+    use_instead = "base = a if flag == 1 else a + offset\nfor start in range(0, K, BK):\n    x = tl.load(base + ...)"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        seen = set()
+        for launch in context.launches():
+            for loop, branch, load in _branched(launch):
+                if branch.span in seen or not _invariant(context, loop, branch):
+                    continue
+                seen.add(branch.span)
+                kernel = launch.kernel.name
+                yield Finding(
+                    self,
+                    self.severity,
+                    f"an if that does not change stands around the loads of the tl.dot loop of `{kernel}`",
+                    branch.span,
+                    kernel,
+                    kernel,
+                    (
+                        Evidence("the condition is a run-time value that nothing in the loop changes", branch.span),
+                        Evidence(f"`{load.base}` is loaded behind it and feeds the tl.dot", load.span),
+                    ),
+                    Change(
+                        None,
+                        f"The loads of `{kernel}` stand behind a branch, so Triton does not pipeline them: each "
+                        "iteration waits for memory.",
+                        "Decide before the loop, or make the condition a tl.constexpr.",
+                        f"Choose the pointer in front of the loop at line {loop.span.line} (`tl.where` on an offset, or two loops), so "
+                        "that the loads stand in the loop's own body.",
+                        # The cost model prices the loop as pipelined.
+                        priced=False,
+                    ),
+                )
+
+
+def _branched(launch: Launch) -> Iterator[tuple[Loop, Branch, Load]]:
+    """The branches of loops with a dot that hold a load which feeds it."""
+    for loop, _ in launch.kernel.walk(Loop):
+        assert isinstance(loop, Loop)
+        fed = {id for node in loop.body if isinstance(node, Dot) for id in (*node.a.loads, *node.b.loads)}
+        for branch in loop.body:
+            if isinstance(branch, Branch) and fed:
+                tiles = [
+                    n for arm in branch.arms for n in arm if isinstance(n, Load) and n.id in fed and len(n.shape) == 2
+                ]
+                if tiles:
+                    yield loop, branch, tiles[0]
+
+
+def _invariant(context: Context, loop: Loop, branch: Branch) -> bool:
+    """Whether the source's condition mentions nothing that the loop binds, and calls nothing."""
+    around, statement = node_at(context, loop.span, cst.For), node_at(context, branch.span, cst.If)
+    if around is None or statement is None:
+        return False
+    bound = loop_variables(around) | {name for update in assignments(around.body) for name in bound_names(update)}
+    plain = isinstance(statement.test, (cst.Name, cst.Comparison, cst.UnaryOperation, cst.BooleanOperation))
+    return plain and not names_in(statement.test) & bound
