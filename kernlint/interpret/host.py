@@ -141,6 +141,8 @@ class HostEvaluator(Evaluator):
         #: What holds wherever the call gets to its launches: ``left < right``, and what is zero.
         self.bounds: list[tuple[Expr, Expr]] = []
         self.zeros: list[Expr] = []
+        #: Storages that a branch which was not followed writes.
+        self.elsewhere: set[int] = set()
         #: Arguments of unknown type that turn out to be integers.
         self.integers: set[str] = set()
         #: The release whose front end and launcher are asked what they refuse; nobody is asked where None.
@@ -918,6 +920,9 @@ class HostEvaluator(Evaluator):
             self._delimit(node.test, scope, best == 0)
         for step in steps:
             self.record(step)
+        for index, (_, untaken, _) in enumerate(outcomes):
+            if index != best:
+                self.elsewhere |= {storage for step in untaken for storage in _written(step)}
         if returned is not None:
             raise returned
         others = [o for i, o in enumerate(outcomes) if i != best and o[2] is None]
@@ -1442,6 +1447,17 @@ def _only_raises(body: cst.BaseSuite) -> bool:
     if isinstance(last, cst.SimpleStatementLine):
         return isinstance(last.body[-1], cst.Raise)
     return isinstance(last, cst.Raise)
+
+
+def _written(step: Step) -> Iterator[int]:
+    """The storages that ``step`` may give contents to."""
+    if isinstance(step, TorchOp) and step.kind != "alloc":
+        yield from (tensor.storage.id for tensor in step.writes)
+    elif isinstance(step, Launch):
+        yield from (value.storage.id for value in step.arguments.values() if isinstance(value, Tensor))
+    elif isinstance(step, Repeat):
+        for inner in step.body:
+            yield from _written(inner)
 
 
 def _is_alloc(step: Step) -> bool:

@@ -40,6 +40,9 @@ _ON_NUMBERS: dict[str, Callable[[float], float]] = {
     "-": lambda x: -x,
 }
 
+#: What is added to a number beyond this does not bring it back: -1e9 stands for minus infinity in many kernels.
+_DOMINANT = 1e4
+
 _BINARY: dict[str, Callable[[float, float], float]] = {
     "+": lambda a, b: a + b,
     "-": lambda a, b: a - b,
@@ -79,13 +82,15 @@ def binary(name: str, a: Value, b: Value) -> Value:
         return "unknown"
     if name in ("+", "-"):
         for number, sign in ((a, 1.0), (b, -1.0 if name == "-" else 1.0)):
-            if isinstance(number, float) and math.isinf(number):
+            if isinstance(number, float) and abs(number) >= _DOMINANT:
                 return number * sign
         if name == "+" and all(v == "positive" or (isinstance(v, float) and v >= 0) for v in (a, b)):
             return "positive"
         if name == "-" and b == 0.0:
             return a
         return "data" if isinstance(a, float) or isinstance(b, float) else "unknown"
+    if name in ("*", "/") and any(isinstance(v, float) and abs(v) >= _DOMINANT for v in (a, b)):
+        return "unknown"
     if name in ("*", "/") and not any(isinstance(v, float) and (math.isinf(v) or v == 0) for v in (a, b)):
         positive = all(v == "positive" or (isinstance(v, float) and v > 0) for v in (a, b))
         return "positive" if positive else "data"

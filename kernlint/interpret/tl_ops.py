@@ -433,17 +433,20 @@ def _load(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> 
         bounds=() if dtype == dt.BOOL else None,
         form=numerics.of_load(load.other, mask if isinstance(mask, Block) else None),
         shadow=ex.opaque("load", key=load.id) if dtype is None else None,
-        pads=_left_out(load, mask),
+        pads=_left_out(load, mask, dtype is None and isinstance(other, int)),
         nonnegative=dtype is not None and dtype.kind in ("uint", "bool"),
     )
 
 
-def _left_out(load: Load, mask: Any) -> tuple[Pad, ...]:
-    """What the lanes hold that the mask of a load leaves out."""
+def _left_out(load: Load, mask: Any, integer: bool) -> tuple[Pad, ...]:
+    """What the lanes hold that the mask of a load leaves out. With an integer literal as ``other`` (``integer``), what is
+    loaded may well be integers, of which little can be said."""
     if not isinstance(mask, Block) or not mask.bounds:
         return ()
     value: float | str = "undefined"
-    if load.other is not None:
+    if integer:
+        value = "unknown"
+    elif load.other is not None:
         value = float(load.other)
     elif load.filled:
         value = "unknown"

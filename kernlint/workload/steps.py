@@ -213,7 +213,7 @@ class Workload:
     are still open. ``sizes`` are the module-level constants in force. ``bare`` says that no call was followed: the one
     step is a launch of the kernel ``entry`` that stands for any, of whose arguments nothing is known. ``bounds`` hold
     whenever the call gets as far as its launches (``left < right``), and each of ``zeros`` is zero then: what asserts,
-    guards and branches tell.
+    guards and branches tell. ``elsewhere`` are the storages that branches which were not followed may write.
     """
 
     entry: str
@@ -229,6 +229,7 @@ class Workload:
     bare: bool = False
     bounds: Bounds = ()
     zeros: tuple[Expr, ...] = ()
+    elsewhere: frozenset[int] = frozenset()
 
     def walk(self) -> Iterator[tuple[Step, tuple[Repeat, ...]]]:
         """Every step with the Python loops around it, in order."""

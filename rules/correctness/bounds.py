@@ -7,30 +7,20 @@ from dataclasses import dataclass
 
 from kernlint.rules.finding import Context, Evidence
 from kernlint.rules.space import Point, Site, Space, last_element, open_symbols, samples, sites, symbols_of, told
-from kernlint.workload import Launch, Loop, Tensor, Workload
-from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, Opaque, ProgramId, Size, Symbol, lift
+from kernlint.workload import Launch, Tensor, Workload
+from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, Opaque, ProgramId, Size, lift
 from kernlint.workload.kernel import Access
 
 
 @dataclass(frozen=True)
 class Overrun:
-    """``site`` touches element ``reached`` of a tensor whose last is ``last``, at ``point`` with these ``sizes``."""
+    """``site`` touches element ``reached`` of a tensor whose last is ``last``, at ``point``."""
 
     launch: Launch
     site: Site
     reached: int
     last: int
     point: Point
-    sizes: Mapping[Atom, int]
-
-    @property
-    def proven(self) -> bool:
-        """Whether it happens at the sizes in view, not only at some that nothing rules out."""
-        return not self.sizes
-
-    @property
-    def what(self) -> str:
-        return sizes_told(self.sizes)
 
 
 def sizes_told(sizes: Mapping[Atom, int]) -> str:
@@ -85,12 +75,12 @@ def overruns(workload: Workload, kind: type[Access]) -> Iterator[Overrun]:
     for first in workload.launches():
         for launch in versions(first):
             for site in sites(launch.kernel, kind):
-                found = _overrun(workload, launch, site, views)
+                found = _overrun(launch, site, views)
                 if found is not None:
                     yield found
 
 
-def _overrun(workload: Workload, launch: Launch, site: Site, views: Mapping[int, list[Tensor]]) -> Overrun | None:
+def _overrun(launch: Launch, site: Site, views: Mapping[int, list[Tensor]]) -> Overrun | None:
     access = site.access
     tensor = launch.tensor(access.base)
     if access.checked or access.offset is None or site.masked or site.open or tensor is None or not followed(launch):
@@ -99,19 +89,14 @@ def _overrun(workload: Workload, launch: Launch, site: Site, views: Mapping[int,
     if lasts is None:
         return None
     symbols = open_symbols(launch, site)
-    if not symbols_of(*lasts) <= symbols:
-        # The tensor's size has nothing to do with the loop or grid: how they relate is not in view.
-        return None
+    if symbols or symbols_of(*lasts):
+        return None  # how sizes relate to each other is not in view
     if any(isinstance(a, Opaque) and a.op in ("load", "unknown") for a in access.offset.atoms()):
         return None
-    for sizes in samples(workload, symbols, launch):
-        ends = [lift(last).evaluate(sizes) for last in lasts]
-        if any(end is None for end in ends):
-            continue
-        last = int(max(end for end in ends if end is not None))
-        found = Space(launch, site, sizes).largest(access.offset)
-        if found is not None and found[0] > last:
-            return Overrun(launch, site, found[0], last, found[1], sizes)
+    last = int(max(lift(last).value or 0 for last in lasts))
+    found = Space(launch, site, {}).largest(access.offset)
+    if found is not None and found[0] > last:
+        return Overrun(launch, site, found[0], last, found[1])
     return None
 
 
@@ -217,14 +202,18 @@ def shortfalls(workload: Workload) -> Iterator[Shortfall]:
         for launch in versions(first):
             if not followed_or_open(launch):
                 continue
-            seen: set[tuple[Expr, Expr]] = set()
+            furthest: dict[tuple[Expr, Expr], tuple[Site, Expr, Expr]] = {}
             for site in sites(launch.kernel):
-                for pair in site.access.mask or ():
-                    if pair not in seen:
-                        seen.add(pair)
-                        found = _shortfall(workload, launch, site, *pair)
-                        if found is not None:
-                            yield found
+                for index, bound in site.access.mask or ():
+                    # An unrolled loop shows as one index with several constants: the largest gets furthest.
+                    shift = index.terms.get((), 0)
+                    known = furthest.get((index - shift, bound))
+                    if known is None or shift > known[1].terms.get((), 0):
+                        furthest[index - shift, bound] = (site, index, bound)
+            for site, index, bound in furthest.values():
+                found = _shortfall(workload, launch, site, index, bound)
+                if found is not None:
+                    yield found
 
 
 def followed_or_open(launch: Launch) -> bool:
@@ -239,6 +228,8 @@ def _shortfall(workload: Workload, launch: Launch, site: Site, index: Expr, boun
         return None
     if any(isinstance(a, Opaque) for a in index.atoms()) or site.guards or site.open:
         return None
+    if any(symbol.name not in launch.arguments and "." not in symbol.name for symbol in symbols_of(index, bound)):
+        return None  # an argument that was not followed
     symbols = symbols_of(index, bound, *launch.grid, *(loop.trip for loop in site.loops))
     symbols |= symbols_of(*launch.open_constexprs.values())
     for sizes in samples(workload, symbols, launch):
@@ -260,7 +251,3 @@ def witness(
         Evidence(f"{told(point)} {what}{given}"),
         Evidence(f"launched with grid ({', '.join(map(str, launch.grid))})", launch.span),
     )
-
-
-def loops_over(loops: tuple[Loop, ...], symbol: Symbol) -> bool:
-    return any(symbol in lift(loop.trip).atoms() for loop in loops if loop.trip is not None)

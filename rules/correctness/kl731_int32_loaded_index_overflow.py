@@ -13,13 +13,13 @@ class Int32LoadedIndexOverflow(Rule):
     code = "KL731"
     name = "int32-loaded-index-overflow"
     category = "correctness"
-    severity = "warning"
+    severity = "info"
     summary = "an index read from memory as int32 is multiplied by a stride in 32 bits"
     bare = True
     what_it_does = """
         Finds an index that is loaded (a page, slot or expert number) and multiplied by a stride of open size before
-        it is widened, on its way into an address. A warning where the table is known to be int32; info where its type
-        is not in view.
+        it is widened, on its way into an address. At info level, once a kernel: how many entries the table has is
+        rarely in view.
         """
     why = """
         A page number times a page stride passes 2^31 after a few thousand pages: 276000 elements a page overflow at
@@ -68,6 +68,4 @@ class Int32LoadedIndexOverflow(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         found = [one for one in overflows(context.workload) if one.value is None and one.kind == LOADED]
-        known = [one for one in found if one.narrow.known]
-        yield from possible(self, context, known, "the product", "warning")
-        yield from possible(self, context, [one for one in found if not one.narrow.known], "the product")
+        yield from possible(self, context, found, "the product")

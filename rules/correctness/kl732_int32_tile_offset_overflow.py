@@ -13,7 +13,7 @@ class Int32TileOffsetOverflow(Rule):
     code = "KL732"
     name = "int32-tile-offset-overflow"
     category = "correctness"
-    severity = "warning"
+    severity = "info"
     summary = "a tile of row indices is multiplied by a stride in 32 bits"
     default = False
     bare = True

@@ -78,35 +78,19 @@ class UnmaskedTailLoad(Rule):
             if access.mask is not None or over.launch.premises or (over.launch.kernel.name, access.span) in seen:
                 continue
             seen.add((over.launch.kernel.name, access.span))
-            if over.proven:
-                yield Finding(
-                    self,
-                    "error",
-                    f"`{access.base}` has {over.last + 1} elements and the load reads element {over.reached}: it has no mask",
-                    access.span,
-                    over.launch.kernel.name,
-                    over.launch.kernel.name,
-                    witness(context, over.launch, over.point, f"reads element {over.reached} of `{access.base}`", {}),
-                )
-            else:
-                yield Finding(
-                    self,
-                    "warning",
-                    f"the load reads past the end of `{access.base}`, for example where {over.what}: it has no mask",
-                    access.span,
-                    over.launch.kernel.name,
-                    over.launch.kernel.name,
-                    witness(
-                        context, over.launch, over.point, f"reads element {over.reached} of {over.last + 1}", over.sizes
-                    ),
-                )
+            yield Finding(
+                self,
+                "error",
+                f"`{access.base}` has {over.last + 1} elements and the load reads element {over.reached}: it has no mask",
+                access.span,
+                over.launch.kernel.name,
+                over.launch.kernel.name,
+                witness(context, over.launch, over.point, f"reads element {over.reached} of `{access.base}`", {}),
+            )
         for shot in overshoots(context.workload, Load):
             access = shot.site.access
             if shot.launch.premises or (shot.launch.kernel.name, access.span) in seen:
                 continue
-            tensor = shot.launch.tensor(access.base)
-            if tensor is not None and tensor.shape is not None and tensor.strides is not None:
-                continue  # its size is in view, and was looked at above
             seen.add((shot.launch.kernel.name, access.span))
             yield Finding(
                 self,

@@ -76,39 +76,19 @@ class UnmaskedTailStore(Rule):
             if access.mask is not None or over.launch.premises or (over.launch.kernel.name, access.span) in seen:
                 continue
             seen.add((over.launch.kernel.name, access.span))
-            if over.proven:
-                yield Finding(
-                    self,
-                    "error",
-                    f"`{access.base}` has {over.last + 1} elements and the store writes element {over.reached}: it has no mask",
-                    access.span,
-                    over.launch.kernel.name,
-                    over.launch.kernel.name,
-                    witness(context, over.launch, over.point, f"writes element {over.reached} of `{access.base}`", {}),
-                )
-            else:
-                yield Finding(
-                    self,
-                    "warning",
-                    f"the store writes past the end of `{access.base}`, for example where {over.what}: it has no mask",
-                    access.span,
-                    over.launch.kernel.name,
-                    over.launch.kernel.name,
-                    witness(
-                        context,
-                        over.launch,
-                        over.point,
-                        f"writes element {over.reached} of {over.last + 1}",
-                        over.sizes,
-                    ),
-                )
+            yield Finding(
+                self,
+                "error",
+                f"`{access.base}` has {over.last + 1} elements and the store writes element {over.reached}: it has no mask",
+                access.span,
+                over.launch.kernel.name,
+                over.launch.kernel.name,
+                witness(context, over.launch, over.point, f"writes element {over.reached} of `{access.base}`", {}),
+            )
         for shot in overshoots(context.workload, Store):
             access = shot.site.access
             if shot.launch.premises or (shot.launch.kernel.name, access.span) in seen:
                 continue
-            tensor = shot.launch.tensor(access.base)
-            if tensor is not None and tensor.shape is not None and tensor.strides is not None:
-                continue  # its size is in view, and was looked at above
             seen.add((shot.launch.kernel.name, access.span))
             yield Finding(
                 self,
@@ -144,7 +124,7 @@ def _asymmetric(rule: Rule, context: Context, found: set[Span]) -> Iterable[Find
                 continue
             tensor = launch.tensor(access.base)
             sized = tensor is not None and last_element(tensor) is not None
-            if access.span in found or sized or site.guards or twin.elements == 1:
+            if access.span in found or sized or site.guards or twin.elements == 1 or len(launch.kernel.assumed) > 1:
                 continue
             yield Finding(
                 rule,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.bounds import overruns, overshoots, sizes_told
+from kernlint.rules.correctness.bounds import overshoots, sizes_told
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.workload.kernel import Load, Store
 
@@ -73,12 +73,7 @@ class WrongDivisibilityFlag(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         seen = set()
         for kind in (Load, Store):
-            found = [
-                (o.launch, o.site.access, o.sizes)
-                for o in overruns(context.workload, kind)
-                if o.site.access.mask is None
-            ]
-            found += [(s.launch, s.site.access, s.sizes) for s in overshoots(context.workload, kind)]
+            found = [(s.launch, s.site.access, s.sizes) for s in overshoots(context.workload, kind)]
             for launch, access, sizes in found:
                 if not launch.premises or not sizes or (launch.kernel.name, access.span) in seen:
                     continue

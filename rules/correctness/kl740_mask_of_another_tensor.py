@@ -74,7 +74,7 @@ class MaskOfAnotherTensor(Rule):
                 if tensor is None or access.offset is None or access.checked or context.program.settled(tensor.name):
                     continue
                 # An extent that was never asked for has a name of its own; one that was compared is the other's by now.
-                own = {f"{tensor.name}.shape[{i}]" for i in range(8)} | {f"{tensor.name}.numel"}
+                own = {f"{tensor.name}.shape[{i}]" for i in range(-8, 8)} | {f"{tensor.name}.numel"}
                 own |= {s.name for s in symbols_of(*(tensor.shape or ()))}
                 for _, right in access.mask or ():
                     names = {s.name for s in symbols_of(right)}

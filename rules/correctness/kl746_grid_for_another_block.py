@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.bounds import Shortfall, shortfalls, sizes_told
+from kernlint.rules.correctness.bounds import Shortfall, rounded_up, shortfalls, sizes_told
 from kernlint.rules.finding import Context, Evidence, Finding
-from kernlint.workload.expr import lift
 
 
 class GridForAnotherBlock(Rule):
@@ -94,4 +93,5 @@ class GridForAnotherBlock(Rule):
 
 def _is_ours(short: Shortfall) -> bool:
     """Whether the grid follows the size, with a tile of its own."""
-    return short.from_programs and any(lift(extent).value is None for extent in short.launch.grid) and bool(short.sizes)
+    counted = [rounded_up(extent) for extent in short.launch.grid]
+    return short.from_programs and any(pair is not None and pair[0] == short.bound for pair in counted)

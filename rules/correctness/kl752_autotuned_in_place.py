@@ -90,7 +90,12 @@ class AutotunedInPlace(Rule):
                 same = partners(launch, store.base)
                 if same & (tuning.restored | tuning.zeroed) or (launch.kernel.name, store.base) in seen:
                     continue
-                read = [loads[i] for i in sorted(store.depends) if i in loads and loads[i].base in same]
+                # What the program stored itself before it loads it is no state that a further run would update again.
+                first = min(
+                    (i for i, s in enumerate(places) if isinstance(s.node, Store) and s.access.base in same), default=0
+                )
+                earlier = {s.access.id for s in places[:first]}
+                read = [loads[i] for i in sorted(store.depends & earlier) if i in loads and loads[i].base in same]
                 if not read:
                     continue
                 seen.add((launch.kernel.name, store.base))

@@ -83,14 +83,16 @@ class StoreLoadWithoutBarrier(Rule):
                 same = partners(launch, store.base)
                 for later in places[index + 1 :]:
                     load = later.node
-                    if not isinstance(load, Load) or load.base not in same or load.offset is None or load.span in seen:
+                    if not isinstance(load, Load) or load.base not in same or load.offset is None:
+                        continue
+                    if load.span in seen or (launch.kernel.name, load.base) in seen:
                         continue
                     if load.barriers != store.barriers or unknown_in(load.offset) or site.loops != later.loops:
                         continue
                     if load.offset == store.offset or load.through or store.through:
                         continue
                     if _overlap(context.workload, launch, site, later):
-                        seen.add(load.span)
+                        seen |= {load.span, (launch.kernel.name, load.base)}
                         yield Finding(
                             self,
                             self.severity,

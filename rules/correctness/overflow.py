@@ -73,8 +73,7 @@ def _judged(workload: Workload, launch: Launch, narrow: Narrow, space: Space, sy
 
 def kind_of(value: Expr) -> str:
     """Which of the kinds an open 32-bit index is of, by its largest product."""
-    atoms = value.atoms()
-    if any(isinstance(a, Opaque) and a.op == "load" for a in atoms):
+    if any(len(m) > 1 and any(isinstance(a, Opaque) and a.op == "load" for a in m) for m in value.terms):
         return LOADED
     products = [m for m in value.terms if len(m) > 1]
     if not products:

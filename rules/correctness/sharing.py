@@ -18,7 +18,10 @@ def partners(launch: Launch, base: str) -> frozenset[str]:
 
 
 def written_before(workload: Workload, launch: Launch, tensor: Tensor) -> bool:
-    """Whether a step before ``launch`` gives ``tensor`` contents: a torch call or another kernel that writes it."""
+    """Whether a step before ``launch`` gives ``tensor`` contents: a torch call or another kernel that writes it, or one on
+    a branch that was not followed."""
+    if tensor.storage.id in workload.elsewhere:
+        return True
     return any(_writes(step, tensor) for step in _before(workload, launch))
 
 
