@@ -142,7 +142,7 @@ class HostEvaluator(Evaluator):
         self.bounds: list[tuple[Expr, Expr]] = []
         self.zeros: list[Expr] = []
         #: Storages that a branch which was not followed writes.
-        self.elsewhere: set[int] = set()
+        self.untaken: set[int] = set()
         #: Arguments of unknown type that turn out to be integers.
         self.integers: set[str] = set()
         #: The release whose front end and launcher are asked what they refuse; nobody is asked where None.
@@ -922,7 +922,7 @@ class HostEvaluator(Evaluator):
             self.record(step)
         for index, (_, untaken, _) in enumerate(outcomes):
             if index != best:
-                self.elsewhere |= {storage for step in untaken for storage in _written(step)}
+                self.untaken |= {storage for step in untaken for storage in _written(step)}
         if returned is not None:
             raise returned
         others = [o for i, o in enumerate(outcomes) if i != best and o[2] is None]

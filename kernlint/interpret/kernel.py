@@ -535,6 +535,22 @@ class KernelEvaluator(Evaluator):
             return ex.simplify(value.expr)
         return None
 
+    def eval_IfExp(self, node: cst.IfExp, scope: Scope) -> Any:
+        """Both arms, each of which only runs where its condition holds."""
+        test = self.eval(node.test, scope)
+        truth = self.truth(test)
+        if truth is not None:
+            return self.eval(node.body if truth else node.orelse, scope)
+        values: list[Any] = []
+        arms: list[tuple[Node, ...]] = []
+        for arm in (node.body, node.orelse):
+            with self.recording() as nodes:
+                values.append(self.eval(arm, scope))
+            arms.append(tuple(nodes))
+        if any(arms):
+            self.emit(Branch(tuple(arms), self.span(node), _conditions(test)))
+        return self.merge(values[0], values[1], test, node)
+
     # -- control flow -----------------------------------------------------------------------------------------------
 
     def undecided(self, node: cst.If, test: Any, scope: Scope) -> None:

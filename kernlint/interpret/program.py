@@ -489,7 +489,7 @@ class _Reading:
     def _follow(self, function: Function, args: list[Any], entry: str, given: list[Any]) -> Workload:
         host = self.host
         host.kept = []
-        host.bounds, host.zeros, host.elsewhere = [], [], set()
+        host.bounds, host.zeros, host.untaken = [], [], set()
         host.assumptions, host.unknowns = [], [u for u in host.unknowns if u.startswith("autotune")]
         result: Any = None
         if entry == self.traced:
@@ -516,7 +516,7 @@ class _Reading:
             sizes=sizes,
             bounds=tuple(dict.fromkeys(host.bounds)),
             zeros=tuple(dict.fromkeys(host.zeros)),
-            elsewhere=frozenset(host.elsewhere),
+            elsewhere=frozenset(host.untaken),
         )
         return replace(workload, symbols=open_symbols(workload))
 
