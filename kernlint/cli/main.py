@@ -22,10 +22,8 @@ _COMMANDS = {
     "rule": "kernlint.cli.rule_command:rule",
     "rules": "kernlint.cli.rule_command:rules",
     "schema": "kernlint.cli.schema_command:schema",
+    "verify": "kernlint.cli.verify_command:verify",
 }
-
-#: Names that are kept for subcommands to come, so that no script comes to rely on them as file names.
-_RESERVED = frozenset({"verify"})
 
 _DEFAULT = "verdict"
 _CONTEXT = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -49,8 +47,6 @@ class _Commands(click.Group):
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if args and args[0] in _RESERVED:
-            raise click.UsageError(f"`{args[0]}` is not a command of this version; a file of that name is ./{args[0]}")
         own_options = {"--version", *ctx.help_option_names}
         if not args or args[0] not in {*_COMMANDS, *own_options}:
             args = [_DEFAULT, *args]

@@ -1,0 +1,103 @@
+"""``kernlint verify PATH``: the change of the verdict, run."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kernlint.cli.options import list_devices, read_task_input, task_options
+
+if TYPE_CHECKING:
+    from kernlint.syntax.source import SourceText
+    from kernlint.verify.plan import NothingToProve, Plan
+
+_NOT_PROVEN = 1
+#: The fix is made, and the changed source analysed again at several sizes.
+_PATIENCE = 8
+
+
+@click.command()
+@task_options
+@click.option("--fixed", metavar="FILE", help="The changed version, in place of the automatic fix.")
+@click.option(
+    "--backend",
+    type=click.Choice(["auto", "gpu", "interpreter", "compile"]),
+    default="auto",
+    show_default=True,
+    help="Where to run it; auto takes the GPU if there is one, else the interpreter.",
+)
+@click.option("--rule", "rules", metavar="RULE", multiple=True, help="Fix what this rule finds, by code or name.")
+@click.option("--follow-ups", is_flag=True, help="Go on with the next change until none is worth it.")
+@click.option("--unsafe-fixes", is_flag=True, help="Make changes too that alter results or lose comments.")
+@click.option(
+    "--numerics",
+    type=click.Choice(["exact", "reordered", "changed"]),
+    help="How results may differ by rounding.  [default: as the fix declares; changed for --fixed]",
+)
+@click.option("--timeout", type=click.FloatRange(min=1), default=180.0, show_default=True, metavar="S", help="Seconds.")
+@click.option("--memory", type=click.IntRange(min=64), metavar="MB", help="Host memory of all processes together.")
+@click.option("--json", "as_json", is_flag=True, help="Print the verdict with `details.verification` filled.")
+@click.option("--update", is_flag=True, help="As --json, with the measured speedup in place of the predicted one.")
+def verify(
+    device: str,
+    settings: tuple[str, ...],
+    fixed: str | None,
+    backend: str,
+    rules: tuple[str, ...],
+    follow_ups: bool,
+    unsafe_fixes: bool,
+    numerics: str | None,
+    timeout: float,
+    memory: int | None,
+    as_json: bool,
+    update: bool,
+    **given: Any,
+) -> None:
+    """Prove a change: run the kernel before and after it, and the reference.
+
+    The one command that runs the code it is given, in a child process with limits. Status 0: correct, and not slower
+    where it was timed; 1: incorrect, slower, failed, or not checkable; 2: wrong usage, or torch or Triton is missing.
+    """
+    if list_devices(device):
+        return
+    from kernlint.cli import worker
+    from kernlint.cli.settings import parse_overrides
+    from kernlint.errors import UsageError
+    from kernlint.report import json_, verification_text
+    from kernlint.syntax.source import read_source
+    from kernlint.verify.plan import NothingToProve
+    from kernlint.verify.prove import prove
+    from kernlint.verify.update import with_verification
+    from kernlint.verify.versions import require
+
+    require()
+    if fixed is not None and (rules or follow_ups or unsafe_fixes):
+        raise UsageError("--fixed names the changed version; --rule, --follow-ups and --unsafe-fixes make one")
+    options: dict[str, Any] = {"rules": list(rules), "follow_ups": follow_ups, "unsafe": unsafe_fixes}
+    options |= {"overrides": dict(parse_overrides(settings)), "numerics": numerics}
+    task = read_task_input(device=device, **given)
+    if fixed is not None:
+        changed = read_source(fixed)
+        options |= {"fixed": changed.text, "fixed_path": changed.path}
+    arguments = {"source": task.source, "options": {**task.options, **options}}
+    plan: Plan | NothingToProve = worker.run_in_worker(_plan, arguments, worker.TIMEOUT_S * _PATIENCE)
+    if isinstance(plan, NothingToProve):
+        raise UsageError(f"{task.source.path}: no change to prove: {'; '.join(plan.reasons)}")
+    found = prove(plan, backend, task.options["scope"], timeout, memory)
+    if as_json or update:
+        sys.stdout.write(json_.render(with_verification(plan.verdict, found, update)))
+    else:
+        text = verification_text.render(found)
+        encoding = sys.stdout.encoding or "utf-8"
+        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    sys.stdout.flush()
+    if not found.proven:
+        raise click.exceptions.Exit(_NOT_PROVEN)
+
+
+def _plan(source: SourceText, options: dict[str, Any]) -> Plan | NothingToProve:
+    from kernlint.verify.plan import make_plan
+
+    return make_plan(source.text, path=source.path, **options)

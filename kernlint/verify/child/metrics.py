@@ -1,0 +1,62 @@
+"""Numbers that say how far two results are apart. The judgement on them is the parent's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+
+def tensors(value: Any, path: str = "") -> Iterator[tuple[str, torch.Tensor]]:
+    """Every tensor and number in a result, with its place in it."""
+    if isinstance(value, torch.Tensor):
+        yield path, value.detach()
+    elif isinstance(value, (list, tuple)):
+        for index, inner in enumerate(value):
+            yield from tensors(inner, f"{path}[{index}]")
+    elif isinstance(value, dict):
+        for name, inner in value.items():
+            yield from tensors(inner, f"{path}[{name!r}]")
+    elif isinstance(value, (int, float)):
+        yield path, torch.tensor(value, dtype=torch.float64)
+
+
+def error(result: torch.Tensor, truth: torch.Tensor) -> dict[str, Any]:
+    """How far ``result`` is from ``truth``, both of one shape.
+
+    ``error`` is the largest |result - truth| / (|truth| + rms(truth)), ``rms`` the root mean square of the differences over
+    that of the truth. ``wrong_nonfinite`` counts the elements where one is finite and the other, rounded to the type of
+    the result, is not. ``worst`` is the index of the largest error.
+    """
+    y, t = result.double(), truth.double()
+    expected = t.to(result.dtype).double() if result.dtype.is_floating_point else t
+    finite = torch.isfinite(expected)
+    same = (y == expected) | (torch.isnan(y) & torch.isnan(expected))
+    wrong = (~finite & ~same) | (finite & ~torch.isfinite(y))
+    measured = finite & torch.isfinite(y)
+    reach = torch.where(finite, t, torch.zeros_like(t))
+    count = max(1, int(finite.sum()))
+    rms = float((reach.square().sum() / count).sqrt())
+    distance = torch.where(measured, (y - t).abs(), torch.zeros_like(t))
+    relative = distance / (reach.abs() + rms).clamp_min(1e-300)
+    largest, worst = (float(relative.max()), int(relative.argmax())) if relative.numel() else (0.0, 0)
+    if bool(wrong.any()):
+        worst = int(wrong.flatten().int().argmax())
+    index = _unravelled(worst, tuple(result.shape))
+    return {
+        "error": largest,
+        "rms": float((distance.square().sum() / count).sqrt()) / max(rms, 1e-300),
+        "wrong_nonfinite": int(wrong.sum()),
+        "worst": list(index),
+        "value": float(y[index]) if y.numel() else None,
+        "expected": float(t[index]) if t.numel() else None,
+    }
+
+
+def _unravelled(flat: int, shape: tuple[int, ...]) -> tuple[int, ...]:
+    index = []
+    for extent in reversed(shape):
+        index.append(flat % max(1, extent))
+        flat //= max(1, extent)
+    return tuple(reversed(index))

@@ -1,0 +1,285 @@
+"""Runs reference, before and after on the same arguments, case by case, and reports how their results differ."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from contextlib import ExitStack
+from typing import Any
+
+from kernlint.verify.child.reporter import Reporter, describe
+
+#: The other byte for integers that look unwritten.
+_SECOND_FILL = 0xA5
+
+
+def main(job: Mapping[str, Any], results: str) -> None:
+    """The job's ``backend`` is interpreter or gpu; ``cases`` are run in order until ``budget_s`` is spent."""
+    reporter = Reporter(results)
+    interpreted = job["backend"] == "interpreter"
+    if interpreted:
+        os.environ["TRITON_INTERPRET"] = "1"
+    started = time.monotonic()
+    with ExitStack() as stack:
+        try:
+            _prepare(job, interpreted, stack)
+        except Exception as error:
+            reporter.event("failed", step="start", error=describe(error))
+            reporter.event("end")
+            return
+        for index, case in enumerate(job["cases"]):
+            if index and time.monotonic() - started > job["budget_s"]:
+                reporter.event("case", name=case["name"], sizes=case["set"], status="skipped", why="no time was left")
+                continue
+            if not _Case(job, case, reporter, interpreted).run():
+                break
+    reporter.event("end")
+
+
+def _prepare(job: Mapping[str, Any], interpreted: bool, stack: ExitStack) -> None:
+    import sys
+
+    import torch
+
+    sys.path[:0] = job.get("search", [])
+    if interpreted:
+        from kernlint.verify.child.modes import PretendCuda, pretend_cuda
+
+        pretend_cuda(job["device"])
+        stack.enter_context(PretendCuda())
+        _tune_for_one()
+    else:
+        torch.cuda.set_per_process_memory_fraction(job.get("memory_fraction", 0.9))
+        torch.cuda.init()
+    stack.enter_context(torch.no_grad())
+
+
+def _tune_for_one() -> None:
+    """The interpreter cannot time: each autotuner takes its first configuration."""
+    from triton.runtime.autotuner import Autotuner
+
+    plain = Autotuner.__init__
+
+    def first_only(self: Any, fn: Any, arg_names: Any, configs: Any, *args: Any, **kwargs: Any) -> None:
+        plain(self, fn, arg_names, list(configs)[:1], *args, **kwargs)
+
+    Autotuner.__init__ = first_only
+
+
+class _Case:
+    """One set of sizes. Each step is announced before it begins, so that the parent knows what a dead child died of."""
+
+    def __init__(self, job: Mapping[str, Any], case: Mapping[str, Any], reporter: Reporter, interpreted: bool) -> None:
+        self.job, self.case, self.reporter, self.interpreted = job, case, reporter, interpreted
+        self.device = "cpu" if interpreted else "cuda"
+        self.failures: dict[str, dict[str, str]] = {}
+        self.step = ""
+
+    def run(self) -> bool:
+        """Whether the process can go on: after a fault of the device it cannot."""
+        try:
+            self._compare()
+        except BaseException as error:  # SystemExit and KeyboardInterrupt are the code's doing too
+            self._report("skipped" if self.step in ("reference", "inputs") else "failed", self.step, error)
+            return not self._lost()
+        return not self._lost()
+
+    def _begin(self, step: str) -> None:
+        self.step = step
+        self.reporter.event("begin", case=self.case["name"], step=step)
+
+    def _report(self, status: str, step: str = "", error: BaseException | None = None, **values: Any) -> None:
+        if error is not None:
+            values |= {"step": step, "error": describe(error)}
+        self.reporter.event("case", name=self.case["name"], sizes=self.case["set"], status=status, **values)
+
+    def _lost(self) -> bool:
+        """Whether the device no longer answers."""
+        if self.interpreted:
+            return False
+        import torch
+
+        try:
+            torch.cuda.synchronize()
+        except Exception:
+            return True
+        return False
+
+    def _compare(self) -> None:
+        from kernlint.verify.child import subjects
+        from kernlint.verify.child.subjects import build_reference, build_version, load_setting
+
+        setting = load_setting(self.job, self.case["set"], self.device, self._begin)
+        self._begin("reference")
+        reference = build_reference(setting)
+        self._begin("inputs")
+        arguments = subjects.arguments(setting)
+        subject: dict[str, Any] = {}
+        like = reference
+        for version in setting.versions:
+            self._begin(version)
+            try:
+                subject[version] = build_version(setting, version, like)
+            except subjects.NoInputs:
+                raise
+            except BaseException as error:
+                self.failures[version] = describe(error)
+                continue
+            like = like or subject[version]
+        truth, precision = None, "none"
+        if reference is not None:
+            self._begin("reference")
+            truth, precision = self._truth(reference, arguments)
+        outcomes = {}
+        for version, one in subject.items():
+            self._begin(version)
+            try:
+                outcomes[version] = self._outcome(one, arguments)
+            except BaseException as error:
+                self.failures[version] = describe(error)
+                if self._lost():
+                    break
+        self._begin("comparison")
+        self._report(
+            "run",
+            failures=self.failures,
+            outputs=_compared(outcomes, truth),
+            reference=precision,
+            half=self._uses_bf16(arguments, subject, outcomes),
+        )
+        if self.case.get("timed") and not self.interpreted and set(outcomes) == {"before", "after"}:
+            self._begin("timing")
+            self._time(subject, arguments)
+
+    def _truth(self, reference: Any, arguments: list[Any]) -> tuple[dict[str, Any], str]:
+        """The reference's results in float64 where that works, else as it computes by itself, and which of them it is."""
+        import copy
+
+        import torch
+
+        from kernlint.verify.child import subjects
+        from kernlint.verify.child.modes import precise
+
+        own = reference
+        try:
+            if reference.state is not None:
+                state = copy.deepcopy(reference.state).double()
+                own = subjects.Subject(getattr(state, reference.call.__name__), state)
+            with precise():
+                given = subjects.widened(subjects.placed(arguments, self.device))
+                subjects.seed()
+                return _results(own.call(*given), given), "float64"
+        except Exception:
+            # A reference that only runs in its own precision, or whose float64 results do not fit into memory.
+            del own
+            if not self.interpreted:
+                torch.cuda.empty_cache()
+        given = subjects.placed(arguments, self.device)
+        subjects.seed()
+        return _results(reference.call(*given), given), "as written"
+
+    def _outcome(self, subject: Any, arguments: list[Any]) -> dict[str, Any]:
+        """Results of one call, and which of their elements were never written."""
+        from kernlint.verify.child.modes import Poison
+
+        poison = Poison()
+        results = self._called(subject, arguments, poison)
+        unwritten = {path: poison.unwritten(tensor) for path, tensor in results.items()}
+        doubtful = [
+            p for p, u in unwritten.items() if u is not None and not poison.telling(results[p].dtype) and u.any()
+        ]
+        if doubtful:
+            # An integer can be the pattern by chance: ask again with another.
+            other = Poison(_SECOND_FILL)
+            again = self._called(subject, arguments, other)
+            for path in doubtful:
+                second = other.unwritten(again[path])
+                assert second is not None
+                unwritten[path] = unwritten[path] & second
+        counts = {path: 0 if u is None else int(u.sum()) for path, u in unwritten.items()}
+        return {"results": results, "unwritten": counts}
+
+    def _called(self, subject: Any, arguments: list[Any], poison: Any) -> dict[str, Any]:
+        from kernlint.verify.child import subjects
+
+        given = subjects.placed(arguments, self.device)
+        subjects.seed()
+        with poison:
+            returned = subject.call(*given)
+        if not self.interpreted:
+            import torch
+
+            torch.cuda.synchronize()
+        return _results(returned, given)
+
+    def _uses_bf16(self, arguments: list[Any], subject: Mapping[str, Any], outcomes: Mapping[str, Any]) -> bool:
+        """Whether bfloat16 is anywhere in the case: Triton's interpreter is not to be trusted with it."""
+        import torch
+
+        from kernlint.verify.child.metrics import tensors
+
+        held = [tensor for _, tensor in tensors(arguments)]
+        held += [tensor for outcome in outcomes.values() for tensor in outcome["results"].values()]
+        for one in subject.values():
+            if one.state is not None:
+                held += list(one.state.state_dict().values())
+        if any(tensor.dtype is torch.bfloat16 for tensor in held):
+            return True
+        return any("bfloat16" in text for text in self.job.get("sources", ()))
+
+    def _time(self, subject: Mapping[str, Any], arguments: list[Any]) -> None:
+        from kernlint.verify.child import subjects
+        from kernlint.verify.child.timing import compare
+
+        given = {version: subjects.placed(arguments, self.device) for version in subject}
+        calls = {version: (lambda v=version: subject[v].call(*given[v])) for version in subject}
+        try:
+            found = compare(calls["before"], calls["after"], self.job["timing_s"])
+        except BaseException as error:
+            self.reporter.event("timing", case=self.case["name"], error=describe(error))
+        else:
+            self.reporter.event("timing", case=self.case["name"], **found)
+
+
+def _results(returned: Any, given: list[Any]) -> dict[str, Any]:
+    """What a call leaves: its result, and its tensor arguments, which it may have written to."""
+    from kernlint.verify.child.metrics import tensors
+
+    found = {f"result{path}": tensor for path, tensor in tensors(returned)}
+    return found | {f"argument {path}": tensor for path, tensor in tensors(given)}
+
+
+def _compared(outcomes: Mapping[str, Any], truth: Mapping[str, Any] | None) -> list[dict[str, Any]]:
+    """One entry for each output: the errors of both versions against the truth, and against each other."""
+    import torch
+
+    from kernlint.verify.child.metrics import error
+
+    paths = dict.fromkeys(path for outcome in outcomes.values() for path in outcome["results"])
+    if truth is not None:
+        paths |= dict.fromkeys(truth)
+    rows = []
+    for path in paths:
+        row: dict[str, Any] = {"path": path}
+        exact = None if truth is None else truth.get(path)
+        results = {version: outcome["results"].get(path) for version, outcome in outcomes.items()}
+        for version, result in results.items():
+            if result is None or (truth is not None and exact is None):
+                row[version] = {"missing": result is None, "unexpected": result is not None}
+                continue
+            row[version] = {
+                "dtype": str(result.dtype).removeprefix("torch."),
+                "shape": list(result.shape),
+                "unwritten": outcomes[version]["unwritten"].get(path, 0),
+            }
+            if exact is not None:
+                row[version]["expected_shape"] = list(exact.shape)
+                if result.shape == exact.shape:
+                    row[version] |= error(result, exact)
+        before, after = results.get("before"), results.get("after")
+        if before is not None and after is not None and before.shape == after.shape:
+            row["difference"] = error(after, before)
+            row["equal"] = bool(torch.equal(before, after)) if before.dtype == after.dtype else False
+        rows.append(row)
+    return rows

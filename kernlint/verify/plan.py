@@ -1,0 +1,261 @@
+"""Everything that verification needs to know of a change before anything runs: made by analysis alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from kernlint.analysis import DEFAULT_DEVICE, Analysis, analysis, host_facts
+from kernlint.cost.device import Device, find_device
+from kernlint.cost.estimate import estimate
+from kernlint.errors import AnalysisError, KernlintError
+from kernlint.fix import Fixed, fix_source
+from kernlint.interpret.assume import parse_fact
+from kernlint.interpret.program import Program, Question
+from kernlint.rewrite.effects import NUMERICS
+from kernlint.syntax.source import STDIN_NAME
+from kernlint.verdict.model import Verdict
+from kernlint.verify.launches import compile_jobs, facts_of, interpreted_s, target_of, tile_extents
+from kernlint.verify.result import ChangeReport, Prediction
+from kernlint.verify.shapes import SizeCase, odd_cases, scaled, varied_names
+from kernlint.workload import Workload, concrete
+
+#: What one call at the given sizes may take in the interpreter.
+_AFFORDABLE_S = 8.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A change to prove: the sources ``before`` and ``after`` it, what to call and with what, and what was predicted.
+
+    ``given`` is the case that the user asks about; ``small`` the same, made small enough for the interpreter, and ``odd``
+    further sizes. ``tensors`` and ``values`` describe arguments of ``entry`` where no ``get_inputs`` makes them. ``launches``
+    holds for each version what to compile, ``uncompiled`` why some launches cannot be.
+    """
+
+    verdict: Verdict
+    change: ChangeReport
+    before: str
+    after: str
+    reference: str | None
+    entry: str
+    given: SizeCase
+    small: SizeCase
+    odd: tuple[SizeCase, ...]
+    overrides: Mapping[str, Any]
+    device: Mapping[str, Any]
+    target: Mapping[str, Any]
+    architecture: str
+    launches: Mapping[str, list[dict[str, Any]]]
+    uncompiled: tuple[str, ...] = ()
+    predictions: Mapping[str, Prediction] = field(default_factory=dict)
+    tensors: Mapping[str, Any] = field(default_factory=dict)
+    values: Mapping[str, int] = field(default_factory=dict)
+    search: tuple[str, ...] = ()
+    package: str = ""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class NothingToProve:
+    """There is no changed version: ``reasons`` say why."""
+
+    reasons: tuple[str, ...]
+
+
+def make_plan(
+    source: str,
+    *,
+    path: str = "kernel.py",
+    reference: str | None = None,
+    reference_path: str = "reference.py",
+    device: str = DEFAULT_DEVICE,
+    scope: str = "gpu",
+    entry: str | None = None,
+    overrides: Mapping[str, Any] | None = None,
+    assumptions: Iterable[str] = (),
+    performance: str | None = None,
+    performance_path: str = "performance data",
+    fixed: str | None = None,
+    fixed_path: str = "fixed.py",
+    numerics: str | None = None,
+    rules: Iterable[str] = (),
+    follow_ups: bool = False,
+    unsafe: bool = False,
+) -> Plan | NothingToProve:
+    """The plan for ``source`` and ``fixed``, the changed version (None: the one that :func:`kernlint.fix.fix_source` makes).
+
+    The other arguments are those of :func:`kernlint.fix.fix_source`; ``numerics`` overrides the class of rounding
+    differences that is allowed. Raises what :func:`kernlint.analysis.analyze` raises, for either version.
+    """
+    settings: dict[str, Any] = {
+        "device": device,
+        "scope": scope,
+        "entry": entry,
+        "overrides": overrides or {},
+        "assumptions": tuple(assumptions),
+        "performance": performance,
+        "performance_path": performance_path,
+    }
+    read = analysis(source, path=path, reference=reference, reference_path=reference_path, **settings)
+    if reference is None and read.task.reference is not None:
+        reference = read.task.reference.text
+    notes: list[str] = []
+    if fixed is None:
+        made = fix_source(
+            source,
+            path=path,
+            reference=reference,
+            reference_path=reference_path,
+            rules=rules,
+            follow_ups=follow_ups,
+            unsafe=unsafe,
+            **settings,
+        )
+        if not made.applied:
+            return NothingToProve(_refusals(made))
+        change, after = _change(made, numerics), made.after
+    else:
+        # What a user has changed may round differently; how much the errors grew is reported.
+        change, after = ChangeReport(fixed_path, (), numerics or "changed"), fixed
+    workload = read.judgement.workload
+    changed = _changed_workload(after, fixed_path if fixed is not None else path, workload, read, settings, notes)
+    gpu = find_device(device)
+    before_jobs, uncompiled = compile_jobs(workload)
+    after_jobs, uncompiled_after = compile_jobs(changed) if changed is not None else ([], [])
+    sizes = _varied(read, reference)
+    afford = _Affordable(read, settings, sizes)
+    return Plan(
+        verdict=read.verdict,
+        change=change,
+        before=read.task.kernel.text,
+        after=after,
+        reference=reference,
+        entry=workload.entry,
+        given=SizeCase("as given", dict(overrides or {}), timed=True),
+        small=afford.case(dict(overrides or {})),
+        odd=tuple(odd_cases(sizes, tile_extents([workload, *([changed] if changed else [])]))),
+        overrides=dict(overrides or {}),
+        device=facts_of(gpu),
+        target=target_of(gpu),
+        architecture=gpu.architecture,
+        launches={"before": before_jobs, "after": after_jobs},
+        uncompiled=tuple(dict.fromkeys((*uncompiled, *uncompiled_after))),
+        predictions=_predictions(read, workload, changed, gpu, single=len(change.rules) == 1),
+        tensors=_tensors(workload),
+        values={fact.name: fact.value for fact in map(parse_fact, settings["assumptions"]) if fact.value is not None},
+        search=tuple(dict.fromkeys(_folder(p) for p in (path, reference_path) if p != STDIN_NAME)),
+        package=_package(path),
+        notes=tuple(notes),
+    )
+
+
+def _refusals(made: Fixed) -> tuple[str, ...]:
+    if not made.refused:
+        return ("there is nothing to fix",)
+    return tuple(
+        f"{one.code} {one.name} at line {one.line}: {one.reason}" + (" (--unsafe-fixes makes it)" if one.unsafe else "")
+        for one in made.refused
+    )
+
+
+def _change(made: Fixed, numerics: str | None) -> ChangeReport:
+    worst = max((one.effects.numerics for one in made.applied), key=NUMERICS.index)
+    return ChangeReport(None, tuple(one.code for one in made.applied), numerics or worst)
+
+
+def _changed_workload(
+    after: str, path: str, before: Workload, read: Analysis, settings: Mapping[str, Any], notes: list[str]
+) -> Workload | None:
+    """The changed version as the analysis sees it; None where it cannot be followed, which forbids no run."""
+    own = {name: value for name, value in settings.items() if not name.startswith("performance")}
+    reference = read.program.reference
+    text = None if reference is None else reference.text
+    try:
+        changed = analysis(after, path=f"{path}.py" if not path.endswith(".py") else path, reference=text, **own)
+    except AnalysisError as error:
+        notes.append(f"the changed version cannot be followed by the analysis: {error}")
+        return None
+    found = [w for w in changed.program.workloads() if w.entry == before.entry]
+    return found[0] if found else changed.judgement.workload
+
+
+def _predictions(
+    read: Analysis, before: Workload, after: Workload | None, gpu: Device, single: bool
+) -> dict[str, Prediction]:
+    """Predicted times of both versions in both scopes; the interval where it is that of the one change that was made."""
+    if after is None:
+        return {}
+    old, new = estimate(before, gpu), estimate(after, gpu)
+    found = {}
+    for scope in ("gpu", "call"):
+        before_us, after_us = old.total_us(scope), new.total_us(scope)
+        ratio = before_us / after_us if before_us and after_us else None
+        chosen = read.verdict.details.estimate
+        row = chosen.gpu if scope == "gpu" else chosen.call
+        low, high = (row.low, row.high) if single and read.verdict.details.rule is not None else (None, None)
+        found[scope] = Prediction(before_us, after_us, ratio, low, high)
+    return found
+
+
+def _varied(read: Analysis, reference: str | None) -> dict[str, int]:
+    """The sizes that arguments are made from, with the values in force."""
+    known = read.judgement.workload.sizes
+    names = varied_names(reference) if reference is not None else []
+    names = names or varied_names(read.task.kernel.text)
+    return {name: int(known[name]) for name in names if known.get(name, 0) > 0}
+
+
+class _Affordable:
+    """Finds sizes that the interpreter gets through, by analysing the call at smaller and smaller ones."""
+
+    def __init__(self, read: Analysis, settings: Mapping[str, Any], sizes: Mapping[str, int]) -> None:
+        self.read, self.settings, self.sizes = read, settings, sizes
+
+    def case(self, overrides: Mapping[str, Any]) -> SizeCase:
+        if interpreted_s(self.read.judgement.workload) <= _AFFORDABLE_S or not self.sizes:
+            return SizeCase("as given", overrides)
+        small = scaled(self.sizes, self._fits)
+        return SizeCase("scaled down", {**overrides, **small})
+
+    def _fits(self, sizes: Mapping[str, int]) -> bool:
+        facts = tuple(parse_fact(text) for text in self.settings["assumptions"])
+        overrides = {**self.settings["overrides"], **sizes}
+        question = Question(self.settings["entry"], overrides, facts, host_facts(find_device(self.settings["device"])))
+        entry = self.read.judgement.workload.entry
+        try:
+            workloads = Program(self.read.program.kernel, self.read.program.reference, question).workloads()
+        except KernlintError:
+            return False
+        return all(interpreted_s(workload) <= _AFFORDABLE_S for workload in workloads if workload.entry == entry)
+
+
+def _tensors(workload: Workload) -> dict[str, Any]:
+    """The tensor arguments of the entry, where all of their sizes are known."""
+    found = {}
+    for tensor in workload.inputs:
+        if tensor.dtype is None or tensor.shape is None or tensor.storage.origin != "input":
+            continue
+        shape = [concrete(extent) for extent in tensor.shape]
+        strides = None if tensor.strides is None else [concrete(stride) for stride in tensor.strides]
+        if None in shape:
+            continue
+        known = strides if strides is not None and None not in strides else None
+        found[tensor.name] = {"dtype": tensor.dtype.name, "shape": shape, "strides": known}
+    return found
+
+
+def _folder(path: str) -> str:
+    return str(Path(path).resolve().parent)
+
+
+def _package(path: str) -> str:
+    """What relative imports of the file at ``path`` count from; empty outside of a package."""
+    parts: list[str] = []
+    folder = Path(path).resolve().parent
+    while (folder / "__init__.py").is_file() and folder != folder.parent:
+        parts.insert(0, folder.name)
+        folder = folder.parent
+    return ".".join(parts)

@@ -1,0 +1,270 @@
+"""Runs a plan on a backend and says what came of it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kernlint.errors import UsageError
+from kernlint.verify.judge import judge_case, speed, timing, words
+from kernlint.verify.lowering import compared
+from kernlint.verify.plan import Plan
+from kernlint.verify.result import CaseResult, KernelBinary, Timings, Verification
+from kernlint.verify.sandbox import Ended, Limits, run_child
+from kernlint.verify.shapes import SizeCase
+from kernlint.verify.versions import require
+
+BACKENDS = ("auto", "gpu", "interpreter", "compile")
+
+TIMEOUT_S = 180.0
+_PROBE = Limits(seconds=90.0, memory_bytes=8 << 30, address_space=False)
+#: For a process with a GPU, of the machine's memory; CUDA's own buffers in it are large.
+_HOST_SHARE = 0.8
+_CPU_BYTES = 8 << 30
+#: Seconds of the limit that go to repeated measurements, and to further sizes.
+_TIMING_S = 12.0
+_BUDGET_SHARE = 0.7
+
+_CHILD = "kernlint.verify.child"
+
+
+def prove(
+    plan: Plan, backend: str = "auto", scope: str = "gpu", timeout_s: float = TIMEOUT_S, memory_mb: int | None = None
+) -> Verification:
+    """What running ``plan`` on ``backend`` shows, within ``timeout_s`` and ``memory_mb`` (None: a default).
+
+    Raises ``UsageError``: torch or Triton is missing or too old or new, or there is no GPU for the backend ``gpu``.
+    """
+    torch, triton = require()
+    machine = _machine() if backend in ("auto", "gpu") else {}
+    if backend == "gpu" and not machine.get("gpu"):
+        raise UsageError("--backend gpu: torch finds no GPU here (interpreter and compile need none)")
+    limit = Limits(timeout_s, _memory(memory_mb, gpu=backend == "gpu" or bool(machine.get("gpu"))))
+    run = _Run(plan, scope, limit, torch, triton, machine)
+    if backend == "compile":
+        return run.compiled()
+    if backend == "gpu" or machine.get("gpu"):
+        return run.measured()
+    found = run.interpreted()
+    if backend == "auto" and found.outcome == "not checkable":
+        return run.compiled(note=found.summary)
+    return found
+
+
+def _memory(megabytes: int | None, gpu: bool) -> int:
+    if megabytes is not None:
+        return megabytes << 20
+    if not gpu:
+        return _CPU_BYTES
+    try:
+        return int(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * _HOST_SHARE)
+    except (ValueError, OSError):
+        return _CPU_BYTES
+
+
+def _machine() -> Mapping[str, Any]:
+    """What the probe reports of this machine. Raises ``UsageError`` where torch or Triton cannot even be imported."""
+    ended = run_child({}, {}, _PROBE, f"{_CHILD}.probe:main")
+    for event in ended.events:
+        if event.get("event") == "machine":
+            return event
+        if event.get("event") == "failed":
+            raise UsageError(f"torch or Triton is installed but does not work: {words(event['error'])}")
+    raise UsageError(f"torch or Triton is installed but does not work: {ended.detail}")
+
+
+class _Run:
+    """One plan on one machine."""
+
+    def __init__(
+        self, plan: Plan, scope: str, limits: Limits, torch: str, triton: str, machine: Mapping[str, Any]
+    ) -> None:
+        self.plan, self.scope, self.limits, self.machine = plan, scope, limits, machine
+        self.common: dict[str, Any] = {"change": plan.change, "torch": torch, "triton": triton}
+
+    # -- running --
+
+    def interpreted(self) -> Verification:
+        """Correctness on the CPU, in Triton's interpreter."""
+        cases, ended = self._cases("interpreter", [self.plan.small, *self.plan.odd])
+        outcome, summary = _correctness(cases, ended)
+        return self._answer("interpreter", outcome, summary, ended, cases=tuple(cases), reference=_reference(ended))
+
+    def measured(self) -> Verification:
+        """Correctness and times on the GPU."""
+        cases, ended = self._cases("gpu", [self.plan.given, *self.plan.odd])
+        outcome, summary = _correctness(cases, ended)
+        timings = _timings(ended)
+        if outcome == "correct":
+            row = timings and (timings.gpu if self.scope == "gpu" else timings.call)
+            if row:
+                outcome = speed(row)
+                summary = _speed_words(outcome, row.before_us, row.after_us, row.speedup, row.low, row.high)
+            else:
+                outcome, summary = "inconclusive", f"{summary}; it could not be timed"
+        return self._answer(
+            "gpu", outcome, summary, ended, cases=tuple(cases), timings=timings, reference=_reference(ended),
+            machine=self.machine.get("name"),
+        )  # fmt: skip
+
+    def compiled(self, note: str = "") -> Verification:
+        """What the compiler makes of both versions, for a device that need not be there."""
+        plan = self.plan
+        notes = [*([note] if note else []), *(f"not compiled: {why}" for why in plan.uncompiled)]
+        job = {**self._job("compile"), "launches": plan.launches, "target": plan.target, "overrides": plan.overrides}
+        ended = run_child(job, self._files(), self.limits, f"{_CHILD}.compiling:main")
+        kernels = [_binary(event) for event in ended.events if event.get("event") == "kernel"]
+        failed = [event for event in ended.events if event.get("event") == "failed"]
+        if failed:
+            outcome = "failed" if failed[0]["step"] == "after" and len(failed) == 1 else "not checkable"
+            summary = f"the version {failed[0]['step']} cannot be loaded: {words(failed[0]['error'])}"
+        elif not ended.finished:
+            outcome, summary = _stopped(ended)
+        elif not any(kernel.version == "after" for kernel in kernels):
+            outcome, summary = "not checkable", "no launch of the changed version is known well enough to compile it"
+        else:
+            outcome, differences = compared(kernels)
+            summary = "; ".join(differences[:3]) or "both versions compile to the same"
+            notes = [*notes, *differences[3:]]
+        return self._answer(
+            "compile", outcome, summary, ended, kernels=tuple(kernels), target=plan.architecture, notes=notes
+        )
+
+    def _answer(
+        self, backend: str, outcome: str, summary: str, ended: Ended, notes: Sequence[str] = (), **more: Any
+    ) -> Verification:
+        said = [*notes, *self.plan.notes]
+        if outcome == "failed" and not ended.finished and ended.output.strip():
+            said.append("last output: " + " ".join(ended.output.split())[-300:])
+        return Verification(
+            backend, outcome, summary, predictions=self.plan.predictions, notes=tuple(said), **self.common, **more
+        )
+
+    # -- the child's job --
+
+    def _files(self) -> dict[str, str]:
+        plan = self.plan
+        files = {"before/kernel.py": plan.before, "after/kernel.py": plan.after}
+        return files if plan.reference is None else {**files, "reference/reference.py": plan.reference}
+
+    def _job(self, backend: str) -> dict[str, Any]:
+        plan = self.plan
+        return {
+            "backend": backend,
+            "files": {
+                "before": "before/kernel.py",
+                "after": "after/kernel.py",
+                "reference": None if plan.reference is None else "reference/reference.py",
+            },
+            "entry": plan.entry,
+            "search": list(plan.search),
+            "package": plan.package,
+            "device": dict(plan.device),
+            "tensors": dict(plan.tensors),
+            "values": dict(plan.values),
+            "sources": [plan.before, plan.after],
+            "timing_s": min(_TIMING_S, self.limits.seconds / 6),
+            "budget_s": self.limits.seconds * _BUDGET_SHARE,
+        }
+
+    def _cases(self, backend: str, cases: Sequence[SizeCase]) -> tuple[list[CaseResult], Ended]:
+        """All cases, judged. A child that dies of a case costs that case; another child goes on with the rest."""
+        results: list[CaseResult] = []
+        left = list(cases)
+        first: Ended | None = None
+        while left:
+            job = self._job(backend)
+            job["cases"] = [{"name": c.name, "set": {**self.plan.overrides, **c.sizes}, "timed": c.timed} for c in left]
+            own = Limits(self.limits.seconds, self.limits.memory_bytes, address_space=backend != "gpu")
+            ended = run_child(job, self._files(), own, f"{_CHILD}.run:main")
+            first = first or ended
+            events = [event for event in ended.events if event.get("event") == "case"]
+            results += [judge_case(event, self.plan.change.numerics, backend == "interpreter") for event in events]
+            start = next((event for event in ended.events if event.get("event") == "failed"), None)
+            if start is not None:
+                results.append(CaseResult("start", {}, "not checkable", message=words(start["error"])))
+                break
+            left = left[len(events) :]
+            if ended.finished and left and events:
+                continue  # the device was lost on the last case
+            if ended.finished or not left:
+                break
+            results.append(_dead_case(left.pop(0), ended))
+            if ended.how == "timeout":
+                break
+        assert first is not None
+        return results, first
+
+
+def _dead_case(case: SizeCase, ended: Ended) -> CaseResult:
+    """The case during which the child died."""
+    step = next((e["step"] for e in reversed(ended.events) if e.get("event") == "begin"), "start")
+    if step in ("reference", "inputs", "start"):
+        return CaseResult(case.name, case.sizes, "skipped", note=f"{step}: {ended.detail}")
+    if step == "before":
+        return CaseResult(case.name, case.sizes, "skipped", note=f"the version before: {ended.detail}")
+    return CaseResult(case.name, case.sizes, "failed", message=f"{_named(step)}: {ended.detail}")
+
+
+def _named(step: str) -> str:
+    return "the changed version" if step == "after" else step
+
+
+def _correctness(cases: Sequence[CaseResult], ended: Ended) -> tuple[str, str]:
+    """One word and one sentence about all cases."""
+    count = {outcome: [c for c in cases if c.outcome == outcome] for outcome in ("correct", "incorrect", "failed")}
+    for outcome in ("incorrect", "failed"):
+        if count[outcome]:
+            worst = count[outcome][0]
+            return outcome, f"{worst.name}: {worst.message}"
+    if count["correct"]:
+        which = f"{len(count['correct'])} of {len(cases)} sizes" if len(cases) > 1 else "the given size"
+        skipped = len(cases) - len(count["correct"])
+        rest = f" ({skipped} could not be compared)" if skipped else ""
+        return "correct", f"before and after agree with the reference at {which}{rest}"
+    if not ended.finished:
+        return _stopped(ended)
+    why = next((c.message or c.note for c in cases if c.message or c.note), "no size could be run")
+    return "not checkable", why
+
+
+def _stopped(ended: Ended) -> tuple[str, str]:
+    step = next((e["step"] for e in reversed(ended.events) if e.get("event") == "begin"), "start")
+    outcome = "failed" if step == "after" else "not checkable"
+    return outcome, f"{_named(step)}: {ended.detail}"
+
+
+def _reference(ended: Ended) -> str:
+    """What the results were compared with."""
+    run = next((e for e in ended.events if e.get("event") == "case" and e.get("status") == "run"), None)
+    if run is None:
+        return ""
+    return {"float64": "the reference in float64", "as written": "the reference", "none": "the version before"}[
+        run["reference"]
+    ]
+
+
+def _timings(ended: Ended) -> Timings | None:
+    event = next((e for e in ended.events if e.get("event") == "timing" and "error" not in e), None)
+    if event is None:
+        return None
+    rows = {kind: timing(event.get(kind, ())) for kind in ("warm", "cold", "call")}
+    before, after = event["peak_bytes"]
+    return Timings(rows["warm"], rows["cold"], rows["call"], event["captured"], before, after)
+
+
+def _speed_words(outcome: str, before: float, after: float, ratio: float, low: float, high: float) -> str:
+    change = f"{before:.1f} us before, {after:.1f} us after: {ratio:.2f}x ({low:.2f}-{high:.2f})"
+    return {
+        "faster": "correct and faster",
+        "slower": "correct but slower",
+        "inconclusive": "correct, no clear difference",
+    }[outcome] + f": {change}"
+
+
+def _binary(event: Mapping[str, Any]) -> KernelBinary:
+    if "error" in event:
+        return KernelBinary(event["version"], event["kernel"], error=words(event["error"]))
+    facts = {name: value for name, value in event.items() if name != "event"}
+    return KernelBinary(**facts)

@@ -1,0 +1,223 @@
+"""What verification found: plain frozen data that knows how to become JSON (``details.verification`` of the verdict)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from kernlint.verdict.speedup import round_ratio, round_us
+
+BACKENDS = ("gpu", "interpreter", "compile")
+#: The one-word answers, and whether the change is proven by them.
+OUTCOMES = {
+    "faster": True,
+    "inconclusive": True,
+    "slower": False,
+    "correct": True,
+    "incorrect": False,
+    "failed": False,
+    "lowered": True,
+    "unchanged": True,
+    "worse": False,
+    "not checkable": False,
+}
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    """One set of sizes. ``outcome`` is correct, incorrect, failed, not checkable or skipped; the errors are relative to
+    the reference (None: not measured), ``tolerance`` is what that of the changed version may be. ``note`` says what is to be
+    said of the version as it was, or why the case was skipped."""
+
+    name: str
+    sizes: Mapping[str, Any]
+    outcome: str
+    error_before: float | None = None
+    error_after: float | None = None
+    tolerance: float | None = None
+    message: str = ""
+    note: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "sizes": dict(self.sizes),
+            "outcome": self.outcome,
+            "error_before": _small(self.error_before),
+            "error_after": _small(self.error_after),
+            "tolerance": _small(self.tolerance),
+            "message": self.message,
+            "note": self.note,
+        }
+
+
+@dataclass(frozen=True)
+class Timing:
+    """Median times of one call, microseconds, and the ratio of before to after: median and the interval that holds the
+    middle 80 % of the pairs."""
+
+    before_us: float
+    after_us: float
+    speedup: float
+    low: float
+    high: float
+    samples: int
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "before_us": round_us(self.before_us),
+            "after_us": round_us(self.after_us),
+            "speedup": round_ratio(self.speedup),
+            "low": round_ratio(self.low),
+            "high": round_ratio(self.high),
+            "samples": self.samples,
+        }
+
+
+@dataclass(frozen=True)
+class Timings:
+    """``gpu``: warm, device time; ``gpu_cold``: the same with L2 overwritten before; ``call``: wall time of an eager call.
+    ``captured`` is false where the call cannot be captured in a CUDA graph, so that device times hold its gaps."""
+
+    gpu: Timing | None
+    gpu_cold: Timing | None
+    call: Timing | None
+    captured: bool
+    peak_bytes_before: int
+    peak_bytes_after: int
+
+    def to_json(self) -> dict[str, Any]:
+        rows = {"gpu": self.gpu, "gpu_cold": self.gpu_cold, "call": self.call}
+        return {
+            **{name: None if row is None else row.to_json() for name, row in rows.items()},
+            "captured": self.captured,
+            "peak_bytes_before": self.peak_bytes_before,
+            "peak_bytes_after": self.peak_bytes_after,
+        }
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What the cost model said of one scope before anything ran; None where it could not tell."""
+
+    before_us: float | None = None
+    after_us: float | None = None
+    speedup: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "before_us": round_us(self.before_us),
+            "after_us": round_us(self.after_us),
+            "speedup": round_ratio(self.speedup),
+            "low": round_ratio(self.low),
+            "high": round_ratio(self.high),
+        }
+
+
+@dataclass(frozen=True)
+class KernelBinary:
+    """What the compiler made of one launch. ``mma`` counts matrix instructions by name, ``load_bytes``, ``store_bytes`` and
+    ``async_copy_bytes`` memory instructions by width in bytes; ``error`` is set, and nothing else, where it did not compile."""
+
+    version: str
+    kernel: str
+    num_warps: int | None = None
+    num_stages: int | None = None
+    registers: int | None = None
+    spill_bytes: int | None = None
+    shared_bytes: int | None = None
+    mma: Mapping[str, int] = field(default_factory=dict)
+    load_bytes: Mapping[str, int] = field(default_factory=dict)
+    store_bytes: Mapping[str, int] = field(default_factory=dict)
+    async_copy_bytes: Mapping[str, int] = field(default_factory=dict)
+    tensor_copies: int = 0
+    dot: bool = False
+    error: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "version": self.version,
+            "kernel": self.kernel,
+            "num_warps": self.num_warps,
+            "num_stages": self.num_stages,
+            "registers": self.registers,
+            "spill_bytes": self.spill_bytes,
+            "shared_bytes": self.shared_bytes,
+            "mma": dict(self.mma),
+            "load_bytes": dict(self.load_bytes),
+            "store_bytes": dict(self.store_bytes),
+            "async_copy_bytes": dict(self.async_copy_bytes),
+            "tensor_copies": self.tensor_copies,
+            "error": self.error,
+        }
+
+
+@dataclass(frozen=True)
+class ChangeReport:
+    """What was proven: the automatic fix with the ``rules`` it followed, or a ``file`` of the user's (then no rules).
+    ``numerics`` is the class of rounding differences that is allowed: exact, reordered or changed."""
+
+    file: str | None
+    rules: tuple[str, ...]
+    numerics: str
+
+    def to_json(self) -> dict[str, Any]:
+        return {"file": self.file, "rules": list(self.rules), "numerics": self.numerics}
+
+
+@dataclass(frozen=True)
+class Verification:
+    """The answer. ``outcome`` is one of ``OUTCOMES``; ``summary`` one sentence; ``machine`` names releases and, where one
+    ran it, the card; ``target`` is the architecture compiled for."""
+
+    backend: str
+    outcome: str
+    summary: str
+    change: ChangeReport
+    torch: str
+    triton: str
+    machine: str | None = None
+    target: str | None = None
+    reference: str = ""
+    cases: tuple[CaseResult, ...] = ()
+    timings: Timings | None = None
+    predictions: Mapping[str, Prediction] = field(default_factory=dict)
+    kernels: tuple[KernelBinary, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.backend not in BACKENDS or self.outcome not in OUTCOMES:
+            raise ValueError(f"no such backend or outcome: {self.backend}, {self.outcome}")
+
+    @property
+    def proven(self) -> bool:
+        return OUTCOMES[self.outcome]
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "backend": self.backend,
+            "outcome": self.outcome,
+            "proven": self.proven,
+            "summary": self.summary,
+            "change": self.change.to_json(),
+            "torch": self.torch,
+            "triton": self.triton,
+            "machine": self.machine,
+            "target": self.target,
+            "reference": self.reference,
+            "cases": [case.to_json() for case in self.cases],
+            "timings": None if self.timings is None else self.timings.to_json(),
+            "predictions": {scope: row.to_json() for scope, row in self.predictions.items()},
+            "kernels": [kernel.to_json() for kernel in self.kernels],
+            "notes": list(self.notes),
+        }
+
+
+def _small(value: float | None) -> float | str | None:
+    """An error with three significant digits; not a number where nothing finite can say it."""
+    if value is None:
+        return None
+    return float(f"{value:.3g}") if value < float("inf") else "infinite"

@@ -1,0 +1,50 @@
+"""Which releases of torch and Triton are there, without importing either."""
+
+from __future__ import annotations
+
+import re
+from importlib import metadata
+
+from kernlint.errors import UsageError
+
+#: Releases of Triton that `verify` knows how to drive.
+OLDEST = (3, 2)
+NEWEST = (3, 9)
+
+INSTALL = "pip install 'kernlint[verify]'"
+
+
+def require(torch: str | None = None, triton: str | None = None) -> tuple[str, str]:
+    """The installed releases of torch and Triton, or those given.
+
+    Raises ``UsageError``: one is not installed, or Triton's is not between ``OLDEST`` and ``NEWEST``.
+    """
+    torch = torch or installed("torch")
+    triton = triton or installed("triton") or installed("pytorch-triton") or installed("pytorch-triton-rocm")
+    missing = [name for name, version in (("torch", torch), ("triton", triton)) if version is None]
+    if torch is None or triton is None:
+        raise UsageError(f"verify runs the kernel and needs {' and '.join(missing)}: {INSTALL}")
+    release = _release(triton)
+    if release is None or not OLDEST <= release <= NEWEST:
+        known = f"{OLDEST[0]}.{OLDEST[1]} to {NEWEST[0]}.{NEWEST[1]}"
+        raise UsageError(
+            f"verify works with Triton {known}; {triton} is installed (pip install 'triton=={_wildcard()}')"
+        )
+    return torch, triton
+
+
+def installed(name: str) -> str | None:
+    """The version of the distribution called ``name``; None where it is not installed."""
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+def _release(version: str) -> tuple[int, int] | None:
+    found = re.match(r"(\d+)\.(\d+)", version)
+    return None if found is None else (int(found[1]), int(found[2]))
+
+
+def _wildcard() -> str:
+    return f"{NEWEST[0]}.{NEWEST[1]}.*"
