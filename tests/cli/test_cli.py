@@ -187,7 +187,6 @@ def test_unreadable_source(source, data, message):
         pytest.param(["k.py", "--set", "M=1", "--set", "M=2"], "given twice, as 1 and as 2", id="--set twice"),
         pytest.param(["k.py", "--set", "M=1", "--set", "M=True"], "given twice", id="--set of two types"),
         pytest.param(["-", "--reference", "-"], "cannot both come from standard input", id="standard input twice"),
-        pytest.param(["verify", "k.py"], "`verify` is not a command", id="a command to come"),
         pytest.param(["schema", "x"], "no schema named 'x'", id="unknown schema"),
         pytest.param(["rule", "KL999"], "no rule 'KL999'", id="unknown rule"),
     ],
