@@ -15,6 +15,11 @@ from kernlint.workload.fault import Fault
 #: Keywords that the launcher takes for itself.
 _OWN = frozenset({"grid", "warmup", "stream", "device", "device_type"})
 
+#: Options of back ends that are not Triton's own (Intel, Ascend), which their code passes on.
+_OTHER_BACK_ENDS = frozenset(
+    {"grf_mode", "threads_per_warp", "generate_native_code", "multibuffer", "enable_auto_bind_sub_block"}
+)
+
 #: Options that an autotune configuration always passes on, whether or not it sets them.
 _CONFIGURED = ("num_warps", "num_stages", "num_ctas")
 
@@ -53,9 +58,11 @@ def launch_faults(
         text = f"`{kernel}` is given `{name}` both as a positional and as a keyword argument"
         found.append(fault("launch-duplicate", text, name))
     found += [fault("launch-duplicate", text, name) for name, text in _clashes(jit, config, given, kwargs)]
-    options = target.options() | _OWN
+    options = target.options() | _OWN | _OTHER_BACK_ENDS
+    written = {arg.keyword.value for arg in getattr(node, "args", ()) if arg.keyword is not None}
     for name in kwargs:
-        if name not in names and name not in options and name not in jit.heuristics:
+        # What comes in through `**options` may only be there for another back end.
+        if name in written and name not in names and name not in options and name not in jit.heuristics:
             found.append(fault("launch-unexpected", f"`{kernel}` has no parameter `{name}`", name))
     made = {*config.kwargs, *jit.heuristics}
     for param in every:

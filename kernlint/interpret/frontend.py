@@ -105,6 +105,10 @@ _FLOAT_ONLY_INT = ("&", "|", "^", "<<", ">>")
 _ATTRIBUTES = frozenset({"dtype", "shape", "type", "T", "numel", "handle"})
 
 
+#: Methods of a tensor descriptor, which an argument may be.
+_DESCRIPTOR = frozenset({"load", "store", "gather", "scatter", "atomic_add", "atomic_max", "atomic_min", "block_shape"})
+
+
 class FrontEnd(Evaluator):
     """Evaluates one kernel for ``target``; ``faults`` grows to what the front end refuses.
 
@@ -822,8 +826,10 @@ class FrontEnd(Evaluator):
             return Unknown(name)
         if name == "T":
             return tl_types.call(self, "trans", [value], {}, node)
-        if name == "to" and value.argument and value.pointer is False:
-            self._specialised(value, node)
+        if name == "to" and value.argument and value.pointer is not True:
+            return Builtin(name, lambda a, k, n: self._cast_argument(value, a, k, n))
+        if value.argument and name in _DESCRIPTOR:
+            return Unknown("descriptor")
         path = f"triton.language.tensor.{name}"
         if name not in _ATTRIBUTES and self.target.has(path) is not True and not name.startswith("__"):
             text = f"a tensor has no `{name}`"
@@ -832,17 +838,20 @@ class FrontEnd(Evaluator):
             return self.fault("missing-attribute", node, text, name)
         return Builtin(name, lambda a, k, n: tl_types.call(self, name, [value, *a], k, n))
 
-    def _specialised(self, value: Typed, node: cst.CSTNode) -> None:
+    def _cast_argument(self, value: Typed, args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> Any:
         """``argument.to(...)``: an integer argument of value 1 is a compile-time constant, which has no method."""
-        given = self.arguments.get(value.argument)
-        if isinstance(given, bool) or not isinstance(given, (int, Expr, Unknown)):
-            return
+        given, dtype, name = (
+            self.arguments.get(value.argument),
+            args[0] if args else kwargs.get("dtype"),
+            value.argument,
+        )
         number = given.value if isinstance(given, Expr) else given
-        if isinstance(number, int) and number != 1:
-            return
-        name = value.argument
-        text = f"`{name}` is a compile-time constant when it is 1, which has no `.to`; use tl.cast({name}, ...)"
-        self.fault("specialised-scalar", node, text, name, certain=number == 1)
+        # Of an argument that no source shows, a cast to an integer type says that it is one.
+        integer = isinstance(given, (int, Expr)) or (isinstance(dtype, Dtype) and dtype.is_integer)
+        if integer and not isinstance(given, bool) and (number == 1 or not isinstance(number, (int, float))):
+            text = f"`{name}` is a compile-time constant when it is 1, which has no `.to`; use tl.cast({name}, ...)"
+            self.fault("specialised-scalar", node, text, name, certain=isinstance(number, int))
+        return tl_types.call(self, "to", [value, *args], kwargs, node)
 
     def subscript(self, value: Any, index: Any, node: cst.CSTNode) -> Any:
         if isinstance(value, Typed):
@@ -1003,7 +1012,8 @@ def check_kernel(
 def _from_host(name: str, value: Any, bare: bool) -> Any:
     """A run-time argument as the kernel sees it."""
     if isinstance(value, Tensor):
-        return Typed(value.dtype, (), True, name)
+        # An argument of the entry of which only the name is known may be anything.
+        return Typed(value.dtype, (), True if value.dtype is not None or value.shape is not None else None, name)
     if value is None or isinstance(value, (str, Dtype, Jit, Function)):
         return value
     if isinstance(value, bool):

@@ -61,8 +61,11 @@ class KernelCalledWithoutGrid(Rule):
         module = context.program.kernel
         every = list(functions(module))
         kernels = {f.name for f in every if f.is_jit} & _top_level(module)
-        plain = {f.name for f in every if not f.node.decorators} & _top_level(module) - _wrapped(module)
+        wrapped = _wrapped(module)
+        plain = {f.name for f in every if not f.node.decorators} & _top_level(module) - wrapped
         for function in every:
+            if function.name in wrapped:
+                continue
             if function.origins and (function.is_jit or _compiled(function)):
                 continue
             local = _local_names(function.node)

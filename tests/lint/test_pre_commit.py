@@ -75,9 +75,7 @@ def run(tmp_path: Path, hooks: tuple[Path, str], hook: str, source: str) -> tupl
     git(tmp_path, "init", "--quiet")
     (tmp_path / "kernel.py").write_text(source)
     (tmp_path / "other.txt").write_text("no Python\n")
-    (tmp_path / ".pre-commit-config.yaml").write_text(
-        CONFIG.format(repository=hooks[0], revision=hooks[1], hook=hook)
-    )
+    (tmp_path / ".pre-commit-config.yaml").write_text(CONFIG.format(repository=hooks[0], revision=hooks[1], hook=hook))
     git(tmp_path, "add", "--all")
     done = subprocess.run(
         [program(), "run", "--all-files", "--verbose"], cwd=tmp_path, capture_output=True, text=True, check=False
