@@ -154,7 +154,7 @@ class SplitK:
 
     def _split(self, step: Launch) -> Step | tuple[Step, ...]:
         # The kernel that adds the parts stands at the same place in the source, but has no dot.
-        if not step.kernel.dots():
+        if not step.kernel.dots() or not step.kernel.stores():
             return step
         axis = len(step.grid)
         kernel = step.kernel

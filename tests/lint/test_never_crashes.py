@@ -1,8 +1,14 @@
 """Whatever the bytes, a file ends in findings, nothing, or one diagnostic."""
 
+import re
+import textwrap
+
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.lint import CODE, KERNEL, check
+
+from kernlint.rules.registry import all_rules
 
 _LINES = KERNEL.splitlines(keepends=True)
 _PIECES = ["(", ")", "[", '"', "'''", "\\", "\n", "\t", "\f", "\0", "=", "# kernlint: ignore[", "]", "lambda:", "é"]
@@ -27,6 +33,78 @@ def test_lines_left_out(numbers):
 @given(st.binary(max_size=60), st.sampled_from(["k.py", "n.ipynb", "p.md"]))
 def test_any_bytes(data, name):
     _ends_well(check(b"# triton jit\n" + data, name))
+
+
+#: The programs that the rules document themselves with: kernels of every kind, each with its launcher.
+_PROGRAMS = [textwrap.dedent(text) for rule in all_rules() for text in (rule.bad, rule.good)]
+_TOKEN = re.compile(r"\w+|[^\w\s]")
+_VALUES = [
+    "0",
+    "-1",
+    "1.5",
+    "None",
+    "'s'",
+    "[]",
+    "(1,)",
+    "{}",
+    "lambda a: a",
+    "1 << 40",
+    "tl.float32",
+    "torch",
+    "...",
+    "*x",
+]
+_ALL = frozenset({*(rule.code for rule in all_rules()), "KL901", "KL902"})
+
+
+@st.composite
+def _changed_programs(draw):
+    """A program with tokens replaced by other names of it or by odd values, or lines left out or exchanged."""
+    source = draw(st.sampled_from(_PROGRAMS))
+    for _ in range(draw(st.integers(1, 3))):
+        tokens = list(_TOKEN.finditer(source))
+        lines = source.splitlines(keepends=True)
+        if draw(st.booleans()):
+            token = tokens[draw(st.integers(0, len(tokens) - 1))]
+            names = sorted({other.group() for other in tokens if other.group().isidentifier()})
+            new = draw(st.sampled_from([*_VALUES, *names]))
+            source = source[: token.start()] + new + source[token.end() :]
+        else:
+            one, two = (draw(st.integers(0, len(lines) - 1)) for _ in range(2))
+            lines[one], lines[two] = "" if one == two else lines[two], lines[one]
+            source = "".join(lines)
+    return source
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(_changed_programs())
+def test_every_rule_on_programs_gone_wrong(source):
+    found = check(source, codes=_ALL)
+    assert not [finding for finding in found if "internal error" in finding.message], source
+
+
+def test_a_dot_in_a_kernel_that_stores_nothing():
+    (program,) = [textwrap.dedent(rule.bad) for rule in all_rules() if rule.code == "KL203"]
+    lines = [line for line in program.splitlines() if "tl.store" not in line]
+    assert not [finding for finding in check("\n".join(lines), codes=_ALL) if finding.code == "KL902"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda text: text.replace("\n", "\r\n"),
+        lambda text: "\ufeff" + text,
+        lambda text: text.replace("    ", "\t"),
+        lambda text: text.replace("\n\n\n", "\n\f\n\n"),
+        lambda text: text + "# é 核\n",
+    ],
+    ids=["CRLF", "byte-order mark", "tabs", "form feed", "not ASCII"],
+)
+def test_layout_changes_no_finding(change):
+    def told(source):
+        return [(f.code, f.message, f.fingerprint, f.kernel) for f in check(source) if f.code != "KL911"]
+
+    assert told(KERNEL) and told(change(KERNEL)) == told(KERNEL)
 
 
 def _ends_well(findings):
