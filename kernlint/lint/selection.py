@@ -84,7 +84,9 @@ def parse_selector(text: str, what: str = "rule selector") -> Selector:
     if codes:
         return Selector(codes, 3)
     known = {key.lower(): key for e in catalogue() for key in (e.code, e.name, e.category)} | {"all": ALL}
-    close = [known[match] for match in difflib.get_close_matches(lower, list(known), n=3, cutoff=0.6)]
+    # Of a code the first digits say most: they are the category's.
+    among = [key for key in known if upper[:3] == known[key][:3]] if upper[:2] == "KL" and len(upper) > 3 else []
+    close = [known[match] for match in difflib.get_close_matches(lower, among or list(known), n=3, cutoff=0.6)]
     hint = f"; did you mean {' or '.join(close)}?" if close else "; `kernlint rules` lists all"
     raise UsageError(f"unknown {what} {text!r}{hint}")
 
