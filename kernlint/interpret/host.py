@@ -676,6 +676,8 @@ class HostEvaluator(Evaluator):
         if name == "super":
             return Builtin("super", lambda a, k, n: None)
         if name in ("int", "float", "bool") and args and isinstance(args[0], Tensor):
+            if self._perhaps_number(args[0]):
+                return Unknown(name)
             return torch_ops.function(self, "item", args, {}, node)
         if name in ("int", "abs", "round") and args and isinstance(args[0], Expr):
             return args[0]
@@ -705,6 +707,12 @@ class HostEvaluator(Evaluator):
         if name == "type":
             return Unknown("type")
         return Unknown(name)
+
+    def _perhaps_number(self, x: Tensor) -> bool:
+        """Whether ``x`` is an argument that only the lack of anything known makes a tensor: ``int(n)`` may as well get a
+        number."""
+        x = self.current(x)
+        return x.storage.origin == "input" and x.dtype is None and x.shape is None
 
     def _type_test(self, name: str, args: list[Any]) -> Any:
         if name == "isinstance" and len(args) == 2:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.independent import MergedLoop, independent_loop
-from kernlint.workload import Launch, Repeat
+from kernlint.workload import Expr, Launch, Opaque, Repeat
 
 
 class LaunchInPythonLoop(Rule):
@@ -82,7 +82,7 @@ class LaunchInPythonLoop(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         for repeat in context.workload.steps:
             loop = independent_loop(context, repeat) if isinstance(repeat, Repeat) else None
-            if loop is None:
+            if loop is None or _in_pieces(loop.count):
                 continue
             launches = [step for step in loop.body if isinstance(step, Launch)]
             names = list(dict.fromkeys(launch.kernel.name for launch in launches))
@@ -120,3 +120,11 @@ class LaunchInPythonLoop(Rule):
                     "the views and allocations inside it.",
                 ),
             )
+
+
+def _in_pieces(count: object) -> bool:
+    """Whether a loop's count comes from a bound on the size of a piece (``range(0, n, max(LIMIT // m, 1))``): its pieces are
+    large, and there is seldom more than one."""
+    return isinstance(count, Expr) and any(
+        isinstance(atom, Opaque) and atom.op in ("max", "min") for atom in count.atoms()
+    )

@@ -124,6 +124,8 @@ def _avoidable(context: Context, op: TorchOp) -> bool:
         return isinstance(launch, Launch) and overwrites(launch, target)
     if op.kind not in ("copy", "transpose", "cast") or len(op.reads) != 1:
         return False
+    if op.kind == "cast" and op.reads[0].dtype is None:
+        return False  # perhaps it has that type already
     if op.name in ("copy_", "setitem", "repeat", "repeat_interleave", "pad", "roll", "flip"):
         return False
     if op.reads[0].storage.origin == "constant":

@@ -92,7 +92,10 @@ class IeeeDot(Rule):
             return
         seen = set()
         for launch in context.launches():
-            for dot in launch.kernel.dots():
+            for dot, loops in launch.kernel.walk(Dot):
+                assert isinstance(dot, Dot)
+                if not loops:
+                    continue  # a single small product gains nothing
                 if dot.precision != "ieee" or dot.span in seen or not _plain_fp32(dot.a) or not _plain_fp32(dot.b):
                     continue
                 if not _written_down(context, launch, dot):

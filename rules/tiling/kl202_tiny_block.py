@@ -99,8 +99,10 @@ class TinyBlock(Rule):
                 "with 16-byte vectors for every thread.",
                 f"Set {name}={block} and num_warps={warps} at line {launch.span.line}; the grid follows from {name}.",
             )
+            # A grid of unknown size may be a small one, which no block makes faster.
+            severity = self.severity if launch.programs is not None else "info"
             yield Finding(
-                self, self.severity,
+                self, severity,
                 f"`{launch.kernel.name}` streams in blocks of {tile} elements, {per_thread:g} bytes per thread",
                 launch.span, launch.function, launch.kernel.name,
                 (Evidence(f"{name}={tile} with num_warps={launch.num_warps}{programs}", launch.literals.get(name, launch.span)),),

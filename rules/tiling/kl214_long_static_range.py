@@ -14,7 +14,7 @@ from kernlint.rules.source import names_in, node_at
 from kernlint.workload import Launch, Loop, concrete
 
 #: Copies of a loop body from which on compile time and the instruction cache suffer more than unrolling can give.
-MOST = 32
+MOST = 64
 
 
 class LongStaticRange(Rule):
@@ -25,7 +25,7 @@ class LongStaticRange(Rule):
     summary = "tl.static_range unrolls a loop many times over, or as often as a size of the call says"
     what_it_does = f"""
         Finds `tl.static_range` loops of more than {MOST} iterations, and those whose count is a `tl.constexpr` that the launch
-        fills with the number of rows of its tensors.
+        fills with the first extent of its tensors (those at info level: it may be a small one).
         """
     why = """
         Every iteration becomes code of its own. Compile time grows with the count (faster than linearly), the instruction cache
@@ -82,7 +82,7 @@ class LongStaticRange(Rule):
                 proof = [f"{name} is {launch.open_constexprs[name]} at the launch" for name in by_size]
                 yield Finding(
                     self,
-                    self.severity,
+                    "info" if by_size else self.severity,
                     f"tl.static_range unrolls a loop of `{kernel}` {count}",
                     loop.span,
                     kernel,
