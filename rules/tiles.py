@@ -9,7 +9,7 @@ from kernlint.interpret.edits import Edits
 from kernlint.rules.finding import Context, Variant
 from kernlint.rules.layout import find_dot
 from kernlint.rules.shared_memory import overflowing
-from kernlint.workload import Dot, Launch
+from kernlint.workload import Access, Dot, Launch, Loop, Opaque, concrete
 
 #: Output tiles worth trying, rows by columns. Powers of two, as tl.arange demands; 16 is the least that MMA takes.
 _TILES = [(m, n) for m in (16, 32, 64, 128, 256) for n in (16, 32, 64, 128, 256) if 512 <= m * n <= 32_768]
@@ -69,11 +69,19 @@ def tile_names(context: Context, base: Variant, launch: Launch, dot: Dot) -> Til
         if found is None:
             continue
         for axis in "mnk":
-            if getattr(found[1], axis) == 2 * value == 2 * getattr(dot, axis):
+            doubles = getattr(found[1], axis) == 2 * value == 2 * getattr(dot, axis)
+            if doubles and (axis == "k" or _moves_grid(context, base, launch, dot, name)):
                 names.setdefault(axis, name)
     if set(names) != set("mnk"):
         return None
     return TileNames(names["m"], names["n"], names["k"])
+
+
+def _moves_grid(context: Context, base: Variant, launch: Launch, dot: Dot, name: str) -> bool:
+    """Whether the grid is computed from ``name``: with tiles of one row there are more programs. Where it is not, another
+    tile would leave results out, or reach beyond them."""
+    found = find_dot(context.after(base.then(setting(launch, {name: 1}))), launch.span, dot.span)
+    return found is not None and found[0].grid != launch.grid
 
 
 def best_tile(
@@ -90,7 +98,7 @@ def best_tile(
         if tile not in priced:
             variant = base.then(_tile_edits(launch, names, tile))
             time = context.gpu_us(variant)
-            if time is not None and fits(context, variant, launch, dot):
+            if time is not None and fits(context, variant, launch, dot) and _covers(context, variant, launch, dot):
                 priced[tile] = (time, variant)
 
     usual, *other = _k_extents(max(dot.a.dtype.bits, dot.b.dtype.bits))
@@ -111,6 +119,42 @@ def fits(context: Context, variant: Variant, launch: Launch, dot: Dot) -> bool:
     """Whether the launch has the shared memory it needs under ``variant``."""
     found = find_dot(context.after(variant), launch.span, dot.span)
     return found is None or not overflowing(found[0], context.device)
+
+
+def _covers(context: Context, variant: Variant, launch: Launch, dot: Dot) -> bool:
+    """Whether the launch computes the same elements under ``variant``: its tiles leave none out, and reach beyond the
+    tensors no more than before where no mask holds them back."""
+    found = find_dot(context.after(variant), launch.span, dot.span)
+    old = next(((d, loops) for d, loops in launch.kernel.walk(Dot) if d is dot), None)
+    new = next(((d, loops) for d, loops in found[0].kernel.walk(Dot) if d.span == dot.span), None) if found else None
+    if found is None or old is None or new is None or launch.programs is None or found[0].programs is None:
+        return False
+    area, new_area = launch.programs * dot.m * dot.n, found[0].programs * found[1].m * found[1].n
+    output = max((t.numel or 0 for s in launch.kernel.stores() if (t := launch.tensor(s.base)) is not None), default=0)
+    if new_area < min(area, output or area):
+        return False
+    tiles = [a for a, _ in launch.kernel.walk(Access) if isinstance(a, Access) and a.elements > 1]
+    bare = any(tile.mask is None and not _wraps(tile) for tile in tiles)
+    if bare and new_area != area:
+        return False
+    k_bare = any(load.mask is None for load in launch.kernel.loads() if load.id in (dot.a.load, dot.b.load))
+    return not k_bare or contracted(*old) == contracted(*new)  # type: ignore[arg-type]
+
+
+def _wraps(access: Access) -> bool:
+    """Whether the rows or columns of a tile wrap around at the end of the tensor."""
+    return access.offset is not None and any(isinstance(a, Opaque) and a.op == "mod" for a in access.offset.atoms())
+
+
+def contracted(dot: Dot, loops: tuple[Loop, ...]) -> int | None:
+    """The K that the loops around ``dot`` walk in all; None while that is open."""
+    total = dot.k
+    for loop in loops:
+        trip = concrete(loop.trip) if loop.trip is not None else None
+        if trip is None:
+            return None
+        total *= trip
+    return total
 
 
 def _tiles(names: TileNames, k: int, num_stages: int) -> Iterator[Tile]:

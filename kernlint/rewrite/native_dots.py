@@ -15,7 +15,8 @@ from kernlint.rewrite.precisions import PRECISION_KEYWORDS
 from kernlint.rewrite.site import Site
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
-from kernlint.workload import Cast, Dot, Dtype, Loop, Span, concrete
+from kernlint.rules.tiles import contracted
+from kernlint.workload import Cast, Dot, Dtype, Loop, Span
 
 #: What a comment says of a cast that is to go.
 _SPEAKS_OF_CASTS = re.compile(
@@ -68,17 +69,10 @@ def _effects(narrow: Dtype, found: list[tuple[Dot, tuple[Loop, ...]]]) -> Effect
         return Effects("unsafe", "changed", notes=("the fp8 tensor cores add up with fewer bits than fp32",))
     if not narrow.is_integer:
         return Effects(numerics="reordered")
-    longest = 0
-    for dot, loops in found:
-        total = dot.k
-        for loop in loops:
-            trip = concrete(loop.trip) if loop.trip is not None else None
-            if trip is None:
-                return Effects(
-                    "unsafe", "exact", notes=(f"K is not known; an int32 sum is exact up to K = {_MAX_INT32_K:,}",)
-                )
-            total *= trip
-        longest = max(longest, total)
+    totals = [contracted(dot, loops) for dot, loops in found]
+    if None in totals:
+        return Effects("unsafe", notes=(f"K is not known; an int32 sum is exact up to K = {_MAX_INT32_K:,}",))
+    longest = max(total or 0 for total in totals)
     if longest > _MAX_INT32_K:
         raise CannotRewrite(f"K = {longest:,} can overflow an int32 sum of int8 products (limit {_MAX_INT32_K:,})")
     return Effects()

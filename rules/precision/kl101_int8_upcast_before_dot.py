@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
 from kernlint.rules.precision.upcast import upcast_finding, upcasts
-from kernlint.workload import Dot, Launch, Span, concrete
+from kernlint.rules.tiles import contracted
+from kernlint.workload import Dot, Launch, Span
 
 #: Largest K for which int32 holds any sum of int8 products: 2^31 / 128^2, less the one product that would reach it.
 MAX_EXACT_K = 131_071
@@ -112,11 +113,5 @@ def _contracted(launch: Launch, dot: Span) -> int | None:
     """The whole K that the dot at ``dot`` sums over, where its loop's trip count is known."""
     for node, loops in launch.kernel.walk(Dot):
         if isinstance(node, Dot) and node.span == dot:
-            total = node.k
-            for loop in loops:
-                trip = concrete(loop.trip)
-                if trip is None:
-                    return None
-                total *= trip
-            return total
+            return contracted(node, loops)
     return None

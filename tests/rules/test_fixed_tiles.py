@@ -1,0 +1,55 @@
+"""KL201: another tile is advised only where the launch would still compute the same elements."""
+
+import textwrap
+
+import pytest
+from support.findings import run_rule
+
+from kernlint.rules.registry import find_rule
+
+BAD = textwrap.dedent(find_rule("KL201").bad)
+GRID = '(4096 // meta["BM"], 4096 // meta["BN"])'
+assert GRID in BAD
+
+
+@pytest.mark.parametrize(
+    "grid",
+    [
+        pytest.param("(256, 256)", id="written out"),
+        pytest.param('(4096 // 16, 4096 // meta["BN"])', id="rows of another constant"),
+        pytest.param('(4096 // meta["BM"], 4096 // 16)', id="columns of another constant"),
+    ],
+)
+def test_a_grid_that_does_not_follow_the_tile(grid: str) -> None:
+    assert not run_rule("KL201", BAD.replace(GRID, grid))
+
+
+def test_a_tile_that_would_leave_rows_out() -> None:
+    # 4000 is a multiple of 32 and of no larger power of two, and nothing masks the tail.
+    source = BAD.replace("4096", "4000").replace("BM=16, BN=16", "BM=32, BN=32")
+    assert not run_rule("KL201", source)
+
+
+def test_masks_let_the_tile_be_any() -> None:
+    source = BAD.replace("4096", "4000").replace(
+        "(start + k)[None, :])", "(start + k)[None, :], mask=(m < 4000)[:, None], other=0)"
+    )
+    source = source.replace(
+        "+ n[None, :])\n        acc", "+ n[None, :], mask=(n < 4000)[None, :], other=0)\n        acc"
+    )
+    source = source.replace(
+        "acc.to(tl.float16))", "acc.to(tl.float16), mask=(m < 4000)[:, None] & (n < 4000)[None, :])"
+    )
+    source = source.replace(
+        '4000 // meta["BM"], 4000 // meta["BN"]', 'triton.cdiv(4000, meta["BM"]), triton.cdiv(4000, meta["BN"])'
+    )
+    assert run_rule("KL201", source)
+
+
+@pytest.mark.parametrize("rule", ["KL201", "KL204"])
+def test_what_is_advised_fits_shared_memory(rule: str) -> None:
+    from kernlint.fix import fix_source
+
+    source = textwrap.dedent(find_rule(rule).bad).replace("BK=32", "BK=128").replace("BK=64", "BK=128")
+    after = fix_source(source, path="k.py", rules=[rule]).after
+    assert not run_rule("KL207", after)
