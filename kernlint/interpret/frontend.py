@@ -443,7 +443,7 @@ class FrontEnd(Evaluator):
         shape = self.common_shape(x, y, node)
         if shape is None:
             return Unknown(name)
-        if shape and any(e != 1 for e in shape):
+        if not isinstance(node, cst.Comparison) and any(e != 1 for e in shape):
             text = f"`{name}` on blocks is deprecated since Triton 3.4: use `{'&' if name == 'and' else '|'}` with parentheses"
             self.fault("boolean-on-block", node, text, name)
         return Typed(dt.BOOL, shape)

@@ -1,0 +1,204 @@
+"""The front end on types: what it refuses of a kernel, and what it lets pass."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from kernlint.interpret.api import Target, find_target, parse_version
+from kernlint.interpret.program import Program, Question
+from kernlint.syntax.tree import parse_module
+from kernlint.workload import Fault
+
+HEAD = "import torch\nimport triton\nimport triton.language as tl\nfrom triton.language.extra import libdevice\n"
+
+
+def faults(body: str, call: str = "", version: str = "3.9", dtype: str = "float32", head: str = "") -> list[Fault]:
+    """What is refused of ``kernel(x, y, n, B)`` with this body, launched with ``B=64`` on [16, 64] tensors."""
+    source = f"""{HEAD}{head}
+@triton.jit
+def kernel(x, y, n, B: tl.constexpr):
+{textwrap.indent(textwrap.dedent(body).strip(), "    ")}
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        {call or "kernel[(16,)](x, y, x.numel(), B=64)"}
+        return y
+
+def get_inputs():
+    return [torch.zeros(16, 64, dtype=torch.{dtype})]
+"""
+    major, minor = parse_version(version)
+    program = Program(parse_module(source, "k.py"), None, Question(target=Target((major, minor))))
+    launches = [launch for workload in program.workloads() for launch in workload.launches()]
+    assert launches
+    return [f for launch in launches for f in (*launch.faults, *launch.kernel.faults) if f.certain]
+
+
+def kinds(*args: str, **kwargs: str) -> set[str]:
+    known = {"accumulator-type", "lost-literal"}
+    return {f.kind for f in faults(*args, **kwargs)} - known
+
+
+LOAD = "i = tl.arange(0, B)\nv = tl.load(x + i)\n"
+
+
+@pytest.mark.parametrize(
+    ("body", "kind"),
+    [
+        pytest.param(LOAD + "tl.store(y + i, tl.tanh(v))", "missing-name", id="name of no release"),
+        pytest.param(LOAD + "tl.store(y + i, tl.math.tanh(v))", "removed-name", id="moved to libdevice"),
+        pytest.param("i = tl.arange(0, n)\ntl.store(y + i, 0.0)", "runtime-shape", id="run-time bound"),
+        pytest.param("h = B // 2\ni = tl.arange(0, h)\ntl.store(y + i, 0.0)", "runtime-shape", id="assigned constant"),
+        pytest.param("i = tl.arange(0, B + 32)\ntl.store(y + i, 0.0)", "not-power-of-two", id="96 elements"),
+        pytest.param("v = tl.zeros((B * B, B * B), tl.float32)", "too-large", id="too many elements"),
+        pytest.param(LOAD + "tl.store(y, v)", "block-through-scalar", id="block through one pointer"),
+        pytest.param(LOAD + "w = tl.load(x + i, other=0.0)", "other-without-mask", id="other without mask"),
+        pytest.param(LOAD + "w = v + tl.arange(0, 32)", "shape-mismatch", id="extents differ"),
+        pytest.param(LOAD + "s = tl.sum(tl.sum(v, axis=0), axis=0)", "tensor-rank", id="sum of one value"),
+        pytest.param(LOAD + "tl.store(y, v[0])", "tensor-index", id="element read"),
+        pytest.param(LOAD + "v[0] = 1.0", "tensor-index", id="element written"),
+        pytest.param(
+            "s = 0\nfor k in range(n):\n    s += tl.load(x + k)\ntl.store(y, s)", "loop-carried-type", id="seed"
+        ),
+        pytest.param("for k in range(n):\n    v = tl.load(x + k)\ntl.store(y, v)", "branch-undefined", id="loop local"),
+        pytest.param("if n > 3:\n    v = tl.load(x)\ntl.store(y, v)", "branch-undefined", id="one branch"),
+        pytest.param("v = tl.load(x) if n > 3 else 0\ntl.store(y, v)", "branch-type", id="ternary of two types"),
+        pytest.param(LOAD + "if v > 0:\n    v = v * 2", "block-condition", id="block decides"),
+        pytest.param(LOAD + "w = v ** 2", "power", id="power"),
+        pytest.param(LOAD + "w = v.to(torch.float16)", "host-dtype", id="torch type"),
+        pytest.param(LOAD + "w = sum(v)", "host-function", id="built-in"),
+        pytest.param(LOAD + "w = v.astype(tl.float16)", "missing-attribute", id="numpy habit"),
+        pytest.param(LOAD + "w = v & 1", "operand-type", id="bits of a float"),
+        pytest.param(LOAD + "w = x * 2", "pointer-arithmetic", id="product with a pointer"),
+        pytest.param("p = tl.program_id(3)", "program-axis", id="fourth axis"),
+        pytest.param("for k in range(n):\n    if k > 3:\n        break", "unsupported-syntax", id="break"),
+        pytest.param("f = lambda a: a", "unsupported-syntax", id="lambda"),
+        pytest.param("while True:\n    n += 1", "constant-while", id="while on a constant"),
+        pytest.param(LOAD + "w = tl.sum(v, dim=0)", "bad-call", id="unknown keyword"),
+        pytest.param(LOAD + "w = tl.full((B,), 0.0)", "bad-call", id="missing argument"),
+        pytest.param(LOAD + "w = tl.dot(v, v)", "dot-shape", id="dot of one dimension"),
+        pytest.param(LOAD + "b = v.to(tl.int32, bitcast=True) & 0xFFFF0000", "literal-range", id="mask too wide"),
+    ],
+)
+def test_refused(body: str, kind: str) -> None:
+    assert kind in kinds(body)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param("h: tl.constexpr = B // 2\ni = tl.arange(0, h)\ntl.store(y + i, 0.0)", id="constexpr local"),
+        pytest.param(LOAD + "tl.store(y + i, libdevice.tanh(v))", id="libdevice"),
+        pytest.param(LOAD + "tl.store(y + i, tl.sum(v))", id="one value into a block"),
+        pytest.param(LOAD + "tl.store(y + i[:, None] * B + i[None, :], v[:, None] + v[None, :])", id="new axes"),
+        pytest.param("s = 0.0\nfor k in range(n):\n    s += tl.load(x + k)\ntl.store(y, s)", id="float seed"),
+        pytest.param("v = 0.0\nif n > 3:\n    v = tl.load(x)\ntl.store(y, v)", id="defined before the branch"),
+        pytest.param("if B > 3:\n    v = tl.load(x)\nelse:\n    v = 0\ntl.store(y, v)", id="one arm is compiled"),
+        pytest.param("if B > 128:\n    v = tl.tanh(x)", id="arm that is not compiled"),
+        pytest.param("for k in tl.static_range(3):\n    i = tl.arange(0, B)\ntl.store(y + i, 0.0)", id="unrolled loop"),
+        pytest.param(LOAD + "m = (i < n) & (v > 0)\ntl.store(y + i, v, mask=m)", id="bit operators on booleans"),
+        pytest.param(LOAD + "tl.store(y + i, v * 2 + 1e-8)", id="literals take the type"),
+        pytest.param("s = tl.zeros((B, B), tl.float32)\nfor k in range(n):\n    s += tl.dot(s, s)", id="accumulator"),
+        pytest.param(LOAD + "tl.store(y + i, tl.where(i < n, v, float('-inf')))", id="float of a string"),
+        pytest.param("p = tl.program_id(0)\nif p > 3:\n    return\ntl.store(y + p, 0.0)", id="early return"),
+        pytest.param("k = 0\nwhile k < n:\n    k += 1\ntl.store(y, k)", id="while"),
+    ],
+)
+def test_accepted(body: str) -> None:
+    assert not kinds(body)
+
+
+def test_releases_differ() -> None:
+    chain = "i = tl.arange(0, B)\ntl.store(y + i, 0.0, mask=0 <= i < n)"
+    assert "unsupported-syntax" in kinds(chain, version="3.8")
+    assert not kinds(chain, version="3.9")
+    block = "p = tl.make_block_ptr(x, (n,), (1,), (0,), (B,), (0,))\ntl.store(y + tl.arange(0, B), tl.load(p))"
+    assert "removed-name" in kinds(block, version="3.9")
+    assert "removed-name" not in kinds(block, version="3.3")
+    logical = "if n > 1 and n < 5 and n != 3:\n    tl.store(y, 0.0)"
+    assert "unsupported-syntax" in kinds(logical, version="3.3")
+    assert not kinds(logical, version="3.4")
+
+
+def test_least_dot_depends_on_the_release() -> None:
+    body = """
+        m, k = tl.arange(0, 8), tl.arange(0, 16)
+        a = tl.load(x + m[:, None] * 16 + k[None, :])
+        b = tl.load(x + k[:, None] * 8 + m[None, :])
+        tl.store(y + m[:, None] * 8 + m[None, :], tl.dot(a, b))
+        """
+    assert "dot-least" in kinds(body, version="3.3", dtype="float16")
+    assert not kinds(body, version="3.9", dtype="float16")
+
+
+def test_types_come_from_the_host() -> None:
+    body = LOAD + "tl.store(y + i, tl.exp(v))"
+    assert not kinds(body)
+    assert "math-type" in kinds(body, dtype="bfloat16")
+    assert not kinds(LOAD + "tl.store(y + i, tl.exp(v.to(tl.float32)))", dtype="bfloat16")
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"),
+    [
+        pytest.param("kernel[(16,)](x, y, 64)", "launch-missing", id="missing"),
+        pytest.param("kernel[(16,)](x, y, 64, 64, B=64)", "launch-duplicate", id="twice"),
+        pytest.param("kernel[(16,)](x, y, 64, B=64, C=3)", "launch-unexpected", id="unknown"),
+        pytest.param("kernel[(16,)](x, y, 1, 2, 3, B=64)", "launch-unexpected", id="too many"),
+        pytest.param("kernel[16](x, y, 64, B=64)", "bad-grid", id="grid is a number"),
+        pytest.param("kernel[(x.numel() / 64,)](x, y, 64, B=64)", "bad-grid", id="grid holds a float"),
+    ],
+)
+def test_launch_is_refused(call: str, kind: str) -> None:
+    assert kind in kinds("tl.store(y, 0.0)", call=call)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param("kernel[(16,)](x, y, 64, B=64, num_warps=8, num_stages=2)", id="options"),
+        pytest.param("kernel[(16,)](*(x, y), n=64, B=64)", id="star"),
+        pytest.param("kernel[lambda meta: (16,)](x, y, 64, B=64)", id="grid function"),
+    ],
+)
+def test_launch_is_accepted(call: str) -> None:
+    assert not kinds("tl.store(y, 0.0)", call=call)
+
+
+def test_autotuned_parameter_given_again() -> None:
+    head = "@triton.autotune(configs=[triton.Config({'B': 64}), triton.Config({'B': 32})], key=['n'])"
+    assert "launch-duplicate" in kinds("tl.store(y, 0.0)", head=head)
+    assert not kinds("tl.store(y, 0.0)", call="kernel[(16,)](x, y, 64)", head=head)
+    assert "launch-duplicate" in kinds("tl.store(y, 0.0)", call="kernel[(16,)](x, y, 64, num_warps=8)", head=head)
+
+
+def test_globals() -> None:
+    body = LOAD + "tl.store(y + i, v * SCALE)"
+    assert "plain-global" in kinds(body, head="SCALE = 2.0\n")
+    assert "plain-global" in kinds(body, head="SCALE: tl.constexpr = 2.0\n")
+    assert not kinds(body, head="SCALE = tl.constexpr(2.0)\n")
+
+
+def test_helpers_are_followed() -> None:
+    helper = "@triton.jit\ndef double(v):\n    return v * {}\n\n"
+    body = LOAD + "tl.store(y + i, double(v))"
+    assert not kinds(body, head=helper.format("2"))
+    assert "missing-name" in kinds(body, head=helper.format("tl.two"))
+    assert "recursion" in kinds(body, head=helper.format("double(v)"))
+    assert "host-function" in kinds(body, head=helper.format("2").replace("@triton.jit\n", ""))
+
+
+def test_specialised_argument() -> None:
+    body = "i = tl.arange(0, B)\ntl.store(y + i * n.to(tl.int64), 0.0)"
+    assert "specialised-scalar" in kinds(body, call="kernel[(16,)](x, y, x.stride(1), B=64)")
+    assert not kinds(body, call="kernel[(16,)](x, y, x.stride(0), B=64)")
+
+
+def test_targets() -> None:
+    assert find_target(None, "nvidia", "90").version == (3, 9)
+    assert find_target("3.3.1", "nvidia", "90").version == (3, 3)
+    assert find_target("2.1", "nvidia", "90").version == (3, 2)
+    assert find_target("4.0", "nvidia", "90").version == (3, 9)
