@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kernlint.errors import UsageError
@@ -37,19 +37,19 @@ def prove(
     Raises ``UsageError``: torch or Triton is missing or too old or new, or there is no GPU for the backend ``gpu``.
     """
     torch, triton = require()
-    machine = _machine() if backend in ("auto", "gpu") else {}
-    if backend == "gpu" and not machine.get("gpu"):
+    found = machine() if backend in ("auto", "gpu") else {}
+    gpu = bool(found.get("gpu"))
+    if backend == "gpu" and not gpu:
         raise UsageError("--backend gpu: torch finds no GPU here (interpreter and compile need none)")
-    limit = Limits(timeout_s, _memory(memory_mb, gpu=backend == "gpu" or bool(machine.get("gpu"))))
-    run = _Run(plan, scope, limit, torch, triton, machine)
+    run = _Run(plan, scope, Limits(timeout_s, _memory(memory_mb, gpu)), torch, triton, found)
+    if gpu:
+        return run.measured()
     if backend == "compile":
         return run.compiled()
-    if backend == "gpu" or machine.get("gpu"):
-        return run.measured()
-    found = run.interpreted()
-    if backend == "auto" and found.outcome == "not checkable":
-        return run.compiled(note=found.summary)
-    return found
+    result = run.interpreted()
+    if backend == "auto" and result.outcome == "not checkable":
+        return run.compiled(note=f"interpreter: {result.summary}")
+    return result
 
 
 def _memory(megabytes: int | None, gpu: bool) -> int:
@@ -63,7 +63,7 @@ def _memory(megabytes: int | None, gpu: bool) -> int:
         return _CPU_BYTES
 
 
-def _machine() -> Mapping[str, Any]:
+def machine() -> Mapping[str, Any]:
     """What the probe reports of this machine. Raises ``UsageError`` where torch or Triton cannot even be imported."""
     ended = run_child({}, {}, _PROBE, f"{_CHILD}.probe:main")
     for event in ended.events:
@@ -72,6 +72,36 @@ def _machine() -> Mapping[str, Any]:
         if event.get("event") == "failed":
             raise UsageError(f"torch or Triton is installed but does not work: {words(event['error'])}")
     raise UsageError(f"torch or Triton is installed but does not work: {ended.detail}")
+
+
+def files_of(plan: Plan, others: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The sources that a child needs, by file name; ``others`` are further versions to run beside before and after."""
+    versions = {"before": plan.before, "after": plan.after, **(others or {})}
+    files = {f"{version}/kernel.py": text for version, text in versions.items()}
+    return files if plan.reference is None else {**files, "reference/reference.py": plan.reference}
+
+
+def job_of(plan: Plan, backend: str, others: Iterable[str] = ()) -> dict[str, Any]:
+    """What every child of this plan is told."""
+    files = {version: f"{version}/kernel.py" for version in ("before", "after", *others)}
+    if plan.reference is not None:
+        files["reference"] = "reference/reference.py"
+    return {
+        "backend": backend,
+        "files": files,
+        "entry": plan.entry,
+        "search": list(plan.search),
+        "package": plan.package,
+        "device": dict(plan.device),
+        "tensors": dict(plan.tensors),
+        "values": dict(plan.values),
+        "sources": [plan.before, plan.after],
+    }
+
+
+def case_of(plan: Plan, case: SizeCase) -> dict[str, Any]:
+    """``case`` in the child's terms."""
+    return {"name": case.name, "set": {**plan.overrides, **case.sizes}, "timed": case.timed}
 
 
 class _Run:
@@ -95,7 +125,7 @@ class _Run:
         """Correctness and times on the GPU."""
         cases, ended = self._cases("gpu", [self.plan.given, *self.plan.odd])
         outcome, summary = _correctness(cases, ended)
-        timings = _timings(ended)
+        timings = timings_of(ended.events)
         if outcome == "correct":
             row = timings and (timings.gpu if self.scope == "gpu" else timings.call)
             if row:
@@ -113,7 +143,7 @@ class _Run:
         plan = self.plan
         notes = [*([note] if note else []), *(f"not compiled: {why}" for why in plan.uncompiled)]
         job = {**self._job("compile"), "launches": plan.launches, "target": plan.target, "overrides": plan.overrides}
-        ended = run_child(job, self._files(), self.limits, f"{_CHILD}.compiling:main")
+        ended = run_child(job, files_of(self.plan), self.limits, f"{_CHILD}.compiling:main")
         kernels = [_binary(event) for event in ended.events if event.get("event") == "kernel"]
         failed = [event for event in ended.events if event.get("event") == "failed"]
         if failed:
@@ -143,27 +173,9 @@ class _Run:
 
     # -- the child's job --
 
-    def _files(self) -> dict[str, str]:
-        plan = self.plan
-        files = {"before/kernel.py": plan.before, "after/kernel.py": plan.after}
-        return files if plan.reference is None else {**files, "reference/reference.py": plan.reference}
-
     def _job(self, backend: str) -> dict[str, Any]:
-        plan = self.plan
         return {
-            "backend": backend,
-            "files": {
-                "before": "before/kernel.py",
-                "after": "after/kernel.py",
-                "reference": None if plan.reference is None else "reference/reference.py",
-            },
-            "entry": plan.entry,
-            "search": list(plan.search),
-            "package": plan.package,
-            "device": dict(plan.device),
-            "tensors": dict(plan.tensors),
-            "values": dict(plan.values),
-            "sources": [plan.before, plan.after],
+            **job_of(self.plan, backend),
             "timing_s": min(_TIMING_S, self.limits.seconds / 6),
             "budget_s": self.limits.seconds * _BUDGET_SHARE,
         }
@@ -175,9 +187,9 @@ class _Run:
         first: Ended | None = None
         while left:
             job = self._job(backend)
-            job["cases"] = [{"name": c.name, "set": {**self.plan.overrides, **c.sizes}, "timed": c.timed} for c in left]
+            job["cases"] = [case_of(self.plan, case) for case in left]
             own = Limits(self.limits.seconds, self.limits.memory_bytes, address_space=backend != "gpu")
-            ended = run_child(job, self._files(), own, f"{_CHILD}.run:main")
+            ended = run_child(job, files_of(self.plan), own, f"{_CHILD}.run:main")
             first = first or ended
             events = [event for event in ended.events if event.get("event") == "case"]
             results += [judge_case(event, self.plan.change.numerics, backend == "interpreter") for event in events]
@@ -245,13 +257,15 @@ def _reference(ended: Ended) -> str:
     ]
 
 
-def _timings(ended: Ended) -> Timings | None:
-    event = next((e for e in ended.events if e.get("event") == "timing" and "error" not in e), None)
-    if event is None:
+def timings_of(events: Iterable[Mapping[str, Any]], version: str = "after") -> Timings | None:
+    """The times of the version before and of ``version``; None where none were taken."""
+    event = next((e for e in events if e.get("event") == "timing" and "error" not in e), None)
+    if event is None or version not in event["versions"]:
         return None
-    rows = {kind: timing(event.get(kind, ())) for kind in ("warm", "cold", "call")}
-    before, after = event["peak_bytes"]
-    return Timings(rows["warm"], rows["cold"], rows["call"], event["captured"], before, after)
+    old, new = event["versions"].index("before"), event["versions"].index(version)
+    rows = {kind: timing([(row[old], row[new]) for row in event.get(kind, ())]) for kind in ("warm", "cold", "call")}
+    peaks = event["peak_bytes"]
+    return Timings(rows["warm"], rows["cold"], rows["call"], event["captured"], peaks[old], peaks[new])
 
 
 def _speed_words(outcome: str, before: float, after: float, ratio: float, low: float, high: float) -> str:

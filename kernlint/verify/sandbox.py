@@ -34,6 +34,8 @@ _LOOK_S = 0.05
 MAX_PROCESSES = 400
 #: A file that is larger is no result of a kernel.
 _MAX_FILE_BYTES = 4 << 30
+#: Address space of libraries and of stacks of threads, hardly any of it resident.
+_MAPPED_BYTES = 12 << 30
 #: Of what the child prints, the end is kept.
 _TAIL_BYTES = 8_192
 #: Kills until the whole family is gone.
@@ -58,8 +60,8 @@ getattr(import_module(module), function)(job, "results.jsonl")
 @dataclass(frozen=True)
 class Limits:
     """What the child may have: wall time in ``seconds``, resident ``memory_bytes`` of all its processes together, and, where
-    ``address_space`` is set, no more of it as address space either. CUDA reserves far more address space than it uses, so that
-    only children without a GPU can have the latter."""
+    ``address_space`` is set, a bound on the address space of each, which stops what asks for all memory at once. CUDA
+    reserves far more address space than it uses, so that only children without a GPU can have the latter."""
 
     seconds: float = 120.0
     memory_bytes: int = 8 << 30
@@ -96,7 +98,7 @@ def run_child(job: Mapping[str, Any], files: Mapping[str, str], limits: Limits, 
         settings = {
             "path": [str(Path(__file__).parents[2])],
             "call": call,
-            "address_space_bytes": limits.memory_bytes if limits.address_space else None,
+            "address_space_bytes": limits.memory_bytes + _MAPPED_BYTES if limits.address_space else None,
             "file_bytes": _MAX_FILE_BYTES,
             # What ends the child if kernlint is killed: generous, since threads add up.
             "processor_s": int(limits.seconds * (os.cpu_count() or 1)) + 60,

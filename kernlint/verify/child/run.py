@@ -1,11 +1,13 @@
-"""Runs reference, before and after on the same arguments, case by case, and reports how their results differ."""
+"""Runs the reference and all versions on the same arguments, case by case, and reports how their results differ."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
-from contextlib import ExitStack
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from pathlib import Path
 from typing import Any
 
 from kernlint.verify.child.reporter import Reporter, describe
@@ -87,7 +89,7 @@ class _Case:
 
     def _begin(self, step: str) -> None:
         self.step = step
-        self.reporter.event("begin", case=self.case["name"], step=step)
+        self.reporter.event("begin", case=self.case["name"], step=step, at_s=round(time.monotonic(), 3))
 
     def _report(self, status: str, step: str = "", error: BaseException | None = None, **values: Any) -> None:
         if error is not None:
@@ -148,7 +150,10 @@ class _Case:
             reference=precision,
             half=self._uses_bf16(arguments, subject, outcomes),
         )
-        if self.case.get("timed") and not self.interpreted and set(outcomes) == {"before", "after"}:
+        del truth
+        if self.case.get("timed") and not self.interpreted and {"before", "after"} <= outcomes.keys():
+            subject = {version: subject[version] for version in outcomes}
+            del outcomes
             self._begin("timing")
             self._time(subject, arguments)
 
@@ -232,14 +237,36 @@ class _Case:
         from kernlint.verify.child import subjects
         from kernlint.verify.child.timing import compare
 
+        # Each has arguments of its own: a call may write to them.
         given = {version: subjects.placed(arguments, self.device) for version in subject}
-        calls = {version: (lambda v=version: subject[v].call(*given[v])) for version in subject}
-        try:
-            found = compare(calls["before"], calls["after"], self.job["timing_s"])
-        except BaseException as error:
-            self.reporter.event("timing", case=self.case["name"], error=describe(error))
-        else:
-            self.reporter.event("timing", case=self.case["name"], **found)
+        calls = [partial(_call, subject[version].call, given[version]) for version in subject]
+        with _turn(self.job.get("gate")):
+            try:
+                found = compare(calls, self.job["timing_s"])
+            except BaseException as error:
+                self.reporter.event("timing", case=self.case["name"], error=describe(error))
+            else:
+                self.reporter.event("timing", case=self.case["name"], versions=list(subject), **found)
+
+
+def _call(function: Any, arguments: list[Any]) -> Any:
+    return function(*arguments)
+
+
+@contextmanager
+def _turn(gate: str | None) -> Iterator[None]:
+    """Wait until the parent gives the device to this process alone: it says that it is ready by a file ``gate.ready``, waits
+    for ``gate.go`` and leaves ``gate.done``. Without a gate there is nobody to wait for."""
+    if gate is None:
+        yield
+        return
+    Path(f"{gate}.ready").touch()
+    while not Path(f"{gate}.go").exists():
+        time.sleep(0.02)
+    try:
+        yield
+    finally:
+        Path(f"{gate}.done").touch()
 
 
 def _results(returned: Any, given: list[Any]) -> dict[str, Any]:

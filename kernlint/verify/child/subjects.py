@@ -32,8 +32,8 @@ class Subject:
 
 @dataclass
 class Setting:
-    """The modules of one case: ``reference`` (None where there is none), ``before`` and ``after``; ``arguments`` on the CPU,
-    ``device`` where to run."""
+    """The modules of one case: ``reference`` (None where there is none) and the ``versions`` by name; ``device`` is where to
+    run."""
 
     reference: ModuleType | None
     versions: dict[str, ModuleType]
@@ -47,14 +47,14 @@ def load_setting(
     """Execute the modules of ``job`` with ``overrides``; ``begin`` is told which one comes next."""
     files, package = job["files"], job.get("package", "")
     reference = None
-    if files.get("reference"):
+    if "reference" in files:
         begin("reference")
         reference = load(files["reference"], "kernlint_reference", overrides, package)
     versions = {}
-    for version in ("before", "after"):
-        if files.get(version):
+    for version, path in files.items():
+        if version != "reference":
             begin(version)
-            versions[version] = load(files[version], f"kernlint_{version}", overrides, package)
+            versions[version] = load(path, f"kernlint_{version}", overrides, package)
     return Setting(reference, versions, job, device)
 
 

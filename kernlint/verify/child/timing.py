@@ -1,4 +1,4 @@
-"""Times two versions of a call on a GPU, alternating, so that drifting clocks touch both alike.
+"""Times versions of a call on a GPU, alternating, so that drifting clocks touch all alike.
 
 All times are microseconds of one call. ``warm``: a replayed CUDA graph of many copies of the call, L2 as the call leaves it;
 ``cold``: one replay right after the L2 was overwritten; ``call``: wall time per call of an eager loop.
@@ -7,7 +7,7 @@ All times are microseconds of one call. ``warm``: a replayed CUDA graph of many 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -26,45 +26,41 @@ _WARM_UP = 3
 _FLUSH_BYTES = 256 << 20
 
 
-def compare(before: _Call, after: _Call, seconds: float) -> dict[str, Any]:
-    """Samples of both calls within about ``seconds``: for each kind of time a list of (before, after) pairs; whether both
-    could be captured in a graph; and peak memory in bytes beyond what was held before the call."""
-    calls = (before, after)
+def compare(calls: Sequence[_Call], seconds: float) -> dict[str, Any]:
+    """Samples of all ``calls`` within about ``seconds``: for each kind of time a list of rows with one time for each call;
+    whether all could be captured in a graph; and their peak memory in bytes beyond what was held before the call."""
     for call in calls:
         for _ in range(_WARM_UP):
             call()
     torch.cuda.synchronize()
-    peaks = [_peak_bytes(call) for call in calls]
-    stream = torch.cuda.Stream()
-    with torch.cuda.stream(stream):
-        replays = [_graph(call) for call in calls]
-    captured = all(replay is not None for replay in replays)
-    samplers: dict[str, Callable[[int], float]] = {}
-    if captured:
-        flush = torch.empty(_FLUSH_BYTES, dtype=torch.int8, device="cuda")
-        samplers["warm"] = lambda i: replays[i].warm_us()  # type: ignore[union-attr]
-        samplers["cold"] = lambda i: replays[i].cold_us(flush)  # type: ignore[union-attr]
-    else:
-        samplers["warm"] = lambda i: _events_us(calls[i], asleep=False)
-    loops = [_calls_per_loop(call) for call in calls]
-    samplers["call"] = lambda i: _eager_us(calls[i], loops[i])
-    found: dict[str, Any] = {"captured": captured, "peak_bytes": peaks}
-    for kind, sample in samplers.items():
-        with torch.cuda.stream(stream):
-            found[kind] = _alternate(sample, seconds / len(samplers))
+    found: dict[str, Any] = {"peak_bytes": [_peak_bytes(call) for call in calls]}
+    with torch.cuda.stream(torch.cuda.Stream()):
+        replays = [replay for call in calls if (replay := _graph(call)) is not None]
+        found["captured"] = len(replays) == len(calls)
+        samplers: dict[str, Callable[[int], float]] = {}
+        if found["captured"]:
+            flush = torch.empty(_FLUSH_BYTES, dtype=torch.int8, device="cuda")
+            samplers["warm"] = lambda index: replays[index].warm_us()
+            samplers["cold"] = lambda index: replays[index].cold_us(flush)
+        else:
+            samplers["warm"] = lambda index: _events_us(calls[index], asleep=False)
+        loops = [_calls_per_loop(call) for call in calls]
+        samplers["call"] = lambda index: _eager_us(calls[index], loops[index])
+        for kind, sample in samplers.items():
+            found[kind] = _alternate(sample, len(calls), seconds / len(samplers))
     return found
 
 
-def _alternate(sample: Callable[[int], float], seconds: float) -> list[list[float]]:
-    """(before, after) samples; the order within a pair changes from one to the next."""
-    pairs: list[list[float]] = []
+def _alternate(sample: Callable[[int], float], count: int, seconds: float) -> list[list[float]]:
+    """Rows of one sample of each; the order within a row turns round from one to the next."""
+    rows: list[list[float]] = []
     end = time.monotonic() + seconds
-    while len(pairs) < _MOST_ROUNDS and (len(pairs) < _LEAST_ROUNDS or time.monotonic() < end):
-        pair = [0.0, 0.0]
-        for index in (0, 1) if len(pairs) % 2 == 0 else (1, 0):
-            pair[index] = sample(index)
-        pairs.append(pair)
-    return pairs
+    while len(rows) < _MOST_ROUNDS and (len(rows) < _LEAST_ROUNDS or time.monotonic() < end):
+        row = [0.0] * count
+        for index in range(count) if len(rows) % 2 == 0 else reversed(range(count)):
+            row[index] = sample(index)
+        rows.append(row)
+    return rows
 
 
 def _events_us(work: _Call, asleep: bool = True) -> float:
@@ -103,11 +99,8 @@ class _Replay:
         return _events_us(self.many.replay) / self.copies
 
     def cold_us(self, flush: torch.Tensor) -> float:
-        def flushed() -> float:
-            flush.zero_()
-            return _events_us(self.single.replay)
-
-        return flushed()
+        flush.zero_()
+        return _events_us(self.single.replay)
 
 
 def _graph(call: _Call) -> _Replay | None:
