@@ -10,8 +10,8 @@ import libcst as cst
 from kernlint.interpret.values import Block
 from kernlint.rewrite.call_path import CallPath, Stage
 from kernlint.rewrite.editor import Editor
-from kernlint.rewrite.function import LaunchSource, callee, node_at, parameters
-from kernlint.rewrite.fused_kernel import Part, argument
+from kernlint.rewrite.function import LaunchSource, argument, callee, node_at, parameters
+from kernlint.rewrite.fused_kernel import Part
 from kernlint.rewrite.output_tile import OutputTile
 from kernlint.rewrite.site import Site
 from kernlint.rewrite.text import CannotRewrite, TextEdit

@@ -292,3 +292,13 @@ def indexing(node: cst.CSTNode) -> Sequence[cst.SubscriptElement]:
         if isinstance(index, cst.Index) and getattr(index.value, "value", "") != "None":
             return ()
     return node.slice
+
+
+def argument(call: cst.Call, name: str, position: int | None) -> cst.BaseExpression | None:
+    """What ``call`` passes as ``name``, or at ``position``."""
+    for index, arg in enumerate(call.args):
+        if arg.keyword is not None and arg.keyword.value == name:
+            return arg.value
+        if arg.keyword is None and not arg.star and index == position:
+            return arg.value
+    return None

@@ -11,7 +11,7 @@ import libcst as cst
 
 from kernlint.interpret.values import Block
 from kernlint.rewrite.canonical import Canonical
-from kernlint.rewrite.function import FunctionSource, LaunchSource, parameters
+from kernlint.rewrite.function import FunctionSource, LaunchSource, argument, parameters
 from kernlint.rewrite.lists import MAX_LINE, param_end
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite
@@ -185,16 +185,6 @@ class Part:
     def statement(self, node: cst.CSTNode) -> cst.CSTNode:
         """The statement of the kernel's own block that ``node`` stands in."""
         return self.function.body[self.function.top_level(node)]
-
-
-def argument(call: cst.Call, name: str, position: int | None) -> cst.BaseExpression | None:
-    """What ``call`` passes as ``name``, or at ``position``."""
-    for index, arg in enumerate(call.args):
-        if arg.keyword is not None and arg.keyword.value == name:
-            return arg.value
-        if arg.keyword is None and not arg.star and index == position:
-            return arg.value
-    return None
 
 
 def _is_docstring(line: cst.CSTNode) -> bool:

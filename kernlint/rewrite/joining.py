@@ -5,7 +5,8 @@ from __future__ import annotations
 import libcst as cst
 
 from kernlint.rewrite.canonical import TILE_BOUND, Canonical
-from kernlint.rewrite.fused_kernel import FusedKernel, Line, Part, argument, assigned, heading
+from kernlint.rewrite.function import argument
+from kernlint.rewrite.fused_kernel import FusedKernel, Line, Part, assigned, heading
 from kernlint.rewrite.text import CannotRewrite
 from kernlint.rules.fusion.pointwise import elements
 from kernlint.syntax.walk import walk

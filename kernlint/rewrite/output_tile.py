@@ -9,7 +9,7 @@ import libcst as cst
 from kernlint.interpret.tiles import shift_lanes
 from kernlint.interpret.values import Block
 from kernlint.rewrite.editor import Editor
-from kernlint.rewrite.function import FunctionSource, LaunchSource, callee, node_at
+from kernlint.rewrite.function import FunctionSource, LaunchSource, argument, callee, node_at
 from kernlint.rewrite.text import CannotRewrite
 from kernlint.syntax.walk import walk
 from kernlint.workload import Access, Expr, Lane, Store, Tensor
@@ -43,10 +43,7 @@ class OutputTile:
 
     def argument(self, position: int, name: str) -> cst.BaseExpression | None:
         """An argument of the store."""
-        for index, arg in enumerate(self.call.args):
-            if (arg.keyword is None and index == position) or (arg.keyword is not None and arg.keyword.value == name):
-                return arg.value
-        return None
+        return argument(self.call, name, position)
 
     @property
     def value(self) -> cst.BaseExpression:

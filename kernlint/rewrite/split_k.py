@@ -11,7 +11,7 @@ import libcst as cst
 from kernlint.interpret.values import Block
 from kernlint.rewrite.editor import Editor
 from kernlint.rewrite.effects import Effects
-from kernlint.rewrite.function import LaunchSource, Line, callee, node_at, parameters
+from kernlint.rewrite.function import LaunchSource, Line, argument, callee, node_at, parameters
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.slicing import names_bound, names_read, needed_for
 from kernlint.rewrite.text import CannotRewrite, TextEdit
@@ -226,12 +226,16 @@ class _Rewrite:
         return call, nodes[0].base
 
     def _pointer(self) -> cst.BaseExpression:
-        return _argument(self.store, 0, "pointer")
+        return self._stored("pointer", 0)
+
+    def _stored(self, name: str, position: int) -> cst.BaseExpression:
+        found = argument(self.store, name, position)
+        if found is None:
+            raise CannotRewrite(f"the store has no {name}")
+        return found
 
     def _mask(self) -> cst.BaseExpression | None:
-        found = [arg.value for i, arg in enumerate(self.store.args)
-                 if (arg.keyword is None and i == 2) or (arg.keyword is not None and arg.keyword.value == "mask")]  # fmt: skip
-        return found[0] if found else None
+        return argument(self.store, "mask", 2)
 
     def _store_partial_sums(self, addressing: Sequence[Line]) -> None:
         """Behind the loop only the address of the output is left, in the scratch buffer, and the accumulator goes there."""
@@ -244,7 +248,7 @@ class _Rewrite:
         axis = len(self.place.grid()[0])
         at = f"{self.parts} + {self.tl}.program_id({axis}) * {self.stride}"
         self.editor.replace(base, at)
-        stored = _argument(self.store, 1, "value")
+        stored = self._stored("value", 1)
         self.editor.replace_whole(stored, self.accumulator)
         param = next(p for p in parameters(self.kernel.node) if p.name.value == self.output)
         self.editor.replace(param.name, self.parts)
@@ -463,13 +467,6 @@ class _Rewrite:
         meta = f"lambda {parameter}: " if parameter else ""
         shape = f"{meta}({grid},)" if "," not in _outside_brackets(grid) else f"{meta}({grid})"
         return _wrapped(f"{name}[{shape}](", [*positional, *named], ")", "    ")
-
-
-def _argument(call: cst.Call, position: int, name: str) -> cst.BaseExpression:
-    for index, arg in enumerate(call.args):
-        if (arg.keyword is None and index == position) or (arg.keyword is not None and arg.keyword.value == name):
-            return arg.value
-    raise CannotRewrite(f"the store has no {name}")
 
 
 def _is_docstring(line: cst.CSTNode) -> bool:

@@ -7,7 +7,7 @@ import libcst as cst
 from kernlint.interpret.values import Block, Function, Jit
 from kernlint.rewrite.editor import Editor
 from kernlint.rewrite.effects import Effects, Rewriting
-from kernlint.rewrite.function import LaunchSource, callee, parameters
+from kernlint.rewrite.function import LaunchSource, argument, callee, parameters
 from kernlint.rewrite.program_indices import IndexSite, ProgramIndices
 from kernlint.rewrite.settings import set_literals, set_options
 from kernlint.rewrite.site import Site, codemod
@@ -346,8 +346,7 @@ class _Rewrite:
 
     def _dtype(self, value: cst.BaseExpression) -> str:
         assign = self.kernel.parents[value]
-        assert isinstance(assign, cst.Assign)
-        for name in _names(assign.targets[0].target):
+        for name in _names(assign.targets[0].target) if isinstance(assign, cst.Assign) else ():
             for node in self.kernel.names(name):
                 block = self.kernel.values.get(node)
                 if isinstance(block, Block) and block.dtype is not None:
@@ -369,8 +368,8 @@ class _Rewrite:
             if self._has_column(call):
                 raise CannotRewrite(f"{name} is called for its effect on a value that gets another axis")
             return
-        pointer = self._argument(call, 0, "pointer")
-        stored = self._argument(call, 1, "value" if name == "store" else "val")
+        pointer = argument(call, "pointer", 0)
+        stored = argument(call, "value" if name == "store" else "val", 1)
         if pointer is None or stored is None:
             raise CannotRewrite(f"a {name} was not understood")
         axes = self._axes(pointer)
@@ -378,19 +377,13 @@ class _Rewrite:
             raise CannotRewrite("a value that follows the new axis is stored to one place")
         self._access(call, axes, [pointer, stored])
 
-    def _argument(self, call: cst.Call, position: int, name: str) -> cst.BaseExpression | None:
-        for index, arg in enumerate(call.args):
-            if (arg.keyword is None and index == position) or (arg.keyword is not None and arg.keyword.value == name):
-                return arg.value
-        return None
-
     def _access(self, call: cst.Call, axes: frozenset[str], values: list[cst.BaseExpression]) -> None:
         """A load or store: its operands in these axes, and the mask at the end of the new one."""
         position = 1 if callee(call) == "load" else 2
-        mask = self._argument(call, position, "mask")
+        mask = argument(call, "mask", position)
         for value in values:
             self._expression(value, axes if self._axes(value) else self._axes(value))
-        other = self._argument(call, 2, "other") if callee(call) == "load" else None
+        other = argument(call, "other", 2) if callee(call) == "load" else None
         if other is not None:
             self._expression(other, axes if self._axes(other) else frozenset())
         if COLUMN not in axes:
@@ -477,7 +470,7 @@ class _Rewrite:
         if isinstance(called, (Function, Jit)) or name not in _ELEMENTWISE:
             raise CannotRewrite(f"what {name or 'a call'} does with one more axis is not known")
         if name == "load":
-            pointer = self._argument(node, 0, "pointer")
+            pointer = argument(node, "pointer", 0)
             if pointer is not None:
                 self._access(node, wanted, [pointer])
             return
