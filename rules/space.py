@@ -249,6 +249,8 @@ def open_symbols(launch: Launch, site: Site, *exprs: Size | None) -> set[Symbol]
 _TRIES: tuple[tuple[int, ...], ...] = (
     (1000, 1037, 1093, 1129),
     (4099, 2053, 1031, 521),
+    (96, 160, 224, 352),
+    (48, 80, 112, 176),
     (100, 77, 53, 37),
     (7, 5, 3, 2),
     (1, 1, 1, 1),

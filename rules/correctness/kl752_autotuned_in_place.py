@@ -96,6 +96,8 @@ class AutotunedInPlace(Rule):
                 )
                 earlier = {s.access.id for s in places[:first]}
                 read = [loads[i] for i in sorted(store.depends & earlier) if i in loads and loads[i].base in same]
+                # Elements that are only read may be others than those that are written.
+                read = [load for load in read if load.offset is None or load.offset == store.offset]
                 if not read:
                     continue
                 seen.add((launch.kernel.name, store.base))

@@ -10,7 +10,7 @@ from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.space import Site, Space, open_symbols, samples, sites
 from kernlint.workload import Launch, Workload
 from kernlint.workload.expr import ProgramId
-from kernlint.workload.kernel import Load, Store
+from kernlint.workload.kernel import Atomic, Load, Store
 
 
 class StoreLoadWithoutBarrier(Rule):
@@ -91,6 +91,8 @@ class StoreLoadWithoutBarrier(Rule):
                         continue
                     if load.offset == store.offset or load.through or store.through:
                         continue
+                    if any(isinstance(s.node, Atomic) for s in places[index + 1 : places.index(later)]):
+                        continue  # a scalar atomic synchronises the threads of the program
                     if _overlap(context.workload, launch, site, later):
                         seen |= {load.span, (launch.kernel.name, load.base)}
                         yield Finding(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -12,6 +11,9 @@ from kernlint.rules.space import Site, Space, samples, sites, symbols_of
 from kernlint.workload import Launch, Reduce, Workload
 from kernlint.workload.expr import Expr, Lane, Opaque
 from kernlint.workload.kernel import Load, Pad
+
+#: Numbers beyond this stand for infinity in kernels (-1e9, the lowest float32).
+LOWEST = 1e4
 
 
 @dataclass(frozen=True)
@@ -79,9 +81,9 @@ def described(found: Padded) -> str:
             return f"which hold {value:g} there"
     if not isinstance(value, float) or (found.reduce.dtype is not None and not found.reduce.dtype.is_float):
         return ""
-    if op in ("max", "argmax") and value > -1e30 and not (found.reduce.nonnegative and value <= 0):
+    if op in ("max", "argmax") and value > -LOWEST and not (found.reduce.nonnegative and value <= 0):
         return f"which hold {value:g} there, more than any negative number"
-    if op in ("min", "argmin") and value < 1e30:
+    if op in ("min", "argmin") and value < LOWEST:
         return f"which hold {value:g} there, not infinity"
     if op == "prod" and value != 1:
         return f"which hold {value:g} there"
@@ -114,6 +116,3 @@ def finding(rule: Rule, found: Padded, severity: str, what: str) -> Finding:
 def _short(expr: Expr) -> str:
     text = str(expr)
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-assert math.inf > 1e30  # the largest float32 is not infinite, and serves as its stand-in in kernels

@@ -1,0 +1,329 @@
+"""KL735 to KL751: masks that protect what they should, identities of reductions, grids that reach all elements."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.values import findings, severities
+
+SCALE = """
+@triton.jit
+def scale(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    {keep}
+    v = tl.load(x + i{load})
+    tl.store(y + i, v * 2.0, mask=i < n)
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        scale[{grid}](x, y, x.numel(), BLOCK=1024)
+        return y
+
+def get_inputs():
+    return [torch.randn({n})]
+"""
+
+
+def scale(load="", grid="(triton.cdiv(x.numel(), 1024),)", n=5000, keep="pass"):
+    return SCALE.format(load=load, grid=grid, n=n, keep=keep)
+
+
+def test_an_unmasked_tail_is_proven_with_a_witness():
+    (found,) = findings("KL735", scale())
+    assert found.severity == "error"
+    assert "5000 elements" in found.message and "element 5119" in found.message
+    assert "program 4, lane 1023" in found.evidence[0].text
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(scale(n=5120), id="multiple-of-the-tile"),
+        pytest.param(scale(load=", mask=i < n"), id="masked"),
+        pytest.param(scale(load=", mask=inside").replace("pass", "inside = n > i"), id="mask-turned-round"),
+        pytest.param(scale(keep="i = i % n"), id="wrapped"),
+        pytest.param(scale(grid="(x.numel() // 1024,)"), id="whole-tiles-only"),
+        pytest.param(scale().replace("torch.empty_like(x)", "torch.empty(8192)").replace("tl.load(x + i)", "1.0"), id="no-load"),
+    ],
+)  # fmt: skip
+def test_tails_that_are_safe(source):
+    assert findings("KL735", source) == []
+
+
+def test_open_sizes_that_a_check_makes_multiples():
+    source = """
+    @triton.jit
+    def scale(x, y, n, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(y + i, tl.load(x + i) * 2.0)
+
+    def run(x, y, n: int):
+        {check}
+        scale[(triton.cdiv(n, 64),)](x, y, n, BLOCK=64)
+    """
+    assert severities("KL735", source.format(check="pass")) == ["warning"]
+    assert findings("KL735", source.format(check="assert n % 64 == 0")) == []
+    assert findings("KL735", source.format(check="assert n % 128 == 0")) == []
+    assert findings("KL735", source.format(check="if n % 64 != 0: raise ValueError")) == []
+    assert severities("KL735", source.format(check="assert n % 32 == 0")) == ["warning"]
+
+
+def test_block_pointers_check_their_bounds_only_when_asked():
+    source = """
+    @triton.jit
+    def scale(x, y, n, BLOCK: tl.constexpr):
+        p = tl.make_block_ptr(x, (n,), (1,), (tl.program_id(0) * BLOCK,), (BLOCK,), (0,))
+        v = tl.load(p{check})
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(y + i, v, mask=i < n)
+
+    def run(x, y, n: int):
+        scale[(triton.cdiv(n, 64),)](x, y, n, BLOCK=64)
+    """
+    assert severities("KL735", source.format(check="")) == ["warning"]
+    assert findings("KL735", source.format(check=", boundary_check=(0,)")) == []
+
+
+def test_stores_without_the_mask_of_their_load():
+    source = """
+    @triton.jit
+    def copy(x, y, n, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(y + {offset}, tl.load(x + i, mask=i < n){mask})
+    """
+    assert severities("KL736", source.format(offset="i", mask="")) == ["warning"]
+    assert findings("KL736", source.format(offset="i", mask=", mask=i < n")) == []
+    assert findings("KL736", source.format(offset="i * 2", mask="")) == []
+
+
+SOFTMAX = """
+@triton.jit
+def softmax(x, y, n, BLOCK: tl.constexpr):
+    c = tl.arange(0, BLOCK)
+    inside = c < n
+    v = tl.load(x + tl.program_id(0) * n + c, mask=inside{other})
+    {change}
+    v = v - tl.max(v, axis=0)
+    e = tl.exp(v)
+    tl.store(y + tl.program_id(0) * n + c, e / tl.sum(e, axis=0), mask=inside)
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        softmax[(x.shape[0],)](x, y, x.shape[1], BLOCK=triton.next_power_of_2(x.shape[1]))
+        return y
+
+def get_inputs():
+    return [torch.randn(64, {columns})]
+"""
+
+
+def softmax(other=', other=-float("inf")', change="pass", columns=1000):
+    return SOFTMAX.format(other=other, change=change, columns=columns)
+
+
+def test_zero_is_no_identity_of_a_softmax():
+    found = findings("KL738", softmax(other=", other=0.0"))
+    assert [f.severity for f in found] == ["error", "error"]
+    assert "`tl.max`" in found[0].message and "`tl.sum`" in found[1].message
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(softmax(), id="minus-infinity"),
+        pytest.param(softmax(other=", other=-1e9"), id="a-stand-in-for-it"),
+        pytest.param(softmax(other=", other=0.0", columns=1024), id="no-lane-is-masked"),
+        pytest.param(softmax(other=", other=0.0", change='v = tl.where(inside, v, -float("inf"))'), id="masked-again"),
+        pytest.param(softmax(other=", other=0.0", change='v = tl.where(c < n, v, float("-inf"))'), id="same-mask-in-other-words"),
+        pytest.param(softmax(other=", other=-float('inf')", change="v = v.to(tl.float32) - 1.0"), id="through-arithmetic"),
+    ],
+)  # fmt: skip
+def test_identities(source):
+    assert findings("KL738", source) == []
+
+
+def test_a_variance_counts_shifted_zeros():
+    source = """
+    @triton.jit
+    def variance(x, y, n, BLOCK: tl.constexpr):
+        c = tl.arange(0, BLOCK)
+        m = c < n
+        v = tl.load(x + c, mask=m, other=0.0)
+        d = {centred}
+        tl.store(y, tl.sum(d * d, axis=0) / n)
+    """
+    mean = "tl.sum(v, axis=0) / n"
+    assert severities("KL738", source.format(centred=f"v - {mean}")) == ["warning"]
+    assert findings("KL738", source.format(centred=f"tl.where(m, v - {mean}, 0.0)")) == []
+
+
+def test_a_maximum_of_what_cannot_be_negative():
+    source = """
+    @triton.jit
+    def amax(x, y, n, BLOCK: tl.constexpr):
+        c = tl.arange(0, BLOCK)
+        v = tl.load(x + c, mask=c < n, other=0.0)
+        tl.store(y, tl.max({value}, axis=0))
+    """
+    assert severities("KL738", source.format(value="v")) == ["warning"]
+    for value in ("tl.abs(v)", "v * v", "tl.sqrt(v)", "tl.maximum(v, 0.0)"):
+        assert findings("KL738", source.format(value=value)) == [], value
+
+
+def test_rows_out_of_range_do_not_matter_along_columns():
+    source = """
+    @triton.jit
+    def rows(x, y, m, BM: tl.constexpr, BN: tl.constexpr):
+        r = tl.program_id(0) * BM + tl.arange(0, BM)
+        c = tl.arange(0, BN)
+        v = tl.load(x + r[:, None] * BN + c[None, :], mask=r[:, None] < m, other=0.0)
+        tl.store(y + r, tl.max(v, axis={axis}){rest}, mask=r < m)
+    """
+    assert findings("KL738", source.format(axis=1, rest="")) == []
+    assert severities("KL738", source.format(axis=0, rest=".reshape((BM,))")) == ["warning"]
+
+
+def test_undefined_lanes():
+    source = """
+    @triton.jit
+    def total(x, y, n, BLOCK: tl.constexpr):
+        c = tl.arange(0, BLOCK)
+        v = tl.load(x + c, mask=c < n)
+        {use}
+    """
+    assert severities("KL737", source.format(use="tl.store(y, tl.sum(v, axis=0))")) == ["info"]
+    assert severities("KL737", source.format(use="tl.store(y, tl.max(v, axis=0))")) == ["warning"]
+    assert findings("KL737", source.format(use="tl.store(y + c, v, mask=c < n)")) == []
+    assert findings("KL737", source.format(use="tl.store(y, tl.sum(tl.where(c < n, v, 0.0), axis=0))")) == []
+
+
+def test_before_the_start():
+    source = """
+    @triton.jit
+    def shift(x, y, n, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(y + i, tl.load(x + i - 1, mask={mask}, other=0.0), mask=i < n)
+    """
+    assert severities("KL741", source.format(mask="i < n")) == ["warning"]
+    for mask in (
+        "(i < n) & (i > 0)",
+        "(i > 0) & (i < n)",
+        "(0 < i) & (n > i)",
+        "(i >= 1) & (i < n)",
+        "(i != 0) & (i < n)",
+    ):
+        assert findings("KL741", source.format(mask=mask)) == [], mask
+
+
+def test_a_conditional_expression_guards_its_load():
+    source = """
+    @triton.jit
+    def first(x, y):
+        i = tl.program_id(0)
+        start = 0 if i == 0 else tl.load(x + i - 1)
+        tl.store(y + i, start)
+    """
+    assert findings("KL741", source) == []
+
+
+def test_sentinels():
+    source = """
+    @triton.jit
+    def gather(table, x, y, n, BLOCK: tl.constexpr):
+        i = tl.arange(0, BLOCK)
+        m = i < n
+        j = tl.load(table + i, mask=m, other=-1)
+        tl.store(y + i, tl.load(x + j{mask}), mask=m)
+    """
+    assert severities("KL742", source.format(mask="")) == ["warning"]
+    assert severities("KL742", source.format(mask=", mask=m")) == ["info"]
+    assert findings("KL742", source.format(mask=", mask=m & (j >= 0)")) == []
+    assert findings("KL742", source.format(mask=", mask=j != -1")) == []
+
+
+@pytest.mark.parametrize("mask", ["a >= lo & a < n", "a < n & inside", "inside & a < n", "a < n | a > lo"])
+def test_missing_parentheses(mask):
+    source = f"""
+    @triton.jit
+    def k(x, n, lo, BLOCK: tl.constexpr):
+        a = tl.arange(0, BLOCK)
+        inside = a >= lo
+        tl.store(x + a, 1.0, mask={mask})
+    """
+    assert severities("KL744", source) == ["error"]
+
+
+@pytest.mark.parametrize(
+    "mask", ["(a >= lo) & (a < n)", "(a & 3) == 0", "a & 1 == 0", "(a < n) & inside", "a < (n & -16)", "lo <= a"]
+)
+def test_parentheses_where_needed(mask):
+    source = f"""
+    @triton.jit
+    def k(x, n, lo, BLOCK: tl.constexpr):
+        a = tl.arange(0, BLOCK)
+        inside = a >= lo
+        tl.store(x + a, 1.0, mask={mask})
+    """
+    assert findings("KL744", source) == []
+
+
+GRID = """
+{tune}
+@triton.jit
+def fill(y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, 1.0, mask=i < n)
+
+def run(y: torch.Tensor):
+    n = y.numel()
+    fill[{grid}](y, n{block})
+"""
+TUNE = "@triton.autotune(configs=[triton.Config({'BLOCK': 64}), triton.Config({'BLOCK': 128})], key=['n'])"
+
+
+def test_grids_for_another_tile():
+    assert severities("KL746", GRID.format(tune=TUNE, grid="(triton.cdiv(n, 128),)", block="")) == ["error"]
+    assert severities("KL746", GRID.format(tune="", grid="(triton.cdiv(n, 256),)", block=", BLOCK=128")) == ["error"]
+    assert findings("KL746", GRID.format(tune="", grid="(triton.cdiv(n, 128),)", block=", BLOCK=128")) == []
+    assert findings("KL746", GRID.format(tune="", grid="((n + 127) // 128,)", block=", BLOCK=128")) == []
+    assert findings("KL746", GRID.format(tune="", grid="(triton.cdiv(n, 64),)", block=", BLOCK=128")) == []
+    meta = "lambda meta: (triton.cdiv(n, meta['BLOCK']),)"
+    assert findings("KL746", GRID.format(tune=TUNE, grid=meta, block="")) == []
+
+
+def test_a_loop_over_the_grid_reaches_everything():
+    source = """
+    @triton.jit
+    def fill(y, n, BLOCK: tl.constexpr):
+        for start in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK):
+            i = start + tl.arange(0, BLOCK)
+            tl.store(y + i, 1.0, mask=i < n)
+
+    def run(y: torch.Tensor):
+        fill[(4,)](y, y.numel(), BLOCK=64)
+    """
+    assert findings("KL747", source) == []
+    assert findings("KL746", source) == []
+
+
+def test_rows_longer_than_the_tile():
+    source = """
+    @triton.jit
+    def total(x, y, n, BLOCK: tl.constexpr):
+        c = tl.arange(0, BLOCK)
+        v = tl.load(x + tl.program_id(0) * n + c, mask=c < n, other=0.0)
+        tl.store(y + tl.program_id(0), tl.sum(v, axis=0))
+
+    def run(x: torch.Tensor, y: torch.Tensor):
+        rows, n = x.shape
+        {check}
+        total[(rows,)](x, y, n, BLOCK={block})
+    """
+    assert severities("KL751", source.format(check="pass", block="64")) == ["warning"]
+    assert severities("KL751", source.format(check="pass", block="min(64, triton.next_power_of_2(n))")) == ["warning"]
+    assert findings("KL751", source.format(check="pass", block="triton.next_power_of_2(n)")) == []
+    assert findings("KL751", source.format(check="assert n <= 64", block="64")) == []
+    assert findings("KL751", source.format(check="if n > 64: raise ValueError", block="64")) == []
+    assert severities("KL751", source.format(check="assert n <= 128", block="64")) == ["warning"]

@@ -1,0 +1,181 @@
+"""KL752 to KL764: autotuned kernels that are not idempotent, memory that programs share."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.support.values import findings, severities
+
+TUNED = """
+@triton.autotune(configs=[{configs}], key=["n"]{extra})
+@triton.jit
+def k(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    m = i < n
+    v = tl.load({source} + i, mask=m, other=0.0)
+    tl.store({target} + i, {value}, mask=m)
+
+def run(x: torch.Tensor, y: torch.Tensor):
+    k[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)]({args}, x.numel())
+"""
+TWO = "triton.Config({'BLOCK': 64}), triton.Config({'BLOCK': 128})"
+ONE = "triton.Config({'BLOCK': 64})"
+
+
+def tuned(configs=TWO, extra="", source="x", target="x", value="v * 0.5", args="x, y"):
+    return TUNED.format(configs=configs, extra=extra, source=source, target=target, value=value, args=args)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(tuned(), id="same-parameter"),
+        pytest.param(tuned(target="y", args="x, x"), id="same-tensor-twice"),
+        pytest.param(tuned(extra=", restore_value=['y']"), id="another-is-restored"),
+        pytest.param(tuned(configs="*[triton.Config({'BLOCK': b}) for b in (64, 128)]"), id="computed-configurations"),
+    ],
+)
+def test_tuning_repeats_updates(source):
+    assert severities("KL752", source) == ["error"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(tuned(configs=ONE), id="one-configuration"),
+        pytest.param(tuned(extra=", restore_value=['x']"), id="restored"),
+        pytest.param(tuned(extra=", restore_value=('x', 'y')"), id="tuple"),
+        pytest.param(tuned(extra=", reset_to_zero=['x']"), id="zeroed"),
+        pytest.param(tuned(extra=", pre_hook=prepare").replace("@triton.autotune", "def prepare(args, **kw):\n    pass\n\n@triton.autotune"), id="hook"),
+        pytest.param(tuned(target="y"), id="another-buffer"),
+        pytest.param(tuned(value="1.0"), id="store-of-a-constant"),
+        pytest.param(tuned(source="y"), id="overwritten"),
+        pytest.param(tuned(source="(x + n)"), id="other-elements"),
+    ],
+)  # fmt: skip
+def test_tuning_repeats_nothing(source):
+    assert findings("KL752", source) == []
+
+
+def test_what_a_program_stores_first_is_no_state():
+    source = tuned().replace("    v = tl.load(", "    tl.store(x + i, 1.0, mask=m)\n    v = tl.load(")
+    assert findings("KL752", source) == []
+
+
+ATOMIC = """
+@triton.jit
+def total(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.atomic_add(y, tl.sum(tl.load(x + i, mask=i < n, other=0.0), axis=0))
+
+def run(x: torch.Tensor):
+    y = {make}
+    {then}
+    total[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), BLOCK=64)
+    return y
+"""
+
+
+@pytest.mark.parametrize("make", ["torch.empty(1)", "torch.empty_like(x)", "x.new_empty(1)", "torch.empty(1)[:1]"])
+def test_atomics_into_what_nobody_filled(make):
+    assert severities("KL761", ATOMIC.format(make=make, then="pass")) == ["error"]
+
+
+@pytest.mark.parametrize(
+    ("make", "then"),
+    [
+        ("torch.zeros(1)", "pass"),
+        ("torch.zeros_like(x)", "pass"),
+        ("x.clone()", "pass"),
+        ("torch.empty(1)", "y.zero_()"),
+        ("torch.empty(1)", "y.fill_(0)"),
+        ("torch.empty(1)", "y.copy_(x[:1])"),
+        ("torch.empty(1)", "if x.shape[0] != 1: y.zero_()"),
+        ("torch.full((1,), 0.0)", "pass"),
+    ],
+)
+def test_atomics_into_what_is_filled(make, then):
+    assert findings("KL761", ATOMIC.format(make=make, then=then)) == []
+
+
+BARRIER = """
+@triton.jit
+def turn(x, tmp, y, N: tl.constexpr):
+    i = tl.arange(0, N)
+    tl.store(tmp + i, tl.load(x + i) + 1.0)
+    {between}
+    tl.store(y + i, tl.load(tmp + {index}))
+"""
+
+
+def test_reading_back():
+    assert severities("KL759", BARRIER.format(between="pass", index="(N - 1 - i)")) == ["warning"]
+    assert findings("KL759", BARRIER.format(between="tl.debug_barrier()", index="(N - 1 - i)")) == []
+    assert findings("KL759", BARRIER.format(between="pass", index="i")) == []
+    assert findings("KL759", BARRIER.format(between="pass", index="(N + i)")) == []
+    one_warp = BARRIER + "\ndef run(x, tmp, y):\n    turn[(1,)](x, tmp, y, N=64, num_warps=1)\n"
+    assert findings("KL759", one_warp.format(between="pass", index="(N - 1 - i)")) == []
+
+
+NEIGHBOUR = """
+@triton.jit
+def shift(x, y, n, B: tl.constexpr):
+    i = tl.program_id(0) * B + tl.arange(0, B)
+    left = tl.load(x + i - {step}, mask=(i >= {step}) & (i < n), other=0.0)
+    tl.store({target} + i, left, mask=i < n)
+
+def run(x: torch.Tensor, y: torch.Tensor):
+    shift[{grid}](x, {second}, x.numel(), B=64)
+"""
+
+
+def test_neighbours_in_place():
+    grid = "(triton.cdiv(x.numel(), 64),)"
+    assert severities("KL760", NEIGHBOUR.format(step=1, target="x", grid=grid, second="y")) == ["error"]
+    assert severities("KL760", NEIGHBOUR.format(step=1, target="y", grid=grid, second="x")) == ["error"]
+    assert findings("KL760", NEIGHBOUR.format(step=1, target="y", grid=grid, second="y")) == []
+    assert findings("KL760", NEIGHBOUR.format(step=0, target="x", grid=grid, second="y")) == []
+    assert findings("KL760", NEIGHBOUR.format(step=1, target="x", grid="(1,)", second="y")) == []
+
+
+def test_lost_updates():
+    source = """
+    @triton.jit
+    def add(x, y, BLOCK: tl.constexpr):
+        c = tl.arange(0, BLOCK)
+        r = tl.program_id(0)
+        {guard}
+        tl.store(y + {place}, tl.load(y + {place}) + tl.load(x + r * BLOCK + c))
+    """
+    assert severities("KL758", source.format(guard="pass", place="c")) == ["warning"]
+    assert findings("KL758", source.format(guard="pass", place="r * BLOCK + c")) == []
+    guarded = source.format(guard="if r == 0:", place="c").replace("        tl.store", "            tl.store")
+    assert findings("KL758", guarded) == []
+
+
+@pytest.mark.parametrize(
+    ("op", "dtype", "refused"),
+    [
+        ("max", "bfloat16", True),
+        ("min", "float16", True),
+        ("add", "int8", True),
+        ("add", "int16", True),
+        ("add", "float16", False),
+        ("add", "bfloat16", False),
+        ("max", "float32", False),
+        ("max", "int32", False),
+        ("or", "int32", False),
+    ],
+)
+def test_types_of_atomics(op, dtype, refused):
+    source = f"""
+    @triton.jit
+    def k(x, y, BLOCK: tl.constexpr):
+        c = tl.arange(0, BLOCK)
+        tl.atomic_{op}(y + c, tl.load(x + c))
+
+    def run(x: torch.Tensor):
+        y = torch.zeros(64, dtype=torch.{dtype})
+        k[(1,)](x, y, BLOCK=64)
+    """
+    assert bool(findings("KL764", source)) == refused
