@@ -74,13 +74,18 @@ class AtomicIntoUninitialised(Rule):
                 continue
             stored = {site.access.base for site in sites(launch.kernel, Store)}
             for site in sites(launch.kernel, Atomic):
-                base = site.access.base
+                atomic, base = site.node, site.access.base
                 tensor = launch.tensor(base)
-                if tensor is None or tensor.storage.origin != "empty" or tensor.storage.id in seen:
+                if (
+                    not isinstance(atomic, Atomic)
+                    or tensor is None
+                    or tensor.storage.origin != "empty"
+                    or tensor.storage.id in seen
+                ):
                     continue
                 if launch.tuning is not None and base in launch.tuning.zeroed:
                     continue
-                if stored & partners(launch, base) or site.node.op in ("cas", "xchg"):
+                if stored & partners(launch, base) or atomic.op in ("cas", "xchg"):
                     continue
                 if written_before(context.workload, launch, tensor):
                     continue
@@ -88,7 +93,7 @@ class AtomicIntoUninitialised(Rule):
                 yield Finding(
                     self,
                     self.severity,
-                    f"`{tensor.name or base}` is not initialised, and the kernel accumulates into it with atomic_{site.node.op}",
+                    f"`{tensor.name or base}` is not initialised, and the kernel accumulates into it with atomic_{atomic.op}",
                     launch.span,
                     launch.function,
                     launch.kernel.name,

@@ -25,6 +25,13 @@ def get_inputs():
 """
 
 
+HELPER = """
+@triton.jit
+def offset_of(r, s):
+    return r * s
+"""
+
+
 def program(row="tl.program_id(0)", offset="row * stride", stride="x.stride(0)", rows=262144):
     return KERNEL.format(row=row, offset=offset, stride=stride, rows=rows)
 
@@ -38,7 +45,7 @@ def program(row="tl.program_id(0)", offset="row * stride", stride="x.stride(0)",
         pytest.param(program(offset="(row * stride).to(tl.int64)"), id="cast-after-the-product"),
         pytest.param(program(offset="row * n"), id="size-instead-of-stride"),
         pytest.param(program(stride="stride=x.stride(0)").replace("x.shape[1], BLOCK", "n=x.shape[1], BLOCK"), id="keyword"),
-        pytest.param(program(offset="offset_of(row, stride)").replace("@triton.jit\ndef copy", "@triton.jit\ndef offset_of(r, s):\n    return r * s\n\n@triton.jit\ndef copy", 1), id="in-a-helper"),
+        pytest.param(HELPER + program(offset="offset_of(row, stride)"), id="in-a-helper"),
     ],
 )  # fmt: skip
 def test_proven(source):

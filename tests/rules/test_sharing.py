@@ -22,6 +22,9 @@ TWO = "triton.Config({'BLOCK': 64}), triton.Config({'BLOCK': 128})"
 ONE = "triton.Config({'BLOCK': 64})"
 
 
+HOOK = "def prepare(args, **options):\n    pass\n"
+
+
 def tuned(configs=TWO, extra="", source="x", target="x", value="v * 0.5", args="x, y"):
     return TUNED.format(configs=configs, extra=extra, source=source, target=target, value=value, args=args)
 
@@ -46,7 +49,7 @@ def test_tuning_repeats_updates(source):
         pytest.param(tuned(extra=", restore_value=['x']"), id="restored"),
         pytest.param(tuned(extra=", restore_value=('x', 'y')"), id="tuple"),
         pytest.param(tuned(extra=", reset_to_zero=['x']"), id="zeroed"),
-        pytest.param(tuned(extra=", pre_hook=prepare").replace("@triton.autotune", "def prepare(args, **kw):\n    pass\n\n@triton.autotune"), id="hook"),
+        pytest.param(HOOK + tuned(extra=", pre_hook=prepare"), id="hook"),
         pytest.param(tuned(target="y"), id="another-buffer"),
         pytest.param(tuned(value="1.0"), id="store-of-a-constant"),
         pytest.param(tuned(source="y"), id="overwritten"),
