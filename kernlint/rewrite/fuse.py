@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
+import difflib
 import re
 from collections.abc import Iterable, Sequence
 
 import libcst as cst
 
+from kernlint.interpret.edits import NO_EDITS
+from kernlint.interpret.program import Program
 from kernlint.rewrite.effects import Effects
 from kernlint.rewrite.epilogue import fold_epilogue, is_epilogue
 from kernlint.rewrite.function import FunctionSource, LaunchSource
 from kernlint.rewrite.fused_kernel import FusedKernel, Parameter, Part, heading, wrapped
+from kernlint.rewrite.inlining import METADATA, inlined
 from kernlint.rewrite.joining import append, append_to_tile, prepend
 from kernlint.rewrite.mentions import mentions
 from kernlint.rewrite.paragraphs import stale_headings
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
-from kernlint.rewrite.text import CannotRewrite, TextEdit
-from kernlint.rules.fusion.chains import Chain, Fuse, chain_at
+from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
+from kernlint.rules.fusion.chains import Chain, Fuse, chain_at, chains
 from kernlint.rules.fusion.merging import INTO_CONSUMER, INTO_PRODUCER
+from kernlint.syntax.tree import parse_module
 from kernlint.syntax.walk import walk
 from kernlint.workload import Launch, TorchOp
 
@@ -37,12 +42,89 @@ def fuse(site: Site, transform: Fuse) -> list[TextEdit]:
     for place, step in zip(places, chain.steps):
         if place.launch is not step:
             raise CannotRewrite("one line makes several of the launches")
+    if any(place.host.node is not places[-1].host.node for place in places):
+        return _in_one_block(site, chain, places)
     host = HostCode(site.source, places)
+    likened = _likened(site, host, chain)
+    if likened != site.source.text:
+        return _again(site, chain, likened)
     parts = [Part(site.source, place) for place in places]
     fused = joined(chain, parts)
     edits = _kernel_edits(site.source, fused, parts)
     _check_decorators(fused)
     return [*edits, *_host_edits(site, host, chain, fused, places)]
+
+
+def _in_one_block(site: Site, chain: Chain, places: Sequence[LaunchSource]) -> list[TextEdit]:
+    """The same for launches in helpers, which are written out in the function that calls them first."""
+    source = site.source
+    caller = _function(source, site.workload.entry)
+    helpers = {place.host.node.name.value: place.host.node for place in places if place.host.node is not caller}
+    return _again(site, chain, inlined(source, caller, list(helpers.values())))
+
+
+def _again(site: Site, chain: Chain, text: str) -> list[TextEdit]:
+    """Edits that make the same change to ``text``, a version of the module that means the same."""
+    module = parse_module(text, site.module.path, site.module.first_line)
+    program = Program(module, site.program.reference, site.program.question)
+    workload = program.workload(site.workload.entry, NO_EDITS)
+    if workload is None:
+        raise CannotRewrite("the launches stand in different functions")
+    names = [step.kernel.name for step in chain.steps if isinstance(step, Launch)]
+    found = [c for c in chains(workload) if [launch.kernel.name for launch in c.launches] == names]
+    if len(found) != 1 or found[0].torch_ops:
+        raise CannotRewrite("the launches stand in different functions")
+    result = apply_edits(text, fuse(Site(program, workload), Fuse(found[0].places)))
+    return difference(site.source.text, result)
+
+
+def _likened(site: Site, host: HostCode, chain: Chain) -> str:
+    """The module's text in which what an intermediate has in common with the tensor it was made like is asked of that
+    one, so that the intermediate can go."""
+    edits: list[TextEdit] = []
+    origins: dict[str, str] = {}
+    for name, call in _intermediates(site, host, chain):
+        if site.source.origin(call.func) != "torch.empty_like" or len(call.args) != 1:
+            continue
+        text = site.source.code(call.args[0].value)
+        origin = origins.get(text, text)
+        head = origin.partition(".")[0]
+        after = site.source.end(call)
+        if any(site.source.start(one) > after for one in host.function.bindings(head)):
+            continue
+        origins[name] = origin
+        for read in host.function.reads(name):
+            parent = host.function.parents[read]
+            asked = isinstance(parent, cst.Attribute) and parent.attr.value in METADATA
+            outer = host.function.parents[parent]
+            like = isinstance(outer, cst.Call) and site.source.origin(outer.func) == "torch.empty_like"
+            if asked or like:
+                edits.append(site.source.replace(read, origin))
+    return apply_edits(site.source.text, edits)
+
+
+def _function(source: Source, symbol: str) -> cst.FunctionDef:
+    """The function or method called ``symbol``."""
+    owner, _, name = symbol.rpartition(".")
+    for node in source.functions(name):
+        outer = source.around(node, cst.ClassDef)
+        if (outer.name.value if isinstance(outer, cst.ClassDef) else "") == owner:
+            return node
+    raise CannotRewrite("the launches stand in different functions")
+
+
+def difference(before: str, after: str) -> list[TextEdit]:
+    """Edits of whole lines that turn one text into the other."""
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    starts = [0]
+    for line in old:
+        starts.append(starts[-1] + len(line))
+    matcher = difflib.SequenceMatcher(None, old, new, autojunk=False)
+    return [
+        TextEdit(starts[i1], starts[i2], "".join(new[j1:j2]), describes=True)
+        for tag, i1, i2, j1, j2 in matcher.get_opcodes()
+        if tag != "equal"
+    ]
 
 
 def joined(chain: Chain, parts: Sequence[Part]) -> FusedKernel:
@@ -296,11 +378,22 @@ def _allocations(
     site: Site, host: HostCode, chain: Chain, gone: Sequence[cst.CSTNode], texts: Sequence[str]
 ) -> list[cst.CSTNode]:
     """The statements that allocate tensors which nothing uses any more."""
-    kept = {tensor.storage.id for tensor in chain.kept}
-    storages = {tensor.storage.id for tensor in chain.passed} - kept
-    launches = {id(node) for place in host.places for node in walk(place.call)}
+    ids = {id(node) for line in gone for node in walk(line)}
+    ids |= {id(node) for place in host.places for node in walk(place.call)}
     words = {node.value for text in texts for node in _names_in(text)}
     found: list[cst.CSTNode] = []
+    for name, call in _intermediates(site, host, chain):
+        if name in words or any(id(read) not in ids for read in host.function.reads(name)):
+            raise CannotRewrite(f"`{name}` is still used for its shape or type")
+        found.append(host.function.line(call))
+    return found
+
+
+def _intermediates(site: Site, host: HostCode, chain: Chain) -> list[tuple[str, cst.Call]]:
+    """The variables that hold what the launches hand over, with the calls that allocate them."""
+    kept = {tensor.storage.id for tensor in chain.kept}
+    storages = {tensor.storage.id for tensor in chain.passed} - kept
+    found: list[tuple[str, cst.Call]] = []
     for step, _ in site.workload.walk():
         if not isinstance(step, TorchOp) or step.kind not in ("alloc", "fill"):
             continue
@@ -309,15 +402,10 @@ def _allocations(
         call = site.source.at(step.span, cst.Call)
         if call not in host.function.parents:
             raise CannotRewrite("an intermediate is allocated in another function")
-        line = host.function.line(call)
-        name = _single_target(line)
+        name = _single_target(host.function.line(call))
         if name is None:
             raise CannotRewrite("an intermediate is allocated in a larger statement")
-        ids = {id(node) for other in gone for node in walk(other)} | launches
-        reads = [read for read in host.function.reads(name) if id(read) not in ids]
-        if name in words or reads:
-            raise CannotRewrite(f"`{name}` is still used for its shape or type")
-        found.append(line)
+        found.append((name, call))
     return found
 
 
