@@ -51,8 +51,15 @@ class Cost:
 def run(command: Sequence[str], statuses: Sequence[int] = (0, 1)) -> Cost:
     """The cost of ``command``. Raises ``RuntimeError`` where its status is none of ``statuses``."""
     before, start = os.times(), time.perf_counter()
+    # What is installed has its bytecode beside it, whatever the environment says of new one.
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, start_new_session=True
+        command,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+        env=environment,
     ) as process:
         watch = _Watch(process.pid)
         _, errors = process.communicate()
@@ -152,6 +159,7 @@ def _measure(folders: Sequence[str], jit: Sequence[str], tools: str, scratch: Pa
         costs[name] = run(command)
 
     parse = [python, "-c", _PARSE, str(listed)]
+    run([*cold, str(single)])  # which compiles what was not yet
     note("LibCST: parse the files with a jit function", parse)
     note("kernlint check, cold, one process", [*cold, "--jobs", "1", *folders])
     note("kernlint check, cold, two processes", [*cold, "--jobs", "2", *folders])

@@ -508,6 +508,8 @@ class KernelEvaluator(Evaluator):
     def _range(self, path: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         kind = {"builtins.range": "range"}.get(path, "tl." + path.rsplit(".", 1)[-1])
         bounds: list[ex.Size | None] = [self._index(a) for a in args]
+        if not 1 <= len(bounds) <= 3:
+            raise Raised  # which Triton does
         if len(bounds) == 1:
             bounds = [0, bounds[0], 1]
         elif len(bounds) == 2:

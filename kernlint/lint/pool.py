@@ -161,7 +161,9 @@ def _serve(pipe: Connection) -> None:
 def _loop(pipe: Connection) -> None:
     import kernlint.analysis
     import kernlint.lint.suppress  # noqa: F401 - imported for the files to come
+    from kernlint.rules.registry import all_rules
 
+    all_rules()
     # What is imported stays for good, and a tree, which has no cycles, goes when the last name of it does: looking for
     # garbage while one grows is time lost. What files leave behind in cycles goes between two of them.
     gc.freeze()

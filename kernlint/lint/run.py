@@ -100,7 +100,9 @@ def _results(jobs: list[Job], cache: Cache | None, workers: int, progress: Progr
     import kernlint.analysis
     import kernlint.lint.suppress  # noqa: F401
     from kernlint.lint.pool import run_jobs
+    from kernlint.rules.registry import all_rules
 
+    all_rules()
     for done, (index, result) in enumerate(run_jobs(fresh, workers), start=1):
         if cache is not None:
             cache.put(fresh[index], result)
