@@ -1,10 +1,12 @@
 """How often each rule fires on code that experts wrote, and a random sample of the findings to be judged by hand.
 
-    python benchmarks/rates.py FOLDER [FOLDER ...] [--select CODES] [--sample 50] [--seed 4] [--markdown FILE]
+    python benchmarks/rates.py FOLDER [FOLDER ...] [--about speed|soundness] [--select CODES] [--sample 50] [--seed 4]
+                               [--markdown FILE]
 
 Runs `kernlint check` on each folder (one package each) and prints findings per thousand kernels by rule, those at info level
-apart. The sample is drawn from the findings above info level of the default performance rules, sorted by package, file and
-line, so that the same code and seed give the same sample; its verdict column is for a person to fill in.
+apart; those about speed, or those about soundness (correctness and portability). The sample is drawn from the findings above
+info level of the default rules, sorted by package, file and line, so that the same code and seed give the same sample; its
+verdict column is for a person to fill in.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _KERNEL = re.compile(rb"^[ \t]*@(?:triton\.)?jit\b", re.MULTILINE)
-_NOT_SPEED = ("correctness", "portability", "diagnostic")
+_SOUNDNESS = ("correctness", "portability")
 
 
 @dataclass(frozen=True)
@@ -33,15 +35,16 @@ class Package:
     findings: tuple[dict[str, object], ...]
 
 
-def read(folder: str, select: str | None) -> Package:
-    """The performance findings of one package, paths relative to it."""
+def read(folder: str, about: str, select: str | None) -> Package:
+    """The findings of one package about ``speed`` or ``soundness``, paths relative to it."""
     root = Path(folder).resolve()
     kernels = sum(len(_KERNEL.findall(path.read_bytes())) for path in root.rglob("*.py") if path.is_file())
     command = [sys.executable, "-m", "kernlint", "check", ".", "--output-format", "json", "--exit-zero", "--no-cache"]
     if select:
         command += ["--select", select]
     answer = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
-    findings = [f for f in json.loads(answer.stdout) if f["category"] not in _NOT_SPEED]
+    found = [f for f in json.loads(answer.stdout) if f["category"] != "diagnostic"]
+    findings = [f for f in found if (f["category"] in _SOUNDNESS) == (about == "soundness")]
     findings.sort(key=lambda f: (f["file"], f["location"]["line"], f["code"]))
     return Package(root.name, kernels, tuple(findings))
 
@@ -94,12 +97,13 @@ def sample(packages: Sequence[Package], size: int, seed: int) -> str:
 def main(arguments: Sequence[str]) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="+")
+    parser.add_argument("--about", choices=("speed", "soundness"), default="speed")
     parser.add_argument("--select")
     parser.add_argument("--sample", type=int, default=50)
     parser.add_argument("--seed", type=int, default=4)
     parser.add_argument("--markdown")
     options = parser.parse_args(arguments)
-    packages = [read(folder, options.select) for folder in options.folders]
+    packages = [read(folder, options.about, options.select) for folder in options.folders]
     text = f"{rates(packages)}\n\n{sample(packages, options.sample, options.seed)}"
     print(text)
     if options.markdown:
