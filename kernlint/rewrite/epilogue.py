@@ -17,8 +17,9 @@ from kernlint.rewrite.site import Site
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rewrite.torch_in_kernels import TorchCall, arity, expression, number, torch_call
 from kernlint.rules.fusion.chains import Chain
+from kernlint.rules.fusion.stepping import uses
 from kernlint.syntax.walk import walk
-from kernlint.workload import Dtype, Launch, Load, Tensor, TorchOp
+from kernlint.workload import Dtype, Launch, Load, Repeat, Tensor, TorchOp
 from kernlint.workload import dtype as dt
 from kernlint.workload.kernel import Access
 
@@ -66,6 +67,7 @@ class _Rewrite:
         self.place.check_one_launch()
         self.kernel = self.place.kernel
         self.tile = OutputTile(self.place, self.editor)
+        self._check_unchanged()
         self.nodes: list[cst.CSTNode] = [self._node(step) for step in chain.steps]
         self.path = CallPath(site.source, self.place.host.values, self.nodes)
         self.tl = self.place.tl
@@ -77,6 +79,17 @@ class _Rewrite:
         self.held: dict[int, str] = {}
         #: Those of them that the epilogue made itself.
         self.own: set[str] = set()
+
+    def _check_unchanged(self) -> None:
+        """Raise where something that a later step of the chain reads is written between the matmul and that step."""
+        steps = [step for step, _ in self.site.workload.walk() if not isinstance(step, Repeat)]
+        places = [next(i for i, step in enumerate(steps) if step is one) for one in self.chain.steps]
+        made = {self._result_of(step).storage.id for step in self.chain.steps}
+        for place in places[1:]:
+            read = uses(steps[place])[0] - made
+            for index in range(places[0] + 1, place):
+                if index not in places and uses(steps[index])[1] & read:
+                    raise CannotRewrite("an operand of the epilogue is written behind the matmul")
 
     def _node(self, step: Launch | TorchOp) -> cst.CSTNode:
         kinds = (cst.Call, cst.BinaryOperation, cst.AugAssign, cst.UnaryOperation)

@@ -272,10 +272,9 @@ class _Rewrite:
         pointer = self._written_out(self._pointer())
         mask = self._mask()
         options = f", mask={self.editor.code(mask)}, other=0" if mask is not None else ""
+        moved_up = [line for line in addressing if self.output not in names_read(self.kernel, line)]
         early = [text for line in before for text in self._text(line)]
-        early += [
-            text for line in addressing if self.output not in names_read(self.kernel, line) for text in self._text(line)
-        ]
+        early += ["", *(text for line in moved_up for text in self._text(line))]
         late = [line for line in self.after if self._is_late(line, addressing)]
         return [
             *early,
@@ -392,7 +391,7 @@ class _Rewrite:
     def _add_extent(self, last: cst.BaseExpression, split: str) -> None:
         """One more extent of the grid; the comma behind a lone one becomes the one between both."""
         end = self.source.whole(last)[1]
-        comma = re.compile(r"\s*,").match(self.source.text, end)
+        comma = re.compile(r"\s*,(?:[ \t]*(?=\)))?").match(self.source.text, end)
         if comma is not None:
             self.editor.put(end, comma.end(), f", {split}")
         else:

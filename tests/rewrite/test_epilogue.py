@@ -153,7 +153,11 @@ def test_kernels_and_helpers_without_a_use_go_and_comments_stay() -> None:
 
 
 REFUSED = {
-    "operand made behind the matmul": (source("y = matmul(a, b)", "s = bias * 2", "return y + s"), "not known yet"),
+    "operand made behind the matmul": (source("y = matmul(a, b)", "s = bias * 2", "return y + s"), "written behind"),
+    "operand written behind the matmul": (
+        source("y = matmul(a, b)", "residual.add_(1)", "return y + residual"),
+        "written behind",
+    ),
     "function that others call": (
         source("return torch.relu(matmul(a, b))") + "\nalias = matmul\n",
         "more than one place",
