@@ -278,10 +278,12 @@ class _Reading:
         fitting = self._fitting(candidates)
         if fitting is not None:
             function, inputs = fitting
-            given = self._arguments(function, inputs, skip=0)
-            return [
-                replace(self._follow(function, given, function.symbol, given), reference=self._reference([], inputs))
-            ]
+            # It may refuse their types: harnesses cast what get_inputs gives.
+            for values in (inputs, [replace(x, dtype=None) if isinstance(x, Tensor) else x for x in inputs]):
+                given = self._arguments(function, values, skip=0)
+                workload = self._follow(function, given, function.symbol, given)
+                if workload.launches():
+                    return [replace(workload, reference=self._reference([], inputs))]
         public = [w for value in candidates if not value.name.startswith("_") for w in self._launching(value)]
         return public or [w for value in candidates if value.name.startswith("_") for w in self._launching(value)]
 

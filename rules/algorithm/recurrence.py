@@ -37,8 +37,26 @@ def associative_updates(loop: cst.For | cst.While) -> dict[str, str] | None:
 
 
 def _conditional(loop: cst.For | cst.While, update: cst.CSTNode) -> bool:
-    blocks = (node for node in walk(loop.body) if isinstance(node, (cst.If, cst.While, cst.For)))
+    blocks = (
+        node
+        for node in walk(loop.body)
+        if isinstance(node, (cst.If, cst.While, cst.For)) and not (isinstance(node, cst.For) and _unrolled(node))
+    )
     return any(inner is update for block in blocks for inner in walk(block))
+
+
+def _unrolled(loop: cst.For) -> bool:
+    """Whether the iterations of ``loop`` are so many statements one after the other."""
+    return isinstance(loop.iter, cst.Call) and (dotted_name(loop.iter.func) or "").rsplit(".", 1)[-1] == "static_range"
+
+
+def _kept(value: cst.BaseExpression, name: str) -> cst.BaseExpression:
+    """``x`` where ``value`` is ``tl.where(mask, x, name)``: the lanes that the mask leaves out do not change."""
+    if isinstance(value, cst.Call) and (dotted_name(value.func) or "").rsplit(".", 1)[-1] == "where":
+        arms = [argument.value for argument in value.args if argument.keyword is None]
+        if len(arms) == 3 and dotted_name(arms[2]) == name and name not in names_in(arms[0]):
+            return arms[1]
+    return value
 
 
 def _kind(update: cst.Assign | cst.AnnAssign | cst.AugAssign, name: str, carried: set[str]) -> str | None:
@@ -51,6 +69,7 @@ def _kind(update: cst.Assign | cst.AnnAssign | cst.AugAssign, name: str, carried
         if isinstance(update.operator, (cst.AddAssign, cst.SubtractAssign)):
             return "sum"
         return "product" if isinstance(update.operator, cst.MultiplyAssign) else None
+    value = _kept(value, name)
     if names_in(value) & (carried - {name}):
         return None
     path = list(_path(value, name))

@@ -126,3 +126,33 @@ def test_time_steps_of_many_channels_stay():
         return [torch.randn(4096, 1024)]
     """
     assert not run_rule("KL503", source)
+
+
+def test_a_masked_product_in_an_unrolled_while_loop_is_a_scan() -> None:
+    source = """
+@triton.jit
+def running_product(x, y, n, STEP: tl.constexpr):
+    row = tl.program_id(0) * n
+    total = tl.load(x + row)
+    tl.store(y + row, total)
+    start = 1
+    while start < n:
+        for i in tl.static_range(0, STEP):
+            j = start + i
+            inside = j < n
+            value = tl.load(x + row + j, mask=inside, other=1)
+            total = tl.where(inside, total * value, total)
+            tl.store(y + row + j, total, mask=inside)
+        start += STEP
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        running_product[(x.shape[0],)](x, y, x.shape[1], STEP=1, num_warps=1)
+        return y
+
+def get_inputs():
+    return [torch.randn(512, 4096)]
+"""
+    assert run_rule("KL503", source)
+    assert not run_rule("KL503", source.replace("total * value, total)", "total * value, value)"))
