@@ -414,7 +414,7 @@ def _load(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> 
         filled.constant if filled is not None else None,
         eviction if isinstance(eviction, str) else "",
         _mask_known(mask),
-        other is not None,
+        len(args) > 2 or "other" in kwargs,
         checked=bool(_get(args, kwargs, 3, "boundary_check")),
         **_address(k, pointer, mask, stretched),
     )
