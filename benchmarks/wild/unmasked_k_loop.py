@@ -15,7 +15,7 @@ def row_times_matrix(a, b, c, K, N: tl.constexpr, BK: tl.constexpr):
     k, n = tl.arange(0, BK), tl.arange(0, N)
     a_at, b_at = a + k, b + k[:, None] * N + n[None, :]
     total = tl.zeros((N,), tl.float32)
-    for _ in range(0, tl.cdiv(K, BK)):
+    for _ in range(tl.cdiv(K, BK)):
         total += tl.sum(tl.load(a_at)[:, None] * tl.load(b_at), 0)
         a_at += BK
         b_at += BK * N
