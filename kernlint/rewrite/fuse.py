@@ -25,7 +25,7 @@ from kernlint.rules.fusion.chains import Chain, Fuse, chain_at, chains
 from kernlint.rules.fusion.merging import INTO_CONSUMER, INTO_PRODUCER
 from kernlint.syntax.tree import parse_module
 from kernlint.syntax.walk import walk
-from kernlint.workload import Launch, TorchOp
+from kernlint.workload import Atomic, Launch, TorchOp
 
 
 @codemod(Fuse, Effects(numerics="reordered", memory="less"))
@@ -50,6 +50,7 @@ def fuse(site: Site, transform: Fuse) -> list[TextEdit]:
         return _again(site, chain, likened)
     parts = [Part(site.source, place) for place in places]
     fused = joined(chain, parts)
+    _check_repeatable(fused)
     edits = _kernel_edits(site.source, fused, parts)
     _check_decorators(fused)
     return [*edits, *_host_edits(site, host, chain, fused, places)]
@@ -176,6 +177,24 @@ def kernel_text(source: Source, fused: FusedKernel, name: str) -> str:
     parameters = [(text, comment) for text, (_, comment) in zip(settled, parameters)]
     rows = [*decorators, wrapped(f"def {name}", parameters, ":", "")]
     return "\n".join([*rows, *(f"    {row}" if row else "" for row in settled[len(parameters) :])]) + "\n"
+
+
+def _check_repeatable(fused: FusedKernel) -> None:
+    """Raise where an autotuner would run a kernel several times that changes what it reads."""
+    if not fused.host.launch.autotuned:
+        return
+    stored = {part.storage(c) for part in fused.parts for c in part.calls("store") if _stays(part, c)}
+    loaded = {part.storage(c) for part in fused.parts for c in part.calls("load") if c not in part.texts}
+    if stored & loaded or any(_has_atomic(part) for part in fused.parts[1:]):
+        raise CannotRewrite("the autotuner would make the update once for each configuration that it tries")
+
+
+def _stays(part: Part, call: cst.Call) -> bool:
+    return id(part.function.line(call)) not in part.gone
+
+
+def _has_atomic(part: Part) -> bool:
+    return any(True for _ in part.launch.kernel.walk(Atomic))
 
 
 def _check_decorators(fused: FusedKernel) -> None:

@@ -43,6 +43,8 @@ def write_in_place(site: Site, transform: WriteInPlace) -> list[TextEdit]:
 def _one_launch(site: Site, span: Span, names: Sequence[str], copies: Iterable[Span]) -> list[TextEdit]:
     source = site.source
     place = LaunchSource(site, span)
+    if place.launch.autotuned:
+        raise CannotRewrite("the autotuner would make the update once for each configuration that it tries")
     passed = {name: _argument(place, name) for name in names}
     outputs = [
         output
@@ -136,12 +138,10 @@ def _pass_originals(source: Source, place: LaunchSource, outputs: Sequence[_Outp
 
 def _twins(source: Source, place: LaunchSource, outputs: Sequence[_Output]) -> dict[str, str] | None:
     """For each output the parameter that is passed the original already; None where the signature has to stay: another
-    launch, an autotuner that restores values, a parameter without such a twin."""
+    launch, or a parameter without such a twin."""
     try:
         place.check_only_launch()
     except CannotRewrite:
-        return None
-    if place.launch.autotuned:
         return None
     found: dict[str, str] = {}
     names = [param.name.value for param in parameters(place.kernel.node)]

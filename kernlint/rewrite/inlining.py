@@ -132,7 +132,10 @@ class _Inlining:
             if name not in names:
                 names[name] = fresh_name(name, self.taken)
         for line in body if result is None else body[:-1]:
-            statement = line.body[0]  # type: ignore[index]
+            assert isinstance(line, cst.SimpleStatementLine)
+            if len(line.body) != 1:
+                raise CannotRewrite(f"two statements of `{helper.name.value}` share a line")
+            statement = line.body[0]
             text = self._render(statement, names)
             if isinstance(statement, cst.Assign) and isinstance(statement.targets[0].target, cst.Name):
                 target, value = names[statement.targets[0].target.value], self._render(statement.value, names)

@@ -34,9 +34,10 @@ class _Move:
         if function is None:
             raise CannotRewrite("it is at module level already")
         self.function = function
-        self.statement = node if isinstance(node, cst.FunctionDef) else source.around(node, cst.Assign)
-        if self.statement is None or len(_bound(self.statement)) != 1:
+        statement = node if isinstance(node, cst.FunctionDef) else source.around(node, cst.Assign)
+        if statement is None or len(_bound(statement)) != 1:
             raise CannotRewrite("what is made is not given to one variable")
+        self.statement: cst.FunctionDef | cst.Assign = statement
         (self.name,) = _bound(self.statement)
         self.outer = [one for one in source.above(node) if isinstance(one, (cst.FunctionDef, cst.ClassDef))]
         self.block = source.parent(self.line)
@@ -44,7 +45,6 @@ class _Move:
     @property
     def line(self) -> cst.CSTNode:
         """The statement with its line."""
-        assert self.statement is not None
         if isinstance(self.statement, cst.FunctionDef):
             return self.statement
         line = self.source.parent(self.statement)

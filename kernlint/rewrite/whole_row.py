@@ -23,7 +23,7 @@ from kernlint.syntax.walk import walk
 _NEUTRAL = {"sum": 0.0, "maximum": float("-inf"), "minimum": float("inf")}
 
 
-@codemod(WholeRow, Effects(numerics="reordered"))
+@codemod(WholeRow, Effects("unsafe", "reordered", notes=("much longer rows would not fit on chip",)))
 def whole_row(site: Site, transform: WholeRow) -> list[TextEdit]:
     """The block becomes the next power of two of the row; each loop's body stands once, and loads that repeat are shared."""
     place = LaunchSource(site, transform.launch)

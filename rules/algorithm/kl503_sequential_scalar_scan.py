@@ -79,7 +79,7 @@ class SequentialScalarScan(Rule):
         Non-linear recurrences (an activation inside). Loops whose lanes already run along contiguous memory, one time step
         of many channels per iteration: there each iteration moves whole sectors.
         """
-    fix_safety = "Unsafe: floating-point sums are taken in another order; the tail of the row needs a mask."
+    fix_safety = "Safe up to rounding: floating-point sums are taken in another order."
     evidence = """
         H100, 512 rows of 1024 fp32: 41.7 us one element at a time with 4 warps, 2.1 us in blocks of 1024; 32 rows of 1024: 40.2 us
         and 1.7 us (`benchmarks/facts/h100-micro-2.csv`, scalar_scan and block_scan_carry). Pattern row PERF-069.

@@ -31,9 +31,7 @@ class UnfusedElementwiseChain(Rule):
         producer's program wrote (stencils, transposes, reductions over other tiles). An elementwise step in
         front of a matmul, which would be repeated for every tile of columns.
         """
-    fix_safety = (
-        "Safe up to rounding: an intermediate that was rounded to 16 bits in memory stays in fp32 unless it is cast."
-    )
+    fix_safety = "Safe: an intermediate keeps the rounding it had in memory; an fp32 product may now be fused with the sum behind it."
     evidence = """
         H100: one elementwise pass over 16,777,216 fp16 values takes 27 us cold
         (`benchmarks/facts/h100-stream.csv`), each Triton launch 21 us of host time (`h100-overheads.json`);

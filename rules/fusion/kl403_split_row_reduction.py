@@ -29,7 +29,9 @@ class SplitRowReduction(Rule):
         Rows too long for one tile, which have to be walked twice in any case. Statistics of other rows than the
         program's own.
         """
-    fix_safety = "Safe: the same arithmetic on the same values; intermediates are no longer rounded in memory."
+    fix_safety = (
+        "Safe: the same arithmetic on the same values; an fp32 product may now be fused with the sum behind it."
+    )
     evidence = """
         H100, 64 rows of 131,072 fp32 values, BLOCK 1024: 19 us with one pass over the row, 48 us with two, 61
         us with three (`benchmarks/facts/h100-micro.csv`, `row_loop`). Pattern rows PERF-040, PERF-062.

@@ -29,7 +29,8 @@ class LaunchInPythonLoop(Rule):
         shape. An iteration that fills the device by itself gains only the launch overhead.
         """
     fix_safety = (
-        "Unsafe: the kernel gains a grid axis and a stride per tensor; its grid must stay below 65,536 on axes 1 and 2."
+        "Safe while the loop runs at most 65,535 times, the longest second and third axis of a grid: the same programs run, "
+        "each with its pointers moved by the index times a stride."
     )
     evidence = """
         H100: a Triton launch takes 21 us of host time and a kernel replayed in a graph at least 1.3 us

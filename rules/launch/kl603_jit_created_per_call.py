@@ -32,7 +32,8 @@ class JitCreatedPerCall(Rule):
         """
     when_not = "Factories that run once: at module level, in `__init__`, or cached by their arguments."
     fix_safety = (
-        "Unsafe where the kernel reads variables of the outer function: pass them as arguments or `tl.constexpr`."
+        "Safe; not automatic where the kernel reads variables of the outer function: pass them as arguments or "
+        "`tl.constexpr`."
     )
     evidence = """
         Of correct LLM-written kernels with measured speed, those that create autotune or jit per call always ran below 0.5x of

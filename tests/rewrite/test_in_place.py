@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from support.rewriting import HEADER, assert_same_results, fixed, needs_interpreter
+from support.rewriting import HEADER, assert_same_results, fixed, needs_interpreter, refusal
 
 from kernlint.rules.registry import find_rule
 
@@ -80,3 +80,12 @@ def test_a_kernel_that_is_launched_elsewhere_keeps_its_signature() -> None:
 def test_tuple_of_allocations() -> None:
     after = fixed(find_rule("KL303").bad, "KL303", header=False)
     assert "empty_like" not in after and HEADER.split("\n")[0] in after
+
+
+def test_an_autotuned_kernel_is_left_alone() -> None:
+    call = 'descend[lambda meta: (triton.cdiv(size, meta["BLOCK"]),)](weight, grad, result, size, 0.1)'
+    source = program(call, COPIES["copy_"])
+    decorator = (
+        '@triton.autotune(configs=[triton.Config({"BLOCK": 512}), triton.Config({"BLOCK": 1024})], key=["size"])\n'
+    )
+    assert "autotuner" in refusal(source.replace("@triton.jit", decorator + "@triton.jit"), "KL303")
