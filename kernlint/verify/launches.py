@@ -13,10 +13,12 @@ from kernlint.workload.kernel import Atomic, Branch, Compute, Dot, Load, Loop, N
 _MOST_CONFIGURATIONS = 4
 _ALIGNMENT_BYTES = 16
 
-#: The interpreter's time: seconds for one interpreted operation, for one element of its tile, and for one multiply-add.
-_OPERATION_S = 120e-6
-_ELEMENT_S = 4e-9
-_FLOP_S = 0.5e-9
+#: The interpreter's time: seconds for one program, one interpreted operation, one element of its tile, one multiply-add of a
+#: dot. Measured on one core, and generous: a machine that does other things too is slower.
+_PROGRAM_S = 1e-3
+_OPERATION_S = 400e-6
+_ELEMENT_S = 3e-8
+_FLOP_S = 5e-9
 #: Iterations of a loop whose count is not known.
 _UNKNOWN_TRIP = 8
 
@@ -125,7 +127,7 @@ def interpreted_s(workload: Workload) -> float:
             count = 1.0
             for loop in loops:
                 count *= concrete(loop.count) or 1 if loop.count is not None else 1
-            total += count * (step.programs or 1) * _body_s(step.kernel.body)
+            total += count * (step.programs or 1) * (_PROGRAM_S + _body_s(step.kernel.body))
     return total
 
 

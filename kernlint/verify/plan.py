@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,8 +23,9 @@ from kernlint.verify.result import ChangeReport, Prediction
 from kernlint.verify.shapes import SizeCase, odd_cases, scaled, varied_names
 from kernlint.workload import Workload, concrete
 
-#: What one call at the given sizes may take in the interpreter.
+#: What one call may take in the interpreter: at the given sizes, and at each of the many odd ones.
 _AFFORDABLE_S = 8.0
+_CHEAP_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -136,7 +138,7 @@ def make_plan(
         entry=workload.entry,
         given=SizeCase("as given", dict(overrides or {}), timed=True),
         small=afford.case(dict(overrides or {})),
-        odd=tuple(odd_cases(sizes, tile_extents([workload, *([changed] if changed else [])]))),
+        odd=tuple(odd_cases(afford.cheap(), tile_extents([workload, *([changed] if changed else [])]))),
         overrides=dict(overrides or {}),
         device=facts_of(gpu),
         target=target_of(gpu),
@@ -213,14 +215,28 @@ class _Affordable:
 
     def __init__(self, read: Analysis, settings: Mapping[str, Any], sizes: Mapping[str, int]) -> None:
         self.read, self.settings, self.sizes = read, settings, sizes
+        self._known: dict[tuple[int, ...], float] = {}
 
     def case(self, overrides: Mapping[str, Any]) -> SizeCase:
+        """The given sizes, or the largest like them that take no longer than they may."""
         if interpreted_s(self.read.judgement.workload) <= _AFFORDABLE_S or not self.sizes:
             return SizeCase("as given", overrides)
-        small = scaled(self.sizes, self._fits)
-        return SizeCase("scaled down", {**overrides, **small})
+        return SizeCase("scaled down", {**overrides, **self._scaled(_AFFORDABLE_S)})
 
-    def _fits(self, sizes: Mapping[str, int]) -> bool:
+    def cheap(self) -> dict[str, int]:
+        """Sizes for a call that takes hardly any time."""
+        return self._scaled(_CHEAP_S, least=4)
+
+    def _scaled(self, seconds: float, least: int = 16) -> dict[str, int]:
+        return scaled(self.sizes, lambda sizes: self._estimate_s(sizes) <= seconds, least)
+
+    def _estimate_s(self, sizes: Mapping[str, int]) -> float:
+        key = tuple(sizes.values())
+        if key not in self._known:
+            self._known[key] = self._analysed_s(sizes)
+        return self._known[key]
+
+    def _analysed_s(self, sizes: Mapping[str, int]) -> float:
         facts = tuple(parse_fact(text) for text in self.settings["assumptions"])
         overrides = {**self.settings["overrides"], **sizes}
         question = Question(self.settings["entry"], overrides, facts, host_facts(find_device(self.settings["device"])))
@@ -228,8 +244,8 @@ class _Affordable:
         try:
             workloads = Program(self.read.program.kernel, self.read.program.reference, question).workloads()
         except KernlintError:
-            return False
-        return all(interpreted_s(workload) <= _AFFORDABLE_S for workload in workloads if workload.entry == entry)
+            return math.inf
+        return max((interpreted_s(workload) for workload in workloads if workload.entry == entry), default=math.inf)
 
 
 def _tensors(workload: Workload) -> dict[str, Any]:

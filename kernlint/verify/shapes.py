@@ -73,33 +73,31 @@ def scaled(
     return now
 
 
-def odd_cases(sizes: Mapping[str, int], blocks: Iterable[int]) -> list[SizeCase]:
-    """Cases around the tiles: all sizes odd at once; each one just above a tile, within a tile, and 1, the others small."""
+def odd_cases(small: Mapping[str, int], blocks: Iterable[int]) -> list[SizeCase]:
+    """Cases around the tiles: all sizes odd at once; each one just above a tile, within a tile, and 1, the others ``small``.
+
+    ``small`` are sizes that cost little; ``blocks`` the extents of tiles.
+    """
     usable = [b for b in blocks if _LEAST_BLOCK <= b <= _LARGEST_BLOCK]
     block = max(usable, default=32)
-    small = {name: _small(value, block) for name, value in sizes.items()}
-    odd = {name: _odd(value, block, index) for index, (name, value) in enumerate(sizes.items())}
-    cases = [SizeCase("all odd", odd)]
-    for index, (name, value) in enumerate(sizes.items()):
-        cases.append(SizeCase(f"{name} above a tile", {**small, name: _odd(value, block, index)}))
+    base = {name: min(value, block) for name, value in small.items()}
+    cases = [SizeCase("all odd", {name: _odd(value, block, i) for i, (name, value) in enumerate(base.items())})]
+    for index, (name, value) in enumerate(base.items()):
+        if value >= _LEAST_BLOCK:
+            cases.append(SizeCase(f"{name} above a tile", {**base, name: block + 3 + 2 * index}))
         if value > 4:
-            inside = max(3, min(block, value) // 2 - 1)
-            cases.append(SizeCase(f"{name} below a tile", {**small, name: inside}))
+            cases.append(SizeCase(f"{name} below a tile", {**base, name: max(3, value // 2 - 1)}))
         if value > 1:
-            cases.append(SizeCase(f"{name} = 1", {**small, name: 1}))
+            cases.append(SizeCase(f"{name} = 1", {**base, name: 1}))
     unique: dict[tuple[tuple[str, int], ...], SizeCase] = {}
     for case in cases:
         unique.setdefault(tuple(case.sizes.items()), case)
     return list(unique.values())
 
 
-def _small(value: int, block: int) -> int:
-    return min(value, block)
-
-
 def _odd(value: int, block: int, index: int) -> int:
-    """A size that no tile divides, another one for each ``index``: above one block, but for what counts heads or channels."""
-    if value >= _LEAST_BLOCK:
+    """A size near ``value`` that no tile divides, another one for each ``index``."""
+    if value >= block:
         return block + 3 + 2 * index
     if value <= 2:
         return value

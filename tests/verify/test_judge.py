@@ -1,0 +1,145 @@
+"""The judgement on what a run reported."""
+
+from __future__ import annotations
+
+import pytest
+
+from kernlint.verify.judge import judge_case, speed, timing, tolerance
+
+
+def output(before=1e-4, after=1e-4, difference=1e-5, dtype="float16", **more):
+    def side(error):
+        return {
+            "dtype": dtype, "shape": [4], "expected_shape": [4], "unwritten": 0, "error": error, "rms": error,
+            "wrong_nonfinite": 0, "worst": [2], "value": 1.5, "expected": 1.0,
+        }  # fmt: skip
+
+    row = {
+        "path": "result",
+        "before": side(before),
+        "after": side(after),
+        "difference": side(difference),
+        "equal": False,
+    }
+    row["after"] |= more
+    return row
+
+
+def event(*outputs, failures=None, half=False, reference="float64"):
+    return {
+        "name": "odd", "sizes": {"M": 3}, "status": "run", "failures": failures or {}, "outputs": list(outputs), "half": half,
+        "reference": reference,
+    }  # fmt: skip
+
+
+ERROR = {"type": "ValueError", "text": "no", "place": "", "inside": ""}
+
+
+def test_equal_errors_are_correct():
+    assert judge_case(event(output()), "exact", False).outcome == "correct"
+
+
+@pytest.mark.parametrize(("after", "outcome"), [(1.9e-2, "correct"), (3e-2, "incorrect")])
+def test_errors_may_double_at_most(after, outcome):
+    found = judge_case(event(output(before=1e-2, after=after, dtype="bfloat16")), "exact", False)
+    assert found.outcome == outcome
+
+
+def test_a_wrong_version_before_is_no_licence():
+    assert tolerance("float32", "exact", 0.9) < 0.1
+
+
+@pytest.mark.parametrize(
+    ("numerics", "outcome"), [("exact", "incorrect"), ("reordered", "incorrect"), ("changed", "correct")]
+)
+def test_tf32_is_a_change_of_numerics(numerics, outcome):
+    found = judge_case(event(output(1e-7, 1e-3, 1e-3, "float32")), numerics, False)
+    assert found.outcome == outcome
+    if outcome == "correct":
+        assert "rounding errors grew" in found.note
+
+
+def test_sums_in_another_order():
+    assert judge_case(event(output(1e-7, 2e-6, 2e-6, "float32")), "reordered", False).outcome == "correct"
+
+
+def test_an_unwritten_element_is_found():
+    found = judge_case(event(output(unwritten=7)), "exact", False)
+    assert found.outcome == "incorrect" and "7 elements were never written" in found.message
+
+
+def test_infinities_where_there_should_be_none():
+    assert judge_case(event(output(wrong_nonfinite=1)), "changed", False).outcome == "incorrect"
+
+
+def test_a_shape_that_differs():
+    row = output()
+    for key in ("error", "wrong_nonfinite"):
+        del row["after"][key]
+    assert "has shape" in judge_case(event(row), "changed", False).message
+
+
+def test_integers_are_exact():
+    assert judge_case(event(output(0.0, 1e-3, dtype="int32")), "exact", False).outcome == "incorrect"
+
+
+def test_both_wrong_alike_is_not_blamed_on_the_change():
+    found = judge_case(event(output(0.5, 0.5, 1e-6)), "exact", False)
+    assert found.outcome == "skipped" and "both versions are wrong" in found.note
+
+
+def test_both_wrong_differently_is_blamed():
+    assert judge_case(event(output(0.5, 0.5, 0.5)), "exact", False).outcome == "incorrect"
+
+
+def test_a_change_that_mends_says_so():
+    found = judge_case(event(output(0.5, 1e-4, 0.5)), "exact", False)
+    assert found.outcome == "correct" and "the version before is wrong here" in found.note
+
+
+@pytest.mark.parametrize("errors", [(1e-4, 0.5, 0.5), (0.5, 0.5, 0.0)])
+def test_bfloat16_in_the_interpreter_is_not_checkable(errors):
+    wrong = event(output(*errors), half=True)
+    assert judge_case(wrong, "exact", True).outcome == "not checkable"
+    assert judge_case(wrong, "exact", False).outcome != "not checkable"
+
+
+@pytest.mark.parametrize(
+    ("failures", "outcome"),
+    [
+        ({"after": ERROR}, "failed"),
+        ({"before": ERROR, "after": ERROR}, "skipped"),
+        ({"after": {**ERROR, "type": "NotImplementedError"}}, "not checkable"),
+    ],
+)
+def test_failures(failures, outcome):
+    assert judge_case(event(failures=failures), "exact", True).outcome == outcome
+
+
+def test_sizes_that_the_reference_does_not_take():
+    skipped = {"name": "odd", "sizes": {}, "status": "skipped", "step": "reference", "error": ERROR}
+    assert judge_case(skipped, "exact", True).outcome == "skipped"
+
+
+def test_without_a_reference_before_is_the_truth():
+    row = {"path": "result", "before": {"dtype": "float16", "shape": [4]}, "after": {"dtype": "float16", "shape": [4]}}
+    row["difference"] = output()["difference"] | {"error": 0.5}
+    assert judge_case(event(row, reference="none"), "exact", True).outcome == "incorrect"
+
+
+@pytest.mark.parametrize(
+    ("pairs", "word"),
+    [
+        ([(10.0, 5.0), (11.0, 5.1), (10.2, 5.0)], "faster"),
+        ([(5.0, 10.0), (5.1, 10.0), (5.0, 10.5)], "slower"),
+        ([(10.0, 9.0), (9.0, 10.0), (10.0, 10.0)], "inconclusive"),
+        ([(10.0, 9.95), (10.0, 9.9), (10.0, 9.92)], "inconclusive"),
+    ],
+)
+def test_speed(pairs, word):
+    found = timing(pairs)
+    assert found is not None and speed(found) == word
+
+
+def test_no_samples_are_no_timing():
+    assert timing([]) is None
