@@ -4,7 +4,7 @@
 
 ROWS.jsonl has one object a line: path, reference, correct, ref_ms, kernel_ms (RTX 4090, triton 3.3); CHECKOUT holds the
 files it names. Slow is below half the speed of the PyTorch reference; found is a verdict of yes with a predicted speedup of
-at least 2x, or one without a number (compiling on every call).
+at least 2x, or one without a number (compiling or tuning on every call).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Row:
 
     @property
     def flagged(self) -> bool:
-        return self.worth and (self.rule == "KL603" or self.predicted >= 1 / SLOW)
+        return self.worth and (self.rule in ("KL603", "KL604") or self.predicted >= 1 / SLOW)
 
     @property
     def told(self) -> bool:
