@@ -12,6 +12,8 @@ from kernlint.interpret.values import Builtin, Config, Function, Jit, Unknown
 from kernlint.workload import Expr, Span
 from kernlint.workload.fault import Fault
 
+_KNOWN_DECORATORS = frozenset({"jit", "autotune", "heuristics"})
+
 #: Keywords that the launcher takes for itself.
 _OWN = frozenset({"grid", "warmup", "stream", "device", "device_type"})
 

@@ -112,11 +112,19 @@ _DESCRIPTOR = frozenset({"load", "store", "gather", "scatter", "atomic_add", "at
 class FrontEnd(Evaluator):
     """Evaluates one kernel for ``target``; ``faults`` grows to what the front end refuses.
 
-    ``arguments`` are the launch's run-time arguments by name, for what depends on their values.
+    ``arguments`` are the launch's run-time arguments by name, for what depends on their values; ``unspecialised`` those that
+    are never made compile-time constants.
     """
 
-    def __init__(self, target: Target, arguments: Mapping[str, Any], budget: int = 60_000) -> None:
+    def __init__(
+        self,
+        target: Target,
+        arguments: Mapping[str, Any],
+        unspecialised: frozenset[str] = frozenset(),
+        budget: int = 60_000,
+    ) -> None:
         super().__init__(budget)
+        self.unspecialised = unspecialised
         self.target = target
         self.arguments = arguments
         self.found: dict[tuple[str, Span], Fault] = {}
@@ -301,7 +309,7 @@ class FrontEnd(Evaluator):
         if not isinstance(left, Typed) and not isinstance(right, Typed):
             return self._constant_binary(name, function, left, right)
         if left is None or right is None:
-            return self.fault("none-operand", node, f"None is no operand of `{name}`")
+            return Unknown("operand")  # an argument that a compile-time flag of the kernel stands for
         for value in (left, right):
             if not isinstance(value, Typed) and not is_constant(value):
                 return Unknown("operand")
@@ -848,6 +856,7 @@ class FrontEnd(Evaluator):
         number = given.value if isinstance(given, Expr) else given
         # Of an argument that no source shows, a cast to an integer type says that it is one.
         integer = isinstance(given, (int, Expr)) or (isinstance(dtype, Dtype) and dtype.is_integer)
+        integer = integer and value.argument not in self.unspecialised
         if integer and not isinstance(given, bool) and (number == 1 or not isinstance(number, (int, float))):
             text = f"`{name}` is a compile-time constant when it is 1, which has no `.to`; use tl.cast({name}, ...)"
             self.fault("specialised-scalar", node, text, name, certain=isinstance(number, int))
@@ -935,6 +944,8 @@ class FrontEnd(Evaluator):
         shown = path.replace("triton.language", "tl", 1)
         names = [p.rstrip("!") for p in parameters]
         for keyword in kwargs:
+            if keyword in ("boundary_check", "padding_option") and args and isinstance(args[0], Unknown):
+                continue  # said where the block pointer is made
             if keyword not in names and "**" not in names:
                 self._unexpected(path, shown, keyword, node)
                 return False
@@ -996,7 +1007,8 @@ def check_kernel(
     function = jit.function
     node = function.node
     assert isinstance(node, cst.FunctionDef)
-    front = FrontEnd(target, arguments)
+    typed = {p.name.value for p in node.params.params if p.annotation is not None}
+    front = FrontEnd(target, arguments, frozenset({*jit.unspecialised, *typed}))
     scope = Scope(function.closure)
     for name, value in arguments.items():
         scope.vars[name] = Unknown(name) if bare and not is_entry(node) else _from_host(name, value, bare)
@@ -1090,5 +1102,5 @@ def _argument(node: cst.CSTNode, keyword: str) -> cst.CSTNode:
     """The argument of a call that is given by ``keyword``."""
     for arg in getattr(node, "args", ()):
         if arg.keyword is not None and arg.keyword.value == keyword:
-            return arg  # type: ignore[no-any-return]
+            return arg
     return node

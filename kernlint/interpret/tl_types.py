@@ -500,7 +500,9 @@ def _where(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         return Unknown("where")
     result = _promoted(f, a, b, x, y, node)
     condition = _block(test)
-    if isinstance(result, Typed) and condition is not None:
+    if condition is None:
+        return Unknown("where")
+    if isinstance(result, Typed):
         if condition.dtype is not None and condition.dtype != dt.BOOL and condition.pointer is False:
             text = (
                 f"the condition of tl.where is {short(condition.dtype)}; a condition that is not boolean is deprecated"

@@ -11,9 +11,9 @@ class CallDoesNotBind(RefusalRule):
     category = "correctness"
     severity = "error"
     summary = "a call inside a kernel whose arguments do not fit the function"
-    kinds = frozenset(["bad-call", "descriptor", "loop-bound", "none-operand"])
+    kinds = frozenset(["bad-call", "descriptor", "loop-bound"])
 
-    if_certain = frozenset({"loop-bound", "none-operand"})
+    if_certain = frozenset({"loop-bound"})
     what_it_does = """
         Binds the arguments of calls inside a kernel to the parameters that the target release gives the function of
         `triton.language`, or to those of a jit helper: unknown keywords, too many arguments, missing ones. Loop
