@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import libcst as cst
 
 from kernlint.syntax.dialect import is_triton_jit
-from kernlint.syntax.names import import_table, origin_of
+from kernlint.syntax.names import origin_of
 from kernlint.syntax.tree import Module
-from kernlint.syntax.walk import walk
 
 
 @dataclass(frozen=True)
@@ -35,11 +34,10 @@ class Decorated:
 
 def functions(module: Module, imports: Mapping[str, str] | None = None) -> Iterator[Decorated]:
     """Every ``def`` of the module, nested ones and methods included."""
-    table = import_table(module.tree) if imports is None else imports
-    for node in walk(module.tree):
-        if isinstance(node, cst.FunctionDef):
-            origins = tuple(origin_of(d.decorator, table) or "" for d in node.decorators)
-            yield Decorated(node, origins, any(is_triton_jit(d.decorator, table) for d in node.decorators))
+    table = module.imports if imports is None else imports
+    for node in module.of(cst.FunctionDef):
+        origins = tuple(origin_of(d.decorator, table) or "" for d in node.decorators)
+        yield Decorated(node, origins, any(is_triton_jit(d.decorator, table) for d in node.decorators))
 
 
 def jit_functions(module: Module) -> Iterator[Decorated]:

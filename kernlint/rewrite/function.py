@@ -12,7 +12,6 @@ from kernlint.interpret.trace import Values
 from kernlint.rewrite.mentions import mentions
 from kernlint.rewrite.site import Site
 from kernlint.rewrite.text import CannotRewrite
-from kernlint.syntax.names import import_table
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk
 from kernlint.workload import Launch, Span
@@ -264,7 +263,7 @@ def enclosing_function(module: Module, node: cst.CSTNode) -> cst.FunctionDef:
 
 def module_alias(module: Module, origin: str) -> str:
     """The name by which ``module`` knows the package ``origin``."""
-    for name, known in import_table(module.tree).items():
+    for name, known in module.imports.items():
         if known == origin or (known.endswith(f".{origin.rsplit('.', 1)[-1]}") and origin == "triton"):
             return name
         if origin == "triton.language" and known.endswith((".tl", ".triton.language")):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from kernlint.syntax.tree import Module
-from kernlint.syntax.walk import walk
+from kernlint.syntax.walk import children, walk
 
 _BUILTINS = frozenset(dir(builtins)) | {
     "__file__", "__name__", "__doc__", "__spec__", "__path__", "__package__", "__annotations__", "__builtins__",
@@ -55,14 +55,11 @@ def undefined_names(module: Module) -> list[Undefined]:
     Empty where the module imports ``*`` or makes names at run time (``globals()``, ``exec``), and where it is nested too
     deeply to say.
     """
-    for node in walk(module.tree):
-        if isinstance(node, cst.ImportFrom) and isinstance(node.names, cst.ImportStar):
-            return []
-        if isinstance(node, cst.Name) and node.value in ("globals", "exec", "eval", "__getattr__", "locals"):
-            return []
-    names = _bound(module.tree.body) | {
-        n for node in walk(module.tree) if isinstance(node, cst.Global) for n in _items(node)
-    }
+    if any(isinstance(node.names, cst.ImportStar) for node in module.of(cst.ImportFrom)):
+        return []
+    if any(node.value in ("globals", "exec", "eval", "__getattr__", "locals") for node in module.of(cst.Name)):
+        return []
+    names = _bound(module.tree.body) | {n for node in module.of(cst.Global) for n in _items(node)}
     found: list[Undefined] = []
     lazy = _lazy_annotations(module.tree)
     try:
@@ -107,7 +104,7 @@ def _bound(body: Sequence[cst.CSTNode]) -> set[str]:
             }
             continue
         names |= set(_targets(node))
-        stack += [child for child in node.children if isinstance(child, cst.CSTNode)]
+        stack += children(node)
     return names
 
 
@@ -171,12 +168,8 @@ def _visit(node: cst.CSTNode, scope: _Scope, found: list[Undefined], lazy: bool)
     elif isinstance(node, (cst.MatchAs, cst.MatchStar, cst.MatchMapping, cst.MatchClass, cst.MatchKeywordElement)):
         return
     else:
-        for child in _below(node):
+        for child in children(node):
             _visit(child, scope, found, lazy)
-
-
-def _below(node: cst.CSTNode) -> list[cst.CSTNode]:
-    return [child for child in node.children if isinstance(child, cst.CSTNode)]
 
 
 def _function(node: cst.FunctionDef, scope: _Scope, found: list[Undefined], lazy: bool) -> None:
@@ -223,5 +216,5 @@ def _comprehension(node: cst.CSTNode, scope: _Scope, found: list[Undefined], laz
     if scope.is_class and isinstance(first, cst.CompFor):
         # The first iterable is evaluated in the class, the rest does not see the class.
         _visit(first.iter, scope, found, lazy)
-    for child in _below(node):
+    for child in children(node):
         _visit(child, inner, found, lazy)

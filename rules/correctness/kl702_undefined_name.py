@@ -9,7 +9,6 @@ import libcst as cst
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
 from kernlint.syntax.dialect import is_triton_jit
-from kernlint.syntax.names import import_table
 from kernlint.syntax.scopes import undefined_names
 
 
@@ -57,7 +56,7 @@ class UndefinedName(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         module = context.program.kernel
-        imports = import_table(module.tree)
+        imports = module.imports
         seen: set[tuple[str, cst.FunctionDef | None]] = set()
         for use in undefined_names(module):
             if (use.name, use.function) in seen:

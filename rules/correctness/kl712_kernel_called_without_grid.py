@@ -10,7 +10,7 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
 from kernlint.rules.jit_functions import Decorated, functions
 from kernlint.syntax.tree import Module
-from kernlint.syntax.walk import walk
+from kernlint.syntax.walk import children, walk
 
 
 class KernelCalledWithoutGrid(Rule):
@@ -91,11 +91,12 @@ def _top_level(module: Module) -> set[str]:
 def _wrapped(module: Module) -> set[str]:
     """Names that are passed to another function or assigned anew: what they stand for is not their ``def``."""
     names: set[str] = set()
-    for node in walk(module.tree):
-        if isinstance(node, cst.Arg) and isinstance(node.value, cst.Name):
-            names.add(node.value.value)
-        elif isinstance(node, cst.AssignTarget) and isinstance(node.target, cst.Name):
-            names.add(node.target.value)
+    for arg in module.of(cst.Arg):
+        if isinstance(arg.value, cst.Name):
+            names.add(arg.value.value)
+    for target in module.of(cst.AssignTarget):
+        if isinstance(target.target, cst.Name):
+            names.add(target.target.value)
     return names
 
 
@@ -114,7 +115,7 @@ def _own_calls(node: cst.FunctionDef) -> Iterator[cst.Call]:
         if isinstance(inner, cst.Call):
             yield inner
         if not isinstance(inner, (cst.FunctionDef, cst.ClassDef)):
-            stack += reversed(inner.children)
+            stack += reversed(children(inner))
 
 
 def _local_names(node: cst.FunctionDef) -> set[str]:

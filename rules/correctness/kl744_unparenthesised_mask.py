@@ -9,7 +9,6 @@ import libcst as cst
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.syntax.dialect import is_triton_jit
-from kernlint.syntax.names import import_table
 from kernlint.syntax.walk import walk
 
 
@@ -67,11 +66,9 @@ class UnparenthesisedMask(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         module = context.program.kernel
-        imports = import_table(module.tree)
-        for function in walk(module.tree):
-            if not isinstance(function, cst.FunctionDef) or not any(
-                is_triton_jit(d.decorator, imports) for d in function.decorators
-            ):
+        imports = module.imports
+        for function in module.of(cst.FunctionDef):
+            if not any(is_triton_jit(d.decorator, imports) for d in function.decorators):
                 continue
             for node, wrong in _misread(function):
                 span = module.span(node)

@@ -8,7 +8,7 @@ import libcst as cst
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
-from kernlint.syntax.names import dotted_name, import_table, origin_of
+from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.walk import walk
 
 
@@ -65,10 +65,8 @@ class FirstLaunchInGraphCapture(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         module = context.program.kernel
-        imports = import_table(module.tree)
-        for function in walk(module.tree):
-            if not isinstance(function, cst.FunctionDef):
-                continue
+        imports = module.imports
+        for function in module.of(cst.FunctionDef):
             launched: set[str] = set()
             for node in walk(function.body):
                 if isinstance(node, cst.With) and any(_captures(item, imports) for item in node.items):
