@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 import libcst as cst
 
-from kernlint.rules.source import Kind, assignments, bound_names, loop_variables, names_in, statements
+from kernlint.rules.source import assignments, bound_names, loop_variables, names_in, statements
 from kernlint.rules.synthesis import arith
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk
@@ -37,8 +37,8 @@ def scaled_product(module: Module, dot: Dot, loop: Loop) -> ScaledProduct | None
     where the accumulator is anything but that sum, from zeros on."""
     if loop.span.file != module.path or dot.span.file != module.path or dot.accumulates:
         return None
-    node = _at(module, loop.span, cst.For)
-    call = _at(module, dot.span, cst.Call)
+    node = module.at(loop.span, cst.For)
+    call = module.at(dot.span, cst.Call)
     if node is None or call is None or node.orelse is not None:
         return None
     body = list(statements(node.body))
@@ -58,10 +58,6 @@ def scaled_product(module: Module, dot: Dot, loop: Loop) -> ScaledProduct | None
             assert isinstance(update, (cst.Assign, cst.AugAssign))
             return ScaledProduct(node, update, accumulator, call, product, tuple(others))
     return None
-
-
-def _at(module: Module, span: Span, kind: type[Kind]) -> Kind | None:
-    return next((n for n in walk(module.tree) if isinstance(n, kind) and module.span(n) == span), None)
 
 
 def _update(statement: cst.CSTNode) -> tuple[str, cst.BaseExpression] | None:
