@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import libcst as cst
 
@@ -95,7 +95,7 @@ class DescriptorPerCall(Rule):
                 )
 
 
-def _kept_tensor(node: cst.CSTNode, imports: dict[str, str]) -> str | None:
+def _kept_tensor(node: cst.CSTNode, imports: Mapping[str, str]) -> str | None:
     """The attribute of ``self`` that ``node`` makes a descriptor of; None where it does not."""
     if not isinstance(node, cst.Call) or not node.args:
         return None
