@@ -130,7 +130,9 @@ def _value(fused: FusedKernel, owner: Part, store: cst.Call, kept: bool) -> str:
     block = owner.block(value)
     assert tensor is not None and tensor.dtype is not None
     cast = "" if block is not None and block.dtype == tensor.dtype else f".to({owner.place.tl}.{_spelt(tensor)})"
-    position = next(i for i, one in enumerate(fused.lines) if one.node is line and one.part is owner)
+    position = next((i for i, one in enumerate(fused.lines) if one.node is line and one.part is owner), None)
+    if position is None:
+        raise CannotRewrite(f"`{owner.name}` stores the intermediate where its lines have gone already")
     if not cast and isinstance(value, cst.Name) and not _rebound_later(owner, value, line):
         if not kept:
             owner.gone.add(id(line))
@@ -205,7 +207,7 @@ def _name_variables(fused: FusedKernel, part: Part, keep: frozenset[str] | set[s
         line = part.function.line(bound[0])
         top = value is not None and assigned(line) == name and part.statement(bound[0]) is line
         if value is not None and top and value not in part.guarded:
-            known = part.texts[value] if value in part.texts else fused.holder(values[value], name)
+            known = part.texts[value] if value in part.texts else fused.holder(values.get(value, ""), name)
             if known is not None:
                 part.names[name] = known
                 part.gone.add(id(line))
