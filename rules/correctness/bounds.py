@@ -142,8 +142,19 @@ def _overshoot(workload: Workload, launch: Launch, site: Site) -> Iterator[Overs
             step = access.offset.coefficient(Lane(dim))
             if lanes == tile and step is not None and step.terms and stride == step * tile:
                 sizes = _partial(workload, launch, count, tile)
-                if sizes is not None:
+                if sizes is not None and not _has_room(launch, site, sizes):
                     yield Overshoot(launch, site, index, count, tile, sizes)
+
+
+def _has_room(launch: Launch, site: Site, sizes: Mapping[Atom, int]) -> bool:
+    """Whether the tensor is known to be allocated in whole tiles, so that nothing lies beyond it."""
+    access, tensor = site.access, launch.tensor(site.access.base)
+    last = last_element(tensor) if tensor is not None else None
+    end = lift(last).evaluate(sizes) if last is not None else None
+    if end is None or access.offset is None:
+        return False
+    found = Space(launch, site, sizes).largest(access.offset)
+    return found is not None and found[0] <= end
 
 
 def rounded_up(extent: Size | None) -> tuple[Expr, int] | None:

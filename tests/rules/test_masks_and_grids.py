@@ -327,3 +327,17 @@ def test_rows_longer_than_the_tile():
     assert findings("KL751", source.format(check="assert n <= 64", block="64")) == []
     assert findings("KL751", source.format(check="if n > 64: raise ValueError", block="64")) == []
     assert severities("KL751", source.format(check="assert n <= 128", block="64")) == ["warning"]
+
+
+def test_buffers_allocated_in_whole_tiles_have_room():
+    source = """
+    @triton.jit
+    def clear(y, BLOCK: tl.constexpr):
+        tl.store(y + tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), 0.0)
+
+    def run(n: int):
+        y = torch.empty({size})
+        clear[(triton.cdiv(n, 64),)](y, BLOCK=64)
+    """
+    assert severities("KL736", source.format(size="n")) == ["warning"]
+    assert findings("KL736", source.format(size="triton.cdiv(n, 64) * 64")) == []
