@@ -46,7 +46,7 @@ class ImportedFile:
         check_depth(text, path)
         tree = python_tree(text)
         if tree is None:  # newer than the running Python, perhaps; LibCST may know better
-            self.parts = (Part(frozenset(), 1, text),)
+            self.parts: tuple[Part, ...] = (Part(frozenset(), 1, text),)
         else:
             self.parts = tuple(_parts(tree, split_lines(text)))
         self._modules: dict[Part, Module | None] = {}

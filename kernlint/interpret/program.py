@@ -233,7 +233,7 @@ class _Reading:
         program = self.program
         for part in file.parts:
             for name in part.names:
-                scope.vars[name] = Deferred(lambda p=part, n=name: program._reading.define(file, p, scope, n))
+                scope.vars[name] = Deferred(partial(_define, program, file, part, scope, name))
         for part in file.parts:
             if not part.names:
                 self.define(file, part, scope)
@@ -540,6 +540,11 @@ class _Reading:
 def _definition(jit: Jit) -> cst.FunctionDef:
     assert isinstance(jit.function.node, cst.FunctionDef)
     return jit.function.node
+
+
+def _define(program: Program, file: ImportedFile, part: Part, scope: Scope, name: str) -> Any:
+    """By whoever reads the program when ``name`` is looked up."""
+    return program._reading.define(file, part, scope, name)
 
 
 def may_launch(module: Module) -> frozenset[str]:

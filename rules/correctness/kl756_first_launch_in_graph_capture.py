@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import libcst as cst
 
@@ -86,7 +86,7 @@ class FirstLaunchInGraphCapture(Rule):
                     launched |= {name for name, call in _launches(node) if call is node}
 
 
-def _captures(item: cst.WithItem, imports: dict[str, str]) -> bool:
+def _captures(item: cst.WithItem, imports: Mapping[str, str]) -> bool:
     return isinstance(item.item, cst.Call) and origin_of(item.item.func, imports) == "torch.cuda.graph"
 
 

@@ -97,7 +97,7 @@ def _unsynchronised(function: cst.FunctionDef, module: Module, launching: frozen
     running = False
     pending: cst.CSTNode | None = None
     for call in _calls_in_order(function.body):
-        last = (dotted_name(call.func) or getattr(getattr(call.func, "attr", None), "value", "")).rsplit(".", 1)[-1]
+        last = str(dotted_name(call.func) or getattr(getattr(call.func, "attr", None), "value", "")).rsplit(".", 1)[-1]
         if origin_of(call.func, imports) in _CLOCKS:
             if running and pending is not None:
                 return _Gap(function.name.value, pending, call)
