@@ -127,11 +127,12 @@ class PretendCuda(TorchFunctionMode):
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if func is torch.Tensor.is_cuda.__get__:  # type: ignore[attr-defined]
+        # Each look at a getter makes another wrapper of it: equal, not the same.
+        if func == torch.Tensor.is_cuda.__get__:  # type: ignore[attr-defined]
             return True
-        if func is torch.Tensor.device.__get__:  # type: ignore[attr-defined]
+        if func == torch.Tensor.device.__get__:  # type: ignore[attr-defined]
             return torch.device("cuda", 0)
-        if func is torch.Tensor.get_device:
+        if func == torch.Tensor.get_device:
             return 0
         if func in (torch.Tensor.cuda, torch.Tensor.pin_memory):
             return args[0]

@@ -1,0 +1,158 @@
+"""Whole verifications, with torch and Triton on the CPU: slow, and skipped where either is missing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import jsonschema
+import pytest
+
+from kernlint.schema import load
+from kernlint.verify.plan import NothingToProve, Plan, make_plan
+from kernlint.verify.prove import prove
+from kernlint.verify.update import with_verification
+
+pytest.importorskip("torch")
+pytest.importorskip("triton")
+pytestmark = pytest.mark.slow
+
+FIXTURES = Path(__file__).parents[2] / "fixtures"
+
+REFERENCE = """
+import torch
+ROWS = 5
+COLS = 100
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x * 2.0
+def get_inputs():
+    return [torch.randn(ROWS, COLS)]
+def get_init_inputs():
+    return []
+"""
+
+KERNEL = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def double(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    mask = offs < n
+    tl.store(y_ptr + offs, tl.load(x_ptr + offs, mask=mask) * 2.0, mask=mask)
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        assert x.is_cuda and x.device.type == "cuda"
+        y = torch.empty_like(x)
+        n = x.numel()
+        double[(triton.cdiv(n, 64),)](x, y, n, BLOCK=64)
+        return y
+"""
+
+
+def plan(fixed: str, kernel: str = KERNEL) -> Plan:
+    made = make_plan(kernel, reference=REFERENCE, fixed=fixed)
+    assert isinstance(made, Plan)
+    return made
+
+
+def verified(fixed: str, backend: str = "interpreter", timeout: float = 150.0):
+    return prove(plan(fixed), backend, timeout_s=timeout)
+
+
+def test_the_same_code_is_correct_also_where_it_wants_a_gpu():
+    found = verified(KERNEL)
+    assert found.outcome == "correct"
+    assert found.reference == "the reference in float64"
+    assert all(case.outcome == "correct" for case in found.cases)
+
+
+def test_a_wrong_result_is_incorrect():
+    found = verified(KERNEL.replace("* 2.0", "* 2.5"))
+    assert found.outcome == "incorrect" and not found.proven
+
+
+def test_a_tail_that_is_left_out_is_found():
+    found = verified(KERNEL.replace("triton.cdiv(n, 64)", "n // 64"))
+    assert found.outcome == "incorrect"
+    assert "never written" in found.summary
+
+
+def test_a_hang_is_a_result():
+    found = verified(KERNEL.replace("return y", "\n        while True: pass"), timeout=40.0)
+    assert found.outcome == "failed"
+    assert "longer than" in found.summary
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("raise SystemExit(0)", "SystemExit"),
+        ("import os; os.kill(os.getpid(), 11)", "SIGSEGV"),
+        ("raise RuntimeError('boom')", "boom"),
+    ],
+)
+def test_faults_of_the_changed_version_are_results(fault, words):
+    found = verified(KERNEL.replace("return y", fault))
+    assert found.outcome == "failed" and words in found.summary
+
+
+def test_a_module_that_does_not_load_is_a_result():
+    assert verified(KERNEL + "\nraise ValueError('at import')\n").outcome == "failed"
+
+
+def test_a_change_to_an_argument_is_seen():
+    assert verified(KERNEL.replace("return y", "x.zero_()\n        return y")).outcome == "incorrect"
+
+
+def test_bfloat16_is_never_called_wrong():
+    kernel = KERNEL.replace("y = torch.empty_like(x)", "y = torch.empty_like(x, dtype=torch.bfloat16)")
+    assert verified(kernel).outcome in ("not checkable", "correct")
+
+
+def test_the_seed_is_proven_and_fits_the_schema():
+    path = FIXTURES / "seed" / "task.md"
+    made = make_plan(path.read_text(), path=str(path), follow_ups=True)
+    assert isinstance(made, Plan)
+    compiled = prove(made, "compile")
+    assert compiled.outcome == "lowered"
+    assert "wgmma tf32 became wgmma s8" in compiled.summary
+    after = [kernel for kernel in compiled.kernels if kernel.version == "after"]
+    assert all(not kernel.spill_bytes and "1" not in kernel.load_bytes for kernel in after)
+    interpreted = prove(made, "interpreter", timeout_s=400.0)
+    assert interpreted.outcome == "correct"
+    for found in (compiled, interpreted):
+        jsonschema.validate(with_verification(made.verdict, found, update=True).to_json(), load("verdict"))
+
+
+def test_a_kernel_that_does_not_compile_is_failed():
+    path = FIXTURES / "pairs" / "gemm-int8-upcast-copy"
+    broken = (
+        (path / "after.py").read_text().replace("out = tl.maximum(out, 0.0)", "out = tl.maximum(out, tl.arange(0, 3))")
+    )
+    made = make_plan(
+        (path / "before.py").read_text(), reference=(path / "reference.py").read_text(), fixed=broken, path="before.py"
+    )
+    assert isinstance(made, Plan)
+    assert prove(made, "compile").outcome == "failed"
+
+
+def test_nothing_to_fix_is_nothing_to_prove():
+    path = FIXTURES / "pairs" / "softmax-ok"
+    made = make_plan((path / "before.py").read_text(), reference=(path / "reference.py").read_text())
+    assert isinstance(made, NothingToProve)
+
+
+@pytest.mark.gpu
+def test_the_seed_is_faster_on_a_gpu():
+    import torch
+
+    if not torch.cuda.is_available():
+        pytest.skip("no GPU")
+    path = FIXTURES / "seed" / "task.md"
+    made = make_plan(path.read_text(), path=str(path), follow_ups=True)
+    assert isinstance(made, Plan)
+    found = prove(made, "gpu")
+    assert found.outcome == "faster" and found.timings is not None and found.timings.captured
