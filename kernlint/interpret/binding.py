@@ -9,6 +9,7 @@ import libcst as cst
 
 from kernlint.interpret.api import Target
 from kernlint.interpret.values import Builtin, Config, Function, Jit, Unknown
+from kernlint.syntax.names import dotted_name
 from kernlint.workload import Expr, Span
 from kernlint.workload.fault import Fault
 
@@ -67,15 +68,12 @@ def launch_faults(
         if name in written and name not in names and name not in options and name not in jit.heuristics:
             found.append(fault("launch-unexpected", f"`{kernel}` has no parameter `{name}`", name))
     made = {*config.kwargs, *jit.heuristics}
+    # Decorators and configurations that were not followed may set anything.
+    followed = {_last_name(d.decorator) for d in function.node.decorators} <= _KNOWN_DECORATORS
+    open_ended = "**" in stars or (jit.autotuned and not jit.configs) or not followed
     for param in every:
         name = param.name.value
-        if (
-            param.default is None
-            and name not in given
-            and name not in kwargs
-            and name not in made
-            and "**" not in stars
-        ):
+        if param.default is None and name not in given and name not in kwargs and name not in made and not open_ended:
             found.append(fault("launch-missing", f"`{kernel}` is launched without its argument `{name}`", name))
     for name in made:
         if name not in names and name not in options:
@@ -83,6 +81,11 @@ def launch_faults(
                 fault("launch-unexpected", f"`{kernel}` has no parameter `{name}`, which its decorator sets", name)
             )
     return tuple(found)
+
+
+def _last_name(node: cst.BaseExpression) -> str:
+    """The last part of a decorator's name."""
+    return (dotted_name(node.func if isinstance(node, cst.Call) else node) or "").split(".")[-1]
 
 
 def _clashes(jit: Jit, config: Config, given: set[str], kwargs: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -854,8 +854,8 @@ class FrontEnd(Evaluator):
             value.argument,
         )
         number = given.value if isinstance(given, Expr) else given
-        # Of an argument that no source shows, a cast to an integer type says that it is one.
-        integer = isinstance(given, (int, Expr)) or (isinstance(dtype, Dtype) and dtype.is_integer)
+        # Of an argument whose value no source shows, a cast to an integer type says that it is one.
+        integer = isinstance(number, int) or (isinstance(dtype, Dtype) and dtype.is_integer)
         integer = integer and value.argument not in self.unspecialised
         if integer and not isinstance(given, bool) and (number == 1 or not isinstance(number, (int, float))):
             text = f"`{name}` is a compile-time constant when it is 1, which has no `.to`; use tl.cast({name}, ...)"
@@ -863,6 +863,8 @@ class FrontEnd(Evaluator):
         return tl_types.call(self, "to", [value, *args], kwargs, node)
 
     def subscript(self, value: Any, index: Any, node: cst.CSTNode) -> Any:
+        if isinstance(value, Typed) and value.argument and value.pointer is None:
+            return Unknown("item of an argument")  # it may be a tuple
         if isinstance(value, Typed):
             return self._view(value, index if isinstance(index, tuple) else (index,), node)
         if isinstance(value, tuple):
