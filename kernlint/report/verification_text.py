@@ -50,10 +50,10 @@ def _times(found: Verification) -> Iterator[str]:
         if not timings.captured:
             yield "  note       the call cannot be captured in a CUDA graph: gpu times hold its gaps"
         yield f"  memory     peak {_mb(timings.peak_bytes_before)} before, {_mb(timings.peak_bytes_after)} after"
-    for scope, row in found.predictions.items():
-        if row.before_us is not None and row.after_us is not None and row.speedup is not None:
-            interval = "" if row.low is None or row.high is None else f" ({row.low:.2f}-{row.high:.2f})"
-            yield f"  predicted  {scope}: {row.before_us:.1f} to {row.after_us:.1f} us, {row.speedup:.2f}x{interval}"
+    for scope, said in found.predictions.items():
+        if said.before_us is not None and said.after_us is not None and said.speedup is not None:
+            interval = "" if said.low is None or said.high is None else f" ({said.low:.2f}-{said.high:.2f})"
+            yield f"  predicted  {scope}: {said.before_us:.1f} to {said.after_us:.1f} us, {said.speedup:.2f}x{interval}"
 
 
 def _timing(row: Timing) -> str:

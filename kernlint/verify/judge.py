@@ -137,18 +137,18 @@ def _judge_outputs(event: Mapping[str, Any], numerics: str, interpreted: bool, n
         share = (error_after or 0.0) / allowed if allowed else error_after or 0.0
         if error_after is not None and (worst is None or share > worst[0]):
             worst = (share, error_before, error_after, allowed)
-    errors = worst[1:] if worst is not None else (None, None, None)
+    known: tuple[float | None, float | None, float | None] = (None, None, None) if worst is None else worst[1:]
     if (problems or blamed_before) and interpreted and event.get("half"):
         message = f"the interpreter computes bfloat16 wrongly: this says nothing ({(problems or blamed_before)[0]})"
         return CaseResult(name, sizes, "not checkable", message=message)
     if problems:
-        return CaseResult(name, sizes, "incorrect", *errors, message="; ".join(problems[:3]), note="; ".join(notes))
+        return CaseResult(name, sizes, "incorrect", *known, "; ".join(problems[:3]), "; ".join(notes))
     if blamed_before:
         note = f"both versions are wrong here in the same way: {blamed_before[0]}"
-        return CaseResult(name, sizes, "skipped", *errors, note=note)
-    if not against_before and _grew(errors[0], errors[1]):
-        notes.append(f"rounding errors grew from {errors[0]:.1g} to {errors[1]:.1g}")
-    return CaseResult(name, sizes, "correct", *errors, note="; ".join(notes))
+        return CaseResult(name, sizes, "skipped", *known, "", note)
+    if not against_before and worst is not None and _grew(worst[1], worst[2]):
+        notes.append(f"rounding errors grew from {worst[1]:.1g} to {worst[2]:.1g}")
+    return CaseResult(name, sizes, "correct", *known, "", "; ".join(notes))
 
 
 def _grew(before: float | None, after: float | None) -> bool:

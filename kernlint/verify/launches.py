@@ -7,7 +7,7 @@ from typing import Any
 
 from kernlint.cost.device import Device
 from kernlint.workload import Dtype, Expr, Launch, Tensor, Workload, concrete
-from kernlint.workload.kernel import Atomic, Branch, Compute, Dot, Load, Loop, Node, Reduce, Scan, Store
+from kernlint.workload.kernel import Atomic, Branch, Compute, Dot, Load, Loop, Node, Store
 
 #: Of one launch under all its configurations.
 _MOST_CONFIGURATIONS = 4
@@ -145,9 +145,7 @@ def _node_s(node: Node) -> float:
         return _OPERATION_S + node.flops * _FLOP_S
     if isinstance(node, (Load, Store, Atomic, Compute)):
         return _OPERATION_S + node.elements * _ELEMENT_S
-    if isinstance(node, (Reduce, Scan)):
-        elements = 1
-        for extent in node.shape:
-            elements *= extent
-        return _OPERATION_S + elements * _ELEMENT_S
-    return _OPERATION_S
+    elements = 1
+    for extent in node.shape:
+        elements *= extent
+    return _OPERATION_S + elements * _ELEMENT_S

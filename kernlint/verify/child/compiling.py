@@ -201,17 +201,18 @@ def _counted(found: Iterator[Any]) -> dict[str, int]:
 
 def _read_cubin(cubin: bytes) -> dict[str, Any]:
     """Registers and stack of a thread, from the tool that comes with Triton; None where it cannot be asked."""
-    tool = Path(__import__("triton").__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
+    import triton
+
+    tool = Path(triton.__file__ or "").parent / "backends" / "nvidia" / "bin" / "cuobjdump"
     with tempfile.NamedTemporaryFile(suffix=".cubin", delete=False) as file:
         file.write(cubin)
     try:
-        tool.chmod(0o755) if not os.access(tool, os.X_OK) else None
         said = subprocess.run([str(tool), "-res-usage", file.name], capture_output=True, text=True, timeout=60).stdout
     except (OSError, subprocess.SubprocessError):
         said = ""
     finally:
         os.unlink(file.name)
-    # The line after the kernel's own name; functions that it calls have lines too.
+    # The kernel has a line, and each function that it calls.
     registers = [int(number) for number in re.findall(r"\bREG:(\d+)", said)]
     stacks = [int(number) for number in re.findall(r"\bSTACK:(\d+)", said)]
     return {"registers": max(registers, default=None), "spill_bytes": max(stacks, default=None)}

@@ -128,9 +128,9 @@ class PretendCuda(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
         # Each look at a getter makes another wrapper of it: equal, not the same.
-        if func == torch.Tensor.is_cuda.__get__:  # type: ignore[attr-defined]
+        if func == torch.Tensor.is_cuda.__get__:
             return True
-        if func == torch.Tensor.device.__get__:  # type: ignore[attr-defined]
+        if func == torch.Tensor.device.__get__:
             return torch.device("cuda", 0)
         if func == torch.Tensor.get_device:
             return 0

@@ -161,7 +161,7 @@ def _function(setting: Setting, name: str) -> Callable[..., Any] | None:
     for module in (setting.reference, *setting.versions.values()):
         found = getattr(module, name, None)
         if callable(found):
-            return found  # type: ignore[no-any-return]
+            return found
     return None
 
 
