@@ -111,13 +111,13 @@ def words(error: Mapping[str, str]) -> str:
 def _judge_outputs(event: Mapping[str, Any], numerics: str, interpreted: bool, note: str) -> CaseResult:
     """The worst of all outputs."""
     name, sizes = event["name"], event["sizes"]
-    against_before = event["reference"] == "none"
     notes = [note] if note else []
     problems: list[str] = []
     blamed_before: list[str] = []
     worst: tuple[float, float | None, float | None, float] | None = None
     for row in event["outputs"]:
         after, before = row.get("after", {}), row.get("before", {})
+        against_before = row["against"] == "before"
         dtype = after.get("dtype", "")
         error_after = _error(row.get("difference") if against_before else after)
         error_before = 0.0 if against_before else _error(before)
@@ -135,6 +135,8 @@ def _judge_outputs(event: Mapping[str, Any], numerics: str, interpreted: bool, n
         if problem:
             problems.append(f"{row['path']}: {problem}")
         share = (error_after or 0.0) / allowed if allowed else error_after or 0.0
+        if not against_before and _grew(error_before, error_after):
+            notes.append(f"rounding errors of {row['path']} grew from {error_before:.1g} to {error_after:.1g}")
         if error_after is not None and (worst is None or share > worst[0]):
             worst = (share, error_before, error_after, allowed)
     known: tuple[float | None, float | None, float | None] = (None, None, None) if worst is None else worst[1:]
@@ -146,8 +148,6 @@ def _judge_outputs(event: Mapping[str, Any], numerics: str, interpreted: bool, n
     if blamed_before:
         note = f"both versions are wrong here in the same way: {blamed_before[0]}"
         return CaseResult(name, sizes, "skipped", *known, "", note)
-    if not against_before and worst is not None and _grew(worst[1], worst[2]):
-        notes.append(f"rounding errors grew from {worst[1]:.1g} to {worst[2]:.1g}")
     return CaseResult(name, sizes, "correct", *known, "", "; ".join(notes))
 
 

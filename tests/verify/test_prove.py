@@ -107,6 +107,15 @@ def test_a_change_to_an_argument_is_seen():
     assert verified(KERNEL.replace("return y", "x.zero_()\n        return y")).outcome == "incorrect"
 
 
+def test_arguments_that_only_the_versions_write_to_are_compared_with_each_other():
+    kernel = KERNEL.replace("return y", "x.copy_(y)\n        return y")
+    made = make_plan(kernel, reference=REFERENCE, fixed=kernel)
+    wrong = make_plan(kernel, reference=REFERENCE, fixed=KERNEL)
+    assert isinstance(made, Plan) and isinstance(wrong, Plan)
+    assert prove(made, "interpreter").outcome == "correct"
+    assert prove(wrong, "interpreter").outcome == "incorrect"
+
+
 def test_bfloat16_is_never_called_wrong():
     kernel = KERNEL.replace("y = torch.empty_like(x)", "y = torch.empty_like(x, dtype=torch.bfloat16)")
     assert verified(kernel).outcome in ("not checkable", "correct")

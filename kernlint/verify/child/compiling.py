@@ -48,7 +48,12 @@ def main(job: Mapping[str, Any], results: str) -> None:
         reporter.event("begin", step=version)
         try:
             with PretendCuda():
-                module = load(job["files"][version], f"kernlint_{version}", job["overrides"], job.get("package", ""))
+                module = load(
+                    os.path.abspath(job["files"][version]),
+                    f"kernlint_{version}",
+                    job["overrides"],
+                    job.get("package", ""),
+                )
         except BaseException as error:
             reporter.event("failed", step=version, error=describe(error))
             continue

@@ -19,6 +19,8 @@ _SECOND_FILL = 0xA5
 def main(job: Mapping[str, Any], results: str) -> None:
     """The job's ``backend`` is interpreter or gpu; ``cases`` are run in order until ``budget_s`` is spent."""
     reporter = Reporter(results)
+    # The code may change its folder.
+    job = {**job, "files": {version: os.path.abspath(path) for version, path in job["files"].items()}}
     interpreted = job["backend"] == "interpreter"
     if interpreted:
         os.environ["TRITON_INTERPRET"] = "1"
@@ -173,16 +175,13 @@ class _Case:
                 own = subjects.Subject(getattr(state, reference.call.__name__), state)
             with precise():
                 given = subjects.widened(subjects.placed(arguments, self.device))
-                subjects.seed()
-                return _results(own.call(*given), given), "float64"
+                return _truth(own.call, given), "float64"
         except Exception:
             # A reference that only runs in its own precision, or whose float64 results do not fit into memory.
             del own
             if not self.interpreted:
                 torch.cuda.empty_cache()
-        given = subjects.placed(arguments, self.device)
-        subjects.seed()
-        return _results(reference.call(*given), given), "as written"
+        return _truth(reference.call, subjects.placed(arguments, self.device)), "as written"
 
     def _outcome(self, subject: Any, arguments: list[Any]) -> dict[str, Any]:
         """Results of one call, and which of their elements were never written."""
@@ -269,6 +268,24 @@ def _turn(gate: str | None) -> Iterator[None]:
         Path(f"{gate}.done").touch()
 
 
+def _truth(call: Any, given: list[Any]) -> dict[str, Any]:
+    """The results of the reference, and those of its arguments that it writes to: a version may write to others too, which
+    says nothing about what belongs there."""
+    import torch
+
+    from kernlint.verify.child import subjects
+    from kernlint.verify.child.metrics import tensors
+
+    untouched = dict(tensors(subjects.widened(given)))
+    subjects.seed()
+    found = _results(call(*given), given)
+    for path, value in untouched.items():
+        name = f"argument {path}"
+        if torch.equal(found[name].to(value.dtype), value):
+            del found[name]
+    return found
+
+
 def _results(returned: Any, given: list[Any]) -> dict[str, Any]:
     """What a call leaves: its result, and its tensor arguments, which it may have written to."""
     from kernlint.verify.child.metrics import tensors
@@ -291,8 +308,10 @@ def _compared(outcomes: Mapping[str, Any], truth: Mapping[str, Any] | None) -> l
         row: dict[str, Any] = {"path": path}
         exact = None if truth is None else truth.get(path)
         results = {version: outcome["results"].get(path) for version, outcome in outcomes.items()}
+        own = exact is None and path.startswith("argument")
+        row["against"] = "before" if truth is None or own else "reference"
         for version, result in results.items():
-            if result is None or (truth is not None and exact is None):
+            if result is None or (truth is not None and exact is None and not own):
                 row[version] = {"missing": result is None, "unexpected": result is not None}
                 continue
             row[version] = {
