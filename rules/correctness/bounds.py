@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from kernlint.rules.finding import Context, Evidence
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.space import Point, Site, Space, last_element, open_symbols, samples, sites, symbols_of, told
-from kernlint.workload import Launch, Tensor, Workload
+from kernlint.workload import Launch, Span, Tensor, Workload
 from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, Opaque, ProgramId, Size, lift
 from kernlint.workload.kernel import Access
 
@@ -188,7 +189,8 @@ def _partial(workload: Workload, launch: Launch, count: Expr, tile: int) -> Mapp
 
 @dataclass(frozen=True)
 class Shortfall:
-    """The masked index of ``site`` only reaches ``reached`` although its bound allows ``needed``."""
+    """The masked index of ``site`` only reaches ``reached`` although its bound allows ``needed``; ``always`` where it does so
+    under every configuration of the autotuner, if there is one."""
 
     launch: Launch
     site: Site
@@ -197,6 +199,12 @@ class Shortfall:
     reached: int
     needed: int
     sizes: Mapping[Atom, int]
+    always: bool = True
+
+    @property
+    def place(self) -> tuple[Span, Expr]:
+        """What stops short, whatever the configuration."""
+        return self.site.access.span, self.bound
 
     @property
     def from_programs(self) -> bool:
@@ -208,23 +216,75 @@ class Shortfall:
 
 
 def shortfalls(workload: Workload) -> Iterator[Shortfall]:
-    """Mask bounds ``index < bound`` whose index stops short of the bound over the whole grid and all iterations."""
+    """Mask bounds ``index < bound`` whose index stops short of the bound over the whole grid and all iterations; those of
+    every configuration first."""
     for first in workload.launches():
-        for launch in versions(first):
-            if not followed_or_open(launch):
+        by_version = [[*_of_version(workload, launch)] for launch in versions(first)]
+        if all(by_version):
+            by_version += [[*_of_version(workload, launch)] for launch in first.alternatives[len(by_version) - 1 :]]
+        constant = set.intersection(*({short.place for short in each} for each in by_version))
+        found = [replace(short, always=short.place in constant) for each in by_version for short in each]
+        yield from sorted(found, key=lambda short: not short.always)
+
+
+def _of_version(workload: Workload, launch: Launch) -> Iterator[Shortfall]:
+    if not followed_or_open(launch):
+        return
+    furthest: dict[tuple[Expr, Expr], tuple[Site, Expr, Expr]] = {}
+    for site in sites(launch.kernel):
+        for index, bound in site.access.mask or ():
+            # An unrolled loop shows as one index with several constants: the largest gets furthest.
+            shift = index.terms.get((), 0)
+            known = furthest.get((index - shift, bound))
+            if known is None or shift > known[1].terms.get((), 0):
+                furthest[index - shift, bound] = (site, index, bound)
+    for site, index, bound in furthest.values():
+        found = _shortfall(workload, launch, site, index, bound)
+        if found is not None:
+            yield found
+
+
+def shortfall_finding(rule: Rule, short: Shortfall, message: str, any_size: bool = False) -> Finding:
+    """An error where the index stops short under every configuration, at the sizes in view or (``any_size``) whatever they
+    are; else a warning."""
+    where = f" where {sizes_told(short.sizes)}" if short.sizes else ""
+    when = "" if short.always else ", under some configurations of its autotuner"
+    return Finding(
+        rule,
+        rule.severity if short.always and (any_size or not short.sizes) else "warning",
+        message + when,
+        short.launch.span,
+        short.launch.function,
+        short.launch.kernel.name,
+        (
+            Evidence(
+                f"the mask bounds the index by {short.bound}; its largest value is {short.reached - 1}{where}",
+                short.site.access.span,
+            ),
+            Evidence(
+                f"the grid is ({', '.join(map(str, short.launch.grid))}), the tile {short.site.access.shape}",
+                short.launch.span,
+            ),
+        ),
+    )
+
+
+def walked_by_a_loop(short: Shortfall) -> bool:
+    """Whether a loop of the kernel steps through the same tensor by whole tiles along the lanes of the index: its accesses
+    reach what this one, a first tile that is fetched ahead or one whose mask stays while its pointer moves, does not."""
+    dims = [a.dim for a in short.index.atoms() if isinstance(a, Lane)]
+    for site in sites(short.launch.kernel):
+        access = site.access
+        if access.base != short.site.access.base or access.offset is None:
+            continue
+        for dim in (d for d in dims if d < len(access.shape)):
+            lane = access.offset.coefficient(Lane(dim))
+            if lane is None or not lane.terms:
                 continue
-            furthest: dict[tuple[Expr, Expr], tuple[Site, Expr, Expr]] = {}
-            for site in sites(launch.kernel):
-                for index, bound in site.access.mask or ():
-                    # An unrolled loop shows as one index with several constants: the largest gets furthest.
-                    shift = index.terms.get((), 0)
-                    known = furthest.get((index - shift, bound))
-                    if known is None or shift > known[1].terms.get((), 0):
-                        furthest[index - shift, bound] = (site, index, bound)
-            for site, index, bound in furthest.values():
-                found = _shortfall(workload, launch, site, index, bound)
-                if found is not None:
-                    yield found
+            tile = lane * access.shape[dim]
+            if any(access.offset.coefficient(LoopIndex(loop.id)) == tile for loop in site.loops):
+                return True
+    return False
 
 
 def followed_or_open(launch: Launch) -> bool:

@@ -19,8 +19,8 @@ class WrongMaskedValue(Rule):
     what_it_does = """
         Follows the value of masked lanes (`other`, and what arithmetic makes of it) to the reduction that consumes
         them, and finds those where it is not the identity: zero in a maximum, a positive number in a sum (`exp(0 -
-        max)`), the shifted zero of a variance. An error where some lane is masked at the sizes in view, else a
-        warning.
+        max)`), the shifted zero of a variance. An error where some lane is masked at the sizes in view, else
+        for information: that no caller has such a row is often known to its author.
         """
     why = """
         The maximum of a row of negative numbers becomes 0, the denominator of a softmax counts lanes that do not
@@ -73,4 +73,4 @@ class WrongMaskedValue(Rule):
         for found in reductions(context.workload):
             what = described(found)
             if what:
-                yield finding(self, found, self.severity if found.proven else "warning", what)
+                yield finding(self, found, self.severity if found.proven else "info", what)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.bounds import Shortfall, rounded_up, shortfalls, sizes_told
-from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.correctness.bounds import Shortfall, rounded_up, shortfall_finding, shortfalls, sizes_told
+from kernlint.rules.finding import Context, Finding
 
 
 class GridForAnotherBlock(Rule):
@@ -17,7 +17,8 @@ class GridForAnotherBlock(Rule):
     summary = "the grid counts tiles of another size than the kernel steps by"
     what_it_does = """
         Computes how far the masked index of the kernel gets over the whole grid, for each autotune configuration, and
-        finds grids of `cdiv(n, T)` programs whose kernel steps by a smaller tile, so that it stops short of n.
+        finds grids of `cdiv(n, T)` programs whose kernel steps by a smaller tile, so that it stops short of n:
+        an error where it does so under every configuration, else a warning.
         """
     why = """
         Elements behind the last tile are never computed: the output keeps what was there before. The autotuner may
@@ -71,24 +72,10 @@ class GridForAnotherBlock(Rule):
                 continue
             seen.add((short.launch.kernel.name, short.launch.span))
             where = f" where {sizes_told(short.sizes)}" if short.sizes else ""
-            yield Finding(
-                self,
-                "error" if True else "warning",
-                f"the grid does not cover the kernel's index: only {short.reached} of {short.needed} are reached{where}",
-                short.launch.span,
-                short.launch.function,
-                short.launch.kernel.name,
-                (
-                    Evidence(
-                        f"the mask bounds the index by {short.bound}; its largest value is {short.reached - 1}{where}",
-                        short.site.access.span,
-                    ),
-                    Evidence(
-                        f"the grid is ({', '.join(map(str, short.launch.grid))}), the tile {short.site.access.shape}",
-                        short.launch.span,
-                    ),
-                ),
+            message = (
+                f"the grid does not cover the kernel's index: only {short.reached} of {short.needed} are reached{where}"
             )
+            yield shortfall_finding(self, short, message, any_size=True)
 
 
 def _is_ours(short: Shortfall) -> bool:

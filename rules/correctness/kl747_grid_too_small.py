@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.bounds import Shortfall, shortfalls, sizes_told
-from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.correctness.bounds import Shortfall, shortfall_finding, shortfalls
+from kernlint.rules.finding import Context, Finding
 from kernlint.workload.expr import lift
 
 
@@ -18,7 +18,8 @@ class GridTooSmall(Rule):
     summary = "the grid is too small for the size that the mask bounds"
     what_it_does = """
         Computes how far the masked index of the kernel gets over the whole grid, and finds grids of a fixed number of
-        programs that stop short of the bound of the mask at the sizes in view.
+        programs that stop short of the bound of the mask at the sizes in view. An error where they do so under every
+        configuration of the autotuner, else a warning.
         """
     why = "Elements behind the last tile are never computed: the output keeps what was there before."
     when_not = "Launches that mean to process a part only. Kernels that loop over further tiles, which are followed."
@@ -62,25 +63,8 @@ class GridTooSmall(Rule):
             if not _is_ours(short) or (short.launch.kernel.name, short.launch.span) in seen:
                 continue
             seen.add((short.launch.kernel.name, short.launch.span))
-            where = f" where {sizes_told(short.sizes)}" if short.sizes else ""
-            yield Finding(
-                self,
-                "error" if not short.sizes else "warning",
-                f"the grid reaches {short.reached} of {short.needed} elements",
-                short.launch.span,
-                short.launch.function,
-                short.launch.kernel.name,
-                (
-                    Evidence(
-                        f"the mask bounds the index by {short.bound}; its largest value is {short.reached - 1}{where}",
-                        short.site.access.span,
-                    ),
-                    Evidence(
-                        f"the grid is ({', '.join(map(str, short.launch.grid))}), the tile {short.site.access.shape}",
-                        short.launch.span,
-                    ),
-                ),
-            )
+            message = f"the grid reaches {short.reached} of {short.needed} elements"
+            yield shortfall_finding(self, short, message)
 
 
 def _is_ours(short: Shortfall) -> bool:

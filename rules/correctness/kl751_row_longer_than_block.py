@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.bounds import Shortfall, shortfalls, sizes_told
-from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.correctness.bounds import Shortfall, shortfall_finding, shortfalls, sizes_told, walked_by_a_loop
+from kernlint.rules.finding import Context, Finding
 from kernlint.workload.expr import Symbol
 
 
@@ -72,29 +72,13 @@ class RowLongerThanBlock(Rule):
                 continue
             seen.add((short.launch.kernel.name, short.launch.span))
             where = f" where {sizes_told(short.sizes)}" if short.sizes else ""
-            yield Finding(
-                self,
-                "error" if not short.sizes else "warning",
-                f"the tile holds {short.reached} of {short.needed} columns{where}, and no loop goes over the rest",
-                short.launch.span,
-                short.launch.function,
-                short.launch.kernel.name,
-                (
-                    Evidence(
-                        f"the mask bounds the index by {short.bound}; its largest value is {short.reached - 1}{where}",
-                        short.site.access.span,
-                    ),
-                    Evidence(
-                        f"the grid is ({', '.join(map(str, short.launch.grid))}), the tile {short.site.access.shape}",
-                        short.launch.span,
-                    ),
-                ),
-            )
+            message = f"the tile holds {short.reached} of {short.needed} columns{where}, and no loop goes over the rest"
+            yield shortfall_finding(self, short, message)
 
 
 def _is_ours(short: Shortfall) -> bool:
     """Whether nothing but lanes moves the index."""
-    if short.from_programs or short.from_loops:
+    if short.from_programs or short.from_loops or walked_by_a_loop(short):
         return False
     # A scalar of the caller's may well be small; the extent of a tensor is as large as the data.
     return all(isinstance(a, Symbol) and "." in a.name for a in short.bound.atoms())
