@@ -15,7 +15,7 @@ class UnusedConstexpr(Rule):
     code = "KL610"
     name = "unused-constexpr"
     category = "launch"
-    severity = "warning"
+    severity = "info"
     summary = "the kernel never reads a tl.constexpr whose value differs from call to call"
     what_it_does = """
         Finds `tl.constexpr` parameters that the body of the kernel does not mention and that a launch fills with a size of the call.
