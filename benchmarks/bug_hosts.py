@@ -26,6 +26,9 @@ def _row(dtype: str, call: str) -> str:
 
 
 HOSTS: dict[str, str] = {
+    "BUG-055": "\ndef caller(x):\n    rows, columns = x.shape\n    assert columns <= 16\n    return run(x)\n",
+    "BUG-065": _tile("float32"),
+    "BUG-068": "\ndef caller(seed: int):\n    o = torch.empty(64, 1024)\n    k[(64,)](o, seed, B=1024)\n    return o\n",
     "BUG-022": _host("x, o", "run(x, o)", "o", "torch.zeros(1024), torch.zeros(1024)"),
     "BUG-037": _host("x, o", "run(x, o)", "o", "torch.zeros(4, 96), torch.zeros(4, 96)"),
     "BUG-038": _row("float32", "k[(1,)](x, o, 1024)"),
