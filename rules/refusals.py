@@ -21,21 +21,27 @@ class RefusalRule(Rule, abstract=True):
     kinds: ClassVar[frozenset[str]]
     #: Kinds that depend on values too much to be told where it is not sure that the code is compiled.
     if_certain: ClassVar[frozenset[str]] = frozenset()
+    #: The severity where it is not sure that the program fails.
+    if_open: ClassVar[str] = "warning"
 
     def check(self, context: Context) -> Iterable[Finding]:
         for launch, fault in refusals(context):
             if fault.kind not in self.kinds or (not fault.certain and fault.kind in self.if_certain):
                 continue
-            sure = fault.certain and not context.workload.bare
             yield Finding(
                 self,
-                self.severity if sure or self.severity == "info" else "warning",
+                self.severity_of(fault, context),
                 fault.text,
                 fault.span,
                 fault.function,
                 launch.kernel.name,
                 tuple(self.evidence_of(launch, fault, context)),
             )
+
+    def severity_of(self, fault: Fault, context: Context) -> str:
+        """The rule's own severity where the program fails, a lower one where it may."""
+        sure = fault.certain and not context.workload.bare
+        return self.severity if sure or self.severity == "info" else self.if_open
 
     def evidence_of(self, launch: Launch, fault: Fault, context: Context) -> Iterator[Evidence]:
         """The links of the proof beside the message."""

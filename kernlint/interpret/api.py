@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -40,6 +40,8 @@ class Target:
     version: tuple[int, int] = NEWEST
     vendor: str = "nvidia"
     arch: str = "90"
+    #: Whether somebody asked for this release; else it is only the newest one, and the code may be for an older.
+    named: bool = True
 
     @property
     def release(self) -> str:
@@ -50,7 +52,22 @@ class Target:
         row = _table()["names"].get(name)
         if row is not None:
             return self._within(row) and not self._raises(row)
-        return False if name.rpartition(".")[0] in _modules() else None
+        if name in _table()["modules"]:
+            return self.has_module(name)
+        # Back ends of other vendors put their extensions there.
+        return False if name.rpartition(".")[0] in _modules() - {"triton.language.extra"} else None
+
+    def gone_since(self, name: str, parameter: str = "") -> str | None:
+        """The release that took ``name`` (or its ``parameter``) away, where an earlier one in the table still has it."""
+        change = self.change(name, parameter)
+        if parameter:
+            gone = change.removed if change is not None else ""
+            return gone if gone and parse_version(gone) > parse_version(supported()[0]) else None
+        releases = [parse_version(v) for v in supported()]
+        having = [v for v in releases if v < self.version and replace(self, version=v).has(name)]
+        if not having or self.has(name):
+            return None
+        return replace(self, version=releases[releases.index(having[-1]) + 1]).release
 
     def has_module(self, name: str) -> bool | None:
         """Whether the release has the module ``name`` (dotted); None where it is not one of Triton's own."""
@@ -93,6 +110,10 @@ class Target:
     def options(self) -> frozenset[str]:
         """Launch options of the vendor's back end."""
         return frozenset(name for name, row in _table()["options"][self.vendor].items() if self._within(row))
+
+    def options_of_all(self) -> frozenset[str]:
+        """Launch options of every vendor's back end: code for one of them passes its own."""
+        return frozenset(n for rows in _table()["options"].values() for n, row in rows.items() if self._within(row))
 
     def has_fp8(self, name: str) -> bool:
         """Whether the back end has the fp8 format that torch calls ``name``."""
@@ -152,7 +173,7 @@ def find_target(version: str | None, vendor: str, arch: str) -> Target:
     """The target for release ``version`` (the newest where None); the nearest one that the table describes."""
     known = [parse_version(v) for v in supported()]
     wanted = NEWEST if version is None else parse_version(version)
-    return Target(min(max(wanted, known[0]), known[-1]), vendor, arch)
+    return Target(min(max(wanted, known[0]), known[-1]), vendor, arch, named=version is not None)
 
 
 @cache

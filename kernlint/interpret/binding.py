@@ -8,7 +8,7 @@ from typing import Any
 import libcst as cst
 
 from kernlint.interpret.api import Target
-from kernlint.interpret.values import Builtin, Config, Function, Jit, Unknown
+from kernlint.interpret.values import Builtin, Config, Function, Jit
 from kernlint.syntax.names import dotted_name
 from kernlint.workload import Expr, Span
 from kernlint.workload.fault import Fault
@@ -43,7 +43,7 @@ def launch_faults(
         return Fault(kind, span, text, symbol, name=name)
 
     stars = {arg.star for arg in getattr(node, "args", ())}
-    if any(isinstance(a, Unknown) and a.reason == "*args" for a in args):
+    if "*" in stars:  # how many arguments there are depends on what was put into the list
         return ()
     function = jit.function
     assert isinstance(function.node, cst.FunctionDef)
@@ -61,7 +61,7 @@ def launch_faults(
         text = f"`{kernel}` is given `{name}` both as a positional and as a keyword argument"
         found.append(fault("launch-duplicate", text, name))
     found += [fault("launch-duplicate", text, name) for name, text in _clashes(jit, config, given, kwargs)]
-    options = target.options() | _OWN | _OTHER_BACK_ENDS
+    options = target.options_of_all() | _OWN | _OTHER_BACK_ENDS
     written = {arg.keyword.value for arg in getattr(node, "args", ()) if arg.keyword is not None}
     for name in kwargs:
         # What comes in through `**options` may only be there for another back end.

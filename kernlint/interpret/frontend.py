@@ -20,6 +20,7 @@ from kernlint.interpret.jit_source import (
     assignment,
     binding_problem,
     is_entry,
+    is_template,
     may_be_jit,
     plain_global,
     torch_dtype,
@@ -172,7 +173,7 @@ class FrontEnd(Evaluator):
             closure = closure.parent
         if name in self.target.builtins():
             return Namespace("builtins." + name)
-        if name in _PYTHON_BUILTINS:
+        if name in _PYTHON_BUILTINS and assignment(function.module.tree.body, name) is None:
             return self.fault("host-function", node, f"Python's `{name}` does not exist in a kernel", name)
         return Unknown(name)
 
@@ -817,7 +818,8 @@ class FrontEnd(Evaluator):
         shown = path.replace("triton.language", "tl", 1)
         if not self.target.ever(path):
             return self.fault("missing-name", node, f"`{shown}` does not exist", path)
-        text = f"`{shown}` does not exist in Triton {self.target.release}"
+        since = None if self.target.named else self.target.gone_since(path)
+        text = f"`{shown}` does not exist " + (f"since Triton {since}" if since else f"in Triton {self.target.release}")
         change, moved = self.target.change(path), self.target.moved(path)
         if change is not None or moved is not None:
             text += f"; use {change.replacement if change is not None else moved}"
@@ -859,7 +861,7 @@ class FrontEnd(Evaluator):
         integer = integer and value.argument not in self.unspecialised
         if integer and not isinstance(given, bool) and (number == 1 or not isinstance(number, (int, float))):
             text = f"`{name}` is a compile-time constant when it is 1, which has no `.to`; use tl.cast({name}, ...)"
-            self.fault("specialised-scalar", node, text, name, certain=isinstance(number, int))
+            self.fault("specialised-scalar", node, text, name, certain=number == 1)
         return tl_types.call(self, "to", [value, *args], kwargs, node)
 
     def subscript(self, value: Any, index: Any, node: cst.CSTNode) -> Any:
@@ -976,7 +978,10 @@ class FrontEnd(Evaluator):
     def _unexpected(self, path: str, shown: str, keyword: str, node: cst.Call) -> None:
         change = self.target.change(path, keyword)
         if change is not None:
-            text = f"`{shown}` has no `{keyword}` in Triton {self.target.release}"
+            since = None if self.target.named else self.target.gone_since(path, keyword)
+            text = f"`{shown}` has no `{keyword}` " + (
+                f"since Triton {since}" if since else f"in Triton {self.target.release}"
+            )
             self.fault("removed-parameter", _argument(node, keyword), text, f"{path}({keyword}=)")
         else:
             self.fault("bad-call", _argument(node, keyword), f"`{shown}` has no parameter `{keyword}`", path)
@@ -1009,6 +1014,8 @@ def check_kernel(
     function = jit.function
     node = function.node
     assert isinstance(node, cst.FunctionDef)
+    if is_template(node):
+        return ()
     typed = {p.name.value for p in node.params.params if p.annotation is not None}
     front = FrontEnd(target, arguments, frozenset({*jit.unspecialised, *typed}))
     scope = Scope(function.closure)
@@ -1039,7 +1046,8 @@ def _from_host(name: str, value: Any, bare: bool) -> Any:
     if isinstance(value, Expr):
         return Typed(None, argument=name)
     if isinstance(value, (tuple, list)):
-        return tuple(_from_host("", item, bare) for item in value)
+        # A number that no source shows may be a tuple itself, as the shapes and strides of many tensors are.
+        return tuple(Unknown("item") if isinstance(v, Expr) else _from_host("", v, bare) for v in value)
     if isinstance(value, Unknown) and (bare or value.reason != "missing argument"):
         return Typed(None, (), None, name)
     return Unknown(name)

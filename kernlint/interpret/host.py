@@ -1189,6 +1189,12 @@ class HostEvaluator(Evaluator):
             *function.node.params.kwonly_params,
         ]
         names = [p.name.value for p in params]
+        for position, arg in enumerate(args):
+            if (
+                isinstance(arg, Unknown) and arg.reason == "*args"
+            ):  # nobody knows which parameters the further ones reach
+                args = [*args[:position], *[arg] * (len(names) - position)]
+                break
         values: dict[str, Any] = dict(zip(names, args))
         given = dict(kwargs)
         options = {k: kwargs.pop(k) for k in list(kwargs) if k in _OPTIONS and k not in names}

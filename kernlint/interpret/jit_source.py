@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -24,6 +25,19 @@ def is_entry(node: cst.FunctionDef) -> bool:
             name = inner.attr.value
             acts = acts or name in ("program_id", "num_programs", "store") or name.startswith("atomic_")
     return acts
+
+
+#: What Triton or a reader of types knows among annotations that are strings: `"*fp32"`, `"i64"`, `"tl.constexpr"`.
+_TYPE = re.compile(r"\*.*|k?[a-z]+\d\w*|.*[.\[|].*|constexpr|int|float|bool|str|tuple|tensor|Tensor|None")
+
+
+def is_template(node: cst.FunctionDef) -> bool:
+    """Whether the source is rewritten before it is compiled: parameters, or variables declared without a value, are annotated
+    with a string that is no type."""
+    declared = [p.annotation for p in (*node.params.params, *node.params.kwonly_params)]
+    declared += [n.annotation for n in walk(node.body) if isinstance(n, cst.AnnAssign) and n.value is None]
+    texts = [a.annotation for a in declared if a is not None]
+    return any(isinstance(t, cst.SimpleString) and not _TYPE.fullmatch(str(t.evaluated_value).strip()) for t in texts)
 
 
 def binding_problem(node: cst.FunctionDef, args: list[Any], kwargs: Mapping[str, Any]) -> str:

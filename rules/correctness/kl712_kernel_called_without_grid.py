@@ -60,9 +60,13 @@ class KernelCalledWithoutGrid(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         module = context.program.kernel
         every = list(functions(module))
-        kernels = {f.name for f in every if f.is_jit} & _top_level(module)
+        top_level = set(module.tree.body)
+        # A function of the same name inside another one is a different function.
+        of_module = [f for f in every if f.node in top_level]
+        kernels = {f.name for f in of_module if f.is_jit} - {f.name for f in of_module if not f.is_jit}
         wrapped = _wrapped(module)
-        plain = {f.name for f in every if not f.node.decorators} & _top_level(module) - wrapped
+        plain = {f.name for f in of_module if not f.node.decorators} - {f.name for f in of_module if f.node.decorators}
+        plain -= wrapped
         for function in every:
             if function.name in wrapped:
                 continue
@@ -82,10 +86,6 @@ class KernelCalledWithoutGrid(Rule):
                     name = callee.value.value
                     text = f"`{name}` is launched with a grid, but it is a plain function without @triton.jit"
                     yield Finding(self, self.severity, text, module.span(call), function.name, name)
-
-
-def _top_level(module: Module) -> set[str]:
-    return {s.name.value for s in module.tree.body if isinstance(s, cst.FunctionDef)}
 
 
 def _wrapped(module: Module) -> set[str]:

@@ -12,10 +12,11 @@ class MethodOfSpecialisedArgument(RefusalRule):
     severity = "error"
     summary = ".to(...) on an integer argument that is a constant when it is 1"
     kinds = frozenset(["specialised-scalar"])
+    if_open = "info"
 
     what_it_does = """
         Finds `argument.to(...)` on integer parameters of a kernel without annotation. It is an error where a launch
-        in view passes 1, a warning where the value is open.
+        in view passes 1, information where the value is open.
         """
     why = """
         An integer argument of value 1 is specialised: inside the kernel it is a plain number, and `'int' object has

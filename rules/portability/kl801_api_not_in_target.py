@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from kernlint.interpret.api import Target
+from kernlint.rules.finding import Context
 from kernlint.rules.refusals import RefusalRule
+from kernlint.workload import Fault
 
 
 class ApiNotInTarget(RefusalRule):
@@ -13,6 +16,14 @@ class ApiNotInTarget(RefusalRule):
     summary = "a function, parameter or name that the target release of Triton does not have"
     kinds = frozenset(["removed-name", "removed-parameter"])
 
+    def severity_of(self, fault: Fault, context: Context) -> str:
+        """No more than info where nobody named a release and an older one that people use has it."""
+        target = context.program.question.target or Target(named=False)
+        name, _, parameter = fault.name.removesuffix("=)").partition("(")
+        if not target.named and target.gone_since(name, parameter):
+            return "info"
+        return super().severity_of(fault, context)
+
     what_it_does = """
         Finds names of Triton and parameters of its functions that other releases have or had, but the target release
         (`--target-triton`, by default the newest known) does not: block pointers from 3.9, `tl.math.tanh` and
@@ -22,7 +33,8 @@ class ApiNotInTarget(RefusalRule):
         The compiler raises an AttributeError, a TypeError or a NotImplementedError.
         """
     when_not = """
-        Projects pinned to a release that has it: name it with `--target-triton`.
+        Projects pinned to a release that has it: name it with `--target-triton`. Where no release is named, what some
+        release from 3.2 on still has is information only.
         """
     fix_safety = "Not automatic."
     evidence = """

@@ -202,3 +202,63 @@ def test_targets() -> None:
     assert find_target("3.3.1", "nvidia", "90").version == (3, 3)
     assert find_target("2.1", "nvidia", "90").version == (3, 2)
     assert find_target("4.0", "nvidia", "90").version == (3, 9)
+
+
+def test_extensions_of_back_ends_are_names() -> None:
+    assert not kinds(LOAD + "tl.extra.cuda.gdc_wait()\ntl.store(y + i, v)")
+    assert not kinds(LOAD + "tl.store(y + i, tl.extra.vendor.f(v))")
+    assert "missing-name" in kinds(LOAD + "tl.store(y + i, tl.extract(v))")
+
+
+def test_argument_that_may_be_one_is_not_certain_to_fail() -> None:
+    body = "i = tl.arange(0, B)\ntl.store(y + i, tl.load(x + i * n.to(tl.int64)))"
+    assert "specialised-scalar" not in kinds(body, call="kernel[(16,)](x, y, len(x.unknown), B=64)")
+    assert "specialised-scalar" not in kinds(body, call="kernel[(16,)](x, y, 2, B=64)")
+    assert "specialised-scalar" in kinds(body, call="kernel[(16,)](x, y, 1, B=64)")
+
+
+@pytest.mark.parametrize("annotation", ['"UNROLLED"', "'each_of_them'"])
+def test_template_is_not_what_gets_compiled(annotation: str) -> None:
+    body = f"acc: {annotation}\n" + LOAD + "tl.store(y + i, v[0])"
+    assert not kinds(body)
+
+
+@pytest.mark.parametrize("annotation", ['"tl.tensor"', '"fp32"', "tl.tensor"])
+def test_annotated_with_a_type_is_no_template(annotation: str) -> None:
+    assert "tensor-index" in kinds(LOAD + f"w: {annotation} = v\ntl.store(y + i, w[0])")
+
+
+def test_launch_of_an_unpacked_list_is_not_counted() -> None:
+    call = """more = []
+        for _ in range(2):
+            more.extend([y, x.numel(), 64])
+        kernel[(16,)](x, *more)"""
+    assert not {k for k in kinds(LOAD + "tl.store(y + i, v)", call=call) if k.startswith("launch")}
+
+
+def test_option_of_another_vendor_is_no_parameter() -> None:
+    call = "kernel[(16,)](x, y, x.numel(), B=64, matrix_instr_nonkdim=16)"
+    assert "launch-unexpected" not in kinds(LOAD + "tl.store(y + i, v)", call=call)
+    assert "launch-unexpected" in kinds(
+        LOAD + "tl.store(y + i, v)", call=call.replace("matrix_instr_nonkdim", "option")
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "parameter", "since"),
+    [
+        pytest.param("triton.language.make_block_ptr", "", "3.9", id="gone in the newest"),
+        pytest.param("triton.language.math.tanh", "", None, id="in none of the releases"),
+        pytest.param("triton.language.load", "", None, id="still there"),
+        pytest.param("triton.language.anything", "", None, id="never there"),
+    ],
+)
+def test_release_that_took_a_name_away(name: str, parameter: str, since: str | None) -> None:
+    assert Target(named=False).gone_since(name, parameter) == since
+
+
+def test_name_that_the_module_assigns_is_not_that_of_python() -> None:
+    body = LOAD + "tl.store(y + i, pow(v, 2.0))"
+    head = "from helpers import find\n\nif find:\n    pow = find('pow')\n"
+    assert "host-function" in kinds(body)
+    assert "host-function" not in kinds(body, head=head)

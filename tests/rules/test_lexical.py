@@ -84,3 +84,29 @@ def test_device_decides_about_warps() -> None:
     for device, expected in (("h100-sxm", 0), ("mi300x", 1)):
         result = check_file(Job("k.py", source.encode(), FileSettings(frozenset({"KL805"}), device=device)))
         assert len(result.findings) == expected
+
+
+def test_kernel_inside_a_function_is_not_the_function_of_its_name() -> None:
+    source = HEAD + (
+        "def build():\n    @triton.jit\n    def add(x):\n        tl.store(x, 1.0)\n    return add\n"
+        "def add(x):\n    return build()[(1,)](x)\n"
+        "def f(x):\n    return add(x)\n"
+    )
+    assert not found(source, "KL712")
+
+
+def test_what_a_release_took_away_is_information_unless_one_is_named() -> None:
+    gone = HEAD + (
+        "@triton.jit\ndef kernel(x):\n    tl.make_block_ptr(x, (8,), (1,), (0,), (8,), (0,))\n"
+        "def f(x):\n    kernel[(1,)](x)\n"
+    )
+
+    def severities(source: str, release: str | None) -> list[str]:
+        settings = FileSettings(frozenset({"KL801"}), target_triton=release)
+        return [f.severity for f in check_file(Job("k.py", source.encode(), settings)).findings]
+
+    assert severities(gone, None) == ["info"]
+    assert severities(gone, "3.9") == ["error"]
+    assert severities(gone, "3.8") == []
+    never = gone.replace("tl.make_block_ptr(x, (8,), (1,), (0,), (8,), (0,))", "tl.store(x, tl.math.tanh(0.5))")
+    assert severities(never, None) == ["error"]
