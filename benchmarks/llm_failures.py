@@ -28,6 +28,9 @@ from kernlint.rules.registry import all_rules
 
 TARGET, DEVICE = "3.3", "rtx-4090"
 
+#: The page's part from here on is written by hand, and stays.
+BY_HAND = "## Read one by one"
+
 #: The rules that say why, by class of failure, for the classes that source can show. "jit function called from Python" is what
 #: Triton 3.3 also says when a run-time index makes Python iterate over a tensor ("Did you forget to add @triton.jit ?"), so
 #: that the rules about indices, shapes and host functions name its cause.
@@ -140,7 +143,9 @@ def main(arguments: Sequence[str]) -> None:
         head = (
             "# Failures of LLM-written kernels that source shows\n\n<!-- written by benchmarks/llm_failures.py -->\n\n"
         )
-        Path(options.markdown).write_text(f"{head}{text}\n")
+        page = Path(options.markdown)
+        _, found, rest = page.read_text().partition(BY_HAND) if page.exists() else ("", "", "")
+        page.write_text(f"{head}{text}\n" + (f"\n{found}{rest}" if found else ""))
 
 
 if __name__ == "__main__":
