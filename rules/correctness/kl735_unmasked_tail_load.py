@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.bounds import overruns, overshoots, sizes_told, witness
-from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.correctness.tails import unmasked_tails
+from kernlint.rules.finding import Context, Finding
 from kernlint.workload.kernel import Load
 
 
@@ -72,37 +72,4 @@ class UnmaskedTailLoad(Rule):
         """
 
     def check(self, context: Context) -> Iterable[Finding]:
-        seen = set()
-        for over in overruns(context.workload, Load):
-            access = over.site.access
-            if access.mask is not None or over.launch.premises or (over.launch.kernel.name, access.span) in seen:
-                continue
-            seen.add((over.launch.kernel.name, access.span))
-            yield Finding(
-                self,
-                "error",
-                f"`{access.base}` has {over.last + 1} elements and the load reads element {over.reached}: it has no mask",
-                access.span,
-                over.launch.kernel.name,
-                over.launch.kernel.name,
-                witness(context, over.launch, over.point, f"reads element {over.reached} of `{access.base}`", {}),
-            )
-        for shot in overshoots(context.workload, Load):
-            access = shot.site.access
-            if shot.launch.premises or (shot.launch.kernel.name, access.span) in seen:
-                continue
-            seen.add((shot.launch.kernel.name, access.span))
-            yield Finding(
-                self,
-                "warning",
-                f"the load has no mask and reads past {shot.count} unless that is a multiple of {shot.tile}",
-                access.span,
-                shot.launch.kernel.name,
-                shot.launch.kernel.name,
-                (
-                    Evidence(
-                        f"tiles of {shot.tile} cover {shot.count} rounded up: {sizes_told(shot.sizes)} leaves a partial tile"
-                    ),
-                    Evidence("launched here", shot.launch.span),
-                ),
-            )
+        return unmasked_tails(self, context, Load)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.bounds import overruns, overshoots, sizes_told, witness
+from kernlint.rules.correctness.tails import unmasked_tails
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.space import last_element, sites
 from kernlint.workload import Span
@@ -70,42 +70,9 @@ class UnmaskedTailStore(Rule):
         """
 
     def check(self, context: Context) -> Iterable[Finding]:
-        seen = set()
-        for over in overruns(context.workload, Store):
-            access = over.site.access
-            if access.mask is not None or over.launch.premises or (over.launch.kernel.name, access.span) in seen:
-                continue
-            seen.add((over.launch.kernel.name, access.span))
-            yield Finding(
-                self,
-                "error",
-                f"`{access.base}` has {over.last + 1} elements and the store writes element {over.reached}: it has no mask",
-                access.span,
-                over.launch.kernel.name,
-                over.launch.kernel.name,
-                witness(context, over.launch, over.point, f"writes element {over.reached} of `{access.base}`", {}),
-            )
-        for shot in overshoots(context.workload, Store):
-            access = shot.site.access
-            if shot.launch.premises or (shot.launch.kernel.name, access.span) in seen:
-                continue
-            seen.add((shot.launch.kernel.name, access.span))
-            yield Finding(
-                self,
-                "warning",
-                f"the store has no mask and writes past {shot.count} unless that is a multiple of {shot.tile}",
-                access.span,
-                shot.launch.kernel.name,
-                shot.launch.kernel.name,
-                (
-                    Evidence(
-                        f"tiles of {shot.tile} cover {shot.count} rounded up: {sizes_told(shot.sizes)} leaves a partial tile"
-                    ),
-                    Evidence("launched here", shot.launch.span),
-                ),
-            )
-
-        yield from _asymmetric(self, context, {key[1] for key in seen})
+        found = list(unmasked_tails(self, context, Store))
+        yield from found
+        yield from _asymmetric(self, context, {finding.span for finding in found})
 
 
 def _asymmetric(rule: Rule, context: Context, found: set[Span]) -> Iterable[Finding]:
