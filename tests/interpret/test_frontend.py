@@ -262,3 +262,14 @@ def test_name_that_the_module_assigns_is_not_that_of_python() -> None:
     head = "from helpers import find\n\nif find:\n    pow = find('pow')\n"
     assert "host-function" in kinds(body)
     assert "host-function" not in kinds(body, head=head)
+
+
+def test_argument_that_may_be_a_tuple_stays_one_after_a_branch() -> None:
+    body = LOAD + "if tl.program_id(0) == 0:\n    v = v + 1.0\ntl.store(y + i, v + n[0])"
+    assert "tensor-index" not in kinds(body, call="kernel[(16,)](x, y, x.unknown, B=64)")
+
+
+def test_raise_behind_an_unknown_condition_is_none() -> None:
+    body = LOAD + "if B > 64:\n    raise ValueError\ntl.store(y + i, v)"
+    assert "unsupported-syntax" not in kinds(body)
+    assert "unsupported-syntax" in kinds(LOAD + "raise ValueError")
