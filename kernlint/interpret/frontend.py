@@ -63,7 +63,8 @@ from kernlint.interpret.values import (
     Unknown,
     is_concrete,
 )
-from kernlint.syntax.names import dotted_name
+from kernlint.syntax.names import dotted_name, origin_of
+from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk
 from kernlint.workload import Dtype, Expr, Span, Tensor
 from kernlint.workload import dtype as dt
@@ -818,7 +819,9 @@ class FrontEnd(Evaluator):
         return Namespace(path)
 
     def missing(self, path: str, node: cst.CSTNode) -> Unknown:
-        """A name that the target release does not have."""
+        """A name that the target release does not have, unless the module puts it there itself, as for an extension."""
+        if path in self.module.once(_names_set):
+            return Unknown("a name that the module sets")
         shown = path.replace("triton.language", "tl", 1)
         if not self.target.ever(path):
             return self.fault("missing-name", node, f"`{shown}` does not exist", path)
@@ -1005,6 +1008,13 @@ class FrontEnd(Evaluator):
         if isinstance(value, tuple):
             return tuple(self._returned(v) for v in value)
         return tensor(value)
+
+
+def _names_set(module: Module) -> frozenset[str]:
+    """The dotted origins of the attributes that ``module`` assigns: ``tl.slice = f`` gives triton.language.slice."""
+    targets = (target.target for statement in module.of(cst.Assign) for target in statement.targets)
+    origins = (origin_of(target, module.imports) for target in targets if isinstance(target, cst.Attribute))
+    return frozenset(origin for origin in origins if origin is not None)
 
 
 def check_kernel(

@@ -208,6 +208,7 @@ def test_extensions_of_back_ends_are_names() -> None:
     assert not kinds(LOAD + "tl.extra.cuda.gdc_wait()\ntl.store(y + i, v)")
     assert not kinds(LOAD + "tl.store(y + i, tl.extra.vendor.f(v))")
     assert "missing-name" in kinds(LOAD + "tl.store(y + i, tl.extract(v))")
+    assert not kinds(LOAD + "tl.store(y + i, tl.extract(v))", head="from vendor import extract\ntl.extract = extract\n")
 
 
 def test_argument_that_may_be_one_is_not_certain_to_fail() -> None:
