@@ -256,7 +256,8 @@ class _Check:
             for scope, priced in candidate.gains.items()
         }
         gain = Gain(self.job.settings.device, scopes) if scopes else None
-        severity = self.job.settings.severity.get(rule.code, found.severity)
+        proven = "info" if gain is None and rule.remark_if_open else found.severity
+        severity = self.job.settings.severity.get(rule.code, proven)
         if gain is not None and gain.best < MIN_GAIN and rule.category not in NOT_ABOUT_SPEED:
             severity = "info"
         return Finding(

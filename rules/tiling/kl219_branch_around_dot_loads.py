@@ -16,7 +16,7 @@ class BranchAroundDotLoads(Rule):
     code = "KL219"
     name = "branch-around-dot-loads"
     category = "tiling"
-    severity = "warning"
+    severity = "info"
     bare = True
     summary = "a run-time if that does not change in the loop stands around the loads of a tl.dot"
     what_it_does = """
