@@ -234,12 +234,9 @@ class _BlockScan:
         replaced = [self.source.range_of(update.statement) for update in updates]
         edits += [e for e in self.accesses if not any(start <= e.start < end for start, end in replaced)]
         last = self.loop.body.body[-1]
-        edits.append(self.source.insert_after(self._small(last), "\n".join(carries)))
+        edits.append(self.source.insert_after(last, *carries))
         edits += [self._combine(kind, name) for kind, name in self._combines.items()]
         return [*edits, *add_constexpr(self.source, self.place, self.block, self._block_text())]
-
-    def _small(self, line: cst.CSTNode) -> cst.CSTNode:
-        return line.body[-1] if isinstance(line, cst.SimpleStatementLine) else line
 
     def _joined(self, lines: list[str], statement: cst.CSTNode) -> str:
         indent = self.source.indent(self.source.start(statement))
@@ -249,7 +246,6 @@ class _BlockScan:
         source = self.source
         assert isinstance(self.loop.iter, cst.Call)
         stop = source.code(self.stop)
-        first = self._small_first(self.loop.body.body[0])
         range_name = source.code(self.loop.iter.func)
         options = [source.code(arg) for arg in self.loop.iter.args if arg.keyword is not None]
         bounds = ", ".join(["0", stop, self.block, *options])
@@ -258,14 +254,11 @@ class _BlockScan:
             source.replace(self.loop.iter, f"{range_name}({bounds})"),
             source.insert_before(self.loop, f"{self.offsets} = {self.tl}.arange(0, {self.block})"),
             source.insert_before(
-                first,
-                f"{self.index} = {self.start} + {self.offsets}\n"
+                self.loop.body.body[0],
+                f"{self.index} = {self.start} + {self.offsets}",
                 f"{self.mask} = {self.index} < {stop if isinstance(self.stop, (cst.Name, cst.Integer)) else f'({stop})'}",
             ),
         ]
-
-    def _small_first(self, line: cst.CSTNode) -> cst.CSTNode:
-        return line.body[0] if isinstance(line, cst.SimpleStatementLine) else line
 
     def _scan(self, update: _Update) -> tuple[list[str], list[str]]:
         """(The lines in the place of an update, those that take the carry on to the next block)."""
@@ -374,12 +367,7 @@ class _BlockScan:
     def _combine(self, kind: str, name: str) -> TextEdit:
         """The definition of that function above the kernel."""
         node = self.kernel.node
-        first = self.source.start(node.decorators[0] if node.decorators else node)
-        line = self.source.line(first)
-        own = {self.source.line(comment.start) for comment in self.source.comments if comment.own_line}
-        while line - 1 in own:
-            line -= 1
-        at = self.source.line_start(line)
+        at, _ = self.source.with_heading(node)
         jit = next((self.source.code(d) for d in node.decorators if self.source.code(d).endswith("jit")), "")
         return TextEdit(
             at, at, f"{jit or f'@{self.place.triton}.jit'}\n{_COMBINES[kind].format(name=name, tl=self.tl)}\n\n"

@@ -14,6 +14,7 @@ from kernlint.rewrite.function import LaunchSource, argument, callee, node_at, p
 from kernlint.rewrite.fused_kernel import Part
 from kernlint.rewrite.output_tile import OutputTile
 from kernlint.rewrite.site import Site
+from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rewrite.torch_in_kernels import TorchCall, arity, expression, number, torch_call
 from kernlint.rules.fusion.chains import Chain
@@ -22,8 +23,6 @@ from kernlint.syntax.walk import walk
 from kernlint.workload import Dtype, Launch, Load, Repeat, Tensor, TorchOp
 from kernlint.workload import dtype as dt
 from kernlint.workload.kernel import Access
-
-_LINE = 110
 
 
 def is_epilogue(chain: Chain) -> bool:
@@ -398,8 +397,7 @@ class _Rewrite:
 
     def _text(self, part: Part, line: cst.CSTNode) -> list[str]:
         """The rows of a statement with the comments above it."""
-        statement = line.body[0] if isinstance(line, cst.SimpleStatementLine) else line
-        heading = [comment.text for comment in self.source.heading(statement)]
+        heading = [comment.text for comment in self.source.heading(line)]
         indent = self.source.indent(self.source.start(line))
         rows = part.render(line).replace("\r\n", "\n").split("\n")
         return [*heading, rows[0], *(row.removeprefix(indent) for row in rows[1:])]
@@ -511,7 +509,7 @@ class _Rewrite:
                 if id(stage.node) in removed
             ]
             if all(any(m is c for c in calls) for m in mentions):
-                start, end = _definition(self.source.text, self.editor, function)
+                start, end = _definition(self.source, function)
                 self.editor.put(start, end, "", describes=True)
 
 
@@ -537,17 +535,9 @@ def _bound(part: Part, line: cst.CSTNode) -> set[str]:
     return {n.value for n in walk(line) if isinstance(n, cst.Name) and part.is_bound(n)}
 
 
-def _definition(text: str, editor: Editor, function: cst.FunctionDef) -> tuple[int, int]:
+def _definition(source: Source, function: cst.FunctionDef) -> tuple[int, int]:
     """The lines of a function with its decorators, the comments above, and the blank lines behind it."""
-    source = editor.source
-    first = source.start(function.decorators[0]) if function.decorators else source.start(function)
-    line = source.line(first)
-    own = {source.line(comment.start) for comment in source.comments if comment.own_line}
-    while line - 1 in own:
-        line -= 1
-    last = source.line(source.end(function)) + 1
-    while (
-        source.line_start(last) < len(text) and not text[source.line_start(last) : source.line_start(last + 1)].strip()
-    ):
-        last += 1
-    return source.line_start(line), source.line_start(last)
+    start, end = source.with_heading(function)
+    while end < len(source.text) and not source.text[end : source.line_end(end)].strip():
+        end = source.line_end(end)
+    return start, end

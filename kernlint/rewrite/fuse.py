@@ -159,10 +159,10 @@ def _kernel_edits(source: Source, fused: FusedKernel, parts: Sequence[Part]) -> 
     first = min(gone or definitions, key=source.start)
     edits = []
     for node in gone:
-        start, end = _whole_definition(source, node)
+        start, end = source.with_heading(node)
         edits.append(TextEdit(start, end, text if node is first else "", describes=True))
     if not gone:
-        _, end = _whole_definition(source, max(definitions, key=source.start))
+        _, end = source.with_heading(max(definitions, key=source.start))
         edits.append(TextEdit(end, end, f"\n\n{text}"))
     return edits
 
@@ -254,16 +254,6 @@ def _mentioned(source: Source, node: cst.FunctionDef, calls: Sequence[cst.Call])
     return any(id(mention) not in inside for mention in mentions(source.module, node.name.value))
 
 
-def _whole_definition(source: Source, node: cst.FunctionDef) -> tuple[int, int]:
-    """The lines of a function with its decorators and the comments above."""
-    first = source.start(node.decorators[0]) if node.decorators else source.start(node)
-    line = source.line(first)
-    own = {source.line(comment.start) for comment in source.comments if comment.own_line}
-    while line - 1 in own:
-        line -= 1
-    return source.line_start(line), source.line_start(source.line(source.end(node)) + 1)
-
-
 # -- the host ---------------------------------------------------------------------------------------------------------
 
 
@@ -315,12 +305,8 @@ def _host_edits(
     texts = [p.argument or "" for p in used] + [source.code(keeper.call.func)]
     gone += _moved_bindings(host, keeper, fused, used)
     gone += _allocations(site, host, chain, gone, texts)
-    edits = [source.replace(places[-1].call, call), *source.delete_statements(_first(line) for line in gone)]
+    edits = [source.replace(places[-1].call, call), *source.delete_statements(gone)]
     return [*edits, *stale_headings(source, gone)]
-
-
-def _first(line: cst.CSTNode) -> cst.CSTNode:
-    return line.body[0] if isinstance(line, cst.SimpleStatementLine) else line
 
 
 def _call_text(

@@ -12,7 +12,7 @@ import libcst as cst
 from kernlint.interpret.values import Block
 from kernlint.rewrite.canonical import Canonical
 from kernlint.rewrite.function import FunctionSource, LaunchSource, argument, parameters
-from kernlint.rewrite.lists import MAX_LINE, param_end
+from kernlint.rewrite.lists import MAX_LINE
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite
 from kernlint.syntax.walk import walk
@@ -205,8 +205,8 @@ def _parameters(source: Source, place: LaunchSource) -> dict[str, Parameter]:
         constexpr = param.annotation is not None and "constexpr" in source.code(param.annotation.annotation)
         kind = "tensor" if isinstance(value, Tensor) else "constexpr" if constexpr else "scalar"
         text, keyword = given.get(name, (None, False))
-        end = param_end(source, param)
-        comments = [c for c in source.comments_in(end, source.line_start(source.line(end) + 1)) if not c.own_line]
+        end = source.item_end(param)
+        comments = [c for c in source.comments_in(end, source.line_end(end)) if not c.own_line]
         found[name] = Parameter(
             name, source.text[source.start(param.name) : end], kind, text, value, keyword, place.call,
             comments[0].text if comments else "",
@@ -217,7 +217,7 @@ def _parameters(source: Source, place: LaunchSource) -> dict[str, Parameter]:
 def arguments(place: LaunchSource) -> dict[str, tuple[str | None, bool]]:
     """What the launch passes for each parameter: its text, and whether by name. ``**options`` counts for every parameter
     that it turns out to bind, as text ``**options``."""
-    source = Source(place.module)
+    source = place.source
     names = [param.name.value for param in parameters(place.kernel.node)]
     found: dict[str, tuple[str | None, bool]] = {}
     stars = []
@@ -384,7 +384,7 @@ class FusedKernel:
         body = line.part.render(line.node)
         indent = source.indent(source.start(line.node))
         end = source.end(line.node)
-        trailing = [c for c in source.comments_in(end, source.line_start(source.line(end) + 1)) if not c.own_line]
+        trailing = [c for c in source.comments_in(end, source.line_end(end)) if not c.own_line]
         tail = f"  {trailing[0].text}" if trailing and "\n" not in source.text[end : trailing[0].start] else ""
         rows = (body + tail).replace("\r\n", "\n").split("\n")
         rows = [rows[0], *(row.removeprefix(indent) for row in rows[1:])]
@@ -393,14 +393,9 @@ class FusedKernel:
 
 def heading(source: Source, node: cst.CSTNode) -> list[str]:
     """The comment lines directly above a statement, and an empty one before them where there is one in the source."""
-    line = source.line(source.start(node))
-    if isinstance(node, cst.FunctionDef) and node.decorators:
-        line = source.line(source.start(node.decorators[0]))
-    by_line = {source.line(c.start): c.text for c in source.comments if c.own_line}
-    found: list[str] = []
-    while line - 1 in by_line:
-        line -= 1
-        found.insert(0, by_line[line])
+    line = source.first_line(node)
+    found = [comment.text for comment in source.comments_above(line)]
+    line -= len(found)
     above = source.text[source.line_start(line - 1) : source.line_start(line)] if line > 0 else "x"
     return ["", *found] if not above.strip() and not isinstance(node, cst.FunctionDef) else found
 

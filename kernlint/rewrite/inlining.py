@@ -52,13 +52,7 @@ class _Inlining:
                 continue
             edits += self._written_out(line, calls)
         for helper in self.gone:
-            first = source.start(helper.decorators[0]) if helper.decorators else source.start(helper)
-            row = source.line(first)
-            own = {source.line(comment.start) for comment in source.comments if comment.own_line}
-            while row - 1 in own:
-                row -= 1
-            start, end = source.line_start(row), source.line_start(source.line(source.end(helper)) + 1)
-            edits.append(TextEdit(start, end, "", describes=True))
+            edits.append(TextEdit(*source.with_heading(helper), "", describes=True))
         if len(self.gone) != len(self.helpers):
             raise CannotRewrite("the launches stand in functions that are not called from one block")
         return apply_edits(source.text, edits)
@@ -113,8 +107,7 @@ class _Inlining:
         text = "".join(f"{row}\n{indent}" for one in lines for row in one.split("\n"))
         start = source.start(line)
         if whole and (result == wish or result is None) and not isinstance(statement, cst.Return):
-            end = source.line_start(source.line(source.end(line)) + 1)
-            return [TextEdit(start, end, text.removesuffix(indent), describes=True)]
+            return [TextEdit(start, source.line_end(source.end(line)), text.removesuffix(indent), describes=True)]
         return [TextEdit(start, start, text), source.replace(outer[0], result or "None")]
 
     def _call(self, call: cst.Call, lines: list[str], wish: str) -> str | None:

@@ -17,12 +17,6 @@ MAX_LINE = 110
 LAUNCH_OPTIONS = frozenset({"num_warps", "num_stages", "num_ctas", "maxnreg"})
 
 
-def param_end(source: Source, param: cst.Param) -> int:
-    """The offset behind a parameter with its annotation and default."""
-    last = param.default or (param.annotation.annotation if param.annotation is not None else param.name)
-    return source.whole(last)[1]
-
-
 def insert_parameters(source: Source, node: cst.FunctionDef, after: int, texts: Sequence[str]) -> list[TextEdit]:
     """Edits that put ``texts`` behind the parameter number ``after`` (-1: in front of all)."""
     params = parameters(node)
@@ -31,7 +25,7 @@ def insert_parameters(source: Source, node: cst.FunctionDef, after: int, texts: 
             raise CannotRewrite(f"`{node.name.value}` has no parameters")
         start = source.start(params[0])
         return [TextEdit(start, start, "".join(f"{text}, " for text in texts))]
-    end = param_end(source, params[after])
+    end = source.item_end(params[after])
     following = source.start(params[after + 1]) if after + 1 < len(params) else None
     return [_insertion(source, source.start(params[after]), end, following, texts)]
 
@@ -71,11 +65,11 @@ def _on_lines(source: Source, call: cst.Call, after: int, texts: Sequence[str]) 
 def _insertion(source: Source, start: int, end: int, following: int | None, texts: Sequence[str]) -> TextEdit:
     """``texts`` behind the item from ``start`` to ``end``: on a line of their own where the item is the last of its own
     line in a list of several lines."""
-    rest = source.text[end : source.line_start(source.line(end) + 1)]
+    rest = source.text[end : source.line_end(end)]
     indent = source.indent(start)
     alone = rest.lstrip().startswith(",") and not rest.lstrip()[1:].split("#")[0].strip()
     if alone and (following is None or source.line(following) > source.line(end)):
-        after = source.line_start(source.line(end) + 1)
+        after = source.line_end(end)
         return TextEdit(after, after, f"{indent}{', '.join(texts)},\n")
     return TextEdit(end, end, "".join(f", {text}" for text in texts))
 
@@ -128,8 +122,8 @@ def drop_parameters(source: Source, node: cst.FunctionDef, names: Collection[str
             edits.append(TextEdit(source.start(param), source.start(params[index + 1]), ""))
         else:
             # The last ones, with the comma in front of them.
-            start = param_end(source, kept) if kept is not None else source.start(param)
-            edits.append(TextEdit(start, param_end(source, params[-1]), ""))
+            start = source.item_end(kept) if kept is not None else source.start(param)
+            edits.append(TextEdit(start, source.item_end(params[-1]), ""))
             break
     return edits
 

@@ -14,7 +14,7 @@ from kernlint.rewrite.function import FunctionSource, LaunchSource, parameters
 from kernlint.rewrite.lists import change_parameters
 from kernlint.rewrite.names import fresh_name
 from kernlint.rewrite.site import Site, codemod
-from kernlint.rewrite.source import Source
+from kernlint.rewrite.source import Source, indented
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rules.independent import MergedLoop, flat_loop
 from kernlint.syntax.walk import walk
@@ -213,14 +213,12 @@ class _LoopAxis:
         body = [line for line in self.nest.body if id(line) not in region.gone]
         if not body:
             raise CannotRewrite("nothing would be left of the loop")
-        edits = source.delete_statements(_small(line) for line in self.nest.body if id(line) in region.gone)
+        edits = source.delete_statements(line for line in self.nest.body if id(line) in region.gone)
         outer = source.indent(source.start(self.nest.node))
         inner = source.indent(source.start(self.nest.body[0]))
         first = source.line_start(source.line(source.start(self.nest.node)))
-        top = source.line(source.start(self.nest.body[0]))
-        for comment in source.heading(_small(self.nest.body[0])):
-            top = min(top, source.line(comment.start))
-        begin = source.line_start(top)
+        begin, _ = source.with_heading(self.nest.body[0])
+        top = source.line(begin)
         if source.comments_in(first, begin):
             raise CannotRewrite("a comment stands behind the loop's head")
         edits.append(TextEdit(first, begin, ""))
@@ -435,12 +433,9 @@ class _Region:
 
     def _kernel_lines(self, place: LaunchSource, lines: list[str]) -> None:
         body = [line for line in place.kernel.body if not _is_text(line)]
-        line = self.source.line(self.source.start(body[0]))
-        for comment in self.source.heading(_small(body[0])):
-            line = min(line, self.source.line(comment.start))
-        at = self.source.line_start(line)
+        at, _ = self.source.with_heading(body[0])
         indent = self.source.indent(self.source.start(body[0]))
-        self.rewrite.changes.append(TextEdit(at, at, "".join(f"{indent}{text}\n" for text in lines)))
+        self.rewrite.changes.append(TextEdit(at, at, indented(lines, indent)))
 
     def _grid(self, place: LaunchSource, counts: list[str]) -> None:
         """Put further extents behind those of the grid."""

@@ -55,8 +55,8 @@ class _Move:
     def edits(self) -> list[TextEdit]:
         self._check_free()
         source, top = self.source, self.outer[-1]
-        start, end = self._lines()
-        at = self._above(top)
+        start, end = source.with_heading(self.line)
+        at, _ = source.with_heading(top)
         name = self._new_name()
         renames = []
         if name != self.name:
@@ -75,21 +75,6 @@ class _Move:
         empty = len(siblings) == 1
         return [*edits, TextEdit(start, end, f"{indent}pass\n" if empty else "", describes=True)]
 
-    def _lines(self) -> tuple[int, int]:
-        """The lines to move: the statement with its decorators and the comments above them."""
-        source, node = self.source, self.line
-        first = source.start(node)
-        if isinstance(node, cst.FunctionDef) and node.decorators:
-            first = min(first, source.start(node.decorators[0]))
-        return _with_comments(source, first), source.line_start(source.line(source.end(node)) + 1)
-
-    def _above(self, top: cst.CSTNode) -> int:
-        assert isinstance(top, (cst.FunctionDef, cst.ClassDef))
-        first = self.source.start(top)
-        if top.decorators:
-            first = min(first, self.source.start(top.decorators[0]))
-        return _with_comments(self.source, first)
-
     def _check_free(self) -> None:
         """Raise where what moves reads a variable of the functions around it, or a name that the module binds later."""
         own = {name for node in walk(self.line) for name in _bound(node)} | {
@@ -106,7 +91,7 @@ class _Move:
         if captured:
             names = ", ".join(f"`{name}`" for name in captured)
             raise CannotRewrite(f"`{self.name}` reads {names} of the function around it: pass it as an argument")
-        at = self._above(self.outer[-1])
+        at, _ = self.source.with_heading(self.outer[-1])
         at_once = self._read_at_import()
         for statement in self.source.module.tree.body:
             if self.source.start(statement) >= at:
@@ -142,15 +127,6 @@ def walk_shallow(statement: cst.CSTNode) -> Iterator[cst.CSTNode]:
         yield statement
     else:
         yield from walk(statement)
-
-
-def _with_comments(source: Source, offset: int) -> int:
-    """Where the comment block directly above the line of ``offset`` begins, or that line."""
-    line = source.line(offset)
-    own = {source.line(comment.start) for comment in source.comments if comment.own_line}
-    while line - 1 in own:
-        line -= 1
-    return source.line_start(line)
 
 
 def _names(node: cst.CSTNode) -> Iterator[cst.Name]:

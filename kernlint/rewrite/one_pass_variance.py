@@ -169,7 +169,7 @@ class _Welford:
         final = f"{self.place.tl}.sum({squares}, axis=0)" if self.deviations.scalar else squares
         lines.append(f"{self.deviations.name} = {final}")
         indent = source.indent(source.start(self.second))
-        end = source.line_start(source.line(source.end(self.second)) + 1)
+        end = source.line_end(source.end(self.second))
         text = f"\n{indent}".join(lines)
         edits.append(TextEdit(source.start(self.second), end, f"{text}\n", describes=True))
         return [*edits, *self._without_start(self.deviations.name)]
@@ -209,7 +209,7 @@ class _Welford:
         if start is not None:
             edits += [source.delete_comment(comment) for comment in source.heading(start)]
             edits += source.delete_statements([start])
-        edits.append(source.insert_before(self.first, "\n".join(lines)))
+        edits.append(source.insert_before(self.first, *lines))
         return edits
 
     def _update(self) -> TextEdit:

@@ -16,7 +16,7 @@ def stale_headings(source: Source, gone: Sequence[cst.CSTNode]) -> list[TextEdit
     lines = {source.line(source.start(node)): source.line(source.end(node)) for node in gone}
     edits = []
     for node in gone:
-        comments = source.heading(node.body[0] if isinstance(node, cst.SimpleStatementLine) else node)
+        comments = source.heading(node)
         line = source.line(source.start(node))
         while line in lines:
             line = lines[line] + 1

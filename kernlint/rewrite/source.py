@@ -13,7 +13,7 @@ import libcst as cst
 from kernlint.rewrite.text import CannotRewrite, TextEdit, line_starts
 from kernlint.syntax.names import origin_of
 from kernlint.syntax.tree import Module
-from kernlint.syntax.walk import walk
+from kernlint.syntax.walk import children
 from kernlint.workload import Span
 
 Kind = TypeVar("Kind", bound=cst.CSTNode)
@@ -85,10 +85,29 @@ class Source:
         """Where line ``line`` (from 0) begins; the end of the text behind the last one."""
         return self._line_starts[line] if line < len(self._line_starts) else len(self.text)
 
+    def line_end(self, offset: int) -> int:
+        """Behind the end of the line that ``offset`` lies in, where the next one begins."""
+        return self.line_start(self.line(offset) + 1)
+
+    def item_end(self, item: cst.Param | cst.Arg) -> int:
+        """The offset behind a parameter with its annotation and default, or behind an argument; no comma."""
+        last: cst.CSTNode = item
+        if isinstance(item, cst.Param):
+            last = item.default or (item.annotation.annotation if item.annotation is not None else item.name)
+        return self.whole(last)[1]
+
     def indent(self, offset: int) -> str:
         """The white space that the line of ``offset`` begins with."""
-        line = self.text[self.line_start(self.line(offset)) : self.line_start(self.line(offset) + 1)]
+        line = self.text[self.line_start(self.line(offset)) : self.line_end(offset)]
         return line[: len(line) - len(line.lstrip(" \t\f"))]
+
+    def indent_of(self, statement: cst.CSTNode) -> str:
+        """The white space in front of a statement. Raises :class:`CannotRewrite` where it does not start its line."""
+        start = self.start(statement)
+        before = self.text[self.line_start(self.line(start)) : start]
+        if before.strip():
+            raise CannotRewrite(f"the statement at line {self.line_number(start)} shares its line")
+        return before
 
     # -- the tree ---------------------------------------------------------------------------------------------------
 
@@ -98,7 +117,7 @@ class Source:
         stack: list[cst.CSTNode] = [self.module.tree]
         while stack:
             node = stack.pop()
-            for child in node.children:
+            for child in children(node):
                 parents[child] = node
                 stack.append(child)
         return parents
@@ -124,7 +143,9 @@ class Source:
         return next((one for one in self.above(node) if isinstance(one, cst.FunctionDef)), None)
 
     def statement(self, node: cst.CSTNode) -> cst.BaseSmallStatement | cst.BaseCompoundStatement:
-        """The statement that ``node`` is part of."""
+        """The statement that ``node`` is part of; the first one of a line of statements."""
+        if isinstance(node, cst.SimpleStatementLine):
+            return node.body[0]
         found = self.around(node, (cst.BaseSmallStatement, cst.BaseCompoundStatement))
         assert found is not None, "an expression outside any statement"
         return found  # type: ignore[return-value]
@@ -132,21 +153,19 @@ class Source:
     def at(self, span: Span, kind: type[Kind]) -> Kind:
         """The node of ``kind`` that stands exactly at ``span``. Raises :class:`CannotRewrite` where there is none."""
         self.offsets(span)
-        for node in walk(self.module.tree):
-            if isinstance(node, kind) and self.module.span(node) == span:
-                return node
-        raise CannotRewrite(f"nothing that can be edited stands at line {span.line}")
+        node = self.module.at(span, kind)
+        if node is None:
+            raise CannotRewrite(f"nothing that can be edited stands at line {span.line}")
+        return node
 
     def functions(self, name: str) -> list[cst.FunctionDef]:
         """Every function of the module called ``name``."""
-        return [n for n in walk(self.module.tree) if isinstance(n, cst.FunctionDef) and n.name.value == name]
+        return [node for node in self.module.of(cst.FunctionDef) if node.name.value == name]
 
     def calls(self, name: str) -> list[cst.Call]:
         """Every call of the plain name ``name``."""
         return [
-            node
-            for node in walk(self.module.tree)
-            if isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value == name
+            node for node in self.module.of(cst.Call) if isinstance(node.func, cst.Name) and node.func.value == name
         ]
 
     @cached_property
@@ -193,21 +212,38 @@ class Source:
         """The comments that lie wholly between two offsets."""
         return [comment for comment in self.comments if start <= comment.start and comment.end <= end]
 
-    def heading(self, node: cst.CSTNode) -> list[Comment]:
-        """The own-line comments directly above the statement of ``node``, without a blank line between."""
-        line = self.line(self.start(self.statement(node)))
-        by_line = {self.line(comment.start): comment for comment in self.comments if comment.own_line}
-        found = []
-        while line - 1 in by_line:
+    @cached_property
+    def _own_lines(self) -> dict[int, Comment]:
+        """The comments that have a line of their own, by its number from 0."""
+        return {self.line(comment.start): comment for comment in self.comments if comment.own_line}
+
+    def comments_above(self, line: int) -> list[Comment]:
+        """The own-line comments directly above line ``line`` (from 0), without a blank line between."""
+        found: list[Comment] = []
+        while line - 1 in self._own_lines:
             line -= 1
-            found.append(by_line[line])
+            found.append(self._own_lines[line])
         return found[::-1]
+
+    def heading(self, node: cst.CSTNode) -> list[Comment]:
+        """The comments directly above the statement of ``node``."""
+        return self.comments_above(self.line(self.start(self.statement(node))))
+
+    def first_line(self, statement: cst.CSTNode) -> int:
+        """The number, from 0, of the line that a statement begins on, a function with its decorators."""
+        decorators = getattr(statement, "decorators", ())
+        return self.line(min(self.start(node) for node in (statement, *decorators)))
+
+    def with_heading(self, statement: cst.CSTNode) -> tuple[int, int]:
+        """The lines of a statement, a function with its decorators, and of the comments directly above it."""
+        first = self.first_line(statement)
+        start = self.line_start(first - len(self.comments_above(first)))
+        return start, self.line_end(self.end(statement))
 
     def trailing(self, node: cst.CSTNode) -> list[Comment]:
         """The comments behind code on the lines of the statement of ``node``."""
         start, end = self.range_of(self.statement(node))
-        end = self.line_start(self.line(end) + 1)
-        return [comment for comment in self.comments_in(start, end) if not comment.own_line]
+        return [comment for comment in self.comments_in(start, self.line_end(end)) if not comment.own_line]
 
     # -- edits ------------------------------------------------------------------------------------------------------
 
@@ -250,7 +286,7 @@ class Source:
         separator = f",\n{self.indent(start)}" if alone else ", "
         if alone and isinstance(last.comma, cst.Comma):
             # Behind a comment at the end of that line.
-            after = self.line_start(self.line(end) + 1)
+            after = self.line_end(end)
             if not self.text[end:after].lstrip().startswith(",") or ")" in self.text[end:after].split("#")[0]:
                 return [TextEdit(end, end, f"{separator}{name}={value}")]
             return [TextEdit(after, after, f"{self.indent(start)}{name}={value},\n")]
@@ -299,8 +335,7 @@ class Source:
                 edits.append(TextEdit(start, end, "pass"))
                 continue
             # A comment behind the statement, or inside it, is about it.
-            first_line, last_line = self.line(start), self.line(end)
-            edits.append(TextEdit(self.line_start(first_line), self.line_start(last_line + 1), "", describes=True))
+            edits.append(TextEdit(self.line_start(self.line(start)), self.line_end(end), "", describes=True))
         return edits
 
     def lost_comments(self, edits: Iterable[TextEdit]) -> list[Comment]:
@@ -318,26 +353,28 @@ class Source:
     def delete_comment(self, comment: Comment) -> TextEdit:
         """An edit that takes a comment out because what it describes is gone: the line, where it has one of its own."""
         if comment.own_line:
-            line = self.line(comment.start)
-            return TextEdit(self.line_start(line), self.line_start(line + 1), "", describes=True)
+            line = self.line_start(self.line(comment.start))
+            return TextEdit(line, self.line_end(comment.start), "", describes=True)
         start = len(self.text[: comment.start].rstrip(" \t"))
         return TextEdit(start, comment.end, "", describes=True)
 
-    def insert_before(self, node: cst.CSTNode, text: str) -> TextEdit:
-        """``text`` (lines without indentation) as statements before the statement of ``node``."""
-        start = self.start(self.statement(node))
-        line = self.line_start(self.line(start))
-        if self.text[line:start].strip():
-            raise CannotRewrite(f"the statement at line {self.line_number(start)} shares its line")
-        return TextEdit(line, line, _indented(text, self.indent(start)))
+    def insert_before(self, node: cst.CSTNode, *lines: str, above_comments: bool = False) -> TextEdit:
+        """``lines`` as statements before the statement of ``node``, indented as it is; above its comments too, if asked."""
+        statement = self.statement(node)
+        start = self.line_start(self.line(self.start(statement)))
+        at = self.with_heading(statement)[0] if above_comments else start
+        return TextEdit(at, at, indented(lines, self.indent_of(statement)))
 
-    def insert_after(self, node: cst.CSTNode, text: str) -> TextEdit:
-        """``text`` (lines without indentation) as statements after the statement of ``node``."""
-        start, end = self.range_of(self.statement(node))
-        after = self.line_start(self.line(end) + 1)
+    def insert_after(self, node: cst.CSTNode, *lines: str) -> TextEdit:
+        """``lines`` as statements after the statement of ``node`` and what shares its line, indented as those are."""
+        statement: cst.CSTNode = self.statement(node)
+        above = self.parent(statement)
+        statement = above if isinstance(above, cst.SimpleStatementLine) else statement
+        after = self.line_end(self.end(statement))
         newline = "" if after > 0 and self.text[after - 1] in "\r\n" else "\n"
-        return TextEdit(after, after, newline + _indented(text, self.indent(start)))
+        return TextEdit(after, after, newline + indented(lines, self.indent_of(statement)))
 
 
-def _indented(text: str, indent: str) -> str:
-    return "".join(f"{indent}{line}\n" if line else "\n" for line in text.rstrip("\n").split("\n"))
+def indented(lines: Iterable[str], indent: str) -> str:
+    """``lines`` as text with ``indent`` before each that is not empty."""
+    return "".join(f"{indent}{line}\n" if line else "\n" for line in lines)

@@ -317,12 +317,8 @@ class _Rewrite:
 
     def _text(self, statement: Line) -> list[str]:
         """The lines of a statement with its comments, without their indentation."""
-        indent = self.editor.indent(statement)
-        heading = self.editor.heading(statement)
-        start, end = self.source.range_of(statement)
-        line = self.source.line
-        first = heading[0] if heading else self.source.line_start(line(start))
-        text = self.source.text[first : self.source.line_start(line(end) + 1)]
+        indent = self.source.indent_of(statement)
+        text = self.source.text[slice(*self.source.with_heading(statement))]
         return [row.removeprefix(indent).rstrip() for row in text.splitlines()]
 
     def _used_parameters(self, lines: Sequence[str]) -> list[cst.Param]:
@@ -333,21 +329,15 @@ class _Rewrite:
         node = self.kernel.node
         decorators = [self.editor.code(decorator) for decorator in node.decorators]
         items = [self.parts, self.stride]
-        items += [self._declaration(param) for param in kept if param.default is None]
+        source = self.source
+        declarations = {param: source.text[source.start(param) : source.item_end(param)] for param in kept}
+        items += [text for param, text in declarations.items() if param.default is None]
         items.append(f"{self.constexpr}: {self.tl}.constexpr")
-        items += [self._declaration(param) for param in kept if param.default is not None]
+        items += [text for param, text in declarations.items() if param.default is not None]
         blank = [""] * 2
         text = [*blank, *decorators, *_wrapped(f"def {name}(", items, "):", "    ")]
         text += [f"    {line}" if line else "" for line in lines]
         self.editor.insert_after(node, _single_blanks(text, keep=2))
-
-    def _declaration(self, param: cst.Param) -> str:
-        parts = [
-            param.name,
-            *([param.annotation.annotation] if param.annotation else []),
-            *([param.default] if param.default else []),
-        ]
-        return self.source.text[self.source.start(param) : max(self.source.whole(part)[1] for part in parts)]
 
     # -- the host ---------------------------------------------------------------------------------------------------
 

@@ -166,7 +166,7 @@ class _Rewrite:
         comments = [n for n in self.gone if self.editor.heading(self.kernel.line(self.kernel.bindings(n)[0]))]
         if comments or self.editor.heading(line):
             above = self.editor.heading(line)
-            indent = self.editor.indent(line)
+            indent = self.place.source.indent_of(line)
             what = f"{indent}# tile product on tensor cores, accumulated in {out}\n"
             at = self.place.source.range_of(line)[0] - len(indent)
             self.editor.put(*(above or (at, at)), what, describes=True)

@@ -95,7 +95,7 @@ class _Row:
                 if text:
                     lines += [*comments, *text[:-1], text[-1] + "".join(f"  {one}" for one in trailing[:1])]
             indent = self.source.indent(self.source.start(loop))
-            end = self.source.line_start(self.source.line(self.source.end(loop)) + 1)
+            end = self.source.line_end(self.source.end(loop))
             body = "".join(f"{line}\n{indent}" for line in lines).removesuffix(indent)
             edits.append(TextEdit(self.source.start(loop), end, body, describes=True))
             if not lines:

@@ -124,7 +124,7 @@ class _Rewrite:
         line = self.kernel.line(index.node)
         heading = self.editor.heading(line)
         text = f"# {self.width} neighbours along `{index.name}` in each program, so that sectors are used whole"
-        indent = self.editor.indent(line)
+        indent = self.place.source.indent_of(line)
         at = self.place.source.start(line) - len(indent)
         self.editor.put(*(heading or (at, at)), f"{indent}{text}\n", describes=True)
 
@@ -174,7 +174,7 @@ class _Rewrite:
         first = self.kernel.line(bound[0]) if bound else self.kernel.line(index.node)
         heading = self.editor.heading(first)
         if heading:
-            indent = self.editor.indent(first)
+            indent = self.place.source.indent_of(first)
             text = f"# {self.width} neighbours along `{index.name}` in each program, so that sectors are used whole"
             self.editor.put(*heading, f"{indent}{text}\n", describes=True)
 
