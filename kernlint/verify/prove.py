@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from kernlint.errors import UsageError
@@ -14,8 +15,6 @@ from kernlint.verify.result import CaseResult, KernelBinary, Timings, Verificati
 from kernlint.verify.sandbox import Ended, Limits, run_child
 from kernlint.verify.shapes import SizeCase
 from kernlint.verify.versions import require
-
-BACKENDS = ("auto", "gpu", "interpreter", "compile")
 
 TIMEOUT_S = 180.0
 _PROBE = Limits(seconds=90.0, memory_bytes=8 << 30, address_space=False)
@@ -188,11 +187,11 @@ class _Run:
         results: list[CaseResult] = []
         left = list(cases)
         first: Ended | None = None
+        limits = replace(self.limits, address_space=backend != "gpu")
         while left:
             job = self._job(backend)
             job["cases"] = [case_of(self.plan, case) for case in left]
-            own = Limits(self.limits.seconds, self.limits.memory_bytes, address_space=backend != "gpu")
-            ended = run_child(job, files_of(self.plan), own, f"{_CHILD}.run:main")
+            ended = run_child(job, files_of(self.plan), limits, f"{_CHILD}.run:main")
             first = first or ended
             events = [event for event in ended.events if event.get("event") == "case"]
             results += [judge_case(event, self.plan.change.numerics, backend == "interpreter") for event in events]

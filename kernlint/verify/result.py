@@ -65,14 +65,7 @@ class Timing:
     samples: int
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "before_us": round_us(self.before_us),
-            "after_us": round_us(self.after_us),
-            "speedup": round_ratio(self.speedup),
-            "low": round_ratio(self.low),
-            "high": round_ratio(self.high),
-            "samples": self.samples,
-        }
+        return {**_comparison(self), "samples": self.samples}
 
 
 @dataclass(frozen=True)
@@ -108,13 +101,7 @@ class Prediction:
     high: float | None = None
 
     def to_json(self) -> dict[str, Any]:
-        return {
-            "before_us": round_us(self.before_us),
-            "after_us": round_us(self.after_us),
-            "speedup": round_ratio(self.speedup),
-            "low": round_ratio(self.low),
-            "high": round_ratio(self.high),
-        }
+        return _comparison(self)
 
 
 @dataclass(frozen=True)
@@ -214,6 +201,16 @@ class Verification:
             "kernels": [kernel.to_json() for kernel in self.kernels],
             "notes": list(self.notes),
         }
+
+
+def _comparison(row: Timing | Prediction) -> dict[str, Any]:
+    return {
+        "before_us": round_us(row.before_us),
+        "after_us": round_us(row.after_us),
+        "speedup": round_ratio(row.speedup),
+        "low": round_ratio(row.low),
+        "high": round_ratio(row.high),
+    }
 
 
 def _small(value: float | None) -> float | str | None:

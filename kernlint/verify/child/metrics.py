@@ -25,9 +25,9 @@ def tensors(value: Any, path: str = "") -> Iterator[tuple[str, torch.Tensor]]:
 def error(result: torch.Tensor, truth: torch.Tensor) -> dict[str, Any]:
     """How far ``result`` is from ``truth``, both of one shape.
 
-    ``error`` is the largest |result - truth| / (|truth| + rms(truth)), ``rms`` the root mean square of the differences over
-    that of the truth. ``wrong_nonfinite`` counts the elements where one is finite and the other, rounded to the type of
-    the result, is not. ``worst`` is the index of the largest error.
+    ``error`` is the largest |result - truth| / (|truth| + rms(truth)). ``wrong_nonfinite`` counts the
+    elements where one is finite and the other, rounded to the type of the result, is not. ``worst`` is the index of the
+    largest error.
     """
     y, t = result.double(), truth.double()
     expected = t.to(result.dtype).double() if result.dtype.is_floating_point else t
@@ -46,7 +46,6 @@ def error(result: torch.Tensor, truth: torch.Tensor) -> dict[str, Any]:
     index = _unravelled(worst, tuple(result.shape))
     return {
         "error": largest,
-        "rms": float((distance.square().sum() / count).sqrt()) / max(rms, 1e-300),
         "wrong_nonfinite": int(wrong.sum()),
         "worst": list(index),
         "value": float(y[index]) if y.numel() else None,

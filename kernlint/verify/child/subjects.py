@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import inspect
 import random
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -192,10 +191,3 @@ def widened(args: list[Any]) -> list[Any]:
         return value.double() if value.dtype.is_floating_point else value.clone()
 
     return [mapped(value, widen) for value in args]
-
-
-@contextmanager
-def no_gradients() -> Iterator[None]:
-    """The reference is compared, never trained."""
-    with torch.no_grad():
-        yield
