@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kernlint.cli.options import TaskInput, list_devices, read_task_input, task_options
+from kernlint.cli.streams import encodable
 from kernlint.errors import KernlintError, UsageError
 
 if TYPE_CHECKING:
@@ -55,8 +56,7 @@ def explain(device: str, settings: tuple[str, ...], as_json: bool, plot: str | N
 def _run(call: Any, task: TaskInput, overrides: Mapping[str, Any]) -> Any:
     from kernlint.cli import worker
 
-    options = {**task.options, "overrides": dict(overrides)}
-    return worker.run_in_worker(call, {"source": task.source, "options": options}, worker.TIMEOUT_S)
+    return worker.run_on_task(call, task, {"overrides": dict(overrides)})
 
 
 def _budget(source: SourceText, options: dict[str, Any]) -> Budget:
@@ -125,9 +125,7 @@ def _console() -> Console | None:
 
 
 def _write(text: str) -> None:
-    # Names in the text may hold what the output's encoding does not.
-    encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    sys.stdout.write(encodable(text, sys.stdout))
     sys.stdout.flush()
 
 

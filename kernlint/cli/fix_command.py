@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kernlint.cli.options import TaskInput, list_devices, read_task_input, task_options
+from kernlint.cli.options import TaskInput, fix_options, list_devices, read_task_input, task_options
+from kernlint.cli.streams import encodable
 from kernlint.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,9 +22,7 @@ _PATIENCE = 5
 
 @click.command()
 @task_options
-@click.option("--rule", "rules", metavar="RULE", multiple=True, help="Fix what this rule finds, by code or name.")
-@click.option("--follow-ups", is_flag=True, help="Go on with the next change until none is worth it.")
-@click.option("--unsafe-fixes", is_flag=True, help="Make changes too that alter results or lose comments.")
+@fix_options
 @click.option("--diff", is_flag=True, help="Show what would change, and write nothing.")
 @click.option("-o", "--output", metavar="FILE", help="Write the new source there; - for standard output.")
 def fix(
@@ -50,14 +49,13 @@ def fix(
 
     if diff and output is not None:
         raise UsageError("--diff and -o contradict each other")
-    options = {"rules": list(rules), "follow_ups": follow_ups, "unsafe": unsafe_fixes}
-    options["overrides"] = dict(parse_overrides(settings))
+    overrides = parse_overrides(settings)
     task = read_task_input(device=device, **given)
     if output is None and not diff and is_markdown(task.source):
         raise UsageError(f"{task.source.path}: a Markdown task file is not rewritten; name a file with -o")
-    arguments = {"source": task.source, "options": {**task.options, **options}}
-    limit = worker.TIMEOUT_S * (_PATIENCE if follow_ups or rules else 1)
-    result: Fixed = worker.run_in_worker(_fix, arguments, limit)
+    options = {"rules": list(rules), "follow_ups": follow_ups, "unsafe": unsafe_fixes, "overrides": overrides}
+    patience = _PATIENCE if follow_ups or rules else 1
+    result: Fixed = worker.run_on_task(_fix, task, options, patience)
     if result.applied:
         _deliver(task, result, diff, output)
     _tell(task.source, result)
@@ -132,6 +130,4 @@ def _not_made(refused: Refused) -> str:
 
 
 def _say(text: str) -> None:
-    line = " ".join(text.split())
-    encoding = sys.stderr.encoding or "utf-8"
-    click.echo(line.encode(encoding, "backslashreplace").decode(encoding), err=True)
+    click.echo(encodable(" ".join(text.split()), sys.stderr), err=True)

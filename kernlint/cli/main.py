@@ -9,6 +9,7 @@ from importlib import import_module
 
 import click
 
+from kernlint.cli.streams import encodable
 from kernlint.errors import KernlintError
 from kernlint.version import __version__
 
@@ -103,7 +104,5 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _fail(message: str) -> int:
     line = " ".join(message.split())
-    # A file name may hold what the terminal's encoding does not.
-    encoding = sys.stderr.encoding or "utf-8"
-    print("kernlint: error: " + line.encode(encoding, "backslashreplace").decode(encoding), file=sys.stderr)
+    print("kernlint: error: " + encodable(line, sys.stderr), file=sys.stderr)
     return _EXIT_ERROR

@@ -44,10 +44,23 @@ _OPTIONS = (
     ),
 )
 
+_FIX_OPTIONS = (
+    click.option("--rule", "rules", metavar="RULE", multiple=True, help="Fix what this rule finds, by code or name."),
+    click.option("--follow-ups", is_flag=True, help="Go on with the next change until none is worth it."),
+    click.option("--unsafe-fixes", is_flag=True, help="Make changes too that alter results or lose comments."),
+)
+
 
 def task_options(command: _Function) -> _Function:
     """Adds the argument PATH and the shared options, in the order of the help."""
     for option in reversed(_OPTIONS):
+        command = option(command)
+    return command
+
+
+def fix_options(command: _Function) -> _Function:
+    """Adds the options that say which changes to make, in the order of the help."""
+    for option in reversed(_FIX_OPTIONS):
         command = option(command)
     return command
 

@@ -29,10 +29,9 @@ def verdict(device: str, settings: tuple[str, ...], details: bool, **given: Any)
     from kernlint.cli.settings import parse_overrides
     from kernlint.report import json_
 
-    overrides = dict(parse_overrides(settings))
+    overrides = parse_overrides(settings)
     task = read_task_input(device=device, **given)
-    options = {**task.options, "overrides": overrides}
-    result = worker.run_in_worker(_analyze, {"source": task.source, "options": options}, worker.TIMEOUT_S)
+    result = worker.run_on_task(_analyze, task, {"overrides": overrides})
     sys.stdout.write(json_.render(result, details))
     sys.stdout.flush()
     if sys.stderr.isatty():

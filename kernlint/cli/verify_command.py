@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kernlint.cli.options import list_devices, read_task_input, task_options
+from kernlint.cli.options import fix_options, list_devices, read_task_input, task_options
+from kernlint.cli.streams import encodable
 
 if TYPE_CHECKING:
     from kernlint.syntax.source import SourceText
@@ -28,9 +29,7 @@ _PATIENCE = 8
     show_default=True,
     help="Where to run it; auto takes the GPU if there is one, else the interpreter.",
 )
-@click.option("--rule", "rules", metavar="RULE", multiple=True, help="Fix what this rule finds, by code or name.")
-@click.option("--follow-ups", is_flag=True, help="Go on with the next change until none is worth it.")
-@click.option("--unsafe-fixes", is_flag=True, help="Make changes too that alter results or lose comments.")
+@fix_options
 @click.option(
     "--numerics",
     type=click.Choice(["exact", "reordered", "changed"]),
@@ -76,22 +75,19 @@ def verify(
     if fixed is not None and (rules or follow_ups or unsafe_fixes):
         raise UsageError("--fixed names the changed version; --rule, --follow-ups and --unsafe-fixes make one")
     options: dict[str, Any] = {"rules": list(rules), "follow_ups": follow_ups, "unsafe": unsafe_fixes}
-    options |= {"overrides": dict(parse_overrides(settings)), "numerics": numerics}
+    options |= {"overrides": parse_overrides(settings), "numerics": numerics}
     task = read_task_input(device=device, **given)
     if fixed is not None:
         changed = read_source(fixed)
         options |= {"fixed": changed.text, "fixed_path": changed.path}
-    arguments = {"source": task.source, "options": {**task.options, **options}}
-    plan: Plan | NothingToProve = worker.run_in_worker(_plan, arguments, worker.TIMEOUT_S * _PATIENCE)
+    plan: Plan | NothingToProve = worker.run_on_task(_plan, task, options, _PATIENCE)
     if isinstance(plan, NothingToProve):
         raise UsageError(f"{task.source.path}: no change to prove: {'; '.join(plan.reasons)}")
     found = prove(plan, backend, task.options["scope"], timeout, memory)
     if as_json or update:
         sys.stdout.write(json_.render(with_verification(plan.verdict, found, update)))
     else:
-        text = verification_text.render(found)
-        encoding = sys.stdout.encoding or "utf-8"
-        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        sys.stdout.write(encodable(verification_text.render(found), sys.stdout))
     sys.stdout.flush()
     if not found.proven:
         raise click.exceptions.Exit(_NOT_PROVEN)

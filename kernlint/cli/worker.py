@@ -9,10 +9,13 @@ import sys
 import traceback
 from collections.abc import Callable, Mapping
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kernlint.errors import AnalysisError, KernlintError
 from kernlint.sandbox import MEMORY_BYTES, death, limit_memory, limit_processor, run_on_large_stack, summary_of
+
+if TYPE_CHECKING:
+    from kernlint.cli.options import TaskInput
 
 TIMEOUT_S = 60.0
 
@@ -52,6 +55,13 @@ def run_in_worker(call: Callable[..., Any], arguments: Mapping[str, Any], timeou
     if os.environ.get("KERNLINT_DEBUG"):
         print(trace, file=sys.stderr, end="")
     raise AnalysisError(f"internal error, please report it: {summary} (KERNLINT_DEBUG=1 shows where)")
+
+
+def run_on_task(call: Callable[..., Any], task: TaskInput, options: Mapping[str, Any], patience: float = 1) -> Any:
+    """``call(source, options)`` in a child process, on what the command line names: ``options`` and those of ``task``
+    together. It may take ``patience`` times as long as a verdict. Raises as :func:`run_in_worker` does."""
+    arguments = {"source": task.source, "options": {**task.options, **options}}
+    return run_in_worker(call, arguments, TIMEOUT_S * patience)
 
 
 def _serve(sender: Connection, call: Callable[..., Any], arguments: dict[str, Any], timeout_s: float) -> None:
