@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kernlint.cli.streams import encodable
 from kernlint.errors import UsageError
 
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def check(
         return
     targets, findings, stdin = _targets(paths, stdin_filename, configurations, show_files)
     if show_files:
-        click.echo("".join(f"{_encodable(target.shown)}\n" for target in targets), nl=False)
+        click.echo("".join(f"{encodable(target.shown, sys.stdout)}\n" for target in targets), nl=False)
         return
     wanted = fixing or here.output_format in _WITH_FIXES
     ask = partial(_run, targets, findings, stdin, configurations, cache, jobs, wanted)
@@ -368,19 +368,18 @@ def _fixed(
 def _deliver(fixes: Fixes, targets: list[Target], stdin: bytes | None, diff: bool) -> bool:
     """Write the changed files, or show the changes; whether standard output is taken by that."""
     from kernlint.fix import diff_of
-    from kernlint.lint.reading import read_bytes
     from kernlint.syntax.source import decode_source
-    from kernlint.syntax.write import write_whole
+    from kernlint.write import write_whole
 
     paths = {target.shown: target.path for target in targets}
     output = sys.stdout.buffer
     for shown, data in sorted(fixes.changed.items()):
+        before = fixes.original[shown]
         if diff:
-            before = read_bytes(paths[shown]) if stdin is None else stdin
             text = diff_of(decode_source(before, shown).text, decode_source(data, shown).text, shown)
             output.write(text.encode("utf-8", "backslashreplace"))
         elif stdin is None:
-            write_whole(paths[shown], data)
+            write_whole(paths[shown], data, expected=before)
     if stdin is not None and not diff:
         output.write(next(iter(fixes.changed.values()), stdin))
     output.flush()
@@ -430,21 +429,14 @@ def _report(outcome: Outcome) -> LintReport:
 
 def _print(report: LintReport, output_format: str, output_file: str | None, statistics: bool) -> None:
     colour = output_file is None and sys.stdout.isatty() and _wants_colour()
-    text = _encodable(_renderer(output_format, statistics, colour)(report), output_file)
+    text = _renderer(output_format, statistics, colour)(report)
     if output_file is None:
-        sys.stdout.write(text)
+        sys.stdout.write(encodable(text, sys.stdout))
         sys.stdout.flush()
-        return
-    folder = os.path.dirname(os.path.abspath(output_file))
-    try:
-        # Written whole or not at all: a reader of the file must not see half of it.
-        handle, temporary = tempfile.mkstemp(dir=folder, suffix=".tmp")
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, output_file)
-    except OSError as error:
-        raise UsageError(f"--output-file {output_file}: cannot be written: {error.strerror or error}") from None
+    else:
+        from kernlint.write import write_whole
+
+        write_whole(output_file, text.encode("utf-8", "backslashreplace"))
 
 
 def _renderer(output_format: str, statistics: bool, colour: bool) -> Callable[[LintReport], str]:
@@ -470,16 +462,10 @@ def _wants_colour() -> bool:
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def _encodable(text: str, output_file: str | None = None) -> str:
-    """``text`` with what the output's encoding does not hold as escapes: a file name may hold anything."""
-    encoding = "utf-8" if output_file is not None else sys.stdout.encoding or "utf-8"
-    return text.encode(encoding, "backslashreplace").decode(encoding)
-
-
 def _tell(outcome: Outcome, report: LintReport, settings: Settings) -> None:
     """What is not about a finding goes to standard error."""
     for entry in outcome.stale:
-        place = _encodable(f"{entry.file}: {entry.code} {entry.message}")
+        place = encodable(f"{entry.file}: {entry.code} {entry.message}", sys.stderr)
         click.echo(f"kernlint: baseline {settings.baseline}: no longer found: {place}", err=True)
     if outcome.stale:
         click.echo("kernlint: --update-baseline removes such entries", err=True)

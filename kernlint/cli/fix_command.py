@@ -72,7 +72,7 @@ def _fix(source: SourceText, options: dict[str, Any]) -> Fixed:
 def _deliver(task: TaskInput, result: Fixed, diff: bool, output: str | None) -> None:
     """The new source where it is wanted."""
     from kernlint.syntax.source import STDIN_NAME
-    from kernlint.syntax.write import encoded, write_whole
+    from kernlint.write import encoded, write_whole
 
     source = task.source
     if diff:

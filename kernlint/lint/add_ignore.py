@@ -16,7 +16,7 @@ from kernlint.syntax.source import SourceText, decode_source
 from kernlint.syntax.task import read_task
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk
-from kernlint.syntax.write import encoded, write_whole
+from kernlint.write import encoded, write_whole
 
 _EXISTING = re.compile(r"(?P<head>\s*#\s*kernlint:\s*ignore\[)(?P<rules>[^\]]*)(?P<rest>\].*)", re.DOTALL)
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")

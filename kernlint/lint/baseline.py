@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -12,6 +11,7 @@ from typing import Any
 
 from kernlint.errors import UsageError
 from kernlint.lint.model import Finding
+from kernlint.write import write_whole
 
 _VERSION = 1
 
@@ -53,15 +53,8 @@ def write_baseline(path: str, findings: Iterable[Finding]) -> int:
         if f.fingerprint and not f.code.startswith("KL90")
     ]
     entries.sort(key=lambda entry: (entry["file"], entry["code"], entry["fingerprint"]))
-    try:
-        handle, temporary = tempfile.mkstemp(dir=folder, suffix=".tmp")
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            json.dump({"version": _VERSION, "findings": entries}, file, indent=2)
-            file.write("\n")
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from None
+    text = json.dumps({"version": _VERSION, "findings": entries}, indent=2) + "\n"
+    write_whole(path, text.encode())
     return len(entries)
 
 

@@ -27,6 +27,7 @@ from kernlint.lint.notebook import Notebook, read_notebook
 from kernlint.lint.reading import concerns_us
 from kernlint.lint.settings import FileSettings
 from kernlint.rules.base import NOT_ABOUT_SPEED
+from kernlint.sandbox import summary_of
 
 if TYPE_CHECKING:
     from kernlint.cost.device import Device
@@ -402,5 +403,4 @@ def _weight(finding: Finding) -> tuple[int, float]:
 
 
 def _internal(error: Exception) -> str:
-    summary = " ".join(f"{type(error).__name__}: {error}".split())
-    return f"internal error, please report it: {summary}"
+    return f"internal error, please report it: {summary_of(error)}"

@@ -15,20 +15,22 @@ from kernlint.lint.run import Outcome
 from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits, line_starts
 from kernlint.rules.registry import find_rule
 from kernlint.syntax.source import SourceText, decode_source
-from kernlint.syntax.write import encoded
+from kernlint.write import encoded
 
 MAX_ROUNDS = 10
 
-#: What a file of findings is known by in a fix: code, kernel.
+#: What a finding of a file is known by from one round to the next: code, kernel.
 _Kind = tuple[str, str]
 
 
 @dataclass
 class Fixes:
-    """What was done: the new bytes of each changed file by the name it is shown with, how many findings were fixed, and
-    how many have a fix that was not asked for (``unsafe``) or could not be applied to that kind of file (``elsewhere``)."""
+    """What was done: the new bytes of each ``changed`` file by the name it is shown with, the bytes that it had
+    (``original``), how many findings were fixed, and how many have a fix that was not asked for (``unsafe``) or could
+    not be applied to that kind of file (``elsewhere``)."""
 
     changed: dict[str, bytes] = field(default_factory=dict)
+    original: dict[str, bytes] = field(default_factory=dict)
     fixed: int = 0
     unsafe: int = 0
     elsewhere: int = 0
@@ -58,6 +60,7 @@ def apply_fixes(
             if chosen:
                 data = before[file] if file in before else read(file)
                 try:
+                    fixes.original.setdefault(file, data)
                     fixes.changed[file] = _with_fixes(data, file, [f.fix for f in chosen if f.fix is not None])
                 except (KernlintError, UnicodeEncodeError):
                     refused[file] |= {_kind(finding) for finding in chosen}

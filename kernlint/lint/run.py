@@ -48,6 +48,7 @@ def check_targets(
     """Check every target; ``stdin`` are the bytes to take for all of them instead of their files', ``contents`` those
     for some, by path. ``fixes`` asks for automatic fixes too."""
     contents = contents or {}
+    read = read_bytes if stdin is None else lambda _: stdin
     findings: list[Finding] = []
     shown: list[str] = []
     jobs: list[Job] = []
@@ -55,7 +56,8 @@ def check_targets(
         shown.append(target.shown)
         settings = configurations.of(os.path.dirname(target.path)).of_file(target.path)
         try:
-            data = contents.get(target.path) or (read_bytes(target.path) if stdin is None else stdin)
+            # A file may have become empty.
+            data = contents[target.path] if target.path in contents else read(target.path)
         except SourceError as error:
             findings += _unreadable(target.shown, str(error), settings)
             continue

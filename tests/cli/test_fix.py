@@ -106,7 +106,7 @@ def test_a_read_only_file_is_left_alone(kernel: Path) -> None:
 
 def test_an_interrupted_write_leaves_the_old_file(kernel: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from kernlint.errors import UsageError
-    from kernlint.syntax.write import write_whole
+    from kernlint.write import write_whole
 
     def fail(source: str, target: str) -> None:
         raise OSError(28, "No space left on device")
@@ -119,7 +119,7 @@ def test_an_interrupted_write_leaves_the_old_file(kernel: Path, monkeypatch: pyt
 
 def test_a_file_that_changed_meanwhile_is_left_alone(kernel: Path) -> None:
     from kernlint.errors import UsageError
-    from kernlint.syntax.write import write_whole
+    from kernlint.write import write_whole
 
     with pytest.raises(UsageError, match="changed since"):
         write_whole(str(kernel), b"new", expected=b"old")

@@ -127,3 +127,24 @@ def test_fixes_apart_are_made_together_and_touching_ones_one_after_another() -> 
 
 def test_a_fix_that_does_not_help_is_taken_back() -> None:
     assert apply({"one": "xone"}) == (TEXT, 0)
+
+
+def test_a_file_that_changed_since_it_was_read_is_left_alone(tmp_path: Path) -> None:
+    from kernlint.cli.check_command import _deliver
+    from kernlint.errors import UsageError
+    from kernlint.lint.discovery import Target
+
+    path = tmp_path / "a.py"
+    path.write_bytes(b"edited meanwhile\n")
+    _, fixes = apply_fixes(words({"one": "1"}), lambda _: TEXT, unsafe=False)
+    with pytest.raises(UsageError, match="changed since"):
+        _deliver(fixes, [Target(str(path), "a.py", explicit=True)], None, diff=False)
+    assert path.read_bytes() == b"edited meanwhile\n"
+
+
+def test_a_file_that_becomes_empty_is_checked_as_it_is_then(tmp_path: Path) -> None:
+    path = tmp_path / "triton.py"
+    path.write_text("# kernlint: ignore[KL101] nothing left of the triton kernel\n")
+    done = check(tmp_path, "--fix", "--select", "KL101,KL911")
+    assert done.returncode == 0 and b"1 findings in 1 file were fixed" in done.stderr
+    assert path.read_bytes() == b""

@@ -1,4 +1,4 @@
-"""Writing a source file back: whole or not at all, in its own encoding, with its permissions."""
+"""Writing a file whole or not at all, with its permissions; a source file in its own encoding."""
 
 from __future__ import annotations
 
@@ -6,9 +6,12 @@ import os
 import stat
 import tempfile
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from kernlint.errors import UsageError
-from kernlint.syntax.source import SourceText
+
+if TYPE_CHECKING:
+    from kernlint.syntax.source import SourceText
 
 _BOM = b"\xef\xbb\xbf"
 
