@@ -48,6 +48,7 @@ from kernlint.interpret.typed import (
     is_constant,
     literal,
     same_type,
+    shape_text,
     short,
     tensor,
 )
@@ -132,7 +133,6 @@ class FrontEnd(Evaluator):
         self.found: dict[tuple[str, Span], Fault] = {}
         #: How many constructs around the current one may not be compiled at all.
         self.doubts = 0
-        self.loops = 0
         self.local_names: dict[cst.CSTNode, frozenset[str]] = {}
 
     # -- faults -----------------------------------------------------------------------------------------------------
@@ -299,9 +299,6 @@ class FrontEnd(Evaluator):
         items = super().unpack(value, count, starred)
         return items if items is None or starred or len(items) == count else None
 
-    def parameter(self, param: cst.Param, value: Any) -> Any:
-        return value
-
     # -- arithmetic -------------------------------------------------------------------------------------------------
 
     def binary(self, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any, node: cst.CSTNode) -> Any:
@@ -403,7 +400,7 @@ class FrontEnd(Evaluator):
         """The shape that two operands have together; None, and a fault, where there is none."""
         shape = broadcast(a.shape, b.shape)
         if isinstance(shape, int):
-            text = f"shapes {_shape(a.shape)} and {_shape(b.shape)} do not broadcast"
+            text = f"shapes {shape_text(a.shape)} and {shape_text(b.shape)} do not broadcast"
             self.fault("shape-mismatch", node, text)
             return None
         return shape
@@ -417,7 +414,9 @@ class FrontEnd(Evaluator):
             count *= extent or 1
         if count > MAX_ELEMENTS:
             self.fault(
-                "too-large", node, f"a block of shape {_shape(shape)} has {count} elements; {MAX_ELEMENTS} is the limit"
+                "too-large",
+                node,
+                f"a block of shape {shape_text(shape)} has {count} elements; {MAX_ELEMENTS} is the limit",
             )
         return Typed(dtype, shape, pointer)
 
@@ -537,21 +536,11 @@ class FrontEnd(Evaluator):
     def truth(self, value: Any) -> bool | None:
         if isinstance(value, (Typed, Constexpr, BlockPointer, Expr)):
             return None
-        if isinstance(value, (Dtype,)):
+        if isinstance(value, Dtype):
             return True
         return super().truth(value)
 
     # -- control flow -----------------------------------------------------------------------------------------------
-
-    def exec_If(self, node: cst.If, scope: Scope) -> None:
-        test = self.eval(node.test, scope)
-        truth = self.truth(test)
-        if truth is None:
-            self.undecided(node, test, scope)
-        elif truth:
-            self.run(node.body.body, scope)
-        elif node.orelse is not None:
-            self.execute(node.orelse, scope)
 
     def undecided(self, node: cst.If, test: Any, scope: Scope) -> None:
         if isinstance(test, Typed):
@@ -562,7 +551,7 @@ class FrontEnd(Evaluator):
 
     def demand_scalar_condition(self, test: Typed, node: cst.CSTNode, what: str) -> None:
         if any(extent != 1 for extent in test.shape):
-            text = f"the condition of `{what}` is a block of shape {_shape(test.shape)}; it must be one value"
+            text = f"the condition of `{what}` is a block of shape {shape_text(test.shape)}; it must be one value"
             self.fault("block-condition", node, text)
 
     def _arms(self, node: cst.If, scope: Scope, before: dict[str, Any]) -> list[tuple[dict[str, Any], bool]]:
@@ -629,8 +618,7 @@ class FrontEnd(Evaluator):
         if isinstance(a, Typed) and isinstance(b, Typed):
             agreed = same_type(a, b)
             if agreed is None:
-                return Typed(a.dtype if a.dtype == b.dtype else None, a.shape if a.shape == b.shape else _loose(a, b),
-                             a.pointer if a.pointer == b.pointer else None)  # fmt: skip
+                return _loose(a, b)
             return a if agreed else Unknown("branches")
         return a if same(a, b) else Unknown("branches")
 
@@ -654,13 +642,7 @@ class FrontEnd(Evaluator):
     def _either(self, a: Any, b: Any) -> Any:
         """One of two values, one of which the compiler sees."""
         if isinstance(a, Typed) and isinstance(b, Typed) and len(a.shape) == len(b.shape):
-            return (
-                a
-                if a == b
-                else Typed(
-                    a.dtype if a.dtype == b.dtype else None, _loose(a, b), a.pointer if a.pointer == b.pointer else None
-                )
-            )
+            return a if a == b else _loose(a, b)
         if is_constant(a) and is_constant(b):
             return a if same(a, b) else Constexpr(True)
         return a if same(a, b) else Unknown("either")
@@ -704,9 +686,6 @@ class FrontEnd(Evaluator):
                 "unsupported-syntax", node.orelse, "`else` after a loop is not supported in a kernel", "For.orelse"
             )
 
-    def loop(self, node: cst.For, iterable: Any, scope: Scope) -> None:
-        raise NotImplementedError
-
     def _unrolled(self, node: cst.For, iterable: tl_types.Range, scope: Scope) -> None:
         values = iterable.values()
         if values is None:
@@ -729,7 +708,6 @@ class FrontEnd(Evaluator):
         if target is not None:
             self.assign(target, item, scope)
             before = dict(scope.vars)
-        self.loops += 1
         self._iteration(body, scope)
         end = scope.vars
         start = dict(before)
@@ -747,7 +725,6 @@ class FrontEnd(Evaluator):
         if any(start[name] is not before[name] and start[name] != before[name] for name in start):
             scope.vars = dict(start)
             self._iteration(body, scope)
-        self.loops -= 1
         scope.vars = start
 
     def _carried_fault(self, name: str, first: Any, value: Any, body: Any) -> None:
@@ -767,12 +744,6 @@ class FrontEnd(Evaluator):
             self.demand_scalar_condition(test, node.test, "while")
         self._carry(node.body.body, scope, None, None)
 
-    def exec_Expr(self, node: cst.Expr, scope: Scope) -> None:
-        self.eval(node.value, scope)
-
-    def exec_Assert(self, node: cst.Assert, scope: Scope) -> None:
-        self.eval(node.test, scope)
-
     # -- attributes, indices, calls ---------------------------------------------------------------------------------
 
     def getattr(self, value: Any, name: str, node: cst.CSTNode) -> Any:
@@ -791,7 +762,7 @@ class FrontEnd(Evaluator):
         if isinstance(value, Constexpr):
             if name == "value":
                 return value
-            if value.number and name in ("to", "shape", "dtype") and name == "to":
+            if value.number and name == "to":
                 return self.fault("constant-attribute", node, f"a compile-time number has no `{name}`", name)
             return Unknown(name)
         if isinstance(value, Dtype):
@@ -1098,12 +1069,13 @@ def _operand(value: Any) -> Typed | None:
     return None
 
 
-def _loose(a: Typed, b: Typed) -> tuple[int | None, ...]:
-    return tuple(x if x == y else None for x, y in zip(a.shape, b.shape))
-
-
-def _shape(shape: tuple[int | None, ...]) -> str:
-    return "[" + ", ".join("?" if extent is None else str(extent) for extent in shape) + "]"
+def _loose(a: Typed, b: Typed) -> Typed:
+    """What two values of one rank surely have in common."""
+    return Typed(
+        a.dtype if a.dtype == b.dtype else None,
+        tuple(x if x == y else None for x, y in zip(a.shape, b.shape)),
+        a.pointer if a.pointer == b.pointer else None,
+    )
 
 
 def _type(value: Any) -> str:

@@ -11,7 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.typed import BlockPointer, Constexpr, Typed, computation, is_constant, short, tensor
+from kernlint.interpret.typed import (
+    BlockPointer,
+    Constexpr,
+    Typed,
+    computation,
+    is_constant,
+    shape_text,
+    short,
+    tensor,
+)
 from kernlint.interpret.values import Builtin, Namespace, Unknown
 from kernlint.workload import Dtype
 from kernlint.workload import dtype as dt
@@ -25,9 +34,6 @@ Shape = tuple["int | None", ...]
 
 #: Iterations of a ``tl.static_range`` that are looked at one by one.
 MAX_UNROLLED = 8
-
-#: torch's names of the types that Triton's tables name.
-_TRITON_NAMES = {"float32": "fp32", "float64": "fp64", "float16": "fp16", "bfloat16": "bf16", "bool": "int1"}
 
 
 @dataclass(frozen=True)
@@ -179,7 +185,9 @@ def _broadcast_to(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
         return Unknown("broadcast_to")
     if value.shape and not _spreads(value.shape, shape):
         return f.fault(
-            "shape-mismatch", node, f"a block of shape {_text(value.shape)} does not broadcast to {_text(shape)}"
+            "shape-mismatch",
+            node,
+            f"a block of shape {shape_text(value.shape)} does not broadcast to {shape_text(shape)}",
         )
     return f.block(value.dtype, shape, node, bool(value.pointer))
 
@@ -221,7 +229,7 @@ def _trans(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     rank = len(value.shape)
     if not dims:
         if rank < 2:
-            return f.fault("tensor-rank", node, f"a block of shape {_text(value.shape)} cannot be transposed")
+            return f.fault("tensor-rank", node, f"a block of shape {shape_text(value.shape)} cannot be transposed")
         dims = (*range(rank - 2), rank - 1, rank - 2)
     if not all(isinstance(d, int) for d in dims):
         return Unknown("trans")
@@ -238,7 +246,9 @@ def _reshape(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         return Unknown("reshape")
     before, after = _count(value.shape), _count(shape)
     if before is not None and after is not None and before != after:
-        return f.fault("shape-mismatch", node, f"a block of {before} elements cannot take the shape {_text(shape)}")
+        return f.fault(
+            "shape-mismatch", node, f"a block of {before} elements cannot take the shape {shape_text(shape)}"
+        )
     return Typed(value.dtype, shape, value.pointer)
 
 
@@ -339,12 +349,14 @@ def _fitted(f: FrontEnd, shape: Shape, value: Any, what: str, function: str, nod
     if not isinstance(value, Typed) or not value.shape:
         return shape
     if not shape:
-        text = f"`{function}` goes through one pointer, but its {what} is a block of shape {_text(value.shape)}"
+        text = f"`{function}` goes through one pointer, but its {what} is a block of shape {shape_text(value.shape)}"
         f.fault("block-through-scalar", node, text)
         return None
     if f.target.version < (3, 5) or function != "tl.load":
         if not _spreads(value.shape, shape):
-            text = f"the {what} of `{function}` has shape {_text(value.shape)}, its pointers have {_text(shape)}"
+            text = (
+                f"the {what} of `{function}` has shape {shape_text(value.shape)}, its pointers have {shape_text(shape)}"
+            )
             f.fault("shape-mismatch", node, text)
             return None
         return shape
@@ -404,7 +416,7 @@ def _make_descriptor(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode)
         f.fault(
             "descriptor", node, f"a row of a descriptor's block has {shape[-1] * dtype.bytes} bytes; 16 is the least"
         )
-    return BlockPointer(dtype, shape, True)
+    return BlockPointer(dtype, shape)
 
 
 def block_pointer_attribute(f: FrontEnd, value: BlockPointer, name: str, node: cst.CSTNode) -> Any:
@@ -461,16 +473,13 @@ def _demand_dtype(f: FrontEnd, name: str, path: str, blocks: list[Typed], node: 
     """Functions that are implemented for a few element types only."""
     if ".libdevice." in path:
         path = f"triton.language.extra.cuda.libdevice.{name}"
-    takes = ["fp32", "fp64"] if name in ("sigmoid", "softmax") else f.target.dtypes(path)
-    if takes is None:
+    takes = ["fp32", "fp64"] if name == "sigmoid" else f.target.dtypes(path)
+    if takes is None or len(blocks) != 1:
         return
-    for value in blocks:
-        given = _TRITON_NAMES.get(value.dtype.name, value.dtype.name) if value.dtype is not None else None
-        if given is None or value.pointer is not False or given in takes:
-            continue
-        if len(blocks) == 1:
-            text = f"`{name}` takes {' or '.join(takes)}, not {given}; cast the operand to tl.float32"
-            f.fault("math-type", node, text, name)
+    (value,) = blocks
+    if value.dtype is not None and value.pointer is False and short(value.dtype) not in takes:
+        text = f"`{name}` takes {' or '.join(takes)}, not {short(value.dtype)}; cast the operand to tl.float32"
+        f.fault("math-type", node, text, name)
 
 
 def _binary_function(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
@@ -524,16 +533,16 @@ def _dot(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
             return f.fault(
                 "dot-shape",
                 node,
-                f"an operand of tl.dot has shape {_text(value.shape)}; it must have 2 or 3 dimensions",
+                f"an operand of tl.dot has shape {shape_text(value.shape)}; it must have 2 or 3 dimensions",
             )
     if len(a.shape) != len(b.shape):
-        return f.fault("dot-shape", node, f"the operands of tl.dot have shapes {_text(a.shape)} and {_text(b.shape)}")
+        return f.fault(
+            "dot-shape", node, f"the operands of tl.dot have shapes {shape_text(a.shape)} and {shape_text(b.shape)}"
+        )
     k, other = a.shape[-1], b.shape[-2]
     shape: Shape = (*a.shape[:-1], b.shape[-1])
     if k is not None and other is not None and k != other:
-        text = (
-            f"the operands of tl.dot have shapes {_text(a.shape)} and {_text(b.shape)}: {k} and {other} must be equal"
-        )
+        text = f"the operands of tl.dot have shapes {shape_text(a.shape)} and {shape_text(b.shape)}: {k} and {other} must be equal"
         return f.fault("dot-shape", node, text)
     _dot_types(f, a, b, node)
     _dot_least(f, a, b, node)
@@ -601,7 +610,9 @@ def _dot_result(f: FrontEnd, a: Typed, shape: Shape, args: Args, kwargs: Kwargs,
             and not all(x is None or y is None or x == y for x, y in zip(acc.shape, shape))
         ):
             f.fault(
-                "dot-shape", node, f"the accumulator of tl.dot has shape {_text(acc.shape)}, its result {_text(shape)}"
+                "dot-shape",
+                node,
+                f"the accumulator of tl.dot has shape {shape_text(acc.shape)}, its result {shape_text(shape)}",
             )
         elif dtype is not None and acc.dtype is not None and acc.dtype != dtype and out is not None:
             f.fault("dot-type", node, f"the accumulator of tl.dot is {short(acc.dtype)}, its result {short(dtype)}")
@@ -717,10 +728,6 @@ def _gather(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return Typed(source.dtype, index.shape) if source is not None and index is not None else Unknown("gather")
 
 
-def _map_elementwise(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    return Unknown("map_elementwise")
-
-
 def _constexpr(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return args[0] if args else Unknown("constexpr")
 
@@ -769,7 +776,9 @@ def range_of(f: FrontEnd, path: str, args: Args, kwargs: Kwargs, node: cst.Call)
             return Range(static, None, ())
         if value.shape and any(e != 1 for e in value.shape):
             f.fault(
-                "loop-bound", node, f"a bound of {shown} is a block of shape {_text(value.shape)}; it must be one value"
+                "loop-bound",
+                node,
+                f"a bound of {shown} is a block of shape {shape_text(value.shape)}; it must be one value",
             )
         if value.pointer or value.is_float:
             f.fault("loop-bound", node, f"a bound of {shown} is {value}; it must be an integer")
@@ -802,10 +811,6 @@ def dtype_attribute(value: Dtype, name: str) -> Any:
         "is_block": False,
     }
     return Builtin(name, lambda a, k, n: checks[name]) if name in checks else Unknown(name)
-
-
-def _text(shape: Shape) -> str:
-    return "[" + ", ".join("?" if extent is None else str(extent) for extent in shape) + "]"
 
 
 _TABLE: dict[str, Callable[..., Any]] = {
@@ -862,7 +867,6 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "cumprod": _scan,
     "associative_scan": _scan,
     "reduce": _custom_reduce,
-    "map_elementwise": _map_elementwise,
     "gather": _gather,
     "constexpr": _constexpr,
 }

@@ -46,10 +46,6 @@ class Typed:
     difference: bool = False
 
     @property
-    def is_block(self) -> bool:
-        return bool(self.shape)
-
-    @property
     def is_float(self) -> bool:
         return self.pointer is False and self.dtype is not None and self.dtype.is_float
 
@@ -57,7 +53,7 @@ class Typed:
         name = short(self.dtype)
         if self.pointer:
             name = f"pointer<{name}>"
-        return f"{name}[{', '.join('?' if e is None else str(e) for e in self.shape)}]" if self.shape else name
+        return name + shape_text(self.shape) if self.shape else name
 
 
 @dataclass(frozen=True)
@@ -66,7 +62,11 @@ class BlockPointer:
 
     dtype: Dtype | None
     shape: tuple[int | None, ...] | None
-    descriptor: bool = False
+
+
+def shape_text(shape: tuple[int | None, ...]) -> str:
+    """A shape as messages show it, with ``?`` for an extent that is not known."""
+    return "[" + ", ".join("?" if extent is None else str(extent) for extent in shape) + "]"
 
 
 def short(dtype: Dtype | None) -> str:
