@@ -62,6 +62,7 @@ from kernlint.interpret.values import (
     Namespace,
     Scope,
     Unknown,
+    dtype_attribute,
     is_concrete,
 )
 from kernlint.syntax.names import dotted_name, origin_of
@@ -766,7 +767,7 @@ class FrontEnd(Evaluator):
                 return self.fault("constant-attribute", node, f"a compile-time number has no `{name}`", name)
             return Unknown(name)
         if isinstance(value, Dtype):
-            return tl_types.dtype_attribute(value, name)
+            return dtype_attribute(value, name)
         if isinstance(value, (Instance, Class, Config, Jit, Function, dict, list, str, tuple)) or value is None:
             return Unknown(name)
         return Unknown(f"attribute {name}")

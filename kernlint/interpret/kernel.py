@@ -40,6 +40,7 @@ from kernlint.interpret.values import (
     PointerType,
     Scope,
     Unknown,
+    dtype_attribute,
     is_concrete,
 )
 from kernlint.syntax.names import dotted_name
@@ -410,7 +411,7 @@ class KernelEvaluator(Evaluator):
                 return value.element if value.element is not None else Unknown("element type")
             return Builtin(name, lambda a, k, n: name == "is_ptr") if name.startswith("is_") else value
         if isinstance(value, Dtype):
-            return _dtype_attribute(value, name)
+            return dtype_attribute(value, name)
         if isinstance(value, Descriptor):
             return self._descriptor_method(value, name)
         if isinstance(value, Namespace):
@@ -955,32 +956,6 @@ def _both(a: Block, b: Block) -> tuple[tuple[Expr, Expr], ...] | None:
 
 def _promoted(a: Dtype | None, b: Dtype | None) -> Dtype | None:
     return None if a is None or b is None else dt.promote(a, b)
-
-
-def _dtype_attribute(value: Dtype, name: str) -> Any:
-    if name in ("element_ty", "scalar"):
-        return value
-    if name == "primitive_bitwidth":
-        return value.bits
-    if name == "itemsize":
-        return value.bytes
-    if name.startswith("is_"):
-        checks = {
-            "is_floating": value.is_float,
-            "is_int": value.is_integer,
-            "is_fp8": value.is_fp8,
-            "is_fp16": value.name == "float16",
-            "is_bf16": value.name == "bfloat16",
-            "is_fp32": value.name == "float32",
-            "is_fp64": value.name == "float64",
-            "is_int8": value.name == "int8",
-            "is_int32": value.name == "int32",
-            "is_ptr": False,
-            "is_block": False,
-            "is_int64": value.name == "int64",
-        }
-        return Builtin(name, lambda a, k, n: checks.get(name, Unknown(name)))
-    return Unknown(name)
 
 
 def _text(node: cst.CSTNode) -> str:

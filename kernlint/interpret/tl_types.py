@@ -788,31 +788,6 @@ def range_of(f: FrontEnd, path: str, args: Args, kwargs: Kwargs, node: cst.Call)
     return Range(static, dtype, tuple(int(b) if isinstance(b, int) else b for b in bounds))
 
 
-def dtype_attribute(value: Dtype, name: str) -> Any:
-    """What a kernel asks of an element type."""
-    if name in ("element_ty", "scalar"):
-        return value
-    if name == "primitive_bitwidth":
-        return 1 if value.kind == "bool" else value.bits
-    if name == "itemsize":
-        return value.bytes
-    checks: dict[str, bool] = {
-        "is_floating": value.is_float,
-        "is_int": value.is_integer or value.kind == "bool",
-        "is_fp8": value.is_fp8,
-        "is_fp16": value.name == "float16",
-        "is_bf16": value.name == "bfloat16",
-        "is_fp32": value.name == "float32",
-        "is_fp64": value.name == "float64",
-        "is_int8": value.name == "int8",
-        "is_int32": value.name == "int32",
-        "is_int64": value.name == "int64",
-        "is_ptr": False,
-        "is_block": False,
-    }
-    return Builtin(name, lambda a, k, n: checks[name]) if name in checks else Unknown(name)
-
-
 _TABLE: dict[str, Callable[..., Any]] = {
     "program_id": _program_id,
     "num_programs": _program_id,

@@ -225,3 +225,30 @@ def is_concrete(value: Any) -> bool:
     if isinstance(value, (tuple, list)):
         return all(map(is_concrete, value))
     return value is None or isinstance(value, (bool, int, float, str, complex))
+
+
+def dtype_attribute(value: Dtype, name: str) -> Any:
+    """What a kernel asks of an element type: ``x.dtype.is_fp16()``, ``x.dtype.primitive_bitwidth``."""
+    if name in ("element_ty", "scalar"):
+        return value
+    if name == "primitive_bitwidth":
+        return 1 if value.kind == "bool" else value.bits
+    if name == "itemsize":
+        return value.bytes
+    if not name.startswith("is_"):
+        return Unknown(name)
+    checks: dict[str, bool] = {
+        "is_floating": value.is_float,
+        "is_int": value.is_integer or value.kind == "bool",
+        "is_fp8": value.is_fp8,
+        "is_fp16": value.name == "float16",
+        "is_bf16": value.name == "bfloat16",
+        "is_fp32": value.name == "float32",
+        "is_fp64": value.name == "float64",
+        "is_int8": value.name == "int8",
+        "is_int32": value.name == "int32",
+        "is_int64": value.name == "int64",
+        "is_ptr": False,
+        "is_block": False,
+    }
+    return Builtin(name, lambda args, kwargs, node: checks.get(name, Unknown(name)))
