@@ -301,36 +301,16 @@ class KernelEvaluator(Evaluator):
             if name == "-":
                 expr = -value.expr if value.expr is not None else None
                 constant = -value.constant if value.constant is not None else None
-                result = replace(
-                    value,
+                result = value.computed(
                     expr=expr,
                     constant=constant,
-                    casts=(),
-                    source=None,
-                    order=(),
-                    bounds=None,
-                    form=None,
-                    shadow=None,
+                    product=value.product,
+                    narrow=value.narrow,
                     pads=pads.mapped("-", value.pads),
-                    nonnegative=False,
                 )
                 self.compute("arith", result, node)
                 return result
-            return replace(
-                value,
-                expr=None,
-                bounds=None,
-                casts=(),
-                source=None,
-                order=(),
-                constant=None,
-                form=value.form if numerics.is_read_mask(value) else None,
-                product=None,
-                narrow=(),
-                shadow=None,
-                pads=(),
-                nonnegative=False,
-            )
+            return value.computed(form=value.form if numerics.is_read_mask(value) else None)
         return super().unary(name, value, node)
 
     def compare(self, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any, node: cst.CSTNode) -> Any:

@@ -61,31 +61,10 @@ def _call(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.C
     blocks = [a for a in args if isinstance(a, Block)]
     if not blocks:
         return Unknown(name)
-    return _plain(blocks[0], loads=frozenset().union(*(b.loads for b in blocks)))
+    return blocks[0].computed(loads=frozenset().union(*(b.loads for b in blocks)))
 
 
 # -- helpers ----------------------------------------------------------------------------------------------------------
-
-
-def _plain(block: Block, **changes: Any) -> Block:
-    """``block`` as a computed value: no index, no layout."""
-    fresh: dict[str, Any] = {
-        "expr": None,
-        "base": "",
-        "bounds": None,
-        "casts": (),
-        "source": None,
-        "order": (),
-        "strides": (),
-        "constant": None,
-        "form": None,
-        "product": None,
-        "narrow": (),
-        "shadow": None,
-        "pads": (),
-        "nonnegative": False,
-    }
-    return replace(block, **{**fresh, **changes})
 
 
 def _get(args: Args, kwargs: Kwargs, position: int, name: str, default: Any = None) -> Any:
@@ -223,7 +202,7 @@ def _reshape(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) 
     if value.expr is not None:
         lanes = {a.dim for a in value.expr.atoms() if isinstance(a, Lane)}
         expr = value.expr if not lanes else _reshape_expr(value, shape)
-    return _plain(value, shape=shape, expr=expr, base=value.base, constant=value.constant)
+    return value.computed(shape=shape, expr=expr, base=value.base, constant=value.constant)
 
 
 def _reshape_expr(value: Block, shape: tuple[int, ...]) -> Expr | None:
@@ -258,20 +237,20 @@ def _join(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> 
     a, b = k.lift(args[0]), k.lift(args[1])
     if a is None or b is None:
         return Unknown("join")
-    return _plain(a, shape=(*a.shape, 2), loads=a.loads | b.loads)
+    return a.computed(shape=(*a.shape, 2), loads=a.loads | b.loads)
 
 
 def _interleave(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     a, b = k.lift(args[0]), k.lift(args[1])
     if a is None or b is None or not a.shape:
         return Unknown("interleave")
-    return _plain(a, shape=(*a.shape[:-1], 2 * a.shape[-1]), loads=a.loads | b.loads)
+    return a.computed(shape=(*a.shape[:-1], 2 * a.shape[-1]), loads=a.loads | b.loads)
 
 
 def _split(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     if not isinstance(args[0], Block) or not args[0].shape:
         return Unknown("split")
-    half = _plain(args[0], shape=args[0].shape[:-1])
+    half = args[0].computed(shape=args[0].shape[:-1])
     return (half, half)
 
 
@@ -279,7 +258,7 @@ def _cat(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> A
     a, b = k.lift(args[0]), k.lift(args[1])
     if a is None or b is None or not a.shape:
         return Unknown("cat")
-    return _plain(a, shape=(a.shape[0] + b.shape[0], *a.shape[1:]), loads=a.loads | b.loads)
+    return a.computed(shape=(a.shape[0] + b.shape[0], *a.shape[1:]), loads=a.loads | b.loads)
 
 
 def _hint(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
@@ -734,8 +713,7 @@ def _unary(k: KernelEvaluator, kind: str, args: Args, node: cst.CSTNode, name: s
     if kind == "special" and dtype is not None and not dtype.is_float:
         dtype = dt.FLOAT32
     blocks = [b for b in (k.lift(a) for a in args) if b is not None]
-    result = _plain(
-        value,
+    result = value.computed(
         dtype=dtype,
         loads=frozenset().union(*(b.loads for b in blocks)),
         carried=frozenset().union(*(b.carried for b in blocks)),
@@ -772,7 +750,7 @@ def _extreme(op: str) -> Callable[..., Any]:
                 return result
         form = numerics.of_maximum(blocks) if op == "max" else None
         least = any(nonnegative) if op == "max" else all(nonnegative)
-        return _plain(result, pads=result.pads, nonnegative=least, form=form)
+        return result.computed(pads=result.pads, nonnegative=least, form=form)
 
     return handler
 
@@ -799,8 +777,7 @@ def _where(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
         if arm.form is not None and arm.form.fault is not None:
             k.faults.pop(arm.form.fault, None)  # it does not get through
     both = all(b.nonnegative or (b.constant is not None and b.constant >= 0) for b in (x, y))
-    return _plain(
-        result,
+    return result.computed(
         expr=expr,
         pads=_chosen(condition, x, y, result.shape),
         nonnegative=both,
@@ -949,8 +926,8 @@ def _scan(op: str) -> Callable[..., Any]:
         if "dtype" not in kwargs:
             _check_precision(k, op, block, axis, node)
         if isinstance(value, tuple):
-            return tuple(_plain(k.lift(v) or block) for v in value)
-        return _plain(block)
+            return tuple((k.lift(v) or block).computed() for v in value)
+        return block.computed()
 
     return handler
 
@@ -977,7 +954,7 @@ def _gather(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -
     source, index = k.lift(args[0]), k.lift(_get(args, kwargs, 1, "index"))
     if source is None or index is None:
         return Unknown("gather")
-    return _plain(source, shape=index.shape, loads=source.loads | index.loads)
+    return source.computed(shape=index.shape, loads=source.loads | index.loads)
 
 
 def _constexpr(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
@@ -1021,7 +998,7 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "interleave": _interleave,
     "split": _split,
     "cat": _cat,
-    "flip": lambda k, a, kw, n: _plain(a[0]),
+    "flip": lambda k, a, kw, n: a[0].computed(),
     "multiple_of": _multiple_of,
     "max_contiguous": _hint,
     "max_constancy": _hint,
@@ -1066,7 +1043,7 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "gather": _gather,
     "constexpr": _constexpr,
     "swizzle2d": _swizzle2d,
-    "histogram": lambda k, a, kw, n: _plain(a[0], shape=(_int(_get(a, kw, 1, "num_bins")) or 1,)),
+    "histogram": lambda k, a, kw, n: a[0].computed(shape=(_int(_get(a, kw, 1, "num_bins")) or 1,)),
     "softmax": lambda k, a, kw, n: _unary(k, "special", a[:1], n),
 }
 

@@ -208,6 +208,12 @@ class Block:
     pads: tuple[Pad, ...] = ()
     nonnegative: bool = False
 
+    def computed(self, **changes: Any) -> Block:
+        """A value that is computed from this one alone, with ``changes``: where it came from is kept; no index, layout or
+        bound holds any more, nor what else was known of the numbers."""
+        kept: dict[str, Any] = {name: getattr(self, name) for name in ("dtype", "shape", "loads", "carried", "partly")}
+        return Block(**{**kept, **changes})
+
 
 @dataclass(frozen=True)
 class Descriptor:
