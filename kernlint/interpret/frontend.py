@@ -38,12 +38,12 @@ from kernlint.interpret.python import (
     python_compare,
     same,
 )
+from kernlint.interpret.tiles import broadcast
 from kernlint.interpret.typed import (
     MAX_ELEMENTS,
     BlockPointer,
     Constexpr,
     Typed,
-    broadcast,
     computation,
     is_constant,
     literal,
@@ -400,10 +400,9 @@ class FrontEnd(Evaluator):
     def common_shape(self, a: Typed, b: Typed, node: cst.CSTNode) -> tuple[int | None, ...] | None:
         """The shape that two operands have together; None, and a fault, where there is none."""
         shape = broadcast(a.shape, b.shape)
-        if isinstance(shape, int):
+        if shape is None:
             text = f"shapes {shape_text(a.shape)} and {shape_text(b.shape)} do not broadcast"
             self.fault("shape-mismatch", node, text)
-            return None
         return shape
 
     def block(

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from kernlint.interpret.pads import renamed
 from kernlint.interpret.values import Block, Unknown
 from kernlint.workload import Expr, Lane
 
+#: An extent of a tile; None, where types allow it, for one that is not known.
+_Extent = TypeVar("_Extent", int, "int | None")
 
-def broadcast(a: tuple[int, ...], b: tuple[int, ...]) -> tuple[int, ...] | None:
-    """The common shape, aligned at the last dimension; None when there is none."""
-    if len(a) < len(b):
-        a = (1,) * (len(b) - len(a)) + a
-    elif len(b) < len(a):
-        b = (1,) * (len(a) - len(b)) + b
-    shape = []
+
+def broadcast(a: tuple[_Extent, ...], b: tuple[_Extent, ...]) -> tuple[_Extent, ...] | None:
+    """The common shape, aligned at the last dimension; None when there is none. An extent that is not known (None) fits
+    any other."""
+    rank = max(len(a), len(b))
+    a, b = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
+    shape: list[_Extent] = []
     for x, y in zip(a, b):
-        if x != y and x != 1 and y != 1:
+        if x == 1 or (x is None and y != 1):
+            shape.append(y)
+        elif x == y or y is None or y == 1:
+            shape.append(x)
+        else:
             return None
-        shape.append(y if x == 1 else x)
     return tuple(shape)
 
 

@@ -153,18 +153,3 @@ def same_type(a: Typed, b: Typed) -> bool | None:
     if a.dtype is None or b.dtype is None or None in a.shape or None in b.shape or None in (a.pointer, b.pointer):
         return None
     return a.dtype == b.dtype
-
-
-def broadcast(a: tuple[int | None, ...], b: tuple[int | None, ...]) -> tuple[int | None, ...] | int:
-    """The common shape of two blocks, or the (negative) dimension where they do not agree."""
-    rank = max(len(a), len(b))
-    a, b = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
-    shape: list[int | None] = []
-    for dim, (x, y) in enumerate(zip(a, b)):
-        if x is None or y is None:
-            shape.append(y if x in (1, None) and y != 1 else x)
-        elif x != y and x != 1 and y != 1:
-            return dim - rank
-        else:
-            shape.append(y if x == 1 else x)
-    return tuple(shape)
