@@ -8,7 +8,7 @@ from typing import Any
 import libcst as cst
 
 from kernlint.interpret.api import Target
-from kernlint.interpret.values import Builtin, Config, Function, Jit
+from kernlint.interpret.values import Config, Jit
 from kernlint.syntax.names import dotted_name
 from kernlint.workload import Expr, Span
 from kernlint.workload.fault import Fault
@@ -101,16 +101,13 @@ def _clashes(jit: Jit, config: Config, given: set[str], kwargs: Mapping[str, Any
             yield name, f"`{name}` is given at the launch, but the autotune configurations of `{kernel}` set it already"
 
 
-def grid_fault(grid: Any, value: Any, span: Span, symbol: str) -> Fault | None:
-    """What is wrong with a launch grid, ``value`` being what it evaluates to."""
-    computed = isinstance(grid, (Function, Builtin))
-    if isinstance(value, (int, Expr)) and not isinstance(value, bool):
+def grid_fault(grid: Any, computed: bool, span: Span, symbol: str) -> Fault | None:
+    """What is wrong with a launch grid, which a function of the meta-parameters returned where ``computed``."""
+    if isinstance(grid, (int, Expr)) and not isinstance(grid, bool):
         what = "the grid function returns" if computed else "the grid is"
         return Fault("bad-grid", span, f"{what} a number; it must be a tuple such as `(n,)`", symbol)
-    if isinstance(value, (tuple, list)):
-        if not value:
-            return None
-        for axis, extent in enumerate(value):
+    if isinstance(grid, (tuple, list)):
+        for axis, extent in enumerate(grid):
             if isinstance(extent, float):
                 text = f"extent {axis} of the grid is a float ({extent:g}); it must be an integer"
                 return Fault("bad-grid", span, text, symbol)

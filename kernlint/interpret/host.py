@@ -19,7 +19,6 @@ from kernlint.interpret import layers, torch_ops
 from kernlint.interpret.api import Target
 from kernlint.interpret.binding import grid_fault, launch_faults
 from kernlint.interpret.edits import NO_EDITS, Edits, Literal
-from kernlint.interpret.frontend import check_kernel
 from kernlint.interpret.kernel import Range, argument_block, read_kernel
 from kernlint.interpret.python import (
     MAX_UNROLL,
@@ -148,7 +147,6 @@ class HostEvaluator(Evaluator):
         #: The release whose front end and launcher are asked what they refuse; nobody is asked where None.
         self.target: Target | None = None
         self.refused: dict[Any, tuple[Fault, ...]] = {}
-        self.grid_fault: Fault | None = None
         #: Gives the value of a name in another module of the same tree (importing module, package, level); None where
         #: the package is not in the tree.
         self.finder: Callable[[Module, str, int], Callable[[str], Any] | None] | None = None
@@ -1240,7 +1238,10 @@ class HostEvaluator(Evaluator):
         warps = options.get("num_warps", config.num_warps)
         stages = options.get("num_stages", config.num_stages)
         self._integers(values[name] for name in constexprs if name in values)
-        extents = self._grid(grid, {**values, **options}, node)
+        computed = isinstance(grid, (Function, Builtin))
+        if computed:
+            grid = self.call(grid, [{**values, **options}], {}, node)  # type: ignore[arg-type]
+        extents = self._grid(grid, node)
         kernel = self._kernel(jit, arguments, constexprs, extents, span)
         if kernel.complete:
             # What the kernel never points into is no tensor.
@@ -1253,8 +1254,8 @@ class HostEvaluator(Evaluator):
             kernel = replace(kernel, faults=(*kernel.faults, *refused))
             if not bare:
                 faults = launch_faults(jit, config, args, given, node, self.target, span, self.symbol)
-                if self.grid_fault is not None:
-                    faults = (*faults, self.grid_fault)
+                bad_grid = grid_fault(grid, computed, span, self.symbol)
+                faults = faults if bad_grid is None else (*faults, bad_grid)
         plain = {k: v for k, v in arguments.items() if v is None or isinstance(v, (Tensor, int, float, Expr))}
         plain.update({k: v.tensor for k, v in arguments.items() if isinstance(v, HostDescriptor)})
         return Launch(
@@ -1269,7 +1270,7 @@ class HostEvaluator(Evaluator):
             jit.autotuned,
             explicit=explicit,
             literals=literals,
-            grid_follows=isinstance(grid, (Function, Builtin)),
+            grid_follows=computed,
             tuning=jit.tuning,
             open_constexprs=opened,
             premises=premises,
@@ -1283,6 +1284,8 @@ class HostEvaluator(Evaluator):
         """What the front end refuses of a kernel with these arguments; remembered, as the kernel itself is."""
         key = (jit.function.node, bare, _signature(arguments), _signature(constexprs))
         if key not in self.refused:
+            from kernlint.interpret.frontend import check_kernel  # most programs are read without a target
+
             self.refused[key] = check_kernel(jit, arguments, constexprs, target, bare)
         return self.refused[key]
 
@@ -1316,13 +1319,8 @@ class HostEvaluator(Evaluator):
             return Unknown(str(value))
         return value
 
-    def _grid(self, grid: Any, meta: dict[str, Any], node: cst.CSTNode) -> tuple[Size, ...]:
-        if isinstance(grid, (Function, Builtin)):
-            made: Any = self.call(grid, [meta], {}, node)  # type: ignore[arg-type]
-            self.grid_fault = grid_fault(grid, made, self.span(node), self.symbol)
-            grid = made
-        else:
-            self.grid_fault = grid_fault(grid, grid, self.span(node), self.symbol)
+    def _grid(self, grid: Any, node: cst.CSTNode) -> tuple[Size, ...]:
+        """The extents of a grid that no function is left to compute."""
         if isinstance(grid, (int, Expr)) and not isinstance(grid, bool):
             grid = (grid,)
         if isinstance(grid, list):

@@ -764,12 +764,14 @@ def read_kernel(
     if unknown:
         # What a parameter is shows in how the kernel uses it: as a pointer, as an index, or as neither.
         pointers, indices = _uses(evaluator)
+        shown: dict[str, Block] = {}
         for name in unknown:
             if name in pointers:
-                blocks[name] = Block(None, expr=Expr.constant(0), base=name)
+                shown[name] = Block(None, expr=Expr.constant(0), base=name)
             elif name in indices and blocks[name].dtype is None:
-                blocks[name] = replace(blocks[name], dtype=dt.INT32)
-        evaluator = _evaluated(jit.function, {**blocks, **given}, unknown, grid, edits, seen)
+                shown[name] = replace(blocks[name], dtype=dt.INT32)
+        if shown:
+            evaluator = _evaluated(jit.function, {**blocks, **shown, **given}, unknown, grid, edits, seen)
     body = tuple(evaluator.stack[0])
     if evaluator.dropped_casts:
         body = rewrite(body, lambda n: None if isinstance(n, Compute) and n.span in evaluator.dropped_casts else n)
