@@ -66,7 +66,8 @@ class Program:
         self._refused: dict[Any, tuple[Fault, ...]] = {}
         self._read: dict[Edits, list[Workload]] = {}
         self._bare: dict[Edits, list[Workload]] = {}
-        self._open: dict[str, Kernel] | None = None
+        self._open: dict[Span, Kernel | None] = {}
+        self._opening: _Reading | None = None
         self._resolved: dict[Symbol, Size] = {}
         self._imported: dict[Path, Scope | None] = {}
         #: Whoever reads the program now, and so runs what was put off.
@@ -91,12 +92,11 @@ class Program:
     def open_kernel(self, kernel: Kernel) -> Kernel | None:
         """``kernel`` as it is for any arguments: sizes and strides are symbols called like the parameters, the extents of the
         grid ``grid[0]`` and so on. None for one that is not a module-level name of the analysed module."""
-        if self._open is None:
-            self._open = {
-                w.entry: w.launches()[0].kernel for w in _Reading(self, NO_EDITS, self._resolved).open_kernels()
-            }
-        found = self._open.get(kernel.name)
-        return found if found is not None and found.name_span == kernel.name_span else None
+        if kernel.name_span not in self._open:
+            if self._opening is None:
+                self._opening = _Reading(self, NO_EDITS, self._resolved)
+            self._open[kernel.name_span] = self._opening.open_kernel(kernel.name_span)
+        return self._open[kernel.name_span]
 
     def workload(self, entry: str, edits: Edits, bare: bool = False) -> Workload | None:
         """That of one entry (a kernel's name where ``bare``) under ``edits``; None when the edited program no longer gets
@@ -304,9 +304,11 @@ class _Reading:
         ]  # fmt: skip
         return list(self._open_launches(free))
 
-    def open_kernels(self) -> list[Workload]:
-        """A workload for each kernel of the module."""
-        return list(self._open_launches(self._kernels()))
+    def open_kernel(self, name_span: Span) -> Kernel | None:
+        """The module-level kernel whose name stands at ``name_span``, on arguments of which nothing is known."""
+        module = self.kernel_module
+        named = [jit for jit in self._kernels() if module.span(_definition(jit).name) == name_span]
+        return next((workload.launches()[0].kernel for workload in self._open_launches(named[-1:])), None)
 
     def _kernels(self) -> list[Jit]:
         """The module-level kernels, each once, in the order of their names' binding."""
