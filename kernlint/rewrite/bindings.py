@@ -9,6 +9,7 @@ import libcst as cst
 
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite
+from kernlint.syntax.names import bound_by, targets, variables
 from kernlint.syntax.walk import walk
 
 
@@ -26,12 +27,12 @@ class Variable:
 def variable(source: Source, name: str, function: cst.FunctionDef) -> Variable:
     """What happens to ``name`` in ``function``."""
     bindings: list[cst.CSTNode] = []
-    targets: set[cst.CSTNode] = set()
+    bound: set[cst.CSTNode] = set()
     for node, target in _targets(function):
         if target.value == name:
             bindings.append(node)
-            targets.add(target)
-    reads = [node for node in _names(function) if node.value == name and node not in targets]
+            bound.add(target)
+    reads = [node for node in _names(function) if node.value == name and node not in bound]
     # `x += 1` reads what it binds.
     return Variable(
         name,
@@ -80,37 +81,18 @@ def loop_around(source: Source, node: cst.CSTNode, outside: cst.CSTNode) -> cst.
 def _targets(function: cst.FunctionDef) -> Iterator[tuple[cst.CSTNode, cst.Name]]:
     """Every (binding, name bound) in ``function``."""
     for node in walk(function):
-        if isinstance(node, cst.Assign):
-            for target in node.targets:
-                yield from ((node, name) for name in _bound(target.target))
-        elif isinstance(node, (cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr, cst.CompFor)):
-            yield from ((node, name) for name in _bound(node.target))
-        elif isinstance(node, cst.Param):
+        if isinstance(node, cst.Param):
             yield node, node.name
-        elif isinstance(node, cst.AsName):
-            yield from ((node, name) for name in _bound(node.name))
-
-
-def _bound(target: cst.CSTNode) -> Iterator[cst.Name]:
-    if isinstance(target, cst.Name):
-        yield target
-    elif isinstance(target, (cst.Tuple, cst.List)):
-        for element in target.elements:
-            yield from _bound(element.value)
+        elif isinstance(node, cst.CompFor):
+            yield from ((node, name) for name in targets(node.target))
+        else:
+            yield from ((node, name) for name in bound_by(node))
 
 
 def _names(function: cst.FunctionDef) -> Iterator[cst.Name]:
     """Every name in ``function`` that is a variable: no attribute, keyword or parameter name."""
-    skipped: set[cst.CSTNode] = {function.name}
-    for node in walk(function):
-        if isinstance(node, cst.Attribute):
-            skipped.add(node.attr)
-        elif isinstance(node, cst.Arg) and node.keyword is not None:
-            skipped.add(node.keyword)
-        elif isinstance(node, cst.Param):
-            skipped.add(node.name)
-        elif isinstance(node, cst.Name) and node not in skipped:
-            yield node
+    own = {function.name, *(node.name for node in walk(function) if isinstance(node, cst.Param))}
+    return (node for node in variables(function) if node not in own)
 
 
 def keeps_value(source: Source, name: str, binding: cst.CSTNode, reads: list[cst.Name]) -> bool:

@@ -11,7 +11,7 @@ from kernlint.interpret.values import Block
 from kernlint.rewrite.effects import Effects
 from kernlint.rewrite.function import FunctionSource, LaunchSource
 from kernlint.rewrite.lists import add_constexpr
-from kernlint.rewrite.names import fresh_name
+from kernlint.rewrite.names import fresh_name, names_in_use
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
@@ -76,7 +76,7 @@ class _BlockScan:
         if not isinstance(loop.target, cst.Name):
             raise CannotRewrite("the loop has no single variable")
         self.index = loop.target.value
-        self.taken = {node.value for node in walk(source.module.tree) if isinstance(node, cst.Name)}
+        self.taken = names_in_use(source.module)
         self.block = fresh_name("BLOCK_SIZE", self.taken)
         self.start = fresh_name("start", self.taken)
         self.offsets = fresh_name("offsets", self.taken)

@@ -32,7 +32,7 @@ class CallPath:
     def __init__(self, source: Source, values: Values, steps: Sequence[cst.CSTNode]) -> None:
         self.source = source
         self.values = values
-        homes = [enclosing_function(source.module, node) for node in steps]
+        homes = [enclosing_function(source, node) for node in steps]
         self.root = FunctionSource(source.module, self._root(homes), values)
         self.stages: list[Stage] = []
         for node, home in zip(steps, homes):

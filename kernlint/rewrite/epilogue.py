@@ -10,8 +10,9 @@ import libcst as cst
 from kernlint.interpret.values import Block
 from kernlint.rewrite.call_path import CallPath, Stage
 from kernlint.rewrite.editor import Editor
-from kernlint.rewrite.function import LaunchSource, argument, callee, node_at, parameters
+from kernlint.rewrite.function import LaunchSource, argument, callee, parameters
 from kernlint.rewrite.fused_kernel import Part
+from kernlint.rewrite.names import fresh_name
 from kernlint.rewrite.output_tile import OutputTile
 from kernlint.rewrite.site import Site
 from kernlint.rewrite.source import Source
@@ -93,7 +94,7 @@ class _Rewrite:
     def _node(self, step: Launch | TorchOp) -> cst.CSTNode:
         kinds = (cst.Call, cst.BinaryOperation, cst.AugAssign, cst.UnaryOperation)
         for kind in kinds:
-            node = node_at(self.site.module, step.span, kind)
+            node = self.site.module.at(step.span, kind)
             if node is not None:
                 return node
         raise CannotRewrite(f"the work at line {step.span.line} is not written as a call or an operator")
@@ -146,13 +147,6 @@ class _Rewrite:
         return tensor.storage.id if tensor is not None else None
 
     # -- the kernel ---------------------------------------------------------------------------------------------------
-
-    def _fresh(self, wish: str) -> str:
-        name, number_ = wish, 2
-        while name in self.taken:
-            name, number_ = f"{wish}_{number_}", number_ + 1
-        self.taken.add(name)
-        return name
 
     def _product(self) -> str:
         """The variable that holds the product in fp32, before it is cast for the store; a cast that nothing else needs
@@ -211,7 +205,7 @@ class _Rewrite:
 
     def _assign(self, text: str, name: str | None = None) -> str:
         """A line that gives ``text`` to the variable ``name``, else to a new one."""
-        name = name or self._fresh("out")
+        name = name or fresh_name("out", self.taken)
         self.own.add(name)
         self.lines.append(f"{name} = {text}")
         return name
@@ -262,7 +256,7 @@ class _Rewrite:
         wish = _name_for(code, "operand")
         pointer = self._parameter(wish + ("_ptr" if self.tile.access.base.endswith("_ptr") else ""), node)
         text, suffix = self.tile.load(pointer, access)
-        name = self._fresh(wish if wish != pointer else f"{wish}_tile")
+        name = fresh_name(wish if wish != pointer else f"{wish}_tile", self.taken)
         cast = "" if tensor.dtype == dt.FLOAT32 else f".to({self.tl}.float32)"
         self.lines.append(f"{name} = {text}{cast}")
         self.loaded[tensor.storage.id, str(access.offset)] = name + suffix
@@ -271,7 +265,7 @@ class _Rewrite:
     def _parameter(self, wish: str, node: cst.BaseExpression) -> str:
         """A new parameter of the kernel for the value of ``node`` in the root."""
         self.path.check_known_before(node, self._first_node())
-        name = self._fresh(wish)
+        name = fresh_name(wish, self.taken)
         self.operands.append(_Operand(name, node, self.source.code(node)))
         return name
 
@@ -315,7 +309,7 @@ class _Rewrite:
             stored = stored.func.value
         needed = self._needed(part, stored)
         for name in sorted({n for line in needed for n in part.locals() if n in _bound(part, line)}):
-            part.names[name] = self._fresh(name)
+            part.names[name] = fresh_name(name, self.taken)
         self._bind_parameters(part, stage, [*needed, stored])
         for line in needed:
             self.lines += self._text(part, line)
@@ -442,7 +436,7 @@ class _Rewrite:
         made = next(
             (s for s, _ in self.site.workload.walk() if isinstance(s, TorchOp) and s.kind in ("alloc", "fill")
              and s.writes and s.writes[0].storage.id == self.tile.tensor.storage.id), None)  # fmt: skip
-        call = node_at(self.site.module, made.span, cst.Call) if made is not None else None
+        call = self.site.module.at(made.span, cst.Call) if made is not None else None
         if call is None:
             raise CannotRewrite("the allocation of the product was not found")
         name = self.source.spelled(f"torch.{wanted}")
@@ -466,10 +460,7 @@ class _Rewrite:
         """A parameter of the function that launches, for an operand that its caller has."""
         assert stage.helper is not None and isinstance(stage.node, cst.Call)
         used = {n.value for n in walk(stage.helper) if isinstance(n, cst.Name)}
-        wish = _name_for(operand.code, operand.parameter)
-        name, number_ = wish, 2
-        while name in used:
-            name, number_ = f"{wish}_{number_}", number_ + 1
+        name = fresh_name(_name_for(operand.code, operand.parameter), used)
         if any(arg.star for arg in stage.node.args) or not stage.node.args:
             raise CannotRewrite(f"the call of `{stage.helper.name.value}` unpacks its arguments")
         params = parameters(stage.helper)
@@ -489,9 +480,9 @@ class _Rewrite:
         ]
         for step in self.chain.steps[1:]:
             if isinstance(step, Launch):
-                kernel = node_at(self.site.module, step.kernel.span, cst.FunctionDef)
+                kernel = self.site.module.at(step.kernel.span, cst.FunctionDef)
                 gone += [kernel] if kernel is not None else []
-                call = node_at(self.site.module, step.span, cst.Call)
+                call = self.site.module.at(step.span, cst.Call)
                 inside_root = call is not None and any(call is stage.node for stage in stages)
                 if call is not None and not inside_root and not any(call is n for g in gone for n in walk(g)):
                     raise CannotRewrite("a launch of the chain stands beside its caller's other work")

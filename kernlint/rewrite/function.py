@@ -4,21 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import cached_property
-from typing import TypeVar, Union
+from typing import Union
 
 import libcst as cst
 
 from kernlint.interpret.trace import Values
 from kernlint.rewrite.mentions import mentions
+from kernlint.rewrite.names import fresh_name, names_in_use
 from kernlint.rewrite.site import Site
+from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite
 from kernlint.syntax.tree import Module
-from kernlint.syntax.walk import walk
+from kernlint.syntax.walk import children, walk
 from kernlint.workload import Launch, Span
 
-Kind = TypeVar("Kind", bound=cst.CSTNode)
-
-Update = Union[cst.Assign, cst.AnnAssign, cst.AugAssign]
+#: What gives a variable its value.
+Binding = Union[cst.Assign, cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr, cst.AsName]
 #: A statement as it stands on its own lines.
 Line = Union[cst.SimpleStatementLine, cst.BaseCompoundStatement]
 
@@ -38,7 +39,7 @@ class FunctionSource:
         stack: list[cst.CSTNode] = [self.node]
         while stack:
             node = stack.pop()
-            for child in node.children:
+            for child in children(node):
                 found[child] = node
                 stack.append(child)
         return found
@@ -87,8 +88,8 @@ class FunctionSource:
         """Whether ``node`` is the name of a variable that is given a value there."""
         return node in self.parents and self.is_variable(node) and self.binding(node) is not None
 
-    def binding(self, node: cst.Name) -> Update | cst.For | None:
-        """The statement that binds the name ``node`` stands for there; None where it is only read."""
+    def binding(self, node: cst.Name) -> Binding | None:
+        """What binds the name that ``node`` stands for there; None where it is only read."""
         inner: cst.CSTNode = node
         for outer in self.around(node):
             if isinstance(outer, (cst.Tuple, cst.List, cst.Element, cst.AssignTarget, cst.StarredElement)):
@@ -96,13 +97,13 @@ class FunctionSource:
                 continue
             if isinstance(outer, cst.Assign):
                 return outer if any(target is inner for target in outer.targets) else None
-            if isinstance(outer, (cst.AnnAssign, cst.AugAssign, cst.For)):
+            if isinstance(outer, (cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr)):
                 return outer if outer.target is inner else None
-            return None
+            return outer if isinstance(outer, cst.AsName) else None
         return None
 
-    def bindings(self, name: str) -> list[Update | cst.For]:
-        """Every statement that binds ``name``."""
+    def bindings(self, name: str) -> list[Binding]:
+        """Everything that binds ``name``."""
         return [bound for node in self.names(name) if (bound := self.binding(node)) is not None]
 
     def reads(self, name: str) -> list[cst.Name]:
@@ -130,11 +131,7 @@ class FunctionSource:
 
     def free_name(self, wish: str) -> str:
         """``wish``, with a number behind it where the function (or its module) uses the name already."""
-        used = {node.value for node in walk(self.module.tree) if isinstance(node, cst.Name)}
-        name, number = wish, 2
-        while name in used:
-            name, number = f"{wish}_{number}", number + 1
-        return name
+        return fresh_name(wish, names_in_use(self.module))
 
 
 class LaunchSource:
@@ -153,13 +150,13 @@ class LaunchSource:
             if place.file != module.path:
                 raise CannotRewrite(f"the kernel and its launch are not both in {module.path}")
         trace = site.program.trace(site.workload.entry)
-        call = node_at(module, span, cst.Call)
-        kernel = node_at(module, self.launch.kernel.span, cst.FunctionDef)
+        call = module.at(span, cst.Call)
+        kernel = module.at(self.launch.kernel.span, cst.FunctionDef)
         if call is None or kernel is None or span not in trace.kernels:
             raise CannotRewrite("the launch is not written as a call of the kernel")
         self.call = call
         self.kernel = FunctionSource(module, kernel, trace.kernels[span])
-        self.host = FunctionSource(module, enclosing_function(module, call), trace.host)
+        self.host = FunctionSource(module, enclosing_function(site.source, call), trace.host)
 
     @cached_property
     def tl(self) -> str:
@@ -236,26 +233,15 @@ class LaunchSource:
         return None
 
 
-def node_at(module: Module, span: Span, kind: type[Kind]) -> Kind | None:
-    """The node of ``kind`` that stands at ``span``."""
-    for node in walk(module.tree):
-        if isinstance(node, kind) and module.span(node) == span:
-            return node
-    return None
-
-
 def parameters(function: cst.FunctionDef | cst.Lambda) -> list[cst.Param]:
     """All plain parameters of a function, in order."""
     params = function.params
     return [*params.posonly_params, *params.params, *params.kwonly_params]
 
 
-def enclosing_function(module: Module, node: cst.CSTNode) -> cst.FunctionDef:
-    """The innermost function of ``module`` that ``node`` stands in."""
-    found = None
-    for outer in walk(module.tree):
-        if isinstance(outer, cst.FunctionDef) and any(inner is node for inner in walk(outer.body)):
-            found = outer  # an inner one comes later
+def enclosing_function(source: Source, node: cst.CSTNode) -> cst.FunctionDef:
+    """The innermost function that ``node`` stands in. Raises :class:`CannotRewrite` where there is none."""
+    found = source.function(node)
     if found is None:
         raise CannotRewrite("the launch stands outside any function")
     return found

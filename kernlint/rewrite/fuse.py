@@ -17,6 +17,7 @@ from kernlint.rewrite.fused_kernel import FusedKernel, Parameter, Part, heading,
 from kernlint.rewrite.inlining import METADATA, inlined
 from kernlint.rewrite.joining import append, append_to_tile, prepend
 from kernlint.rewrite.mentions import mentions
+from kernlint.rewrite.names import fresh_name, names_in_use
 from kernlint.rewrite.paragraphs import stale_headings
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
@@ -239,13 +240,8 @@ def fused_name(source: Source, parts: Iterable[Part]) -> str:
     common = [words[0] for words in zip(*(stem.split("_") for stem in stems)) if len(set(words)) == 1]
     if common and len(set(stems)) > 1:
         stems = ["_".join(common)]
-    used = {node.value for node in walk(source.module.tree) if isinstance(node, cst.Name)}
     lead = "_" if all(name.startswith("_") for name in names) else ""
-    wish = name = lead + "_".join(stems) + suffix
-    number = 2
-    while name in used:
-        name, number = f"{wish}_{number}", number + 1
-    return name
+    return fresh_name(lead + "_".join(stems) + suffix, names_in_use(source.module))
 
 
 def _mentioned(source: Source, node: cst.FunctionDef, calls: Sequence[cst.Call]) -> bool:

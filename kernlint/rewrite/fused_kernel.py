@@ -13,6 +13,7 @@ from kernlint.interpret.values import Block
 from kernlint.rewrite.canonical import Canonical
 from kernlint.rewrite.function import FunctionSource, LaunchSource, argument, parameters
 from kernlint.rewrite.lists import MAX_LINE
+from kernlint.rewrite.names import fresh_name
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite
 from kernlint.syntax.walk import walk
@@ -285,11 +286,7 @@ class FusedKernel:
         nothing in it and in the module is called so, else with a number behind it. ``settled`` has the new names."""
         used = {word for word in _words(text) if _MARK not in word} | self.outside
         for word in dict.fromkeys(re.findall(rf"\w+{_MARK}\d+", text)):
-            wish = word.partition(_MARK)[0]
-            name, number = wish, 2
-            while name in used:
-                name, number = f"{wish}_{number}", number + 1
-            used.add(name)
+            name = fresh_name(word.partition(_MARK)[0], used)
             self.settled[word] = name
             text = re.sub(rf"\b{word}\b", name, text)
         return text

@@ -11,6 +11,7 @@ from kernlint.rewrite.mentions import mentions
 from kernlint.rewrite.names import fresh_name
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
+from kernlint.syntax.names import bound_by, variables
 from kernlint.syntax.walk import walk
 
 #: What a tensor made like another one has in common with it.
@@ -175,24 +176,20 @@ class _Inlining:
         """The text of ``node`` of a helper with names of the caller; what a tensor has in common with the one it was made
         like is asked of that one."""
         start, end = self.source.range_of(node)
-        edits = []
-        skipped: set[int] = set()
-        liked: set[int] = set()
+        liked: set[cst.CSTNode] = set()
         for inner in walk(node):
-            if isinstance(inner, cst.Attribute):
-                skipped.add(id(inner.attr))
-                if inner.attr.value in METADATA:
-                    liked.add(id(inner.value))
-            elif isinstance(inner, cst.Arg) and inner.keyword is not None:
-                skipped.add(id(inner.keyword))
+            if isinstance(inner, cst.Attribute) and inner.attr.value in METADATA:
+                liked.add(inner.value)
             elif isinstance(inner, cst.Call) and self.source.origin(inner.func) == "torch.empty_like" and inner.args:
-                liked.add(id(inner.args[0].value))
-            elif isinstance(inner, cst.Name) and id(inner) not in skipped and inner.value in names:
-                text = names[inner.value]
-                if id(inner) in liked:
-                    text = self.like.get(text, text)
+                liked.add(inner.args[0].value)
+        edits = []
+        for inner in variables(node):
+            text = names.get(inner.value)
+            if text is not None:
                 first, last = self.source.range_of(inner)
-                edits.append(TextEdit(first - start, last - start, text))
+                edits.append(
+                    TextEdit(first - start, last - start, self.like.get(text, text) if inner in liked else text)
+                )
         return apply_edits(self.source.text[start:end], edits)
 
 
@@ -203,14 +200,4 @@ def _is_docstring(line: cst.CSTNode) -> bool:
 
 def _assigned(helper: cst.FunctionDef) -> list[str]:
     """The variables that a helper binds, in order."""
-    found: dict[str, None] = {}
-    for node in walk(helper.body):
-        targets: list[cst.CSTNode] = []
-        if isinstance(node, cst.Assign):
-            targets = [target.target for target in node.targets]
-        elif isinstance(node, (cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr)):
-            targets = [node.target]
-        for target in targets:
-            parts = [e.value for e in target.elements] if isinstance(target, (cst.Tuple, cst.List)) else [target]
-            found.update((part.value, None) for part in parts if isinstance(part, cst.Name))
-    return list(found)
+    return list(dict.fromkeys(name.value for node in walk(helper.body) for name in bound_by(node)))

@@ -13,6 +13,7 @@ from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
 from kernlint.rules.launch.kl603_jit_created_per_call import MadeOnce
+from kernlint.syntax.names import bound_by, targets, variables
 from kernlint.syntax.walk import walk
 
 
@@ -60,7 +61,7 @@ class _Move:
         name = self._new_name()
         renames = []
         if name != self.name:
-            renames = [source.replace(read, name) for read in _names(self.function) if read.value == self.name]
+            renames = [source.replace(read, name) for read in variables(self.function) if read.value == self.name]
         inside = [edit for edit in renames if start <= edit.start < end]
         text = source.text[start:end]
         text = apply_edits(text, [TextEdit(e.start - start, e.end - start, e.text) for e in inside])
@@ -80,7 +81,7 @@ class _Move:
         own = {name for node in walk(self.line) for name in _bound(node)} | {
             node.name.value for node in walk(self.line) if isinstance(node, cst.Param)
         }
-        read = {node.value for node in _names(self.line)} - own
+        read = {node.value for node in variables(self.line)} - own
         local = set()
         for outer in self.outer:
             if isinstance(outer, cst.FunctionDef):
@@ -103,10 +104,10 @@ class _Move:
         """The names that are read when the moved statement itself is run."""
         node = self.statement
         if not isinstance(node, cst.FunctionDef):
-            return {one.value for one in _names(self.line)}
+            return {one.value for one in variables(self.line)}
         parts = [*node.decorators, *(p.default for p in walk(node.params) if isinstance(p, cst.Param) and p.default)]
         parts += [p.annotation for p in walk(node.params) if isinstance(p, cst.Param) and p.annotation]
-        return {one.value for part in parts for one in _names(part)}
+        return {one.value for part in parts for one in variables(part)}
 
     def _new_name(self) -> str:
         """The name at module level: its own, unless something else there or in another function is called so."""
@@ -129,30 +130,11 @@ def walk_shallow(statement: cst.CSTNode) -> Iterator[cst.CSTNode]:
         yield from walk(statement)
 
 
-def _names(node: cst.CSTNode) -> Iterator[cst.Name]:
-    """The variables mentioned in ``node``: not attributes and keywords."""
-    skipped: set[int] = set()
-    for inner in walk(node):
-        if isinstance(inner, cst.Attribute):
-            skipped.add(id(inner.attr))
-        elif isinstance(inner, cst.Arg) and inner.keyword is not None:
-            skipped.add(id(inner.keyword))
-        elif isinstance(inner, cst.Name) and id(inner) not in skipped:
-            yield inner
-
-
 def _bound(node: cst.CSTNode) -> set[str]:
     """The names that ``node`` itself binds."""
     if isinstance(node, (cst.FunctionDef, cst.ClassDef)):
         return {node.name.value}
     if isinstance(node, cst.ImportAlias):
-        alias = node.evaluated_alias or (node.evaluated_name or "").split(".")[0]
-        return {alias}
-    targets: list[cst.CSTNode] = []
-    if isinstance(node, cst.Assign):
-        targets = [target.target for target in node.targets]
-    elif isinstance(node, (cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr, cst.CompFor)):
-        targets = [node.target]
-    elif isinstance(node, cst.AsName):
-        targets = [node.name]
-    return {name.value for target in targets for name in walk(target) if isinstance(name, cst.Name)}
+        return {node.evaluated_alias or (node.evaluated_name or "").split(".")[0]}
+    found = targets(node.target) if isinstance(node, cst.CompFor) else bound_by(node)
+    return {name.value for name in found}

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
+from kernlint.syntax.names import bound_by
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk
 
@@ -34,13 +35,4 @@ def _in(node: cst.CSTNode, name: str) -> Iterator[cst.CSTNode]:
 def _local_names(function: cst.FunctionDef | cst.Lambda) -> set[str]:
     """The parameters of a function and the plain variables that it binds, nested functions included."""
     found = {node.name.value for node in walk(function.params) if isinstance(node, cst.Param)}
-    for node in walk(function.body):
-        targets: list[cst.CSTNode] = []
-        if isinstance(node, cst.Assign):
-            targets = [target.target for target in node.targets]
-        elif isinstance(node, (cst.AnnAssign, cst.AugAssign, cst.For)):
-            targets = [node.target]
-        for target in targets:
-            elements = [e.value for e in target.elements] if isinstance(target, (cst.Tuple, cst.List)) else [target]
-            found |= {element.value for element in elements if isinstance(element, cst.Name)}
-    return found
+    return found | {name.value for node in walk(function.body) for name in bound_by(node)}

@@ -10,13 +10,14 @@ import libcst as cst
 from kernlint.interpret.values import Block
 from kernlint.rewrite.effects import Effects
 from kernlint.rewrite.function import LaunchSource
-from kernlint.rewrite.names import fresh_name
+from kernlint.rewrite.names import fresh_name, names_in_use
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.symbolic import Tree, argument_of, assign, calls, contains, tree
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rewrite.tile_length import tile_length
 from kernlint.rules.algorithm.kl504_two_pass_variance import OnePass
+from kernlint.syntax.names import bound_by
 from kernlint.syntax.walk import walk
 
 
@@ -59,7 +60,7 @@ class _Welford:
         self.centre = centre
         self.total = self._total()
         self.mask = self._mask_text()
-        taken = {node.value for node in walk(source.module.tree) if isinstance(node, cst.Name)}
+        taken = names_in_use(source.module)
         wishes = ("count", "lane_mean", "m2", "steps", "delta", "new_mean", "deviation", "value")
         self.names = {wish: fresh_name(wish, taken) for wish in wishes}
 
@@ -103,7 +104,7 @@ class _Welford:
     def _deviations(self) -> tuple[_Sum, str, Tree]:
         """The second loop's sum of squares, the variable that it takes the difference from, and the value it loads."""
         sums = self._sums(self.second)
-        bound = {name for s in self._statements(self.second) for name in _targets(s)}
+        bound = {name.value for s in self._statements(self.second) for name in bound_by(s)}
         if len(sums) != 1:
             raise CannotRewrite("the second loop adds up more than one thing")
         inside = {id(node) for node in walk(self.second)}
@@ -261,13 +262,6 @@ class _Welford:
         if len(before) != 1:
             return []
         return self.source.delete_statements(before)
-
-
-def _targets(statement: cst.CSTNode) -> set[str]:
-    targets = [t.target for t in statement.targets] if isinstance(statement, cst.Assign) else []
-    if isinstance(statement, cst.AugAssign):
-        targets = [statement.target]
-    return {node.value for target in targets for node in walk(target) if isinstance(node, cst.Name)}
 
 
 def _plain(one: Tree) -> Tree:

@@ -9,7 +9,7 @@ import libcst as cst
 from kernlint.interpret.tiles import shift_lanes
 from kernlint.interpret.values import Block
 from kernlint.rewrite.editor import Editor
-from kernlint.rewrite.function import FunctionSource, LaunchSource, argument, callee, node_at
+from kernlint.rewrite.function import FunctionSource, LaunchSource, argument, callee
 from kernlint.rewrite.text import CannotRewrite
 from kernlint.syntax.walk import walk
 from kernlint.workload import Access, Expr, Lane, Store, Tensor
@@ -27,7 +27,7 @@ class OutputTile:
         if len(stores) != 1 or not isinstance(stores[0], Store):
             raise CannotRewrite("the kernel does not end in one store")
         self.access = stores[0]
-        call = node_at(place.module, self.access.span, cst.Call)
+        call = place.module.at(self.access.span, cst.Call)
         if call is None or call not in self.kernel.parents or callee(call) != "store":
             raise CannotRewrite("the product is stored in a helper function")
         self.call = call

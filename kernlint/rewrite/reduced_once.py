@@ -7,7 +7,7 @@ import libcst as cst
 from kernlint.interpret.values import Block
 from kernlint.rewrite.effects import Effects
 from kernlint.rewrite.function import LaunchSource
-from kernlint.rewrite.names import fresh_name
+from kernlint.rewrite.names import fresh_name, names_in_use
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rewrite.tile_length import tile_length
@@ -42,7 +42,7 @@ def reduced_once(site: Site, transform: ReducedOnce) -> list[TextEdit]:
     if not isinstance(block, Block) or len(block.shape) != 1 or block.dtype is None:
         raise CannotRewrite("the reduced tile was not followed")
     statement, total = _statement(loop, call, op)
-    taken = {node.value for node in walk(source.module.tree) if isinstance(node, cst.Name)}
+    taken = names_in_use(source.module)
     partial = fresh_name(f"partial_{op}" if op != "sum" else "partial", taken)
     tl, text = place.tl, source.code(value)
     length = tile_length(source, place.kernel, block.shape[0])

@@ -11,7 +11,7 @@ import libcst as cst
 from kernlint.interpret.values import Block
 from kernlint.rewrite.editor import Editor
 from kernlint.rewrite.effects import Effects
-from kernlint.rewrite.function import LaunchSource, Line, argument, callee, node_at, parameters
+from kernlint.rewrite.function import LaunchSource, Line, argument, callee, parameters
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.slicing import names_bound, names_read, needed_for
 from kernlint.rewrite.text import CannotRewrite, TextEdit
@@ -87,7 +87,7 @@ class _Rewrite:
 
     def _loop(self) -> cst.For:
         loops = next((loops for _, loops in self.place.launch.kernel.walk(Dot)), ())
-        node = node_at(self.place.module, loops[-1].span, cst.For) if loops else None
+        node = self.place.module.at(loops[-1].span, cst.For) if loops else None
         if len(loops) != 1 or node is None or not any(node is line for line in self.kernel.body):
             raise CannotRewrite("the K loop is not a `for` loop of the kernel's own block")
         if any(True for loop, _ in self.place.launch.kernel.walk(Loop) if loop is not loops[0]):
@@ -212,7 +212,7 @@ class _Rewrite:
         nodes = [node for node, _ in self.place.launch.kernel.walk((Store, Atomic))]
         if len(nodes) != 1 or not isinstance(nodes[0], Store):
             raise CannotRewrite("the kernel does not end in one store")
-        call = node_at(self.place.module, nodes[0].span, cst.Call)
+        call = self.place.module.at(nodes[0].span, cst.Call)
         if call is None or call not in self.kernel.parents or callee(call) != "store":
             raise CannotRewrite("the store stands in a helper function")
         if not any(self.kernel.line(call) is line for line in self.after):

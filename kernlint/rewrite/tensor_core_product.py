@@ -7,7 +7,7 @@ import libcst as cst
 from kernlint.interpret.values import Block
 from kernlint.rewrite.editor import Editor
 from kernlint.rewrite.effects import Effects, Rewriting
-from kernlint.rewrite.function import FunctionSource, LaunchSource, callee, indexing, node_at
+from kernlint.rewrite.function import FunctionSource, LaunchSource, callee, indexing
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rules.algorithm.kl502_broadcast_multiply_sum_matmul import (
@@ -30,7 +30,7 @@ def tensor_core_product(site: Site, transform: TensorCoreProduct) -> Rewriting:
     place = LaunchSource(site, transform.launch)
     kernel = place.kernel
     found = next((p for p in broadcast_products(place.launch) if p.reduce.span == transform.reduce), None)
-    call = node_at(site.module, transform.reduce, cst.Call)
+    call = site.module.at(transform.reduce, cst.Call)
     if found is None or call is None or call not in kernel.parents:
         raise CannotRewrite("the sum of the product stands in a helper function")
     value = kernel.values.get(call)

@@ -11,7 +11,7 @@ import libcst as cst
 from kernlint.interpret.values import Block
 from kernlint.rewrite.effects import Effects
 from kernlint.rewrite.function import LaunchSource
-from kernlint.rewrite.names import fresh_name
+from kernlint.rewrite.names import fresh_name, names_in_use
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
@@ -66,7 +66,7 @@ class _Row:
         self.stop = {self._bounds(loop) for loop in self.loops}
         if len(self.stop) != 1:
             raise CannotRewrite("the loops do not run over one range")
-        self.taken = {node.value for node in walk(self.source.module.tree) if isinstance(node, cst.Name)}
+        self.taken = names_in_use(self.source.module)
 
     def _bounds(self, loop: cst.For) -> str:
         """The end of the range that ``loop`` steps through by blocks."""

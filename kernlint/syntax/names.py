@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import libcst
 
@@ -66,3 +66,36 @@ def origin_of(node: libcst.CSTNode, imports: Mapping[str, str]) -> str | None:
         return None
     head, dot, rest = name.partition(".")
     return imports.get(head, head) + dot + rest
+
+
+def variables(node: libcst.CSTNode) -> Iterator[libcst.Name]:
+    """The names in ``node`` that stand for variables: not those of attributes and keyword arguments."""
+    skipped: set[libcst.CSTNode] = set()
+    for inner in walk(node):
+        if isinstance(inner, libcst.Attribute):
+            skipped.add(inner.attr)
+        elif isinstance(inner, libcst.Arg) and inner.keyword is not None:
+            skipped.add(inner.keyword)
+        elif isinstance(inner, libcst.Name) and inner not in skipped:
+            yield inner
+
+
+def bound_by(node: libcst.CSTNode) -> Iterator[libcst.Name]:
+    """The variables that ``node`` itself gives a value to, in the scope that it stands in: an assignment, a loop, ``:=``
+    or ``as``; not a definition, an import or the loop of a comprehension."""
+    if isinstance(node, libcst.Assign):
+        for target in node.targets:
+            yield from targets(target.target)
+    elif isinstance(node, (libcst.AnnAssign, libcst.AugAssign, libcst.For, libcst.NamedExpr)):
+        yield from targets(node.target)
+    elif isinstance(node, libcst.AsName):
+        yield from targets(node.name)
+
+
+def targets(target: libcst.CSTNode) -> Iterator[libcst.Name]:
+    """The variables in the target of an assignment; ``x[i]`` and ``x.y`` are none."""
+    if isinstance(target, libcst.Name):
+        yield target
+    elif isinstance(target, (libcst.Tuple, libcst.List)):
+        for element in target.elements:
+            yield from targets(element.value)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 import libcst as cst
 
+from kernlint.syntax.names import bound_by, targets
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import children, walk
 
@@ -113,29 +114,14 @@ def _targets(node: cst.CSTNode) -> Iterator[str]:
     if isinstance(node, (cst.Import, cst.ImportFrom)):
         for alias in () if isinstance(node.names, cst.ImportStar) else node.names:
             yield alias.evaluated_alias or alias.evaluated_name.split(".")[0]
-    elif isinstance(node, (cst.Assign,)):
-        for target in node.targets:
-            yield from _names_in(target.target)
-    elif isinstance(node, (cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr)):
-        yield from _names_in(node.target)
-    elif isinstance(node, cst.AsName):
-        yield from _names_in(node.name)
     elif isinstance(node, (cst.MatchAs, cst.MatchStar)) and node.name is not None:
         yield node.name.value
     elif isinstance(node, cst.MatchMapping) and node.rest is not None:
         yield node.rest.value
     elif isinstance(node, (cst.Global, cst.Nonlocal)):
         yield from _items(node)
-
-
-def _names_in(target: cst.CSTNode) -> Iterator[str]:
-    if isinstance(target, cst.Name):
-        yield target.value
-    elif isinstance(target, (cst.Tuple, cst.List)):
-        for element in target.elements:
-            yield from _names_in(element.value)
-    elif isinstance(target, cst.StarredElement):
-        yield from _names_in(target.value)
+    else:
+        yield from (name.value for name in bound_by(node))
 
 
 def _visit(node: cst.CSTNode, scope: _Scope, found: list[Undefined], lazy: bool) -> None:
@@ -210,7 +196,7 @@ def _comprehension(node: cst.CSTNode, scope: _Scope, found: list[Undefined], laz
     clause = getattr(node, "for_in", None)
     first = clause
     while isinstance(clause, cst.CompFor):
-        names |= set(_names_in(clause.target))
+        names |= {name.value for name in targets(clause.target)}
         clause = clause.inner_for_in
     inner = _Scope(names, scope, function=scope.function)
     if scope.is_class and isinstance(first, cst.CompFor):
