@@ -60,8 +60,3 @@ def strings(node: cst.BaseExpression | None) -> list[cst.SimpleString]:
     if not isinstance(node, (cst.List, cst.Tuple)):
         return []
     return [e.value for e in node.elements if isinstance(e.value, cst.SimpleString)]
-
-
-def parameters(node: cst.FunctionDef) -> list[cst.Param]:
-    given = node.params
-    return [*given.posonly_params, *given.params, *given.kwonly_params]

@@ -10,6 +10,7 @@ import libcst as cst
 from kernlint.interpret.api import Target
 from kernlint.interpret.values import Config, Jit
 from kernlint.syntax.names import dotted_name
+from kernlint.syntax.walk import parameters
 from kernlint.workload import Expr, Span
 from kernlint.workload.fault import Fault
 
@@ -47,10 +48,9 @@ def launch_faults(
         return ()
     function = jit.function
     assert isinstance(function.node, cst.FunctionDef)
-    params = function.node.params
-    every = [*params.posonly_params, *params.params, *params.kwonly_params]
+    every = parameters(function.node)
     names = [p.name.value for p in every]
-    positional = names[: len(names) - len(params.kwonly_params)]
+    positional = names[: len(names) - len(function.node.params.kwonly_params)]
     kernel = function.name
     if len(args) > len(positional):
         text = f"`{kernel}` takes {len(positional)} positional arguments; the launch gives {len(args)}"

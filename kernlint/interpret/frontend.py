@@ -67,7 +67,7 @@ from kernlint.interpret.values import (
 )
 from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.tree import Module
-from kernlint.syntax.walk import walk
+from kernlint.syntax.walk import parameters, walk
 from kernlint.workload import Dtype, Expr, Span, Tensor
 from kernlint.workload import dtype as dt
 from kernlint.workload.fault import Fault
@@ -1001,7 +1001,7 @@ def check_kernel(
     assert isinstance(node, cst.FunctionDef)
     if is_template(node):
         return ()
-    typed = {p.name.value for p in node.params.params if p.annotation is not None}
+    typed = {p.name.value for p in parameters(node) if p.annotation is not None}
     front = FrontEnd(target, arguments, frozenset({*jit.unspecialised, *typed}))
     scope = Scope(function.closure)
     for name, value in arguments.items():

@@ -50,6 +50,7 @@ from kernlint.interpret.values import (
 )
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
+from kernlint.syntax.walk import parameters
 from kernlint.workload import (
     Dtype,
     Expr,
@@ -1181,11 +1182,7 @@ class HostEvaluator(Evaluator):
     ) -> Launch:
         function = jit.function
         assert isinstance(function.node, cst.FunctionDef)
-        params = [
-            *function.node.params.posonly_params,
-            *function.node.params.params,
-            *function.node.params.kwonly_params,
-        ]
+        params = parameters(function.node)
         names = [p.name.value for p in params]
         for position, arg in enumerate(args):
             if (
@@ -1415,8 +1412,7 @@ def _swept(configs: tuple[Config, ...]) -> frozenset[str]:
 
 def _unspecialised(function: Function, options: Mapping[str, Any]) -> frozenset[str]:
     """The parameters that the options of ``triton.jit`` exclude from specialisation, given by name or by position."""
-    node = function.node
-    names = [p.name.value for p in node.params.params] if isinstance(node, cst.FunctionDef) else []
+    names = [p.name.value for p in parameters(function.node)]
     found = set()
     for option in ("do_not_specialize", "do_not_specialize_on_alignment"):
         listed = options.get(option)

@@ -11,7 +11,7 @@ import libcst as cst
 from kernlint.interpret.values import Function
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
-from kernlint.syntax.walk import walk
+from kernlint.syntax.walk import parameters, walk
 
 
 def is_entry(node: cst.FunctionDef) -> bool:
@@ -34,7 +34,7 @@ _TYPE = re.compile(r"\*.*|k?[a-z]+\d\w*|.*[.\[|].*|constexpr|int|float|bool|str|
 def is_template(node: cst.FunctionDef) -> bool:
     """Whether the source is rewritten before it is compiled: parameters, or variables declared without a value, are annotated
     with a string that is no type."""
-    declared = [p.annotation for p in (*node.params.params, *node.params.kwonly_params)]
+    declared = [p.annotation for p in parameters(node)]
     declared += [n.annotation for n in walk(node.body) if isinstance(n, cst.AnnAssign) and n.value is None]
     texts = [a.annotation for a in declared if a is not None]
     return any(isinstance(t, cst.SimpleString) and not _TYPE.fullmatch(str(t.evaluated_value).strip()) for t in texts)
@@ -42,13 +42,12 @@ def is_template(node: cst.FunctionDef) -> bool:
 
 def binding_problem(node: cst.FunctionDef, args: list[Any], kwargs: Mapping[str, Any]) -> str:
     """Why Python would not call a function with these arguments; empty where it would."""
-    params = [*node.params.posonly_params, *node.params.params]
-    names = [p.name.value for p in params]
+    every = parameters(node)
+    names = [p.name.value for p in every[: len(every) - len(node.params.kwonly_params)]]
     if isinstance(node.params.star_arg, cst.Param) or node.params.star_kwarg is not None:
         return ""
     if len(args) > len(names):
         return f"takes {len(names)} arguments; {len(args)} are given"
-    every = [*params, *node.params.kwonly_params]
     known = {p.name.value for p in every}
     given = set(names[: len(args)])
     for name in kwargs:

@@ -44,6 +44,7 @@ from kernlint.interpret.values import (
     is_concrete,
 )
 from kernlint.syntax.names import dotted_name
+from kernlint.syntax.walk import parameters
 from kernlint.workload import Branch, Compute, Dtype, Expr, Fault, Kernel, Loop, LoopIndex, Node, Span, Symbol, Tensor
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
@@ -842,9 +843,8 @@ _NOWHERE = Span("", 1, 1, 1, 1)
 
 def _wide_parameters(function: Function) -> list[str]:
     """The parameters annotated as 64-bit integers."""
-    params = function.node.params
     found = []
-    for param in (*params.posonly_params, *params.params, *params.kwonly_params):
+    for param in parameters(function.node):
         if param.annotation is not None:
             kind = param.annotation.annotation
             name = kind.raw_value if isinstance(kind, cst.SimpleString) else dotted_name(kind) or ""

@@ -8,6 +8,7 @@ import libcst as cst
 
 from kernlint.rewrite.source import Source, indented
 from kernlint.rewrite.text import CannotRewrite, TextEdit
+from kernlint.syntax.walk import parameters
 
 _NAMED_EXPRESSIONS = (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float, cst.SimpleString)
 
@@ -153,7 +154,7 @@ class Editor:
 
     def break_long_def(self, function: cst.FunctionDef, longest: int) -> None:
         """Put the parameters of ``function`` on a line of their own where its line, with the edits so far, is too long."""
-        params = [*function.params.posonly_params, *function.params.params, *function.params.kwonly_params]
+        params = parameters(function)
         plain = not function.params.star_kwarg and isinstance(function.params.star_arg, cst.MaybeSentinel)
         if params and plain:
             closing = self.source.text.index(")", self.source.item_end(params[-1]))

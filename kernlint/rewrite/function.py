@@ -15,7 +15,7 @@ from kernlint.rewrite.site import Site
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite
 from kernlint.syntax.tree import Module
-from kernlint.syntax.walk import children, walk
+from kernlint.syntax.walk import children, parameters, walk
 from kernlint.workload import Launch, Span
 
 #: What gives a variable its value.
@@ -231,12 +231,6 @@ class LaunchSource:
         if starred and parameter in self.launch.explicit:
             raise CannotRewrite(f"`{parameter}` is among the unpacked arguments of the launch")
         return None
-
-
-def parameters(function: cst.FunctionDef | cst.Lambda) -> list[cst.Param]:
-    """All plain parameters of a function, in order."""
-    params = function.params
-    return [*params.posonly_params, *params.params, *params.kwonly_params]
 
 
 def enclosing_function(source: Source, node: cst.CSTNode) -> cst.FunctionDef:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import libcst as cst
 
 from kernlint.syntax.names import bound_by, targets
 from kernlint.syntax.tree import Module
-from kernlint.syntax.walk import children, walk
+from kernlint.syntax.walk import children, parameters, walk
 
 _BUILTINS = frozenset(dir(builtins)) | {
     "__file__", "__name__", "__doc__", "__spec__", "__path__", "__package__", "__annotations__", "__builtins__",
@@ -39,7 +39,6 @@ class _Scope:
     parent: _Scope | None
     is_class: bool = False
     function: cst.FunctionDef | None = None
-    used: list[Undefined] = field(default_factory=list)
 
     def sees(self, name: str) -> bool:
         scope: _Scope | None = self
@@ -139,8 +138,9 @@ def _visit(node: cst.CSTNode, scope: _Scope, found: list[Undefined], lazy: bool)
     elif isinstance(node, cst.FunctionDef):
         _function(node, scope, found, lazy)
     elif isinstance(node, cst.Lambda):
-        _defaults(node.params, scope, found, lazy)
-        _visit(node.body, _Scope(_parameters(node.params), scope, function=scope.function), found, lazy)
+        _defaults(node, scope, found, lazy)
+        names = {p.name.value for p in _every_parameter(node)}
+        _visit(node.body, _Scope(names, scope, function=scope.function), found, lazy)
     elif isinstance(node, cst.ClassDef):
         for part in (*node.decorators, *node.bases, *node.keywords):
             _visit(part, scope, found, lazy)
@@ -161,30 +161,27 @@ def _visit(node: cst.CSTNode, scope: _Scope, found: list[Undefined], lazy: bool)
 def _function(node: cst.FunctionDef, scope: _Scope, found: list[Undefined], lazy: bool) -> None:
     for decorator in node.decorators:
         _visit(decorator, scope, found, lazy)
-    parameters = _parameters(node.params)
     type_names = (
         {p.param.name.value for p in node.type_parameters.params} if node.type_parameters is not None else set()
     )
     around = _Scope(type_names, scope, function=scope.function) if type_names else scope
-    _defaults(node.params, around, found, lazy)
+    _defaults(node, around, found, lazy)
     if node.returns is not None:
         _visit(node.returns, around, found, lazy)
     # The names of a class around are not seen; `__class__` is.
-    inner = _Scope(parameters | _bound(node.body.body) | {"__class__"}, around, function=node)
+    names = {p.name.value for p in _every_parameter(node)} | _bound(node.body.body) | {"__class__"}
+    inner = _Scope(names, around, function=node)
     for statement in node.body.body:
         _visit(statement, inner, found, lazy)
 
 
-def _parameters(params: cst.Parameters) -> set[str]:
-    every = [*params.posonly_params, *params.params, *params.kwonly_params]
-    every += [p for p in (params.star_arg, params.star_kwarg) if isinstance(p, cst.Param)]
-    return {p.name.value for p in every}
+def _every_parameter(function: cst.FunctionDef | cst.Lambda) -> list[cst.Param]:
+    starred = (function.params.star_arg, function.params.star_kwarg)
+    return [*parameters(function), *(p for p in starred if isinstance(p, cst.Param))]
 
 
-def _defaults(params: cst.Parameters, scope: _Scope, found: list[Undefined], lazy: bool) -> None:
-    every = [*params.posonly_params, *params.params, *params.kwonly_params]
-    every += [p for p in (params.star_arg, params.star_kwarg) if isinstance(p, cst.Param)]
-    for param in every:
+def _defaults(function: cst.FunctionDef | cst.Lambda, scope: _Scope, found: list[Undefined], lazy: bool) -> None:
+    for param in _every_parameter(function):
         if param.default is not None:
             _visit(param.default, scope, found, lazy)
         if param.annotation is not None:

@@ -42,6 +42,12 @@ def children(node: libcst.CSTNode) -> list[libcst.CSTNode]:
     return found
 
 
+def parameters(function: libcst.FunctionDef | libcst.Lambda) -> list[libcst.Param]:
+    """All plain parameters of a function, in order; ``*args`` and ``**kwargs`` are left out."""
+    params = function.params
+    return [*params.posonly_params, *params.params, *params.kwonly_params]
+
+
 def _no_fields(node: libcst.CSTNode) -> tuple[Any, ...]:
     return ()
 

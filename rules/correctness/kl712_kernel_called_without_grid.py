@@ -10,7 +10,7 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
 from kernlint.rules.jit_functions import Decorated, functions
 from kernlint.syntax.tree import Module
-from kernlint.syntax.walk import children, walk
+from kernlint.syntax.walk import children, parameters, walk
 
 
 class KernelCalledWithoutGrid(Rule):
@@ -120,7 +120,7 @@ def _own_calls(node: cst.FunctionDef) -> Iterator[cst.Call]:
 
 def _local_names(node: cst.FunctionDef) -> set[str]:
     """Names that a function binds itself."""
-    names = {p.name.value for p in (*node.params.posonly_params, *node.params.params, *node.params.kwonly_params)}
+    names = {p.name.value for p in parameters(node)}
     for inner in walk(node.body):
         if isinstance(inner, cst.AssignTarget) and isinstance(inner.target, cst.Name):
             names.add(inner.target.value)

@@ -9,7 +9,8 @@ import libcst as cst
 from kernlint.interpret.api import NEWEST, Target
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
-from kernlint.rules.jit_functions import Decorated, functions, keyword, parameters, strings
+from kernlint.rules.jit_functions import Decorated, functions, keyword, strings
+from kernlint.syntax.walk import parameters
 
 _TUNERS = (
     "triton.autotune",

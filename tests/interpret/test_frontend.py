@@ -196,6 +196,13 @@ def test_specialised_argument() -> None:
     assert not kinds(body, call="kernel[(16,)](x, y, x.stride(0), B=64)")
 
 
+@pytest.mark.parametrize(("annotation", "refused"), [("", True), (": tl.int64", False)])
+def test_annotated_keyword_argument_is_not_specialised(annotation: str, refused: bool) -> None:
+    head = f"@triton.jit\ndef other(y, *, n{annotation}):\n    tl.store(y + n.to(tl.int64), 0.0)\n\n"
+    found = kinds("tl.store(y, 0.0)", call="other[(16,)](y, n=1)", head=head)
+    assert ("specialised-scalar" in found) is refused
+
+
 def test_targets() -> None:
     assert find_target(None, "nvidia", "90").version == (3, 9)
     assert find_target("3.3.1", "nvidia", "90").version == (3, 3)
