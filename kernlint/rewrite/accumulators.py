@@ -8,6 +8,7 @@ from collections.abc import Iterable
 import libcst as cst
 
 from kernlint.rewrite.bindings import loop_around, suite, variable
+from kernlint.rewrite.function import argument
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 
@@ -104,10 +105,7 @@ def _zeros(source: Source, binding: cst.CSTNode) -> cst.BaseExpression | None:
     call = binding.value
     if source.origin(call.func) != "triton.language.zeros":
         return None
-    for index, arg in enumerate(call.args):
-        if (arg.keyword is not None and arg.keyword.value == "dtype") or (arg.keyword is None and index == 1):
-            return arg.value
-    return None
+    return argument(call, "dtype", 1)
 
 
 def _cast_in_epilogue(

@@ -40,13 +40,17 @@ def _amended(heading: Iterable[Comment], words: re.Pattern[str], text: str) -> s
     return f"# {rest}: a {text}" if rest else f"# A {text}"
 
 
+def text_of(line: cst.CSTNode) -> cst.SimpleString | cst.ConcatenatedString | None:
+    """The string that a line consists of, as a docstring does."""
+    statement = line.body[0] if isinstance(line, cst.SimpleStatementLine) and len(line.body) == 1 else None
+    value = statement.value if isinstance(statement, cst.Expr) else None
+    return value if isinstance(value, (cst.SimpleString, cst.ConcatenatedString)) else None
+
+
 def docstring(function: cst.FunctionDef) -> cst.SimpleString | None:
-    """The docstring of ``function``."""
-    first = function.body.body[0] if function.body.body else None
-    if isinstance(first, cst.SimpleStatementLine) and isinstance(first.body[0], cst.Expr):
-        value = first.body[0].value
-        return value if isinstance(value, cst.SimpleString) else None
-    return None
+    """The docstring of ``function``, where it is one string."""
+    found = text_of(function.body.body[0]) if function.body.body else None
+    return found if isinstance(found, cst.SimpleString) else None
 
 
 def without_clauses(text: str, words: re.Pattern[str]) -> str:

@@ -11,6 +11,7 @@ import libcst as cst
 
 from kernlint.interpret.values import Block
 from kernlint.rewrite.canonical import Canonical
+from kernlint.rewrite.comments import text_of
 from kernlint.rewrite.function import FunctionSource, LaunchSource, argument, parameters
 from kernlint.rewrite.lists import MAX_LINE
 from kernlint.rewrite.names import fresh_name
@@ -85,15 +86,12 @@ class Part:
     @property
     def lines(self) -> list[cst.CSTNode]:
         """Its statements, without a docstring."""
-        return [line for line in self.function.body if not _is_docstring(line)]
+        return [line for line in self.function.body if text_of(line) is None]
 
     @property
     def docstring(self) -> str:
-        first = self.function.body[0]
-        if not _is_docstring(first):
-            return ""
-        text = next(n.evaluated_value for n in walk(first) if isinstance(n, cst.SimpleString))
-        return " ".join(str(text).split())
+        text = text_of(self.function.body[0])
+        return " ".join(str(text.evaluated_value).split()) if text is not None else ""
 
     def value(self, node: cst.CSTNode) -> Any:
         """What an expression stands for at this launch."""
@@ -186,15 +184,6 @@ class Part:
     def statement(self, node: cst.CSTNode) -> cst.CSTNode:
         """The statement of the kernel's own block that ``node`` stands in."""
         return self.function.body[self.function.top_level(node)]
-
-
-def _is_docstring(line: cst.CSTNode) -> bool:
-    return (
-        isinstance(line, cst.SimpleStatementLine)
-        and len(line.body) == 1
-        and isinstance(line.body[0], cst.Expr)
-        and isinstance(line.body[0].value, cst.SimpleString)
-    )
 
 
 def _parameters(source: Source, place: LaunchSource) -> dict[str, Parameter]:

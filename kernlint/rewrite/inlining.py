@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
+from kernlint.rewrite.comments import text_of
 from kernlint.rewrite.function import parameters
 from kernlint.rewrite.mentions import mentions
 from kernlint.rewrite.names import fresh_name
@@ -116,7 +117,7 @@ class _Inlining:
         helper = self._helper(call)
         assert helper is not None
         names = self._bind(helper, call, lines)
-        body = [line for line in helper.body.body if not _is_docstring(line)]
+        body = [line for line in helper.body.body if text_of(line) is None]
         last = body[-1].body[0] if isinstance(body[-1], cst.SimpleStatementLine) else None
         result = last.value if isinstance(last, cst.Return) else None
         local = _assigned(helper)
@@ -191,11 +192,6 @@ class _Inlining:
                     TextEdit(first - start, last - start, self.like.get(text, text) if inner in liked else text)
                 )
         return apply_edits(self.source.text[start:end], edits)
-
-
-def _is_docstring(line: cst.CSTNode) -> bool:
-    statement = line.body[0] if isinstance(line, cst.SimpleStatementLine) else None
-    return isinstance(statement, cst.Expr) and isinstance(statement.value, cst.SimpleString)
 
 
 def _assigned(helper: cst.FunctionDef) -> list[str]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import libcst as cst
 
 from kernlint.interpret.trace import Values
-from kernlint.rewrite.comments import docstring
+from kernlint.rewrite.comments import docstring, text_of
 from kernlint.rewrite.function import FunctionSource, LaunchSource, parameters
 from kernlint.rewrite.lists import change_parameters
 from kernlint.rewrite.names import fresh_name
@@ -235,10 +235,6 @@ class _LoopAxis:
         return edits
 
 
-def _small(line: cst.CSTNode) -> cst.CSTNode:
-    return line.body[0] if isinstance(line, cst.SimpleStatementLine) else line
-
-
 class _Region:
     """Statements of one function in which some names and expressions used to be one iteration's view."""
 
@@ -280,7 +276,7 @@ class _Region:
     def collect_views(self) -> None:
         """Note the variables of the loop's body that are given a view."""
         for line in self.body:
-            statement = _small(line)
+            statement = self.source.statement(line)
             if not isinstance(statement, cst.Assign) or not isinstance(statement.targets[0].target, cst.Name):
                 continue
             view = self.view(statement.value)
@@ -432,7 +428,7 @@ class _Region:
             self._put(read, index)
 
     def _kernel_lines(self, place: LaunchSource, lines: list[str]) -> None:
-        body = [line for line in place.kernel.body if not _is_text(line)]
+        body = [line for line in place.kernel.body if text_of(line) is None]
         at, _ = self.source.with_heading(body[0])
         indent = self.source.indent(self.source.start(body[0]))
         self.rewrite.changes.append(TextEdit(at, at, indented(lines, indent)))
@@ -478,11 +474,6 @@ class _Region:
         }
         start = self.source.start(definition)
         return all(self.source.end(bound) <= start for name in names for bound in self.function.bindings(name))
-
-
-def _is_text(line: cst.CSTNode) -> bool:
-    statement = _small(line)
-    return isinstance(statement, cst.Expr) and isinstance(statement.value, cst.SimpleString)
 
 
 def _stem(name: str) -> str:

@@ -15,6 +15,7 @@ from kernlint.rewrite.precisions import PRECISION_KEYWORDS
 from kernlint.rewrite.site import Site
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
+from kernlint.rules.precision.kl101_int8_upcast_before_dot import MAX_EXACT_K
 from kernlint.rules.tiles import contracted
 from kernlint.workload import Cast, Dot, Dtype, Loop, Span
 
@@ -24,9 +25,6 @@ _SPEAKS_OF_CASTS = re.compile(
     r"|\b(?:to|in|as) (?:fp|float|tf)(?:16|32)\b",
     re.IGNORECASE,
 )
-
-#: The longest K whose int8 products cannot overflow an int32 sum: (2^31 - 1) // 128^2.
-_MAX_INT32_K = 131_071
 
 _OPERANDS = ("input", "other")
 #: Functions that only move a tile's elements, so that a cast before one is a cast after it.
@@ -71,10 +69,10 @@ def _effects(narrow: Dtype, found: list[tuple[Dot, tuple[Loop, ...]]]) -> Effect
         return Effects(numerics="reordered")
     totals = [contracted(dot, loops) for dot, loops in found]
     if None in totals:
-        return Effects("unsafe", notes=(f"K is not known; an int32 sum is exact up to K = {_MAX_INT32_K:,}",))
+        return Effects("unsafe", notes=(f"K is not known; an int32 sum is exact up to K = {MAX_EXACT_K:,}",))
     longest = max(total or 0 for total in totals)
-    if longest > _MAX_INT32_K:
-        raise CannotRewrite(f"K = {longest:,} can overflow an int32 sum of int8 products (limit {_MAX_INT32_K:,})")
+    if longest > MAX_EXACT_K:
+        raise CannotRewrite(f"K = {longest:,} can overflow an int32 sum of int8 products (limit {MAX_EXACT_K:,})")
     return Effects()
 
 

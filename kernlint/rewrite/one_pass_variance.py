@@ -9,7 +9,7 @@ import libcst as cst
 
 from kernlint.interpret.values import Block
 from kernlint.rewrite.effects import Effects
-from kernlint.rewrite.function import LaunchSource
+from kernlint.rewrite.function import LaunchSource, argument
 from kernlint.rewrite.names import fresh_name, names_in_use
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
@@ -147,9 +147,7 @@ class _Welford:
     def _mask_text(self) -> str | None:
         for node in walk(self.first.body):
             if isinstance(node, cst.Call) and self.source.origin(node.func) == "triton.language.load":
-                mask = next((a.value for a in node.args if a.keyword is not None and a.keyword.value == "mask"), None)
-                if mask is None and len(node.args) > 1 and node.args[1].keyword is None:
-                    mask = node.args[1].value
+                mask = argument(node, "mask", 1)
                 if argument_of(self.value, "mask") is None:
                     return None
                 if mask is not None:

@@ -67,11 +67,6 @@ def codemod(kind: type, effects: Effects = Effects()) -> Callable[[_C], _C]:  # 
     return register
 
 
-def edits_of(site: Site, transform: object) -> list[TextEdit]:
-    """The text edits that make ``transform``. Raises :class:`CannotRewrite`."""
-    return list(rewriting_of(site, transform).edits)
-
-
 def rewriting_of(site: Site, transform: object) -> Rewriting:
     """The rewriting that makes ``transform``. Raises :class:`CannotRewrite`."""
     _load_codemods()

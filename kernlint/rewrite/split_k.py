@@ -9,9 +9,11 @@ from dataclasses import dataclass
 import libcst as cst
 
 from kernlint.interpret.values import Block
+from kernlint.rewrite.comments import text_of
 from kernlint.rewrite.editor import Editor
 from kernlint.rewrite.effects import Effects
 from kernlint.rewrite.function import LaunchSource, Line, argument, callee, parameters
+from kernlint.rewrite.lists import MAX_LINE
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.slicing import names_bound, names_read, needed_for
 from kernlint.rewrite.text import CannotRewrite, TextEdit
@@ -25,7 +27,6 @@ _TILE = 512
 _LEAST_EXTENT = 16
 #: Offsets beyond which a product of 32-bit integers is computed in 64 bits.
 _LARGE = 2**30
-_LINE = 110
 
 
 @codemod(SplitK, Effects(numerics="reordered", memory="more"))
@@ -56,7 +57,7 @@ class _Rewrite:
         self.editor = Editor(place.source)
         self.loop = self._loop()
         position = self.kernel.top_level(self.loop)
-        self.before = [line for line in self.kernel.body[:position] if not _is_docstring(line)]
+        self.before = [line for line in self.kernel.body[:position] if text_of(line) is None]
         self.after = self.kernel.body[position + 1 :]
         self.accumulator, self.initial, self.stepped = self._carried()
         self.store, self.output = self._store()
@@ -160,10 +161,7 @@ class _Rewrite:
         if isinstance(value, cst.BinaryOperation) and isinstance(value.operator, cst.Add):
             return reads[0] in (value.left, value.right)
         if callee(value) == "dot" and isinstance(value, cst.Call):
-            positional = [arg for arg in value.args if arg.keyword is None]
-            acc = next((arg for arg in value.args if arg.keyword is not None and arg.keyword.value == "acc"), None)
-            third = positional[2] if len(positional) > 2 else acc
-            return third is not None and third.value is reads[0]
+            return argument(value, "acc", 2) is reads[0]
         return False
 
     def _share_loop(self) -> None:
@@ -290,7 +288,7 @@ class _Rewrite:
     def _added(self, pointer: str, options: str) -> list[str]:
         """The statement that adds a part, on two lines where it is long."""
         head = f"    {self.accumulator} += {self.tl}.load("
-        if not options or len(head) + len(pointer) + len(options) <= _LINE:
+        if not options or len(head) + len(pointer) + len(options) <= MAX_LINE:
             return [f"{head}{pointer}{options})"]
         return [f"{head}{pointer},", " " * len(head) + options.removeprefix(", ") + ")"]
 
@@ -376,7 +374,7 @@ class _Rewrite:
         names = {param.name.value for param in parameters(self.kernel.node)}
         args = [arg for arg in call.args if arg.keyword is None or arg.keyword.value in names]
         self.editor.append_to(args, f"{self.constexpr}={split}")
-        self.editor.break_long_call(call, _LINE)
+        self.editor.break_long_call(call, MAX_LINE)
 
     def _add_extent(self, last: cst.BaseExpression, split: str) -> None:
         """One more extent of the grid; the comma behind a lone one becomes the one between both."""
@@ -458,14 +456,6 @@ class _Rewrite:
         return _wrapped(f"{name}[{shape}](", [*positional, *named], ")", "    ")
 
 
-def _is_docstring(line: cst.CSTNode) -> bool:
-    return (
-        isinstance(line, cst.SimpleStatementLine)
-        and isinstance(line.body[0], cst.Expr)
-        and isinstance(line.body[0].value, (cst.SimpleString, cst.ConcatenatedString))
-    )
-
-
 def _outside_brackets(text: str) -> str:
     """``text`` without what stands in brackets."""
     depth, kept = 0, []
@@ -480,11 +470,11 @@ def _outside_brackets(text: str) -> str:
 def _wrapped(head: str, items: Sequence[str], tail: str, indent: str) -> list[str]:
     """``head items tail`` on one line, or with the items on lines of their own."""
     line = f"{head}{', '.join(items)}{tail}"
-    if len(line) <= _LINE:
+    if len(line) <= MAX_LINE:
         return [line]
     rows = [indent]
     for item in items:
-        if len(rows[-1]) + len(item) + 2 > _LINE and rows[-1].strip():
+        if len(rows[-1]) + len(item) + 2 > MAX_LINE and rows[-1].strip():
             rows[-1] = rows[-1].rstrip()
             rows.append(indent)
         rows[-1] += f"{item}, "

@@ -104,7 +104,7 @@ def expression(call: TorchCall, values: Sequence[str], tl: str, literals: Sequen
     if call.name in ("clamp", "clip"):
         return _clamp(values[0], literals, options, tl)
     if call.name == "leaky_relu":
-        slope = _number(options.pop("negative_slope", None)) or (literals[0] if literals else "0.01")
+        slope = number(options.pop("negative_slope", None)) or (literals[0] if literals else "0.01")
         if slope is None or options:
             raise CannotRewrite("the slope of leaky_relu is not a number in the source")
         return f"{tl}.where({values[0]} < 0, {slope} * {values[0]}, {values[0]})"
@@ -119,8 +119,8 @@ def expression(call: TorchCall, values: Sequence[str], tl: str, literals: Sequen
 
 
 def _clamp(value: str, literals: Sequence[str | None], options: dict[str, cst.BaseExpression], tl: str) -> str:
-    low = _number(options.pop("min", None)) or (literals[0] if literals else None)
-    high = _number(options.pop("max", None)) or (literals[1] if len(literals) > 1 else None)
+    low = number(options.pop("min", None)) or (literals[0] if literals else None)
+    high = number(options.pop("max", None)) or (literals[1] if len(literals) > 1 else None)
     if options or (low is None and high is None):
         raise CannotRewrite("the bounds of clamp are not numbers in the source")
     if low is not None:
@@ -128,16 +128,11 @@ def _clamp(value: str, literals: Sequence[str | None], options: dict[str, cst.Ba
     return value if high is None else f"{tl}.minimum({value}, {high})"
 
 
-def _number(node: cst.BaseExpression | None) -> str | None:
-    """The text of a number in the source."""
+def number(node: cst.BaseExpression | None) -> str | None:
+    """The text of a number (or of one with a minus); None for anything else."""
     if isinstance(node, (cst.Integer, cst.Float)):
         return node.value
     if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
-        inner = _number(node.expression)
+        inner = number(node.expression)
         return None if inner is None else f"-{inner}"
     return None
-
-
-def number(node: cst.BaseExpression) -> str | None:
-    """The text of a number (or of one with a minus); None for anything else."""
-    return _number(node)

@@ -10,7 +10,7 @@ import libcst as cst
 
 from kernlint.interpret.values import Block
 from kernlint.rewrite.effects import Effects
-from kernlint.rewrite.function import LaunchSource
+from kernlint.rewrite.function import LaunchSource, argument
 from kernlint.rewrite.names import fresh_name, names_in_use
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
@@ -167,7 +167,11 @@ class _Row:
                 "triton.language.load", "triton.language.store",
             ):  # fmt: skip
                 continue
-            pointer, mask, other = self._parts(call)
+            store = self.source.origin(call.func) == "triton.language.store"
+            pointer, mask = argument(call, "pointer", 0), argument(call, "mask", 2 if store else 1)
+            other = None if store else argument(call, "other", 2)
+            if pointer is None:
+                raise CannotRewrite("an access of the row unpacks its arguments")
             block = self.kernel.values.get(pointer)
             if isinstance(block, Block) and not block.shape:
                 continue
@@ -175,7 +179,7 @@ class _Row:
                 raise CannotRewrite("an access of the row has no mask, which the longer tile needs")
             tensor = self.place.launch.tensor(block.base) if isinstance(block, Block) else None
             storage = tensor.storage.id if tensor is not None else None
-            if self.source.origin(call.func) == "triton.language.store":
+            if store:
                 self.stored.add(storage)
                 continue
             if storage in self.stored:
@@ -199,16 +203,6 @@ class _Row:
             else:
                 self.texts[call] = f"{self.place.tl}.where({self._render(mask)}, {known.name}, {neutral})"
         return lines
-
-    def _parts(self, call: cst.Call) -> tuple[cst.BaseExpression, cst.BaseExpression | None, cst.BaseExpression | None]:
-        """(pointer, mask, other) of a load; a store has no other."""
-        store = self.source.origin(call.func) == "triton.language.store"
-        named = {arg.keyword.value: arg.value for arg in call.args if arg.keyword is not None}
-        plain = [arg.value for arg in call.args if arg.keyword is None]
-        where = 2 if store else 1
-        mask = named.get("mask", plain[where] if len(plain) > where else None)
-        other = None if store else named.get("other", plain[2] if len(plain) > 2 else None)
-        return plain[0] if plain else named["pointer"], mask, other
 
     # -- accumulators -----------------------------------------------------------------------------------------------
 
