@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,11 +20,11 @@ from pathlib import Path
 
 from bug_hosts import DEVICES, HOSTS
 from bug_reasons import REASONS
+from evidence import rules_of_rows
 
 from kernlint.lint.check_file import Job, check_file
 from kernlint.lint.model import SEVERITIES
 from kernlint.lint.settings import FileSettings
-from kernlint.rules.registry import all_rules
 
 IMPORTS = "import torch\nimport triton\nimport triton.language as tl\n"
 
@@ -47,15 +46,6 @@ class Row:
     @property
     def settled(self) -> bool:
         return bool(self.reason) if not self.rules else bool(self.found) and not self.false
-
-
-def rules_of_rows() -> dict[str, list[str]]:
-    """The codes of rules by the evidence rows that they name."""
-    found: dict[str, list[str]] = {}
-    for rule in all_rules():
-        for row in sorted(set(re.findall(r"BUG-\d{3}", rule.evidence))):
-            found.setdefault(row, []).append(rule.code)
-    return found
 
 
 def strongest(source: str, codes: Sequence[str], device: str) -> tuple[str, str]:
@@ -116,9 +106,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--rows")
     parser.add_argument("--markdown")
     options = parser.parse_args(arguments)
-    known = rules_of_rows()
+    known = rules_of_rows("BUG")
     patterns = [json.loads(line) for line in Path(options.patterns).read_text().splitlines() if line.strip()]
-    rows = [judge(p, known.get(p["id"], [])) for p in patterns if chosen(p["id"], options.rows)]
+    rows = [judge(p, [rule.code for rule in known.get(p["id"], [])]) for p in patterns if chosen(p["id"], options.rows)]
     text = report(rows)
     print(text)
     if options.markdown:

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import sys
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from evidence import rules_of_rows
 from perf_hosts import HOSTS
 from perf_reasons import REASONS
 
@@ -27,9 +27,9 @@ from kernlint.cost.device import find_device
 from kernlint.cost.estimate import estimate
 from kernlint.errors import KernlintError
 from kernlint.interpret.program import Program, Question
+from kernlint.lint.model import SEVERITIES
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context
-from kernlint.rules.registry import all_rules
 from kernlint.syntax.tree import parse_module
 
 IMPORTS = "import functools\nimport torch\nimport triton\nimport triton.language as tl\n"
@@ -55,15 +55,6 @@ class Row:
         return bool(self.rules and self.found and self.clean) or bool(self.reason)
 
 
-def rules_of_rows() -> dict[str, list[Rule]]:
-    """The rules by the evidence rows that they name."""
-    found: dict[str, list[Rule]] = {}
-    for rule in all_rules():
-        for row in re.findall(r"PERF-\d{3}", rule.evidence):
-            found.setdefault(row, []).append(rule)
-    return found
-
-
 def severities(source: str, rules: Sequence[Rule]) -> dict[str, str]:
     """The strongest severity that each of ``rules`` reports in ``source``, by code; empty where it cannot be read."""
     gpu = find_device("h100-sxm")
@@ -79,8 +70,7 @@ def severities(source: str, rules: Sequence[Rule]) -> dict[str, str]:
             if workload.bare and not rule.bare:
                 continue
             for finding in rule.check(context):
-                order = ("error", "warning", "info")
-                found[rule.code] = min(found.get(rule.code, "info"), finding.severity, key=order.index)
+                found[rule.code] = min(found.get(rule.code, "info"), finding.severity, key=SEVERITIES.index)
     return found
 
 
@@ -97,7 +87,7 @@ def judge(row: dict[str, str], rules: Sequence[Rule]) -> Row:
         bad, good = host.around(bad, host.bad), host.around(good, host.bad if host.good is None else host.good)
         found = severities(IMPORTS + bad, rules)
     clean = not severities(IMPORTS + textwrap.dedent(good), [rule for rule in rules if rule.code in found])
-    strongest = min(found.values(), key=("error", "warning", "info").index) if found else ""
+    strongest = min(found.values(), key=SEVERITIES.index) if found else ""
     by = ", ".join(found)
     return Row(id, title, tuple(rules), strongest, hosted, clean, by, "" if found and clean else REASONS.get(id, ""))
 
@@ -135,13 +125,14 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("rows")
     parser.add_argument("--markdown")
     options = parser.parse_args(arguments)
-    by_row = rules_of_rows()
+    by_row = rules_of_rows("PERF")
     rows = [json.loads(line) for line in Path(options.rows).read_text().splitlines()]
-    text = report([judge(row, by_row.get(row["id"], [])) for row in rows])
+    judged = [judge(row, by_row.get(row["id"], [])) for row in rows]
+    text = report(judged)
     print(text)
     if options.markdown:
         Path(options.markdown).write_text(text)
-    return 0 if " open |" not in text and " NO " not in text else 1
+    return int(not all(row.settled and row.clean for row in judged))
 
 
 if __name__ == "__main__":
