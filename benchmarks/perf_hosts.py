@@ -105,6 +105,15 @@ HOSTS: dict[str, Host] = {
     "PERF-001": product("float32"),
     "PERF-002": product("bfloat16"),
     "PERF-003": product("int8"),
+    "PERF-005": Host(
+        model(
+            "c = torch.empty(128, 128, device=x0.device, dtype=torch.float32)\n"
+            "k[(1,)](x0, x1, c, 4096, x0.stride(0), x1.stride(0), x2, BM=128, BN=128, BK=32)\nreturn c",
+            randn(128, 4096),
+            randn(4096, 128),
+            randn(128, dtype="float32"),
+        )
+    ),
     "PERF-006": product("float8_e4m3fn"),
     "PERF-011": Host(
         before=GEMM,

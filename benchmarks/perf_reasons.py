@@ -8,7 +8,6 @@ does not).
 from __future__ import annotations
 
 REASONS: dict[str, str] = {
-    "PERF-005": "not built here: a scale that does not depend on K, inside the K loop, is the work of another change.",
     "PERF-006": "intent: `acc += tl.dot(...)` is also how exact fp32 accumulation of fp8 products is forced; nothing in the source tells "
     "the two apart.",
     "PERF-007": "measurement: an opportunity on consumer GPUs only; whether sums overflow fp16 is a property of the data.",
@@ -18,6 +17,8 @@ REASONS: dict[str, str] = {
     "cost model resolves, and a saved logsumexp would change its base.",
     "PERF-010": "measurement: which tiles lose wgmma is a lowering fact, but whether swapped operands gain depends on the memory-bound "
     "shapes that such tiles are chosen for; the tile rules price M < 64 already.",
+    "PERF-011": "not built: KL201 changes a tile only where the grid follows from it; here the launch repeats the literals of the grid, "
+    "and both must change together.",
     "PERF-012": "run-time data: in the example nothing says that M is small; where it is known, KL201 prices smaller tiles and finds no "
     "gain at its shape (the weight's traffic decides).",
     "PERF-019": "not built: KL202 changes a block only where the grid follows from it; here grid and block are two literals that must "
