@@ -8,7 +8,7 @@ fixed and the expert's version run on the same arguments. Errors are against the
 in a replayed CUDA graph (warm L2), the versions taking turns. The pairs are a test set; no fitting code opens them.
 
 On a machine with a GPU, torch and Triton (3.2 to 3.9) and an installed kernlint: `python benchmarks/fixes.py --markdown
-fixes.md --json fixes.json`. Some six minutes on one H100 with 16 cores: several kernels are compiled and checked side by side,
+fixes.md --json fixes.json`. Some minutes on one H100 with 16 cores: several kernels are compiled and checked side by side,
 but while one is timed nothing else runs. `--backend interpreter` needs no GPU: correctness only, at tiny sizes.
 """
 

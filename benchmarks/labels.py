@@ -129,7 +129,7 @@ def main(arguments: Sequence[str]) -> None:
     text = report(answers)
     print(text)
     if options.markdown:
-        Path(options.markdown).write_text(f"# Labelled kernels\n\n{text}\n")
+        Path(options.markdown).write_text(f"# Labelled kernels\n\n<!-- written by benchmarks/labels.py -->\n\n{text}\n")
 
 
 if __name__ == "__main__":
