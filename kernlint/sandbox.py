@@ -56,12 +56,16 @@ def summary_of(error: Exception) -> str:
     return " ".join(f"{type(error).__name__}: {error}".split())
 
 
+def signal_name(number: int) -> str:
+    """The name of a signal, such as SIGSEGV."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
 def death(exit_code: int | None) -> str:
     """What to say of a child process that ended with ``exit_code`` before it answered."""
     if exit_code is not None and exit_code < 0:
-        try:
-            name = signal.Signals(-exit_code).name
-        except ValueError:
-            name = f"signal {-exit_code}"
-        return f"the analysis died of {name}: the source is too large or too deeply nested for the parser"
+        return f"the analysis died of {signal_name(-exit_code)}: the source is too large or too deeply nested for the parser"
     return f"the analysis ended early, with status {exit_code}"

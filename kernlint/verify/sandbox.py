@@ -21,6 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from kernlint.sandbox import signal_name
+
 #: What of the user's environment the child gets: how to find programs, libraries, devices and compilers.
 _KEPT = frozenset(
     "PATH LD_LIBRARY_PATH LD_PRELOAD PYTHONPATH LANG LC_ALL LC_CTYPE TZ CC CXX CUDA_HOME CUDA_PATH CUDA_VISIBLE_DEVICES "
@@ -180,11 +182,7 @@ def _ending(status: int, events: Sequence[Mapping[str, Any]]) -> tuple[str, str]
     if events and events[-1].get("event") == "end":
         return "finished", ""
     if status < 0:
-        try:
-            name = signal.Signals(-status).name
-        except ValueError:
-            name = f"signal {-status}"
-        return "crashed", f"the process died of {name}"
+        return "crashed", f"the process died of {signal_name(-status)}"
     return "crashed", f"the process ended early, with status {status}"
 
 
