@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -74,6 +74,11 @@ class Program:
         self._reading: _Reading
         self._integers: set[str] = set()
         self._traces: dict[str, Trace] = {}
+
+    @property
+    def imported(self) -> Iterable[Path]:
+        """The modules that helpers were looked for in so far, whether they could be read or not."""
+        return self._imported.keys()
 
     def workloads(self, edits: Edits = NO_EDITS) -> list[Workload]:
         """The workload of the entry, else of ``ModelNew.forward``, else of each public launching function."""

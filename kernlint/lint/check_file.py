@@ -214,7 +214,7 @@ class _Check:
         yield from self._of_workload(program, nothing, device, [rule for rule in rules if rule.lexical])
         rules = [rule for rule in rules if not rule.lexical]
         workloads = program.workloads()
-        self.helpers.update(os.path.abspath(path) for path in program._imported)
+        self.helpers.update(os.path.abspath(path) for path in program.imported)
         for workload in workloads:
             # A replacement for a model that launches nothing has rules of its own.
             if workload.launches() or workload.reference is not None:
