@@ -154,20 +154,27 @@ def judged(
     reading: Reading, scope: str, performance: str | None = None, performance_path: str = "performance data"
 ) -> Analysis:
     """The verdict on what was read, in ``scope``, with measured times where there are any."""
+    best = best_change(reading, scope, performance, performance_path)
+    rules = [rule for rule in all_rules() if rule.default and rule.category in NOT_ABOUT_SPEED]
+    best = with_errors(best, reading.program, reading.device, rules)
+    return Analysis(reading.task, reading.program, best, write_verdict(best, reading.device, MODEL_VERSION))
+
+
+def best_change(
+    reading: Reading, scope: str, performance: str | None = None, performance_path: str = "performance data"
+) -> Judgement:
+    """What the verdict of :func:`judged` would choose, without the errors and the words."""
     if scope not in ("gpu", "call"):
         raise UsageError(f"unknown scope {scope!r}; it is gpu or call")
-    task, program, gpu = reading.task, reading.program, reading.device
-    active = [rule for rule in all_rules() if rule.default]
-    rules = [rule for rule in active if rule.category not in NOT_ABOUT_SPEED]
-    measured = _performance(task, performance, performance_path)
+    program, gpu = reading.program, reading.device
+    rules = [rule for rule in all_rules() if rule.default and rule.category not in NOT_ABOUT_SPEED]
+    measured = _performance(reading.task, performance, performance_path)
     judgements = []
     for workload in reading.workloads:
         calibration = calibrate(estimate(workload, gpu), measured, scope) if measured else None
         judgements.append(judge(program, workload, gpu, scope, rules, calibration))
     # Of several public functions the one with the largest saving; of equals the first.
-    best = max(judgements, key=lambda j: (j.worth, j.saving_us))
-    best = with_errors(best, program, gpu, [rule for rule in active if rule.category in NOT_ABOUT_SPEED])
-    return Analysis(task, program, best, write_verdict(best, gpu, MODEL_VERSION))
+    return max(judgements, key=lambda j: (j.worth, j.saving_us))
 
 
 def _performance(task: Task, given: str | None, name: str) -> Performance:

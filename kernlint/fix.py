@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import PurePath
 from typing import Any
 
-from kernlint.analysis import DEFAULT_DEVICE, Reading, judged, read_program
+from kernlint.analysis import DEFAULT_DEVICE, Reading, best_change, read_program
 from kernlint.cost.estimate import estimate, speedup
 from kernlint.errors import KernlintError, SourceError
 from kernlint.rewrite.effects import Effects
@@ -116,7 +116,7 @@ class _Version:
     def found(self) -> tuple[Workload, Sequence[Candidate], Candidate | None]:
         """The workload in question, its findings with their gains, and the one that the verdict chooses."""
         if not self.asked.rules:
-            judgement = judged(self.reading, self.asked.scope, **self.asked.performance).judgement
+            judgement = best_change(self.reading, self.asked.scope, **self.asked.performance)
             return judgement.workload, judgement.candidates, judgement.chosen
         each = [(workload, price(self.context(workload), self.asked.rules)) for workload in self.reading.workloads]
         # One workload at a time; the others come in later rounds.

@@ -69,17 +69,36 @@ class Candidate:
 class Judgement:
     """All that a verdict needs: the workload, its time, the chosen change, what comes after it and what else was
     found. ``measured`` is where times are measured ones, None where all are predicted. ``errors`` are findings by which the
-    call does not compute what it should: no question of speed, but worth nothing until they are mended."""
+    call does not compute what it should: no question of speed, but worth nothing until they are mended. ``context`` and
+    ``rules`` are what was asked."""
 
     workload: Workload
     before: Estimate
     reference: Estimate | None
     chosen: Candidate | None
     candidates: tuple[Candidate, ...]
-    follow_ups: tuple[Candidate, ...]
+    context: Context
+    rules: tuple[Rule, ...]
     scope: str
     measured: Calibration | None = None
     errors: tuple[Candidate, ...] = ()
+
+    @cached_property
+    def follow_ups(self) -> tuple[Candidate, ...]:
+        """What would pay after the chosen change, in turn; computed when first asked for."""
+        found: list[Candidate] = []
+        here, current = self.context, self.chosen
+        while current is not None and current.worth(self.scope) and len(found) < MAX_FOLLOW_UPS:
+            assert current.finding.change is not None and current.finding.change.variant is not None
+            here = here.at(current.finding.change.variant)
+            made = [c for c in (self.chosen, *found) if c is not None]
+            done = {c.finding.key for c in made}
+            tuned = {c.finding.rule for c in made if c.finding.rule.tuning}
+            later = [c for c in price(here, [r for r in self.rules if r not in tuned]) if c.finding.key not in done]
+            current = best_candidate(later, self.scope)
+            if current is not None and current.worth(self.scope):
+                found.append(current)
+        return tuple(found)
 
     @property
     def worth(self) -> bool:
@@ -99,28 +118,16 @@ def judge(
     rules: Sequence[Rule],
     measured: Calibration | None = None,
 ) -> Judgement:
-    """The best single change to ``workload`` on ``device`` in ``scope``, and what would pay after it; priced by the cost
-    model, corrected by what was ``measured``."""
+    """The best single change to ``workload`` on ``device`` in ``scope``; priced by the cost model, corrected by what was
+    ``measured``."""
     context = Context(program, workload, device, price=_pricing(device, measured))
     candidates = price(context, rules)
     chosen = best_candidate(candidates, scope)
-    follow_ups: list[Candidate] = []
-    here = context
-    current = chosen
-    while current is not None and current.worth(scope) and len(follow_ups) < MAX_FOLLOW_UPS:
-        assert current.finding.change is not None and current.finding.change.variant is not None
-        here = here.at(current.finding.change.variant)
-        done = {c.finding.key for c in (chosen, *follow_ups) if c is not None}
-        tuned = {c.finding.rule for c in (chosen, *follow_ups) if c is not None and c.finding.rule.tuning}
-        later = [c for c in price(here, [r for r in rules if r not in tuned]) if c.finding.key not in done]
-        current = best_candidate(later, scope)
-        if current is not None and current.worth(scope):
-            follow_ups.append(current)
     reference = estimate(workload.reference, device) if workload.reference is not None else None
     if measured is not None:
         reference = measured.reference(reference)
     before = context.estimate(workload)
-    return Judgement(workload, before, reference, chosen, tuple(candidates), tuple(follow_ups), scope, measured)
+    return Judgement(workload, before, reference, chosen, tuple(candidates), context, tuple(rules), scope, measured)
 
 
 def with_errors(judgement: Judgement, program: Program, device: Device, rules: Iterable[Rule]) -> Judgement:
