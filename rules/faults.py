@@ -1,33 +1,55 @@
-"""Rules that report what the interpreter of kernels has put on record (``Kernel.faults``)."""
+"""Rules that report what the interpreters have put on record of kernels and launches (``faults``)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
-from kernlint.workload import Fault, Span
+from kernlint.workload import Fault, Launch
 
 
 class FaultRule(Rule, abstract=True):
-    """A rule that finds the faults of one ``kind``; those that rest on something open are at info level."""
+    """Reports each fault of some ``kinds``; those that rest on something open are at info level."""
 
-    kind: ClassVar[str]
     bare = True
+    kinds: ClassVar[frozenset[str]]
+    #: Kinds that depend on values too much to be told where it is not sure that the code is compiled.
+    if_certain: ClassVar[frozenset[str]] = frozenset()
 
     def check(self, context: Context) -> Iterable[Finding]:
-        """One finding for each place, the certain one where launches differ."""
-        found: dict[Span, tuple[Fault, str]] = {}
-        for launch in context.launches():
-            for fault in launch.kernel.faults:
-                if fault.kind == self.kind and (fault.span not in found or fault.certain):
-                    found[fault.span] = (fault, launch.kernel.name)
-        for fault, kernel in found.values():
-            severity = self.severity if fault.certain else "info"
-            proof = (Evidence(fault.text, fault.span),)
-            yield Finding(self, severity, self.message(fault), fault.span, fault.function or kernel, kernel, proof)
+        for launch, fault in _faults(context):
+            if fault.kind not in self.kinds or (not fault.certain and fault.kind in self.if_certain):
+                continue
+            kernel = launch.kernel.name
+            yield Finding(
+                self,
+                self.severity_of(fault, context),
+                fault.text,
+                fault.span,
+                fault.function or kernel,
+                kernel,
+                tuple(self.evidence_of(launch, fault, context)),
+            )
 
-    def message(self, fault: Fault) -> str:
-        """What the finding says; the values that prove the fault unless a rule words it otherwise."""
-        return fault.text
+    def severity_of(self, fault: Fault, context: Context) -> str:
+        """The rule's own severity, or a lower one where the fault may be none."""
+        return self.severity if fault.certain else "info"
+
+    def evidence_of(self, launch: Launch, fault: Fault, context: Context) -> Iterator[Evidence]:
+        """The proof: the values that the message tells, unless a rule has more to say."""
+        yield Evidence(fault.text, fault.span)
+
+
+def _faults(context: Context) -> Iterable[tuple[Launch, Fault]]:
+    """The faults of each launch and its kernel, further autotune configurations included: one of a kind at a place, the
+    certain one where launches differ."""
+    found: dict[object, tuple[Launch, Fault]] = {}
+    for launch in context.launches():
+        for one in (launch, *launch.alternatives):
+            for fault in (*one.faults, *one.kernel.faults):
+                key = (fault.kind, fault.span, one.kernel.name)
+                if key not in found or (fault.certain and not found[key][1].certain):
+                    found[key] = (one, fault)
+    return found.values()

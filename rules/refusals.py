@@ -2,41 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import ClassVar
 
-from kernlint.rules.base import Rule
-from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.faults import FaultRule
+from kernlint.rules.finding import Context, Evidence
 from kernlint.workload import Fault, Launch
 
 
-class RefusalRule(Rule, abstract=True):
-    """Reports each fault of some ``kinds``.
+class RefusalRule(FaultRule, abstract=True):
+    """A rule about faults by which the program fails.
 
     A launch in view makes it an error: the program fails there. Of a kernel that nothing in view launches, or of code that
     only a compile-time condition of unknown value lets in, it is a warning (not said at all for the kinds in ``if_certain``).
     """
 
-    bare = True
-    kinds: ClassVar[frozenset[str]]
-    #: Kinds that depend on values too much to be told where it is not sure that the code is compiled.
-    if_certain: ClassVar[frozenset[str]] = frozenset()
     #: The severity where it is not sure that the program fails.
     if_open: ClassVar[str] = "warning"
-
-    def check(self, context: Context) -> Iterable[Finding]:
-        for launch, fault in refusals(context):
-            if fault.kind not in self.kinds or (not fault.certain and fault.kind in self.if_certain):
-                continue
-            yield Finding(
-                self,
-                self.severity_of(fault, context),
-                fault.text,
-                fault.span,
-                fault.function,
-                launch.kernel.name,
-                tuple(self.evidence_of(launch, fault, context)),
-            )
 
     def severity_of(self, fault: Fault, context: Context) -> str:
         """The rule's own severity where the program fails, a lower one where it may."""
@@ -54,15 +36,3 @@ class RefusalRule(Rule, abstract=True):
             yield Evidence(text, launch.span)
         if not fault.certain:
             yield Evidence("it is compiled only under a compile-time condition whose value is not known here")
-
-
-def refusals(context: Context) -> Iterator[tuple[Launch, Fault]]:
-    """What is refused of each launch and its kernel, each once, further autotune configurations included."""
-    seen = set()
-    for launch in context.launches():
-        for one in (launch, *launch.alternatives):
-            for fault in (*one.faults, *one.kernel.faults):
-                key = (fault.kind, fault.span, one.kernel.name, fault.certain)
-                if key not in seen:
-                    seen.add(key)
-                    yield one, fault

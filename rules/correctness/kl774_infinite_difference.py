@@ -10,7 +10,7 @@ class InfiniteDifference(FaultRule):
     name = "infinite-difference"
     category = "correctness"
     severity = "warning"
-    kind = "infinite-difference"
+    kinds = frozenset(["infinite-difference"])
     summary = "an online softmax takes exp(-inf - -inf) where a row has no valid element yet"
     what_it_does = """
         Finds `tl.exp` and `tl.exp2` of a difference whose two sides may both be -inf: a running maximum that begins

@@ -10,7 +10,7 @@ class CancellingVariance(FaultRule):
     name = "cancelling-variance"
     category = "correctness"
     severity = "warning"
-    kind = "cancelling-variance"
+    kinds = frozenset(["cancelling-variance"])
     summary = "a variance is computed as the mean of squares less the square of the mean"
     what_it_does = """
         Finds the difference of a sum of squares and the square of a sum of the same loaded values, each divided by a

@@ -10,7 +10,7 @@ class ZeroDivisor(FaultRule):
     name = "zero-divisor"
     category = "correctness"
     severity = "warning"
-    kind = "zero-divisor"
+    kinds = frozenset(["zero-divisor"])
     summary = "a tile is divided by its largest magnitude, which is zero for a tile of zeros"
     what_it_does = """
         Finds divisions by a value that was made from `tl.max(tl.abs(x))` by scaling alone, as in dynamic

@@ -10,7 +10,7 @@ class RoundedProduct(FaultRule):
     name = "rounded-product"
     category = "correctness"
     severity = "warning"
-    kind = "rounded-product"
+    kinds = frozenset(["rounded-product"])
     summary = "products of half-precision values are rounded to half precision before they are added in float32"
     what_it_does = """
         Finds a float32 accumulator of a loop to which the product of two float16 or bfloat16 values is added. At info

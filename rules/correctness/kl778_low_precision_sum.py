@@ -10,7 +10,7 @@ class LowPrecisionSum(FaultRule):
     name = "low-precision-sum"
     category = "correctness"
     severity = "warning"
-    kind = "low-precision-sum"
+    kinds = frozenset(["low-precision-sum"])
     summary = "tl.sum or tl.cumsum adds up float16 or bfloat16 values in that type"
     what_it_does = """
         Finds `tl.sum` and `tl.cumsum` of a tile of half precision without `dtype=`. At info level where the type is

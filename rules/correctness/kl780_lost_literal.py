@@ -10,7 +10,7 @@ class LostLiteral(FaultRule):
     name = "lost-literal"
     category = "correctness"
     severity = "warning"
-    kind = "lost-literal"
+    kinds = frozenset(["lost-literal"])
     summary = "a literal beside a float16 tile is zero or infinite in float16"
     what_it_does = """
         Finds Python numbers in arithmetic with a float16 tile that float16 cannot hold: at most 2^-25 in magnitude,

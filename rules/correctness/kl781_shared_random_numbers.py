@@ -10,7 +10,7 @@ class SharedRandomNumbers(FaultRule):
     name = "shared-random-numbers"
     category = "correctness"
     severity = "warning"
-    kind = "shared-random-numbers"
+    kinds = frozenset(["shared-random-numbers"])
     summary = "all programs of a grid draw the same random numbers"
     what_it_does = """
         Finds `tl.rand`, `tl.randn` and `tl.randint` whose seed and offset are the same in every program of a grid

@@ -10,7 +10,7 @@ class SeedAddress(FaultRule):
     name = "seed-address"
     category = "correctness"
     severity = "warning"
-    kind = "seed-address"
+    kinds = frozenset(["seed-address"])
     summary = "the seed of a random number generator is the address of a tensor"
     what_it_does = """
         Finds `tl.rand`, `tl.randn` and `tl.randint` whose first argument is a pointer parameter that was not loaded.

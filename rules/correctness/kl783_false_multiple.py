@@ -10,7 +10,7 @@ class FalseMultiple(FaultRule):
     name = "false-multiple"
     category = "correctness"
     severity = "warning"
-    kind = "false-multiple"
+    kinds = frozenset(["false-multiple"])
     summary = "tl.multiple_of claims a divisibility that the value does not have"
     what_it_does = """
         Finds `tl.multiple_of(x, n)` where x, computed for the second program of the grid, is no multiple of n. At

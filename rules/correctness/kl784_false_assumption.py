@@ -10,7 +10,7 @@ class FalseAssumption(FaultRule):
     name = "false-assumption"
     category = "correctness"
     severity = "warning"
-    kind = "false-assumption"
+    kinds = frozenset(["false-assumption"])
     summary = "tl.assume states a condition that the program with index 0 breaks"
     what_it_does = """
         Finds `tl.assume(condition)` whose condition, computed for the program with index 0 along every axis, is
