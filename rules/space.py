@@ -233,7 +233,18 @@ class Space:
 
 
 def symbols_of(*exprs: Size | None) -> set[Symbol]:
+    """The open sizes in ``exprs``."""
     return {a for e in exprs if isinstance(e, Expr) for a in e.atoms() if isinstance(a, Symbol)}
+
+
+def extents_of(*exprs: Size | None) -> set[Symbol]:
+    """Those of :func:`symbols_of` that are an extent of a tensor or its number of elements, as the interpreter calls them."""
+    return {s for s in symbols_of(*exprs) if ".shape[" in s.name or counts_elements(s)}
+
+
+def counts_elements(symbol: Symbol) -> bool:
+    """Whether ``symbol`` is the number of elements of a tensor."""
+    return symbol.name.endswith(".numel")
 
 
 def open_symbols(launch: Launch, site: Site, *exprs: Size | None) -> set[Symbol]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
-from kernlint.rules.space import sites, symbols_of
+from kernlint.rules.space import extents_of, sites, symbols_of
 from kernlint.workload.expr import Expr
 from kernlint.workload.kernel import Load
 
@@ -77,10 +77,9 @@ class MaskOfAnotherTensor(Rule):
                 own = {f"{tensor.name}.shape[{i}]" for i in range(-8, 8)} | {f"{tensor.name}.numel"}
                 own |= {s.name for s in symbols_of(*(tensor.shape or ()))}
                 for _, right in access.mask or ():
-                    names = {s.name for s in symbols_of(right)}
-                    foreign = {n for n in names if ".shape[" in n or n.endswith(".numel")}
-                    plain = len(right.terms) == 1 and right == Expr.atom(next(iter(right.atoms()))) if names else False
-                    if not plain or not foreign or foreign & own or (launch.kernel.name, access.span) in seen:
+                    bounds = extents_of(right)
+                    plain = len(bounds) == 1 and all(right == Expr.atom(bound) for bound in bounds)
+                    if not plain or {bound.name for bound in bounds} & own or (launch.kernel.name, access.span) in seen:
                         continue
                     if tensor.storage.origin != "input":
                         continue

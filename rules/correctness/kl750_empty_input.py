@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
-from kernlint.workload.expr import Opaque, Symbol, lift
+from kernlint.rules.space import extents_of
+from kernlint.workload.expr import Expr, Opaque
 
 
 class EmptyInput(Rule):
@@ -72,19 +73,11 @@ class EmptyInput(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         for launch in context.workload.launches():
-            exprs = [
-                *launch.grid,
-                *(v for v in launch.arguments.values() if not hasattr(v, "storage") and hasattr(v, "atoms")),
-            ]
-            for expr in exprs:
+            for expr in (*launch.grid, *launch.arguments.values()):
                 divisors = {
                     str(a.args[1])
-                    for a in lift(expr).atoms()  # type: ignore[arg-type]
-                    if isinstance(a, Opaque) and a.op in ("floordiv", "mod")
-                    if any(
-                        isinstance(s, Symbol) and (".shape[" in s.name or s.name.endswith(".numel"))
-                        for s in a.args[1].atoms()
-                    )
+                    for a in (expr.atoms() if isinstance(expr, Expr) else ())
+                    if isinstance(a, Opaque) and a.op in ("floordiv", "mod") and extents_of(a.args[1])
                     if not any(right == a.args[1] for _, right in context.workload.bounds)
                 }
                 for divisor in sorted(divisors):

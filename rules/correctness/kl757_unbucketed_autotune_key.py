@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
-from kernlint.workload.expr import Expr, Symbol
+from kernlint.rules.space import extents_of
+from kernlint.workload.expr import Expr
 
 
 class UnbucketedAutotuneKey(Rule):
@@ -70,10 +71,7 @@ class UnbucketedAutotuneKey(Rule):
                 continue
             for name in tuning.key:
                 value = launch.arguments.get(name)
-                atoms = value.atoms() if isinstance(value, Expr) else set()
-                if len(atoms) == 1 and all(
-                    isinstance(a, Symbol) and (".shape[" in a.name or ".numel" in a.name) for a in atoms
-                ):
+                if isinstance(value, Expr) and len(value.atoms()) == 1 and extents_of(value):
                     yield Finding(
                         self,
                         self.severity,

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.source import text_at
-from kernlint.rules.space import Point, Space, open_symbols, sites, told
+from kernlint.rules.space import Point, Space, counts_elements, open_symbols, sites, symbols_of, told
 from kernlint.workload import Launch, Span, Workload
 from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, Opaque, ProgramId, Symbol, lift
 from kernlint.workload.kernel import Narrow
@@ -129,14 +129,11 @@ def _unbounded(atom: Atom, launch: Launch) -> bool:
 
 
 def _is_bounded(workload: Workload, value: Expr) -> bool:
-    """Whether the program checks that something made of the symbols of ``value`` is below 2**31."""
-    symbols = {a for a in value.atoms() if isinstance(a, Symbol)}
-    for left, right in workload.bounds:
-        if right.value is not None and right.value <= LIMIT and symbols & left.atoms():
-            return True
-        if right.value is not None and right.value <= LIMIT and any("numel" in str(a) for a in left.atoms()):
-            return True
-    return False
+    """Whether the program checks that something made of the symbols of ``value`` is below 2**31, or a number
+    of elements."""
+    symbols = symbols_of(value)
+    checked = [symbols_of(left) for left, right in workload.bounds if right.value is not None and right.value <= LIMIT]
+    return any(symbols & found or any(map(counts_elements, found)) for found in checked)
 
 
 def widens_elsewhere(launch: Launch) -> Span | None:
@@ -172,9 +169,7 @@ def proven(rule: Rule, context: Context, found: Overflow) -> Finding:
     )
 
 
-def possible(
-    rule: Rule, context: Context, found: list[Overflow], what: str, severity: str = "info"
-) -> Iterator[Finding]:
+def possible(rule: Rule, context: Context, found: list[Overflow], what: str) -> Iterator[Finding]:
     """One finding per kernel for indices that nothing in view bounds."""
     kernels: dict[str, list[Overflow]] = {}
     for one in found:
@@ -193,7 +188,7 @@ def possible(
             evidence.append(Evidence("the same kernel computes another index of this size in 64 bits", wide))
         yield Finding(
             rule,
-            severity,
+            "info",
             f"`{texts[0] or 'an index'}`{others} is computed in 32 bits: it overflows once {what} reaches 2^31",
             first.narrow.span,
             name,

@@ -9,8 +9,9 @@ import libcst as cst
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.kernel_source import definition
-from kernlint.rules.launch.sizes import exact, per_call_sizes, symbols
+from kernlint.rules.launch.sizes import exact, per_call_sizes
 from kernlint.rules.source import names_in
+from kernlint.rules.space import symbols_of
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.walk import walk
 from kernlint.workload import Expr, Launch
@@ -70,7 +71,7 @@ class PerCallSizeAsConstexpr(Rule):
         for launch in context.launches():
             for name, value in _free_of_need(context, launch):
                 kernel = launch.kernel.name
-                by = symbols(value) & varying
+                by = symbols_of(value) & varying
                 if not by or not exact(value) or (kernel, name) in seen:
                     continue
                 seen.add((kernel, name))

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.launch.sizes import exact, per_call_sizes, symbols
+from kernlint.rules.launch.sizes import exact, per_call_sizes
+from kernlint.rules.space import symbols_of
 from kernlint.workload import Expr
 
 
@@ -70,7 +71,7 @@ class PerCallSizeInTuningKey(Rule):
                 if (
                     not isinstance(value, Expr)
                     or not exact(value)
-                    or not symbols(value) & varying
+                    or not symbols_of(value) & varying
                     or (kernel.name, name) in seen
                 ):
                     continue

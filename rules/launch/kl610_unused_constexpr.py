@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.kernel_source import definition, kernels_once, names_read
-from kernlint.rules.launch.sizes import bucketed, per_call_sizes, symbols
+from kernlint.rules.launch.sizes import bucketed, per_call_sizes
+from kernlint.rules.space import symbols_of
 from kernlint.workload import Launch
 
 
@@ -49,7 +50,7 @@ class UnusedConstexpr(Rule):
         for launch in kernels_once(context):
             for name in _unread(context, launch):
                 value = launch.open_constexprs.get(name)
-                if value is None or not symbols(value) & varying or bucketed(value):
+                if value is None or not symbols_of(value) & varying or bucketed(value):
                     continue
                 kernel = launch.kernel
                 yield Finding(

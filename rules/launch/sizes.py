@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kernlint.rules.dataflow import written_tensors
 from kernlint.rules.finding import Context
+from kernlint.rules.space import counts_elements, symbols_of
 from kernlint.workload import Expr, Launch, Opaque, Size, Symbol
 
 
@@ -17,20 +18,14 @@ def per_call_sizes(context: Context) -> set[Symbol]:
                 # Of unknown rank, such as `torch.empty_like(x)`: then a number of elements is that of the work.
                 found |= _given(launch)
             elif len(tensor.shape) > 1:
-                found |= symbols(tensor.shape[0])
+                found |= symbols_of(tensor.shape[0])
     return {symbol for symbol in found if symbol.name.endswith((".shape[0]", ".numel"))}
 
 
 def _given(launch: Launch) -> set[Symbol]:
     """The numbers of elements that ``launch`` is given."""
     values = [*launch.arguments.values(), *launch.open_constexprs.values()]
-    found = {symbol for value in values if isinstance(value, Expr) for symbol in symbols(value)}
-    return {symbol for symbol in found if symbol.name.endswith(".numel")}
-
-
-def symbols(value: Size) -> set[Symbol]:
-    """The open sizes in ``value``."""
-    return {atom for atom in value.atoms() if isinstance(atom, Symbol)} if isinstance(value, Expr) else set()
+    return {s for s in symbols_of(*(v for v in values if isinstance(v, Expr))) if counts_elements(s)}
 
 
 def bucketed(value: Size) -> bool:

@@ -9,8 +9,9 @@ import libcst as cst
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.kernel_source import kernels_once
-from kernlint.rules.launch.sizes import per_call_sizes, symbols
+from kernlint.rules.launch.sizes import per_call_sizes
 from kernlint.rules.source import names_in, node_at
+from kernlint.rules.space import symbols_of
 from kernlint.workload import Launch, Loop, concrete
 
 #: Copies of a loop body from which on compile time and the instruction cache suffer more than unrolling can give.
@@ -73,7 +74,7 @@ class LongStaticRange(Rule):
                 if loop.kind != "tl.static_range" or loop.span in seen:
                     continue
                 trip, opened = concrete(loop.trip), _open_bound(context, launch, loop)
-                by_size = [n for n in opened if symbols(launch.open_constexprs.get(n, 0)) & varying]
+                by_size = [n for n in opened if symbols_of(launch.open_constexprs.get(n, 0)) & varying]
                 if not by_size and (opened or trip is None or trip <= MOST):
                     continue
                 seen.add(loop.span)

@@ -453,3 +453,21 @@ def test_a_loop_that_walks_the_row_reaches_all_of_it(body):
 )
 def test_other_loops_do_not(body):
     assert severities("KL751", ROW_SUM.format(body=body)) == ["error"]
+
+
+ADD = """
+@triton.jit
+def add(a, b, o, L, B: tl.constexpr):
+    i = tl.arange(0, B)
+    tl.store(o + i, tl.load(a + i, mask=i < L) + tl.load(b + i, mask=i < L), mask=i < L)
+
+def run(a, b, o):
+    add[(1,)](a, b, o, {bound}, B=8)
+"""
+
+
+@pytest.mark.parametrize(
+    ("bound", "count"), [("a.shape[0]", 1), ("a.shape[1] // o.shape[2]", 0), ("2 * a.shape[0]", 0)]
+)
+def test_only_the_plain_size_of_another_tensor_is_a_wrong_bound(bound, count):
+    assert len(findings("KL740", ADD.format(bound=bound))) == count
