@@ -82,11 +82,11 @@ def read_release(folder: Path) -> Release:
     for name in ("compiler", "runtime", "language", "testing", "tools", "backends", "knobs", "experimental"):
         if (root / name).is_dir() or (root / f"{name}.py").exists():
             release.names.setdefault(f"triton.{name}", {})
-    for vendor, file, name in (("nvidia", "nvidia", "CUDAOptions"), ("amd", "amd", "HIPOptions")):
-        tree = _parse(root / "backends" / file / "compiler.py")
+    for vendor, name in (("nvidia", "CUDAOptions"), ("amd", "HIPOptions")):
+        tree = _parse(root / "backends" / vendor / "compiler.py")
         release.options[vendor] = sorted(_fields(tree, name))
-    _read_syntax(_parse(root / "compiler" / "code_generator.py"), release)
     source = (root / "compiler" / "code_generator.py").read_text(encoding="utf-8")
+    _read_syntax(ast.parse(source), release)
     release.syntax |= {construct for construct, refusal in _REFUSALS.items() if refusal not in source}
     return release
 

@@ -107,10 +107,6 @@ class Target:
         """Python's built-in functions that kernels may call."""
         return frozenset(name for name, row in _table()["builtins"].items() if self._within(row))
 
-    def options(self) -> frozenset[str]:
-        """Launch options of the vendor's back end."""
-        return frozenset(name for name, row in _table()["options"][self.vendor].items() if self._within(row))
-
     def options_of_all(self) -> frozenset[str]:
         """Launch options of every vendor's back end: code for one of them passes its own."""
         return frozenset(n for rows in _table()["options"].values() for n, row in rows.items() if self._within(row))

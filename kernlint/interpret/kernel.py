@@ -326,7 +326,7 @@ class KernelEvaluator(Evaluator):
         if shape is None:
             return Unknown("shape mismatch")
         left, right = align(left, shape), align(right, shape)
-        bounds: tuple[tuple[Expr, Expr], ...] = ()
+        bounds: Bounds = ()
         x, y = left.expr, right.expr
         if x is not None and y is not None:
             difference = ex.simplify(x - y)
@@ -930,7 +930,7 @@ def _partly(mask: Block) -> bool:
     return mask.partly or not mask.bounds
 
 
-def _both(a: Block, b: Block) -> tuple[tuple[Expr, Expr], ...] | None:
+def _both(a: Block, b: Block) -> Bounds | None:
     if a.bounds is None and b.bounds is None:
         return ()
     return (a.bounds or ()) + (b.bounds or ())

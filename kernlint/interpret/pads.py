@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from kernlint.interpret.values import Block
 from kernlint.workload.expr import Expr
-from kernlint.workload.kernel import Pad
+from kernlint.workload.kernel import Bounds, Pad
 
 Value = float | str
 
@@ -101,7 +101,7 @@ def binary(name: str, a: Value, b: Value) -> Value:
 
 def combined(name: str, a: Block, b: Block) -> tuple[Pad, ...]:
     """The masked lanes of ``a name b``, two tiles of one shape."""
-    found: dict[tuple[tuple[Expr, Expr], ...], Pad] = {}
+    found: dict[Bounds, Pad] = {}
     for pad in (*a.pads, *b.pads):
         if pad.bounds not in found:
             found[pad.bounds] = replace(pad, value=binary(name, _value(a, pad), _value(b, pad)))

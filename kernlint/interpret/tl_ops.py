@@ -19,7 +19,7 @@ from kernlint.workload import Atomic, Cast, Dot, Dtype, Expr, Load, Operand, Pro
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import Lane
-from kernlint.workload.kernel import Pad
+from kernlint.workload.kernel import Bounds, Pad
 
 if TYPE_CHECKING:
     from kernlint.interpret.kernel import KernelEvaluator
@@ -354,7 +354,7 @@ def _mask_known(value: Any) -> bool:
     return isinstance(value, Block) and bool(value.bounds) and not value.partly
 
 
-def _mask(value: Any, k: KernelEvaluator) -> tuple[tuple[Expr, Expr], ...] | None:
+def _mask(value: Any, k: KernelEvaluator) -> Bounds | None:
     if value is None or value is True:
         return None
     if isinstance(value, Block):

@@ -15,7 +15,7 @@ import libcst as cst
 from kernlint.interpret.numerics import Form
 from kernlint.syntax.tree import Module
 from kernlint.workload import Cast, Dtype, Expr, Span, Tuning
-from kernlint.workload.kernel import Narrow, Pad
+from kernlint.workload.kernel import Bounds, Narrow, Pad
 
 
 @dataclass(frozen=True)
@@ -192,7 +192,7 @@ class Block:
     shape: tuple[int, ...] = ()
     expr: Expr | None = None
     base: str = ""
-    bounds: tuple[tuple[Expr, Expr], ...] | None = None
+    bounds: Bounds | None = None
     loads: frozenset[int] = frozenset()
     casts: tuple[Cast, ...] = ()
     source: int | None = None

@@ -2,7 +2,7 @@
 
 from kernlint.syntax.dialect import dialect, has_kernel, is_triton_jit
 from kernlint.syntax.guard import check_depth
-from kernlint.syntax.names import dotted_name, import_table, origin_of
+from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.source import SourceText, decode_source, read_source
 from kernlint.syntax.task import Task, read_task
 from kernlint.syntax.tree import Module, deep_recursion, parse_module
@@ -18,7 +18,6 @@ __all__ = [
     "dialect",
     "dotted_name",
     "has_kernel",
-    "import_table",
     "is_triton_jit",
     "origin_of",
     "parse_module",

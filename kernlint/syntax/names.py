@@ -9,11 +9,6 @@ import libcst
 from kernlint.syntax.walk import walk
 
 
-def import_table(tree: libcst.CSTNode) -> dict[str, str]:
-    """As :func:`imports_among`, of all that stands in ``tree``; a module has its own table, made once."""
-    return imports_among(walk(tree))
-
-
 def imports_among(nodes: Iterable[libcst.CSTNode]) -> dict[str, str]:
     """The dotted origin of each name that an import among ``nodes`` binds.
 

@@ -251,7 +251,7 @@ class Compute:
     elements: int
     dtype: Dtype
     span: Span
-    keeps: tuple[tuple[Expr, Expr], ...] = ()
+    keeps: Bounds = ()
     loads: frozenset[int] = frozenset()
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from kernlint.syntax import dialect, has_kernel, import_table, parse_module
+from kernlint.syntax import dialect, has_kernel, parse_module
 
 TRITON = "import triton\n@triton.jit\ndef k(x): pass\n"
 
@@ -72,7 +72,7 @@ def test_an_unused_extension_is_no_dialect():
     assert dialect(module(TRITON + "import triton.language.extra.tlx as tlx\n")) is None
 
 
-def test_import_table():
+def test_imports():
     text = "import a.b\nimport c.d as e\nfrom . import f\nfrom ..g import h as i\nfrom j import *\nimport k as l, m\n"
     expected = {"a": "a", "e": "c.d", "f": ".f", "i": "..g.h", "l": "k", "m": "m"}
-    assert import_table(module(text).tree) == expected
+    assert module(text).imports == expected
