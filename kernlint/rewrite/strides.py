@@ -14,6 +14,7 @@ import libcst as cst
 
 from kernlint.rewrite.editor import Editor
 from kernlint.rewrite.function import LaunchSource, parameters
+from kernlint.rewrite.names import fresh_name, names_in_use
 from kernlint.rewrite.site import Site
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.syntax.names import dotted_name
@@ -34,7 +35,8 @@ def pass_strides(site: Site, after: Workload, wrong: Sequence[tuple[int, str]]) 
     for index, names in by_launch.items():
         launch = LaunchSource(site, site.workload.launches()[index].span)
         launch.check_only_launch()
-        added = [_Strided(editor, launch, name, after.launches()[index].tensor(name)).edit() for name in names]
+        taken = names_in_use(site.module)
+        added = [_Strided(editor, launch, name, after.launches()[index].tensor(name), taken).edit() for name in names]
         _pass(editor, launch, [pair for pairs in added for pair in pairs])
     return editor.edits
 
@@ -50,8 +52,10 @@ class _Term:
 class _Strided:
     """Makes the loads of ``launch`` from ``parameter`` go through the strides of ``view``."""
 
-    def __init__(self, editor: Editor, launch: LaunchSource, parameter: str, view: Tensor | None) -> None:
-        self.editor, self.launch, self.parameter = editor, launch, parameter
+    def __init__(
+        self, editor: Editor, launch: LaunchSource, parameter: str, view: Tensor | None, taken: set[str]
+    ) -> None:
+        self.editor, self.launch, self.parameter, self.taken = editor, launch, parameter, taken
         self.kernel = launch.kernel
         self.name = re.sub(r"_?(?:ptr|pointer)$", "", parameter, flags=re.IGNORECASE).lower() or parameter.lower()
         if view is None or view.shape is None or view.strides is None or len(view.shape) < 2:
@@ -144,7 +148,7 @@ class _Strided:
             suffix = self.editor.source.text[start:end]
         number = self.editor.operand(base)
         if number not in self.rows:
-            self.rows[number] = self.kernel.free_name(f"{self.name}_row")
+            self.rows[number] = fresh_name(f"{self.name}_row", self.taken)
             self._define(self.rows[number], number, row)
         return self.rows[number] + suffix
 
@@ -168,7 +172,7 @@ class _Strided:
         wish = f"{self.name}_{kind}{axis}"
         known = next((name for name, value in self.passed.items() if value == self._value(kind, axis)), None)
         if known is None:
-            known = self.kernel.free_name(wish)
+            known = fresh_name(wish, self.taken)
             self.passed[known] = self._value(kind, axis)
         return known
 

@@ -87,6 +87,17 @@ def test_what_cannot_be_read_in_place(source: str, why: str) -> None:
     assert re.search(why, refusal(source, "KL301"))
 
 
+def test_two_rows_of_a_tensor_have_a_name_each() -> None:
+    source = rows("s = n - 1 - r").replace("X + offs", "X + r[:, None] * D + d[None, :]")
+    source = source.replace(
+        ", other=0.0)\n",
+        ", other=0.0)\n    x += tl.load(X + s[:, None] * D + d[None, :], mask=(r < n)[:, None], other=0.0)\n",
+    )
+    after = fixed(source, "KL301", unsafe=False).after
+    assert STRIDED_ROW in after and "    x_row_2 = (s // (x_size1 * x_size2)) * x_stride0" in after
+    assert "X + x_row[:, None] + d[None, :]" in after and "X + x_row_2[:, None] + d[None, :]" in after
+
+
 def test_the_extent_of_a_row_is_not_mistaken_for_another_of_its_size() -> None:
     # T == D here: a row of T elements would only be right at these sizes.
     source = (
