@@ -1,4 +1,4 @@
-"""Questions about a kernel's own text: its definition, what it reads, which loops share its programs out."""
+"""Questions about a kernel's own text: its definition, what it reads."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import libcst as cst
 
 from kernlint.rules.finding import Context
 from kernlint.syntax.walk import walk
-from kernlint.workload import Expr, Kernel, Launch, Loop, Symbol
+from kernlint.workload import Kernel, Launch
 
 
 def definition(context: Context, kernel: Kernel) -> cst.FunctionDef | None:
@@ -23,16 +23,6 @@ def definition(context: Context, kernel: Kernel) -> cst.FunctionDef | None:
 def names_read(function: cst.FunctionDef) -> set[str]:
     """The names that stand in the body of ``function``."""
     return {node.value for node in walk(function.body) if isinstance(node, cst.Name)}
-
-
-def strides_by_grid(context: Context, kernel: Kernel) -> bool:
-    """Whether a loop of ``kernel`` shares its work out over all programs, whatever their number: a persistent kernel."""
-    reading = context.program.open_kernel(kernel)
-    if reading is None:
-        return False
-    extents = {Symbol(f"grid[{axis}]") for axis in range(3)}
-    trips = [loop.trip for loop, _ in reading.walk(Loop) if isinstance(loop, Loop)]
-    return any(isinstance(trip, Expr) and trip.atoms() & extents for trip in trips)
 
 
 def kernels_once(context: Context) -> list[Launch]:

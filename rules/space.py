@@ -146,26 +146,23 @@ class Space:
 
     def largest(self, expr: Expr) -> tuple[int, Point] | None:
         """The largest value of ``expr`` found at an allowed point; None where there is none or it cannot be computed."""
-        return self._extreme(expr, 1)
-
-    def smallest(self, expr: Expr) -> tuple[int, Point] | None:
-        found = self._extreme(-expr, 1)
-        return None if found is None else (-found[0], found[1])
-
-    def _extreme(self, expr: Expr, sign: int) -> tuple[int, Point] | None:
         if not self.known:
             return None
-        target = self._with_sizes(expr) * sign
+        target = self._with_sizes(expr)
         atoms = target.atoms().union(*(b.atoms() for b in self.bounds))
         best: tuple[int, Point] | None = None
         for start in self._starts(target, atoms):
-            point = self._repaired(start, target)
+            point = self._repaired(start)
             if point is None:
                 continue
             value = target.evaluate(point)
             if value is not None and (best is None or value > best[0]):
                 best = (int(value), point)
         return best
+
+    def smallest(self, expr: Expr) -> tuple[int, Point] | None:
+        found = self.largest(-expr)
+        return None if found is None else (-found[0], found[1])
 
     def _starts(self, target: Expr, atoms: set[Atom]) -> Iterator[Point]:
         """Points to begin at: the corner that makes ``target`` largest as far as it is linear, then other corners."""
@@ -183,7 +180,7 @@ class Space:
                 return
             yield {**rest, **corner}
 
-    def _repaired(self, point: Point, target: Expr) -> Point | None:
+    def _repaired(self, point: Point) -> Point | None:
         """``point`` moved as little as possible until all bounds hold."""
         point = dict(point)
         for _ in range(_REPAIRS):
@@ -194,12 +191,12 @@ class Space:
                     return None
                 if slack < 0:
                     broken = True
-                    self._mend(point, bound, -int(slack), target)
+                    self._mend(point, bound, -int(slack))
             if not broken:
                 return point
         return None
 
-    def _mend(self, point: Point, bound: Expr, lack: int, target: Expr) -> None:
+    def _mend(self, point: Point, bound: Expr, lack: int) -> None:
         """Move ``point`` so that ``bound`` grows by ``lack``: large strides first, the rest with the smallest."""
         moves: list[tuple[int, Atom, int]] = []
         for atom in bound.atoms():

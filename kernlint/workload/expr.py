@@ -144,6 +144,12 @@ class Expr:
             return self.terms[()]
         return None
 
+    @property
+    def is_followed(self) -> bool:
+        """Whether this is made of sizes, indices and constants alone: no value read from memory, none that was not
+        followed."""
+        return not any(isinstance(atom, Opaque) and atom.op in ("load", "unknown") for atom in self.atoms())
+
     def atoms(self) -> set[Atom]:
         """All atoms, those inside opaque ones included."""
         found: set[Atom] = set()

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.dataflow import read_tensors, written_tensors
+from kernlint.rules.finding import Evidence, Finding
 from kernlint.rules.space import Point, Site, Space, last_element, open_symbols, samples, sites, symbols_of, told
 from kernlint.workload import Launch, Span, Tensor, Workload
 from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, Opaque, ProgramId, Size, lift
@@ -54,7 +55,7 @@ def extents(workload: Workload) -> dict[int, list[Tensor]]:
             for value in step.arguments.values():
                 add(value)
         else:
-            for tensor in (*getattr(step, "reads", ()), *getattr(step, "writes", ())):
+            for tensor in (*read_tensors(step), *written_tensors(step)):
                 add(tensor)
     return found
 
@@ -92,7 +93,7 @@ def _overrun(launch: Launch, site: Site, views: Mapping[int, list[Tensor]]) -> O
     symbols = open_symbols(launch, site)
     if symbols or symbols_of(*lasts):
         return None  # how sizes relate to each other is not in view
-    if any(isinstance(a, Opaque) and a.op in ("load", "unknown") for a in access.offset.atoms()):
+    if not access.offset.is_followed:
         return None
     last = int(max(lift(last).value or 0 for last in lasts))
     found = Space(launch, site, {}).largest(access.offset)
@@ -313,12 +314,9 @@ def _shortfall(workload: Workload, launch: Launch, site: Site, index: Expr, boun
     return None
 
 
-def witness(
-    context: Context, launch: Launch, point: Point, what: str, sizes: Mapping[Atom, int]
-) -> tuple[Evidence, ...]:
+def witness(launch: Launch, point: Point, what: str) -> tuple[Evidence, ...]:
     """A proof by one point: what happens there, and the launch."""
-    given = f" where {sizes_told(sizes)}" if sizes else ""
     return (
-        Evidence(f"{told(point)} {what}{given}"),
+        Evidence(f"{told(point)} {what}"),
         Evidence(f"launched with grid ({', '.join(map(str, launch.grid))})", launch.span),
     )

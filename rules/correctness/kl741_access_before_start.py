@@ -8,7 +8,7 @@ from kernlint.rules.base import Rule
 from kernlint.rules.correctness.bounds import followed, sizes_told
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.space import Space, open_symbols, samples, sites, told
-from kernlint.workload.expr import Opaque, concrete
+from kernlint.workload.expr import concrete
 
 
 class AccessBeforeStart(Rule):
@@ -72,15 +72,9 @@ class AccessBeforeStart(Rule):
         for launch in context.workload.launches():
             for site in sites(launch.kernel):
                 access = site.access
-                if (
-                    access.offset is None
-                    or site.masked
-                    or site.open
-                    or access.checked
-                    or (launch.kernel.name, access.span) in seen
-                ):
+                if (launch.kernel.name, access.span) in seen or site.masked or site.open or access.checked:
                     continue
-                if any(isinstance(a, Opaque) and a.op in ("load", "unknown") for a in access.offset.atoms()):
+                if access.offset is None or not access.offset.is_followed:
                     continue
                 tensor = launch.tensor(access.base)
                 start = concrete(tensor.offset) if tensor is not None else 0

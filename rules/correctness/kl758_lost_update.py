@@ -92,20 +92,15 @@ class LostUpdate(Rule):
                 indirect = loaded_in(store.offset)
                 if not free and not indirect:
                     continue
-                if (
-                    any(isinstance(launch.grid[axis], int) is False and context.workload.bare for axis in free)
-                    and indirect
-                ):
-                    free = frozenset()
                 seen.add(store.span)
                 why = (
-                    f"programs along axis {min(free)} share the address"
-                    if free and not indirect
-                    else "the address depends on loaded indices, which may repeat"
+                    "the address depends on loaded indices, which may repeat"
+                    if indirect
+                    else f"programs along axis {min(free)} share the address"
                 )
                 yield Finding(
                     self,
-                    self.severity if free and not indirect else "info",
+                    "info" if indirect else self.severity,
                     f"`{store.base}` is updated by a load and a store, and {why}",
                     store.span,
                     launch.kernel.name,

@@ -9,7 +9,7 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Evidence, Finding
 from kernlint.rules.space import Site, Space, samples, sites, symbols_of
 from kernlint.workload import Launch, Reduce, Workload
-from kernlint.workload.expr import Expr, Lane, Opaque
+from kernlint.workload.expr import Expr, Lane
 from kernlint.workload.kernel import Load, Pad
 
 #: Numbers beyond this stand for infinity in kernels (-1e9, the lowest float32).
@@ -52,7 +52,7 @@ def _along(pad: Pad, reduce: Reduce) -> bool:
 def _leaves_out(workload: Workload, launch: Launch, site: Site, reduce: Reduce, pad: Pad) -> bool | None:
     """True where the mask is proven to leave a lane out, False where nothing rules it out, None where it never does."""
     exprs = [side for pair in pad.bounds for side in pair]
-    if any(isinstance(a, Opaque) and a.op in ("load", "unknown") for e in exprs for a in e.atoms()):
+    if not all(side.is_followed for side in exprs):
         return False
     if launch.kernel.assumed and not launch.open_constexprs:
         return False

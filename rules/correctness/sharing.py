@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from kernlint.rules.dataflow import storages, written_tensors
+from kernlint.rules.flow import parameters, touches
 from kernlint.rules.space import sites
 from kernlint.workload import Launch, Step, Tensor, TorchOp, Workload
-from kernlint.workload.expr import Atom, Expr, Opaque, ProgramId, concrete
-from kernlint.workload.kernel import Access, Atomic, Kernel, Store
+from kernlint.workload.expr import Expr, Opaque, ProgramId, concrete
+from kernlint.workload.kernel import Kernel
 
 
 def partners(launch: Launch, base: str) -> frozenset[str]:
@@ -13,8 +15,7 @@ def partners(launch: Launch, base: str) -> frozenset[str]:
     tensor = launch.tensor(base)
     if tensor is None:
         return frozenset({base})
-    found = {n for n, v in launch.arguments.items() if isinstance(v, Tensor) and v.storage.id == tensor.storage.id}
-    return frozenset(found | {base})
+    return frozenset({base, *parameters(launch, tensor.storage.id)})
 
 
 def written_before(workload: Workload, launch: Launch, tensor: Tensor) -> bool:
@@ -36,14 +37,10 @@ def _before(workload: Workload, launch: Launch) -> list[Step]:
 
 
 def _writes(step: Step, tensor: Tensor) -> bool:
-    if isinstance(step, TorchOp):
-        return step.kind != "alloc" and any(t.storage.id == tensor.storage.id for t in step.writes)
-    if isinstance(step, Launch):
-        names = {n for n, v in step.arguments.items() if isinstance(v, Tensor) and v.storage.id == tensor.storage.id}
-        return any(s.access.base in names for s in sites(step.kernel, Store, Atomic)) or (
-            bool(names) and not step.kernel.complete
-        )
-    return False
+    storage = tensor.storage.id
+    if storage in storages(written_tensors(step)):
+        return not (isinstance(step, TorchOp) and step.kind == "alloc")
+    return isinstance(step, Launch) and not step.kernel.complete and touches(step, storage)
 
 
 def program_axes(launch: Launch) -> frozenset[int]:
@@ -77,19 +74,3 @@ def _expressions(kernel: Kernel) -> list[Expr]:
         found += [access.offset] if access.offset is not None else []
         found += [side for pair in (*(access.mask or ()), *site.guards) for side in pair]
     return found
-
-
-def moving(expr: Expr) -> set[Atom]:
-    return {a for a in expr.atoms() if not isinstance(a, Opaque)}
-
-
-__all__ = [
-    "Access",
-    "axes_in",
-    "loaded_in",
-    "moving",
-    "partners",
-    "program_axes",
-    "unknown_in",
-    "written_before",
-]

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from kernlint.workload import Access, Launch, Symbol, Tensor, Workload
-from kernlint.workload.expr import Opaque
+from kernlint.rules.space import symbols_of
+from kernlint.workload import Access, Launch, Tensor, Workload
 
 #: The name of the symbol for an open stride of a tensor.
 _STRIDE = re.compile(r"(?P<tensor>.+)\.stride\((?P<axis>\d+)\)")
@@ -35,12 +35,9 @@ def uses(workload: Workload) -> Iterator[Use]:
         for node, _ in launch.kernel.walk(Access):
             assert isinstance(node, Access)
             tensor = launch.tensor(node.base)
-            if tensor is None or node.offset is None:
+            if tensor is None or node.offset is None or not node.offset.is_followed:
                 continue
-            atoms = node.offset.atoms()
-            if any(isinstance(atom, Opaque) and atom.op in ("load", "unknown") for atom in atoms):
-                continue
-            matches = (_STRIDE.fullmatch(atom.name) for atom in atoms if isinstance(atom, Symbol))
+            matches = (_STRIDE.fullmatch(symbol.name) for symbol in symbols_of(node.offset))
             yield Use(launch, node, tensor, frozenset((m["tensor"], int(m["axis"])) for m in matches if m))
 
 

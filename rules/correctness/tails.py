@@ -27,7 +27,7 @@ def unmasked_tails(rule: Rule, context: Context, kind: type[Load] | type[Store])
             access.span,
             kernel,
             kernel,
-            witness(context, over.launch, over.point, f"{verb} element {over.reached} of `{access.base}`", {}),
+            witness(over.launch, over.point, f"{verb} element {over.reached} of `{access.base}`"),
         )
     for shot in overshoots(context.workload, kind):
         access, kernel = shot.site.access, shot.launch.kernel.name

@@ -45,13 +45,13 @@ class Inverse:
         if offset == self.anchor.offset:
             return _I
         moved = offset.substitute(self.values)
-        return None if _places(moved) or _loaded(moved) else moved
+        return None if _places(moved) or not moved.is_followed else moved
 
 
 def inverses(anchor: Access) -> list[Inverse]:
     """The ways to write place through element for a tile that walks its tensor: as one line, then as rows."""
     offset = anchor.offset
-    if offset is None or _loaded(offset):
+    if offset is None or not offset.is_followed:
         return []
     found = []
     if len(anchor.shape) == 1 and offset.coefficient(Lane(0)) == 1:
@@ -151,10 +151,6 @@ def _access(host: Access, shape: tuple[int, ...], offset: Expr, mask: tuple[tupl
 
 def _places(offset: Expr) -> set[Atom]:
     return {atom for atom in offset.atoms() if isinstance(atom, (ProgramId, Lane, LoopIndex))}
-
-
-def _loaded(offset: Expr) -> bool:
-    return any(isinstance(atom, Opaque) and atom.op in ("load", "unknown") for atom in offset.atoms())
 
 
 def _row_strides(offset: Expr) -> list[Expr]:

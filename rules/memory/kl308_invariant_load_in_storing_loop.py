@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
-from kernlint.workload import Access, Branch, Launch, Load, Loop, LoopIndex, Opaque, Span, Store, Tensor, Workload
+from kernlint.workload import Access, Branch, Launch, Load, Loop, LoopIndex, Span, Store, Tensor, Workload
 from kernlint.workload.kernel import Node
 from kernlint.workload.steps import map_configurations
 
@@ -114,11 +114,8 @@ def _stays(load: Load, loop: Loop) -> bool:
     """Whether address and mask of ``load`` are the same in all iterations of ``loop``."""
     if load.offset is None:
         return False
-    atoms = load.offset.atoms()
-    for left, right in load.mask or ():
-        atoms |= left.atoms() | right.atoms()
-    followed = not any(isinstance(atom, Opaque) and atom.op in ("load", "unknown") for atom in atoms)
-    return followed and LoopIndex(loop.id) not in atoms
+    exprs = [load.offset, *(side for pair in load.mask or () for side in pair)]
+    return all(expr.is_followed and LoopIndex(loop.id) not in expr.atoms() for expr in exprs)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from kernlint.rules.indices import Indices, program_indices
 from kernlint.workload import Access, Dot, Launch, Load, Loop, Node, Size, Span, Workload, concrete
-from kernlint.workload.expr import Atom, Expr, Opaque, ProgramId, floordiv, lift, minimum, mod
+from kernlint.workload.expr import Atom, Expr, ProgramId, floordiv, lift, minimum, mod
 from kernlint.workload.kernel import rewrite
 from kernlint.workload.steps import map_configurations
 
@@ -113,6 +113,6 @@ def _program_axes(load: Load | None, indices: Indices) -> set[ProgramId] | None:
         return None
     offset = indices.rewrite(load.offset)
     found = {atom for atom in offset.atoms() if isinstance(atom, ProgramId)}
-    if any(isinstance(atom, Opaque) and atom.op in ("load", "unknown") for atom in offset.atoms()):
+    if not offset.is_followed:
         return None
     return {atom for atom in found if indices.extents.get(atom) != 1}
