@@ -13,7 +13,7 @@ from kernlint.rewrite.site import Site
 from kernlint.rewrite.strides import pass_strides
 from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
 from kernlint.syntax.tree import parse_module
-from kernlint.workload import Workload
+from kernlint.workload import Tensor, Workload, concrete
 
 
 def keep_addresses(site: Site, edits: Sequence[TextEdit]) -> list[TextEdit]:
@@ -38,9 +38,10 @@ def keep_addresses(site: Site, edits: Sequence[TextEdit]) -> list[TextEdit]:
 
 
 def _other_sizes(site: Site) -> Question | None:
-    """The question with every size constant multiplied by another power of two; None where there are no constants, or the
-    program does not run at such sizes."""
-    sizes = sorted(name for name, value in site.workload.sizes.items() if name.isupper() and value > 1)
+    """The question with every constant that is the extent of a tensor multiplied by another power of two; None where there
+    are no such constants, or the program does not run at such sizes."""
+    extents = _extents(site.workload)
+    sizes = sorted(name for name, value in site.workload.sizes.items() if value > 1 and value in extents)
     given = {**site.program.question.overrides}
     scaled = {name: site.workload.sizes[name] << (i % 3) for i, name in enumerate(sizes, start=1)}
     question = replace(site.program.question, overrides={**given, **scaled})
@@ -52,6 +53,14 @@ def _other_sizes(site: Site) -> Question | None:
         launch.kernel.name for launch in site.workload.launches()
     ]
     return question if sizes and same and len(workload.unknowns) <= len(site.workload.unknowns) else None
+
+
+def _extents(workload: Workload) -> set[int]:
+    """The extents of all tensors that the call is given, launches kernels on or returns."""
+    passed = (value for launch in workload.launches() for value in launch.arguments.values())
+    tensors = [value for value in (*workload.inputs, *workload.outputs, *passed) if isinstance(value, Tensor)]
+    known = (concrete(extent) for tensor in tensors for extent in tensor.shape or ())
+    return {extent for extent in known if extent is not None}
 
 
 def _reread(site: Site, text: str, question: Question) -> Workload:

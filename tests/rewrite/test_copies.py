@@ -98,7 +98,8 @@ def test_two_rows_of_a_tensor_have_a_name_each() -> None:
     assert "X + x_row[:, None] + d[None, :]" in after and "X + x_row_2[:, None] + d[None, :]" in after
 
 
-def test_the_extent_of_a_row_is_not_mistaken_for_another_of_its_size() -> None:
+@pytest.mark.parametrize("names", ["B, T, H, D", "batch, steps, heads, width"])
+def test_the_extent_of_a_row_is_not_mistaken_for_another_of_its_size(names: str) -> None:
     # T == D here: a row of T elements would only be right at these sizes.
     source = (
         rows()
@@ -108,6 +109,10 @@ def test_the_extent_of_a_row_is_not_mistaken_for_another_of_its_size() -> None:
     source = source.replace("* D + d[None, :]\n    x =", "* W + d[None, :]\n    x =").replace(
         "D=D, ROWS", "D=D, W=T, ROWS"
     )
+    # What a constant is called does not matter.
+    b, t, h, d = names.split(", ")
+    source = source.replace("B, T, H, D", names).replace("B * H * T", f"{b} * {h} * {t}")
+    source = source.replace("D=D, W=T", f"D={d}, W={t}")
     assert "only fits its present layout" in refusal(source, "KL301")
 
 
