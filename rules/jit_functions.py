@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import libcst as cst
@@ -32,9 +32,9 @@ class Decorated:
         return None
 
 
-def functions(module: Module, imports: Mapping[str, str] | None = None) -> Iterator[Decorated]:
+def functions(module: Module) -> Iterator[Decorated]:
     """Every ``def`` of the module, nested ones and methods included."""
-    table = module.imports if imports is None else imports
+    table = module.imports
     for node in module.of(cst.FunctionDef):
         origins = tuple(origin_of(d.decorator, table) or "" for d in node.decorators)
         yield Decorated(node, origins, any(is_triton_jit(d.decorator, table) for d in node.decorators))

@@ -87,6 +87,11 @@ def _lazy_annotations(tree: cst.Module) -> bool:
     return False
 
 
+def local_names(function: cst.FunctionDef) -> set[str]:
+    """The names that ``function`` binds itself: its parameters, and what its body assigns, imports or defines."""
+    return {p.name.value for p in _every_parameter(function)} | _bound(function.body.body)
+
+
 def _bound(body: Sequence[cst.CSTNode]) -> set[str]:
     """The names that statements bind in their own scope."""
     names: set[str] = set()
@@ -169,8 +174,7 @@ def _function(node: cst.FunctionDef, scope: _Scope, found: list[Undefined], lazy
     if node.returns is not None:
         _visit(node.returns, around, found, lazy)
     # The names of a class around are not seen; `__class__` is.
-    names = {p.name.value for p in _every_parameter(node)} | _bound(node.body.body) | {"__class__"}
-    inner = _Scope(names, around, function=node)
+    inner = _Scope(local_names(node) | {"__class__"}, around, function=node)
     for statement in node.body.body:
         _visit(statement, inner, found, lazy)
 

@@ -29,6 +29,16 @@ def walk(node: libcst.CSTNode) -> Iterator[libcst.CSTNode]:
                 stack.append(value)
 
 
+def walk_until(node: libcst.CSTNode, stops: Callable[[libcst.CSTNode], bool]) -> Iterator[libcst.CSTNode]:
+    """Like :func:`walk`, without what is below a node that ``stops`` holds for."""
+    stack = [node]
+    while stack:
+        node = stack.pop()
+        yield node
+        if not stops(node):
+            stack += reversed(children(node))
+
+
 def children(node: libcst.CSTNode) -> list[libcst.CSTNode]:
     """What :func:`walk` finds directly below ``node``; many times faster than ``node.children``."""
     found: list[libcst.CSTNode] = []

@@ -8,7 +8,7 @@ import libcst as cst
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
-from kernlint.syntax.dialect import is_triton_jit
+from kernlint.rules.jit_functions import jit_functions
 from kernlint.syntax.scopes import undefined_names
 
 
@@ -56,14 +56,13 @@ class UndefinedName(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         module = context.program.kernel
-        imports = module.imports
+        kernels = {kernel.node for kernel in jit_functions(module)}
         seen: set[tuple[str, cst.FunctionDef | None]] = set()
         for use in undefined_names(module):
             if (use.name, use.function) in seen:
                 continue
             seen.add((use.name, use.function))
             function = use.function.name.value if use.function is not None else "<module>"
-            decorators = use.function.decorators if use.function is not None else ()
-            kernel = function if any(is_triton_jit(d.decorator, imports) for d in decorators) else ""
+            kernel = function if use.function in kernels else ""
             text = f"`{use.name}` is not defined"
             yield Finding(self, self.severity, text, module.span(use.node), function, kernel)

@@ -9,8 +9,9 @@ import libcst as cst
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
 from kernlint.rules.jit_functions import Decorated, functions
+from kernlint.syntax.scopes import local_names
 from kernlint.syntax.tree import Module
-from kernlint.syntax.walk import children, parameters, walk
+from kernlint.syntax.walk import walk_until
 
 
 class KernelCalledWithoutGrid(Rule):
@@ -72,20 +73,18 @@ class KernelCalledWithoutGrid(Rule):
                 continue
             if function.origins and (function.is_jit or _compiled(function)):
                 continue
-            local = _local_names(function.node)
             for call in _own_calls(function.node):
-                callee = call.func
-                if isinstance(callee, cst.Name) and callee.value in kernels - local:
-                    text = f"`{callee.value}` is a jit function: it needs a grid, `{callee.value}[grid](...)`"
-                    yield Finding(self, self.severity, text, module.span(call), function.name, callee.value)
-                elif (
-                    isinstance(callee, cst.Subscript)
-                    and isinstance(callee.value, cst.Name)
-                    and callee.value.value in plain - local
-                ):
-                    name = callee.value.value
-                    text = f"`{name}` is launched with a grid, but it is a plain function without @triton.jit"
-                    yield Finding(self, self.severity, text, module.span(call), function.name, name)
+                gridded = isinstance(call.func, cst.Subscript)
+                callee = call.func.value if isinstance(call.func, cst.Subscript) else call.func
+                name = callee.value if isinstance(callee, cst.Name) else ""
+                if name not in (plain if gridded else kernels) or name in local_names(function.node):
+                    continue
+                text = (
+                    f"`{name}` is launched with a grid, but it is a plain function without @triton.jit"
+                    if gridded
+                    else f"`{name}` is a jit function: it needs a grid, `{name}[grid](...)`"
+                )
+                yield Finding(self, self.severity, text, module.span(call), function.name, name)
 
 
 def _wrapped(module: Module) -> set[str]:
@@ -109,23 +108,6 @@ def _compiled(function: Decorated) -> bool:
 
 def _own_calls(node: cst.FunctionDef) -> Iterator[cst.Call]:
     """The calls in a function's body, those of nested definitions left out."""
-    stack: list[cst.CSTNode] = [node.body]
-    while stack:
-        inner = stack.pop()
+    for inner in walk_until(node.body, lambda one: isinstance(one, (cst.FunctionDef, cst.ClassDef))):
         if isinstance(inner, cst.Call):
             yield inner
-        if not isinstance(inner, (cst.FunctionDef, cst.ClassDef)):
-            stack += reversed(children(inner))
-
-
-def _local_names(node: cst.FunctionDef) -> set[str]:
-    """Names that a function binds itself."""
-    names = {p.name.value for p in parameters(node)}
-    for inner in walk(node.body):
-        if isinstance(inner, cst.AssignTarget) and isinstance(inner.target, cst.Name):
-            names.add(inner.target.value)
-        elif isinstance(inner, (cst.FunctionDef, cst.ClassDef)):
-            names.add(inner.name.value)
-        elif isinstance(inner, cst.ImportAlias):
-            names.add(inner.evaluated_alias or inner.evaluated_name.split(".")[0])
-    return names

@@ -8,7 +8,7 @@ import libcst as cst
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
-from kernlint.syntax.dialect import is_triton_jit
+from kernlint.rules.jit_functions import jit_functions
 from kernlint.syntax.walk import walk
 
 
@@ -66,13 +66,9 @@ class UnparenthesisedMask(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         module = context.program.kernel
-        imports = module.imports
-        for function in module.of(cst.FunctionDef):
-            if not any(is_triton_jit(d.decorator, imports) for d in function.decorators):
-                continue
-            for node, wrong in _misread(function):
-                span = module.span(node)
-                name = function.name.value
+        for function in jit_functions(module):
+            for node, wrong in _misread(function.node):
+                span, name = module.span(node), function.name
                 text = module.tree.code_for_node(wrong)
                 yield Finding(
                     self,

@@ -68,34 +68,32 @@ class FirstLaunchInGraphCapture(Rule):
         imports = module.imports
         for function in module.of(cst.FunctionDef):
             launched: set[str] = set()
+            capture: cst.With | None = None
+            captured: set[cst.CSTNode] = set()
             for node in walk(function.body):
                 if isinstance(node, cst.With) and any(_captures(item, imports) for item in node.items):
-                    for name, call in _launches(node.body):
-                        if name not in launched:
-                            yield Finding(
-                                self,
-                                self.severity,
-                                f"the first launch of `{name}` in this function is captured into a CUDA graph",
-                                module.span(call),
-                                function.name.value,
-                                name,
-                                (Evidence("the capture begins here", module.span(node.items[0])),),
-                            )
-                        launched.add(name)
-                elif isinstance(node, cst.Call):
-                    launched |= {name for name, call in _launches(node) if call is node}
+                    capture, captured = node, set(walk(node.body))
+                name = _launched(node)
+                if name is None or name in launched:
+                    continue
+                launched.add(name)
+                if capture is not None and node in captured:
+                    yield Finding(
+                        self,
+                        self.severity,
+                        f"the first launch of `{name}` in this function is captured into a CUDA graph",
+                        module.span(node),
+                        function.name.value,
+                        name,
+                        (Evidence("the capture begins here", module.span(capture.items[0])),),
+                    )
 
 
 def _captures(item: cst.WithItem, imports: Mapping[str, str]) -> bool:
     return isinstance(item.item, cst.Call) and origin_of(item.item.func, imports) == "torch.cuda.graph"
 
 
-def _launches(node: cst.CSTNode) -> list[tuple[str, cst.Call]]:
-    """The launches ``kernel[grid](...)`` in ``node``, with the kernel's name."""
-    found = []
-    for call in walk(node):
-        if isinstance(call, cst.Call) and isinstance(call.func, cst.Subscript):
-            name = dotted_name(call.func.value)
-            if name is not None:
-                found.append((name, call))
-    return found
+def _launched(node: cst.CSTNode) -> str | None:
+    """The kernel's name where ``node`` is a launch ``kernel[grid](...)``."""
+    launch = isinstance(node, cst.Call) and isinstance(node.func, cst.Subscript)
+    return dotted_name(node.func.value) if launch else None  # type: ignore[attr-defined]

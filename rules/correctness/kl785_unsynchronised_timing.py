@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 import libcst as cst
@@ -12,13 +12,14 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.tree import Module
-from kernlint.syntax.walk import children
+from kernlint.syntax.walk import walk_until
 
 _CLOCKS = frozenset(
     f"time.{name}{unit}" for name in ("time", "perf_counter", "monotonic", "process_time") for unit in ("", "_ns")
 )
 #: The last parts of calls after which the device has finished.
 _SYNCS = frozenset("synchronize item cpu tolist numpy do_bench do_bench_cudagraph elapsed_time".split())
+_NESTED = frozenset({cst.FunctionDef, cst.Lambda, cst.ClassDef})
 
 
 class UnsynchronisedTiming(Rule):
@@ -26,7 +27,7 @@ class UnsynchronisedTiming(Rule):
     name = "unsynchronised-timing"
     category = "correctness"
     severity = "warning"
-    bare = True
+    lexical = True
     summary = "a host clock is read after a launch without waiting for the device"
     what_it_does = """
         Finds two readings of a host clock (`time.time`, `time.perf_counter` ...) in one function, with a kernel launch between them,
@@ -64,7 +65,7 @@ class UnsynchronisedTiming(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         module = context.program.kernel
-        for gap in module.once(_gaps):
+        for gap in _gaps(module):
             launch, clock = module.span(gap.launch), module.span(gap.clock)
             yield Finding(
                 self,
@@ -86,36 +87,50 @@ class _Gap:
     clock: cst.CSTNode
 
 
-def _gaps(module: Module) -> list[_Gap]:
-    launching = may_launch(module)
-    gaps = (_unsynchronised(function, module, launching) for function in module.of(cst.FunctionDef))
-    return [gap for gap in gaps if gap is not None]
+def _gaps(module: Module) -> Iterator[_Gap]:
+    if not any(origin.partition(".")[0] == "time" for origin in module.imports.values()):
+        return  # nothing reads a clock
+    launching, waiting = may_launch(module), _waiting(module)
+    for function in module.of(cst.FunctionDef):
+        gap = _unsynchronised(function, module.imports, launching, waiting)
+        if gap is not None:
+            yield gap
 
 
-def _unsynchronised(function: cst.FunctionDef, module: Module, launching: frozenset[str]) -> _Gap | None:
-    imports = module.imports
+def _waiting(module: Module) -> set[str]:
+    """The last parts of calls that wait for the device, those of functions of the module that make such a call included."""
+    called = [(function.name.value, set(map(_last, _calls(function.body)))) for function in module.of(cst.FunctionDef)]
+    found = set(_SYNCS)
+    while more := {name for name, names in called if name not in found and names & found}:
+        found |= more
+    return found
+
+
+def _last(call: cst.Call) -> str:
+    """The last part of what is called: ``item`` of ``x.sum().item()``."""
+    function = call.func.attr if isinstance(call.func, cst.Attribute) else call.func
+    return function.value if isinstance(function, cst.Name) else ""
+
+
+def _unsynchronised(
+    function: cst.FunctionDef, imports: Mapping[str, str], launching: frozenset[str], waiting: set[str]
+) -> _Gap | None:
     running = False
     pending: cst.CSTNode | None = None
-    for call in _calls_in_order(function.body):
-        last = str(dotted_name(call.func) or getattr(getattr(call.func, "attr", None), "value", "")).rsplit(".", 1)[-1]
+    for call in _calls(function.body):
         if origin_of(call.func, imports) in _CLOCKS:
             if running and pending is not None:
                 return _Gap(function.name.value, pending, call)
             running = True
-        elif last in _SYNCS:
+        elif _last(call) in waiting:
             pending = None
         elif running and (isinstance(call.func, cst.Subscript) or dotted_name(call.func) in launching):
             pending = call
     return None
 
 
-def _calls_in_order(body: cst.CSTNode) -> Iterator[cst.Call]:
+def _calls(body: cst.CSTNode) -> Iterator[cst.Call]:
     """The calls in ``body`` in source order, those of nested functions left out."""
-    stack: list[cst.CSTNode] = [body]
-    while stack:
-        node = stack.pop()
-        kind = type(node)
-        if kind is cst.Call:
-            yield node  # type: ignore[misc]
-        if kind not in (cst.FunctionDef, cst.Lambda, cst.ClassDef):
-            stack += reversed(children(node))
+    for node in walk_until(body, lambda one: type(one) in _NESTED):
+        if type(node) is cst.Call:
+            yield node

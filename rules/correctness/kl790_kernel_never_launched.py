@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import libcst as cst
-
 from kernlint.interpret.program import may_launch
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.provenance import replaces_model
 from kernlint.rules.finding import Context, Evidence, Finding
-from kernlint.syntax.dialect import is_triton_jit
+from kernlint.rules.jit_functions import jit_functions
 from kernlint.workload import TorchOp
 
 
@@ -88,23 +86,18 @@ class KernelNeverLaunched(Rule):
         if not replaces_model(workload) or workload.launches() or owner in may_launch(module):
             return
         ops = [step for step, _ in workload.walk() if isinstance(step, TorchOp) and step.kind != "alloc"]
-        imports = module.imports
         # What another module is asked to do may launch.
-        if workload.unknowns or any(origin.startswith(".") for origin in imports.values()):
+        if workload.unknowns or any(origin.startswith(".") for origin in module.imports.values()):
             return
-        for node in module.of(cst.FunctionDef):
-            if any(is_triton_jit(d.decorator, imports) for d in node.decorators):
-                span = module.span(node.name)
-                name = node.name.value
-                proof = [Evidence(f"`{workload.entry}` calls `{op.name}`", op.span) for op in ops[:3]]
-                yield Finding(
-                    self,
-                    self.severity,
-                    f"no call of `{workload.entry}` launches `{name}`: "
-                    + (f"PyTorch does the work ({', '.join(dict.fromkeys(op.name for op in ops[:3]))})" if ops else
-                       "nothing does the work"),
-                    span,
-                    workload.entry,
-                    name,
-                    tuple(proof),
-                )  # fmt: skip
+        names = ", ".join(dict.fromkeys(op.name for op in ops[:3]))
+        instead = f"PyTorch does the work ({names})" if ops else "nothing does the work"
+        for kernel in jit_functions(module):
+            yield Finding(
+                self,
+                self.severity,
+                f"no call of `{workload.entry}` launches `{kernel.name}`: {instead}",
+                module.span(kernel.node.name),
+                workload.entry,
+                kernel.name,
+                tuple(Evidence(f"`{workload.entry}` calls `{op.name}`", op.span) for op in ops[:3]),
+            )

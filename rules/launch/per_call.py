@@ -10,7 +10,7 @@ import libcst as cst
 
 from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.tree import Module
-from kernlint.syntax.walk import children
+from kernlint.syntax.walk import walk_until
 
 #: Where kernels and autotuners are made.
 MAKERS = frozenset({"triton.jit", "triton.autotune", "triton.runtime.jit.jit", "triton.runtime.autotuner.autotune"})
@@ -101,11 +101,7 @@ _ELSEWHERE = frozenset({cst.FunctionDef, cst.Lambda, cst.ClassDef, cst.ExceptHan
 def each_time(body: cst.CSTNode, enters: Enters = never) -> Iterator[cst.CSTNode]:
     """The nodes of a function's body that run whenever it does: not those of nested functions, nor what stands behind a
     condition (unless ``enters`` says so) or in an exception handler, where caches are filled."""
-    stack: list[cst.CSTNode] = [body]
-    while stack:
-        node = stack.pop()
-        yield node
-        kind = type(node)
-        if kind in _ELSEWHERE or (kind is cst.If and not enters(node)):  # type: ignore[arg-type]
-            continue
-        stack += reversed(children(node))
+    return walk_until(
+        body,
+        lambda node: type(node) in _ELSEWHERE or (type(node) is cst.If and not enters(node)),  # type: ignore[arg-type]
+    )

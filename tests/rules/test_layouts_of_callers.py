@@ -122,6 +122,9 @@ def fill(x, B: tl.constexpr):
 def call(x):
     fill[(1,)](x, B=1024)
 
+def wait():
+    torch.cuda.synchronize()
+
 def bench(x):
 {}
 """
@@ -141,7 +144,6 @@ def timed(body):
     ],
 )
 def test_unsynchronised_timing(body):
-    # A rule about the module finds the same thing in each of its workloads.
     assert {(finding.span.line > 10, finding.severity) for finding in timed(body).findings} == {(True, "warning")}
 
 
@@ -150,6 +152,7 @@ def test_unsynchronised_timing(body):
     [
         pytest.param("t = clock()\ncall(x)\ntorch.cuda.synchronize()\nreturn clock() - t", id="synchronize"),
         pytest.param("t = clock()\ncall(x)\ns = x.sum().item()\nreturn clock() - t", id="item"),
+        pytest.param("t = clock()\ncall(x)\nwait()\nreturn clock() - t", id="a function that waits"),
         pytest.param("return triton.testing.do_bench(lambda: call(x))", id="do_bench"),
         pytest.param("t = clock()\ny = x + 1\nreturn clock() - t", id="no launch"),
         pytest.param("call(x)\nt = clock()\nreturn t", id="one reading"),
