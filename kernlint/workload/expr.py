@@ -80,13 +80,14 @@ class Expr:
     :func:`minimum`, :func:`maximum` and :func:`ceildiv` for the rest.
     """
 
-    __slots__ = ("_hash", "terms")
+    __slots__ = ("_hash", "_text", "terms")
 
     terms: dict[Monomial, int]
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
         self.terms = {m: c for m, c in terms.items() if c != 0}
         self._hash = hash(frozenset(self.terms.items()))
+        self._text = ""
 
     @staticmethod
     def atom(atom: Atom) -> Expr:
@@ -202,6 +203,12 @@ class Expr:
         return total
 
     def __str__(self) -> str:
+        # Kept: terms are ordered by their texts as well, so that the work would double with each level of nesting.
+        if not self._text:
+            self._text = self._told()
+        return self._text
+
+    def _told(self) -> str:
         if not self.terms:
             return "0"
         parts = []

@@ -103,5 +103,5 @@ def each_time(body: cst.CSTNode, enters: Enters = never) -> Iterator[cst.CSTNode
     condition (unless ``enters`` says so) or in an exception handler, where caches are filled."""
     return walk_until(
         body,
-        lambda node: type(node) in _ELSEWHERE or (type(node) is cst.If and not enters(node)),  # type: ignore[arg-type]
+        lambda node: type(node) in _ELSEWHERE or (type(node) is cst.If and not enters(node)),
     )
