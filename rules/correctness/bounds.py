@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 from kernlint.rules.base import Rule
 from kernlint.rules.dataflow import read_tensors, written_tensors
-from kernlint.rules.finding import Evidence, Finding
+from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.space import Point, Site, Space, last_element, open_symbols, samples, sites, symbols_of, told
 from kernlint.workload import Launch, Span, Tensor, Workload
 from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, Opaque, ProgramId, Size, lift
@@ -208,6 +210,11 @@ class Shortfall:
         return self.site.access.span, self.bound
 
     @property
+    def where(self) -> str:
+        """At which sizes, as the end of a clause; empty where all are in view."""
+        return f" where {sizes_told(self.sizes)}" if self.sizes else ""
+
+    @property
     def from_programs(self) -> bool:
         return any(isinstance(a, ProgramId) for a in self.index.atoms())
 
@@ -245,29 +252,45 @@ def _of_version(workload: Workload, launch: Launch) -> Iterator[Shortfall]:
             yield found
 
 
-def shortfall_finding(rule: Rule, short: Shortfall, message: str, any_size: bool = False) -> Finding:
-    """An error where the index stops short under every configuration, at the sizes in view or (``any_size``) whatever they
-    are; else a warning."""
-    where = f" where {sizes_told(short.sizes)}" if short.sizes else ""
-    when = "" if short.always else ", under some configurations of its autotuner"
-    return Finding(
-        rule,
-        rule.severity if short.always and (any_size or not short.sizes) else "warning",
-        message + when,
-        short.launch.span,
-        short.launch.function,
-        short.launch.kernel.name,
-        (
-            Evidence(
-                f"the mask bounds the index by {short.bound}; its largest value is {short.reached - 1}{where}",
-                short.site.access.span,
-            ),
-            Evidence(
-                f"the grid is ({', '.join(map(str, short.launch.grid))}), the tile {short.site.access.shape}",
-                short.launch.span,
-            ),
-        ),
-    )
+class ShortfallRule(Rule, abstract=True):
+    """Reports indices that stop short, once a launch: those that are ``is_ours``."""
+
+    #: Whether a shortfall is an error whatever the sizes are, not only at sizes in view.
+    any_size: ClassVar[bool] = False
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        seen = set()
+        for short in shortfalls(context.workload):
+            launch = short.launch
+            if not self.is_ours(short) or (launch.kernel.name, launch.span) in seen:
+                continue
+            seen.add((launch.kernel.name, launch.span))
+            when = "" if short.always else ", under some configurations of its autotuner"
+            proven = short.always and (self.any_size or not short.sizes)
+            reached = f"its largest value is {short.reached - 1}{short.where}"
+            yield Finding(
+                self,
+                self.severity if proven else "warning",
+                self.message(short) + when,
+                launch.span,
+                launch.function,
+                launch.kernel.name,
+                (
+                    Evidence(f"the mask bounds the index by {short.bound}; {reached}", short.site.access.span),
+                    Evidence(
+                        f"the grid is ({', '.join(map(str, launch.grid))}), the tile {short.site.access.shape}",
+                        launch.span,
+                    ),
+                ),
+            )
+
+    @abstractmethod
+    def is_ours(self, short: Shortfall) -> bool:
+        """Whether the rule is about this kind of shortfall."""
+
+    @abstractmethod
+    def message(self, short: Shortfall) -> str:
+        """What the finding says."""
 
 
 def walked_by_a_loop(short: Shortfall) -> bool:

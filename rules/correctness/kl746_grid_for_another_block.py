@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from kernlint.rules.base import Rule
-from kernlint.rules.correctness.bounds import Shortfall, rounded_up, shortfall_finding, shortfalls, sizes_told
-from kernlint.rules.finding import Context, Finding
+from kernlint.rules.correctness.bounds import Shortfall, ShortfallRule, rounded_up
 
 
-class GridForAnotherBlock(Rule):
+class GridForAnotherBlock(ShortfallRule):
     code = "KL746"
     name = "grid-for-another-block"
     category = "correctness"
     severity = "error"
+    any_size = True
     summary = "the grid counts tiles of another size than the kernel steps by"
     what_it_does = """
         Computes how far the masked index of the kernel gets over the whole grid, for each autotune configuration, and
@@ -65,20 +62,11 @@ class GridForAnotherBlock(Rule):
             k[lambda meta: (triton.cdiv(x.numel(), meta["B"]),)](x, o, x.numel())
         """
 
-    def check(self, context: Context) -> Iterable[Finding]:
-        seen = set()
-        for short in shortfalls(context.workload):
-            if not _is_ours(short) or (short.launch.kernel.name, short.launch.span) in seen:
-                continue
-            seen.add((short.launch.kernel.name, short.launch.span))
-            where = f" where {sizes_told(short.sizes)}" if short.sizes else ""
-            message = (
-                f"the grid does not cover the kernel's index: only {short.reached} of {short.needed} are reached{where}"
-            )
-            yield shortfall_finding(self, short, message, any_size=True)
+    def is_ours(self, short: Shortfall) -> bool:
+        """Whether the grid follows the size, with a tile of its own."""
+        counted = [rounded_up(extent) for extent in short.launch.grid]
+        return short.from_programs and any(pair is not None and pair[0] == short.bound for pair in counted)
 
-
-def _is_ours(short: Shortfall) -> bool:
-    """Whether the grid follows the size, with a tile of its own."""
-    counted = [rounded_up(extent) for extent in short.launch.grid]
-    return short.from_programs and any(pair is not None and pair[0] == short.bound for pair in counted)
+    def message(self, short: Shortfall) -> str:
+        reached = f"only {short.reached} of {short.needed} are reached{short.where}"
+        return f"the grid does not cover the kernel's index: {reached}"

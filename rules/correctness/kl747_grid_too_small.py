@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from kernlint.rules.base import Rule
-from kernlint.rules.correctness.bounds import Shortfall, shortfall_finding, shortfalls
-from kernlint.rules.finding import Context, Finding
+from kernlint.rules.correctness.bounds import Shortfall, ShortfallRule
 from kernlint.workload.expr import lift
 
 
-class GridTooSmall(Rule):
+class GridTooSmall(ShortfallRule):
     code = "KL747"
     name = "grid-too-small"
     category = "correctness"
@@ -57,16 +53,9 @@ class GridTooSmall(Rule):
             k[(triton.cdiv(128, 16),)](x, o, 128, B=16)
         """
 
-    def check(self, context: Context) -> Iterable[Finding]:
-        seen = set()
-        for short in shortfalls(context.workload):
-            if not _is_ours(short) or (short.launch.kernel.name, short.launch.span) in seen:
-                continue
-            seen.add((short.launch.kernel.name, short.launch.span))
-            message = f"the grid reaches {short.reached} of {short.needed} elements"
-            yield shortfall_finding(self, short, message)
+    def is_ours(self, short: Shortfall) -> bool:
+        """Whether the grid is a fixed number of programs."""
+        return short.from_programs and all(lift(extent).value is not None for extent in short.launch.grid)
 
-
-def _is_ours(short: Shortfall) -> bool:
-    """Whether the grid is a fixed number of programs."""
-    return short.from_programs and all(lift(extent).value is not None for extent in short.launch.grid)
+    def message(self, short: Shortfall) -> str:
+        return f"the grid reaches {short.reached} of {short.needed} elements"

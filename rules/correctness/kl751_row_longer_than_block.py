@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from kernlint.rules.base import Rule
-from kernlint.rules.correctness.bounds import Shortfall, shortfall_finding, shortfalls, sizes_told, walked_by_a_loop
-from kernlint.rules.finding import Context, Finding
+from kernlint.rules.correctness.bounds import Shortfall, ShortfallRule, walked_by_a_loop
 from kernlint.workload.expr import Symbol
 
 
-class RowLongerThanBlock(Rule):
+class RowLongerThanBlock(ShortfallRule):
     code = "KL751"
     name = "row-longer-than-block"
     category = "correctness"
@@ -65,20 +61,13 @@ class RowLongerThanBlock(Rule):
             k[(x.shape[0],)](x, o, x.shape[1], B=min(64, triton.next_power_of_2(x.shape[1])))
         """
 
-    def check(self, context: Context) -> Iterable[Finding]:
-        seen = set()
-        for short in shortfalls(context.workload):
-            if not _is_ours(short) or (short.launch.kernel.name, short.launch.span) in seen:
-                continue
-            seen.add((short.launch.kernel.name, short.launch.span))
-            where = f" where {sizes_told(short.sizes)}" if short.sizes else ""
-            message = f"the tile holds {short.reached} of {short.needed} columns{where}, and no loop goes over the rest"
-            yield shortfall_finding(self, short, message)
+    def is_ours(self, short: Shortfall) -> bool:
+        """Whether nothing but lanes moves the index."""
+        if short.from_programs or short.from_loops or walked_by_a_loop(short):
+            return False
+        # A scalar of the caller's may well be small; the extent of a tensor is as large as the data.
+        return all(isinstance(a, Symbol) and "." in a.name for a in short.bound.atoms())
 
-
-def _is_ours(short: Shortfall) -> bool:
-    """Whether nothing but lanes moves the index."""
-    if short.from_programs or short.from_loops or walked_by_a_loop(short):
-        return False
-    # A scalar of the caller's may well be small; the extent of a tensor is as large as the data.
-    return all(isinstance(a, Symbol) and "." in a.name for a in short.bound.atoms())
+    def message(self, short: Shortfall) -> str:
+        held = f"the tile holds {short.reached} of {short.needed} columns{short.where}"
+        return f"{held}, and no loop goes over the rest"
