@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from kernlint.cost.device import Device, UnknownDevice, find_device
@@ -15,6 +14,7 @@ from kernlint.interpret.host import HostFacts
 from kernlint.interpret.program import Program, Question
 from kernlint.perf.model import Performance
 from kernlint.perf.read import read_performance
+from kernlint.records import dataclass
 from kernlint.rules.base import NOT_ABOUT_SPEED
 from kernlint.rules.registry import all_rules
 from kernlint.syntax.dialect import dialect, has_kernel

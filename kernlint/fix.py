@@ -6,7 +6,7 @@ import difflib
 import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from pathlib import PurePath
 from typing import Any
@@ -14,6 +14,7 @@ from typing import Any
 from kernlint.analysis import DEFAULT_DEVICE, Reading, best_change, read_program
 from kernlint.cost.estimate import estimate, speedup
 from kernlint.errors import KernlintError, SourceError
+from kernlint.records import dataclass
 from kernlint.rewrite.effects import Effects
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, apply_edits

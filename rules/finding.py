@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
 from kernlint.interpret.edits import NO_EDITS, Edits
+from kernlint.records import dataclass
 from kernlint.workload import Launch, Span, Tensor, Workload
 
 if TYPE_CHECKING:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Union
 
 import libcst as cst
 
+from kernlint.records import dataclass
 from kernlint.rules.dataflow import read_tensors, storages, written_tensors
 from kernlint.rules.finding import Context
 from kernlint.rules.source import carried_names, loop_variables, names_in, node_at

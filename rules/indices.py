@@ -8,9 +8,9 @@ the store reach every element?" are questions about a mixed-radix number.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import prod
 
+from kernlint.records import dataclass
 from kernlint.workload import Access, Branch, Kernel, Launch, Loop, Size, Tensor, concrete
 from kernlint.workload.expr import (
     Atom,

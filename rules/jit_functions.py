@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
+from kernlint.records import dataclass
 from kernlint.syntax.dialect import is_triton_jit
 from kernlint.syntax.names import origin_of
 from kernlint.syntax.tree import Module

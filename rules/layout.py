@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from kernlint.cost.device import Device
 from kernlint.interpret.edits import Edits
+from kernlint.records import dataclass
 from kernlint.rules.finding import Context, Evidence, Variant, tensor_name
 from kernlint.workload import Dot, Dtype, Launch, Operand, Span, Step, Tensor, TorchOp, Workload
 from kernlint.workload.kernel import Node

@@ -9,10 +9,10 @@ condition that was followed, so that a finding can name it. Where no witness is 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from itertools import product
 
 from kernlint.interpret.kernel import ASSUMED_CONSTEXPR
+from kernlint.records import dataclass
 from kernlint.workload import Branch, Kernel, Launch, Loop, Node, Tensor, Workload
 from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, Opaque, ProgramId, Size, Symbol, lift
 from kernlint.workload.kernel import Access, Atomic, Bounds, Load, Store

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from kernlint.interpret.edits import Edits
+from kernlint.records import dataclass
 from kernlint.rules.finding import Context, Variant
 from kernlint.rules.layout import find_dot
 from kernlint.rules.shared_memory import overflowing

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from kernlint.errors import UsageError
+from kernlint.records import dataclass
 
 if TYPE_CHECKING:
     from kernlint.syntax.source import SourceText

@@ -6,9 +6,11 @@ import difflib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import lru_cache
 from importlib import resources
+
+from kernlint.records import dataclass
 
 #: Words that open the name a driver gives a card: what follows is a model number and its variant.
 _BRANDS = frozenset({"nvidia", "amd", "tesla", "geforce", "instinct"})

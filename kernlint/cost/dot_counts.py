@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kernlint.cost.dot_loop import DotLoop, DotOperand, DotStep
@@ -21,6 +20,7 @@ from kernlint.cost.dot_lowering import (
     warps_of,
 )
 from kernlint.cost.dot_occupancy import resident_programs, spilled_bytes
+from kernlint.records import dataclass
 
 if TYPE_CHECKING:
     from kernlint.cost.device import Device

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from kernlint.cost import gathers
 from kernlint.cost.combine import with_combined_dots
@@ -23,6 +23,7 @@ from kernlint.cost.programs import constants as program_constants
 from kernlint.cost.programs import program_time, widen
 from kernlint.cost.result import KernelTime
 from kernlint.cost.traffic import AccessTraffic, Traffic, put, traffic
+from kernlint.records import dataclass
 from kernlint.workload import (
     Branch,
     Compute,

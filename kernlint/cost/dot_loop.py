@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from kernlint.records import dataclass
 from kernlint.workload.dtype import Dtype
 
 

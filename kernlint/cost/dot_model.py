@@ -7,10 +7,10 @@ Nothing but operators, so that the fitting script runs the same code on whole co
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from kernlint.cost.dot_counts import LoopCounts, StepCounts
+from kernlint.records import dataclass
 
 
 @dataclass(frozen=True)

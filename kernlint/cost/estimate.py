@@ -22,7 +22,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import lru_cache
 from importlib import resources
 from typing import Any
@@ -35,6 +35,7 @@ from kernlint.cost.programs import regime_sigma
 from kernlint.cost.result import KernelTime
 from kernlint.cost.torch_ops import torch_op_time
 from kernlint.cost.traffic import ASSUMED_TRIP, Traffic, traffic
+from kernlint.records import dataclass
 from kernlint.workload import (
     Event,
     Expr,

@@ -9,12 +9,12 @@ gathered element, from the ``implicit_gemm_conv`` rows of ``h100-micro-2.csv`` (
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 
 from kernlint.cost.device import Device
 from kernlint.cost.traffic import Traffic
+from kernlint.records import dataclass
 from kernlint.workload import Lane, Launch, Load, Opaque
 
 

@@ -10,8 +10,8 @@ warps.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
+from kernlint.records import dataclass
 from kernlint.workload import Atomic, Expr, Lane, Load, LoopIndex, Opaque, ProgramId, Store, Symbol
 
 _VECTOR_BYTES = 16

@@ -30,7 +30,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from functools import lru_cache
 from importlib import resources
 
@@ -39,6 +39,7 @@ from kernlint.cost.layout import Layout, blocked, fastest_axis
 from kernlint.cost.registers import COLLAPSE, Pressure, TileSizes, pressures
 from kernlint.cost.result import KernelTime
 from kernlint.cost.traffic import SECTOR_BYTES, AccessTraffic, Traffic, traffic
+from kernlint.records import dataclass
 from kernlint.workload import (
     Atomic,
     Branch,

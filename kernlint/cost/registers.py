@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from kernlint.cost.layout import Layout
+from kernlint.records import dataclass
 from kernlint.workload import Branch, Compute, Load, Loop, Node, Reduce
 
 #: Registers a thread needs beside its tiles: addresses, indices, the stack. ptxas takes 28 where it has them.

@@ -21,13 +21,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from importlib import resources
 
 from kernlint.cost.device import Device, find_device
 from kernlint.cost.programs import ramp, widen
 from kernlint.cost.result import KernelTime
+from kernlint.records import dataclass
 from kernlint.workload import Dtype, Tensor, TorchOp, concrete
 
 _NORM = 4.0

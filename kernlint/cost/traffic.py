@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from kernlint.cost.evaluate import Point, evaluator, origin, slot
 from kernlint.cost.layout import vector_bytes
+from kernlint.records import dataclass
 from kernlint.workload import (
     Atomic,
     Branch,

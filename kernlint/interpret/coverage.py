@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 
+from kernlint.records import dataclass
 from kernlint.workload import Access, Dot, Launch, Tensor, Workload, concrete
 
 

@@ -7,8 +7,9 @@ text edit that a fix would make.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
 
+from kernlint.records import dataclass
 from kernlint.workload import Span
 
 

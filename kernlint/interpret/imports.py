@@ -10,11 +10,11 @@ import ast
 import os
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from kernlint.errors import SourceError
+from kernlint.records import dataclass
 from kernlint.syntax.guard import check_depth
 from kernlint.syntax.positions import python_tree
 from kernlint.syntax.source import read_source, split_lines

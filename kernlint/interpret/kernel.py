@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import libcst as cst
@@ -43,6 +43,7 @@ from kernlint.interpret.values import (
     dtype_attribute,
     is_concrete,
 )
+from kernlint.records import dataclass
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.walk import parameters
 from kernlint.workload import Branch, Compute, Dtype, Expr, Fault, Kernel, Loop, LoopIndex, Node, Span, Symbol, Tensor

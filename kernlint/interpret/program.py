@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from kernlint.interpret.imports import MAX_MODULES, ImportedFile, Part, imported
 from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.trace import Trace
 from kernlint.interpret.values import Class, Deferred, Function, Jit, Namespace, Scope, Unknown
+from kernlint.records import dataclass
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk

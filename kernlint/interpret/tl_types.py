@@ -6,7 +6,6 @@ One table, by the function's last name: ``tl.exp``, ``tl.math.exp``, ``libdevice
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -22,6 +21,7 @@ from kernlint.interpret.typed import (
     tensor,
 )
 from kernlint.interpret.values import Builtin, Namespace, Unknown
+from kernlint.records import dataclass
 from kernlint.workload import Dtype
 from kernlint.workload import dtype as dt
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import libcst as cst
 
+from kernlint.records import dataclass
 from kernlint.workload import Span
 
 #: Each expression that was evaluated, and each name that was bound, with its last value.

@@ -7,10 +7,10 @@ A Python number, string, tuple or None stands for a compile-time constant (``tl.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from kernlint.interpret.values import Unknown
+from kernlint.records import dataclass
 from kernlint.workload import Dtype
 from kernlint.workload import dtype as dt
 

@@ -7,12 +7,13 @@ or a :class:`~kernlint.workload.Tensor`, :class:`~kernlint.workload.Dtype` or :c
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import libcst as cst
 
 from kernlint.interpret.numerics import Form
+from kernlint.records import dataclass
 from kernlint.syntax.tree import Module
 from kernlint.workload import Cast, Dtype, Expr, Span, Tuning
 from kernlint.workload.kernel import Bounds, Narrow, Pad

@@ -6,11 +6,11 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from kernlint.errors import UsageError
 from kernlint.lint.model import Finding
+from kernlint.records import dataclass
 from kernlint.write import write_whole
 
 _VERSION = 1

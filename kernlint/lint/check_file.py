@@ -6,7 +6,7 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
 from typing import TYPE_CHECKING, TypeVar
@@ -26,6 +26,7 @@ from kernlint.lint.model import SEVERITIES, Edit, Finding, Fix, Gain, Place
 from kernlint.lint.notebook import Notebook, read_notebook
 from kernlint.lint.reading import concerns_us
 from kernlint.lint.settings import FileSettings
+from kernlint.records import dataclass
 from kernlint.rules.base import NOT_ABOUT_SPEED
 from kernlint.sandbox import summary_of
 

@@ -7,7 +7,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from kernlint.errors import UsageError
@@ -15,6 +15,7 @@ from kernlint.lint.model import SEVERITIES
 from kernlint.lint.patterns import Patterns
 from kernlint.lint.selection import Choice, parse_selector
 from kernlint.lint.settings import EXCLUDE, OUTPUT_FORMATS, Settings
+from kernlint.records import dataclass
 
 if sys.version_info >= (3, 11):
     import tomllib

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from kernlint.lint.model import Finding, Fix, Place
+from kernlint.records import dataclass
 
 CATEGORY = "diagnostic"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from fnmatch import fnmatch
 
 from kernlint.errors import UsageError
@@ -14,6 +14,7 @@ from kernlint.lint.diagnostics import UNREADABLE
 from kernlint.lint.model import Finding
 from kernlint.lint.patterns import Patterns
 from kernlint.lint.settings import Settings
+from kernlint.records import dataclass
 
 
 @dataclass(frozen=True, order=True)

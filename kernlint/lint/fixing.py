@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import PurePath
 
 from kernlint.errors import KernlintError
@@ -12,6 +12,7 @@ from kernlint.lint.check_file import MARKDOWN
 from kernlint.lint.diagnostics import ANALYSIS_FAILED, SYNTAX_ERROR
 from kernlint.lint.model import Edit, Finding, Fix
 from kernlint.lint.run import Outcome
+from kernlint.records import dataclass
 from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits, line_starts
 from kernlint.rules.registry import find_rule
 from kernlint.syntax.source import SourceText, decode_source

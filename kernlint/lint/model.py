@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from typing import Any
+
+from kernlint.records import dataclass
 
 #: From the most to the least severe.
 SEVERITIES = ("error", "warning", "info")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import ast
 import json
 import warnings
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from kernlint.errors import SourceError
 from kernlint.lint.model import Place
+from kernlint.records import dataclass
 
 #: Names of kernel languages whose cells are Python.
 _PYTHON = frozenset({"python", "ipython", "python3"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from kernlint.errors import SourceError
 from kernlint.lint.baseline import Known, apply_baseline, read_baseline
@@ -18,6 +18,7 @@ from kernlint.lint.fingerprint import fingerprinted
 from kernlint.lint.model import Finding
 from kernlint.lint.reading import concerns_us, read_bytes
 from kernlint.lint.settings import FileSettings
+from kernlint.records import dataclass
 
 #: Told how many files are done, of how many.
 Progress = Callable[[int, int], None]

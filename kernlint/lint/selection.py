@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from kernlint.errors import UsageError
 from kernlint.lint.diagnostics import CATEGORY, DIAGNOSTICS
+from kernlint.records import dataclass
 
 ALL = "ALL"
 

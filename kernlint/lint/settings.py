@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import Any
 
 from kernlint.lint.patterns import Patterns
 from kernlint.lint.selection import Choice, codes_of, parse_selector, selected_codes
+from kernlint.records import dataclass
 
 DEFAULT_DEVICE = "h100-sxm"
 DEFAULT_TIMEOUT_S = 20.0

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import libcst as cst
 
 from kernlint.errors import UsageError
 from kernlint.lint.selection import parse_selector
+from kernlint.records import dataclass
 from kernlint.syntax.tree import Module
 from kernlint.workload import Span
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from kernlint.errors import SourceError
+from kernlint.records import dataclass
 
 #: Nobody waits longer for one kernel or one call: beyond this the unit is wrong.
 MAX_US = 3.6e9

@@ -6,7 +6,6 @@ import json
 import re
 import sys
 import zlib
-from dataclasses import dataclass
 from typing import Any
 
 from kernlint.errors import SourceError
@@ -16,6 +15,7 @@ from kernlint.perf.nsight import is_nsight, read_nsight
 from kernlint.perf.proton import is_proton, read_proton
 from kernlint.perf.torch_table import is_table, read_table
 from kernlint.perf.torch_trace import is_trace, read_trace
+from kernlint.records import dataclass
 
 #: Traces are long, but a trace of this size holds more than one task.
 MAX_BYTES = 64_000_000

@@ -12,10 +12,11 @@ again by another program, or fetched and not used, counts each time.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from kernlint.cost.estimate import MODEL_VERSION, Estimate, StepTime
+from kernlint.records import dataclass
 from kernlint.report.operations import operations
 from kernlint.report.roofs import Roof, roofs
 from kernlint.verdict.speedup import round_ratio, round_us

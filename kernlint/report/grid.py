@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Union
+
+from kernlint.records import dataclass
 
 if TYPE_CHECKING:
     from rich.console import Console

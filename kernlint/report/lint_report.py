@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from urllib.parse import quote
 
 from kernlint.lint.model import SEVERITIES, Finding
+from kernlint.records import dataclass
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from kernlint.cost.traffic import Traffic, traffic
+from kernlint.records import dataclass
 from kernlint.workload import Branch, Compute, Dot, Dtype, Launch, Loop, Node, Reduce, Scan, Step, Tensor, TorchOp
 
 #: Kinds of torch calls that tensor cores answer when their operands are of a type they take.

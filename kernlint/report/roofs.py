@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
 
 from kernlint.cost.device import Device
 from kernlint.cost.programs import constants
+from kernlint.records import dataclass
 from kernlint.report.operations import FMA
 
 

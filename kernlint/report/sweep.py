@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from kernlint.cost.estimate import MODEL_VERSION
+from kernlint.records import dataclass
 from kernlint.report.budget import SCHEMA_VERSION
 from kernlint.report.grid import Cell, Grid, paint, show
 from kernlint.report.text import printable

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
 from kernlint.interpret.values import Block
+from kernlint.records import dataclass
 from kernlint.rewrite.effects import Effects
 from kernlint.rewrite.function import FunctionSource, LaunchSource
 from kernlint.rewrite.lists import add_constexpr

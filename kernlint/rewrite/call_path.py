@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import libcst as cst
 
 from kernlint.interpret.trace import Values
+from kernlint.records import dataclass
 from kernlint.rewrite.editor import Editor
 from kernlint.rewrite.function import FunctionSource, Line, enclosing_function, parameters
 from kernlint.rewrite.source import Source

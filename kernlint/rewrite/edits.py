@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from kernlint.errors import SourceError
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.program import Program
+from kernlint.records import dataclass
 from kernlint.rewrite.copies import read_in_place
 from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.fills import leave_uninitialised

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from kernlint.records import dataclass
 from kernlint.rewrite.text import TextEdit
 
 #: From harmless to not to be applied at all.

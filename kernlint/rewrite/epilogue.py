@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import libcst as cst
 
 from kernlint.interpret.values import Block
+from kernlint.records import dataclass
 from kernlint.rewrite.call_path import CallPath, Stage
 from kernlint.rewrite.editor import Editor
 from kernlint.rewrite.function import LaunchSource, argument, callee, parameters

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import libcst as cst
 
 from kernlint.interpret.values import Block
+from kernlint.records import dataclass
 from kernlint.rewrite.canonical import Canonical
 from kernlint.rewrite.comments import text_of
 from kernlint.rewrite.function import FunctionSource, LaunchSource, argument, parameters

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 
 import libcst as cst
 
+from kernlint.records import dataclass
 from kernlint.rewrite.effects import Effects
 from kernlint.rewrite.function import LaunchSource, parameters
 from kernlint.rewrite.lists import change_parameters

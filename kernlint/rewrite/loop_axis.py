@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import libcst as cst
 
 from kernlint.interpret.trace import Values
+from kernlint.records import dataclass
 from kernlint.rewrite.comments import docstring, text_of
 from kernlint.rewrite.function import FunctionSource, LaunchSource, parameters
 from kernlint.rewrite.lists import change_parameters

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
 from kernlint.interpret.values import Block
+from kernlint.records import dataclass
 from kernlint.rewrite.effects import Effects
 from kernlint.rewrite.function import LaunchSource, argument
 from kernlint.rewrite.names import fresh_name, names_in_use

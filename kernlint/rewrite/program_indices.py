@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import libcst as cst
 
 from kernlint.interpret.values import Block
+from kernlint.records import dataclass
 from kernlint.rewrite.function import FunctionSource, callee
 from kernlint.rewrite.text import CannotRewrite
 from kernlint.rules.indices import Indices

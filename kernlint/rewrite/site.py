@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pkgutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib import import_module
 from typing import Any, TypeVar, Union
 
 from kernlint.interpret.edits import Edits
 from kernlint.interpret.program import Program
+from kernlint.records import dataclass
 from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TypeVar
 
 import libcst as cst
 
+from kernlint.records import dataclass
 from kernlint.rewrite.text import CannotRewrite, TextEdit, line_starts
 from kernlint.syntax.names import origin_of
 from kernlint.syntax.tree import Module

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import libcst as cst
 
 from kernlint.interpret.values import Block
+from kernlint.records import dataclass
 from kernlint.rewrite.comments import text_of
 from kernlint.rewrite.editor import Editor
 from kernlint.rewrite.effects import Effects

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import libcst as cst
 
+from kernlint.records import dataclass
 from kernlint.rewrite.editor import Editor
 from kernlint.rewrite.function import LaunchSource, parameters
 from kernlint.rewrite.names import fresh_name, names_in_use

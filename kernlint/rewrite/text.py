@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from kernlint.errors import KernlintError
+from kernlint.records import dataclass
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import libcst as cst
 
+from kernlint.records import dataclass
 from kernlint.rewrite.function import callee
 from kernlint.rewrite.text import CannotRewrite
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 
 import libcst as cst
 
+from kernlint.records import dataclass
 from kernlint.syntax.names import bound_by, targets
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import children, parameters, walk

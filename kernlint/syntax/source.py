@@ -6,9 +6,9 @@ import io
 import os
 import sys
 import tokenize
-from dataclasses import dataclass
 
 from kernlint.errors import SourceError
+from kernlint.records import dataclass
 
 #: No hand-written kernel file comes near this; generated tables do, and are not worth minutes of parsing.
 MAX_BYTES = 8_000_000

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from pathlib import PurePath
 
 from kernlint.errors import SourceError
+from kernlint.records import dataclass
 from kernlint.syntax.source import STDIN_NAME, SourceText, split_lines
 from kernlint.syntax.tree import Module, parse_module
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 from kernlint.cost.device import Device
 from kernlint.cost.estimate import Estimate, estimate, speedup
 from kernlint.interpret.program import Program
+from kernlint.records import dataclass
 from kernlint.rewrite.edits import Attempt, attempt
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from kernlint.cost.device import Device, UnknownDevice, find_device
 from kernlint.cost.estimate import Estimate, StepTime
 from kernlint.cost.programs import launch_floor_us
 from kernlint.errors import UsageError
 from kernlint.perf.model import KernelMeasurement, Performance
+from kernlint.records import dataclass
 from kernlint.verdict.model import MeasuredKernel, MeasuredReport
 from kernlint.workload import Launch, Step, TorchOp
 

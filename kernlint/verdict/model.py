@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from kernlint.records import dataclass
 from kernlint.verdict.speedup import round_ratio, round_us
 from kernlint.version import __version__
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from kernlint.errors import AnalysisError, KernlintError
 from kernlint.fix import Fixed, fix_source
 from kernlint.interpret.assume import parse_fact
 from kernlint.interpret.program import Program, Question
+from kernlint.records import dataclass
 from kernlint.rewrite.effects import NUMERICS
 from kernlint.syntax.source import STDIN_NAME
 from kernlint.verdict.model import Verdict

@@ -17,10 +17,10 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from kernlint.records import dataclass
 from kernlint.sandbox import signal_name
 
 #: What of the user's environment the child gets: how to find programs, libraries, devices and compilers.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+
+from kernlint.records import dataclass
 
 #: Larger blocks only make odd sizes slow; a tail is a tail.
 _LARGEST_BLOCK = 128

@@ -9,8 +9,9 @@ questions of arithmetic. What no polynomial can say (floor division, modulo, min
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Union
+
+from kernlint.records import dataclass
 
 
 @dataclass(frozen=True)

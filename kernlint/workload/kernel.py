@@ -7,9 +7,10 @@ integers. Offsets are in elements, not bytes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Union
 
+from kernlint.records import dataclass
 from kernlint.workload.dtype import Dtype
 from kernlint.workload.expr import Atom, Expr, Lane, Opaque, Size, simplify
 from kernlint.workload.fault import Fault

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Union
 
+from kernlint.records import dataclass
 from kernlint.workload.dtype import Dtype
 from kernlint.workload.expr import Expr, Size, concrete
 from kernlint.workload.fault import Fault

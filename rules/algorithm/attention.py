@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from kernlint.records import dataclass
 from kernlint.rules.dataflow import blocks, is_alloc, read_tensors, storages, written_tensors
 from kernlint.rules.layout import operand_tensor
 from kernlint.rules.synthesis import (

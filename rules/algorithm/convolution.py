@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from kernlint.records import dataclass
 from kernlint.rules.synthesis import arith, below, cast, dot, from_load, iteration, lane, launch, pid
 from kernlint.workload import (
     Atomic,

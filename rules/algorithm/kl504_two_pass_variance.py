@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from kernlint.records import dataclass
 from kernlint.rules.algorithm.passes import Sweep, reductions, sweeps
 from kernlint.rules.algorithm.variance import MeanThenVariance, two_pass_variances
 from kernlint.rules.base import Rule

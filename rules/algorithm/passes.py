@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from kernlint.records import dataclass
 from kernlint.workload import Expr, Kernel, Load, Loop, LoopIndex, Node, Reduce
 from kernlint.workload.expr import lift
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import libcst as cst
 
+from kernlint.records import dataclass
 from kernlint.rules.dataflow import read_tensors, storages, written_tensors
 from kernlint.rules.finding import Context
 from kernlint.rules.independent import Loop as PythonLoop

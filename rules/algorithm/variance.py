@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
+from kernlint.records import dataclass
 from kernlint.rules.algorithm.passes import Sweep, reductions, sweeps
 from kernlint.rules.finding import Context
 from kernlint.rules.source import node_at

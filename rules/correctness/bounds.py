@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar
 
+from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.dataflow import read_tensors, written_tensors
 from kernlint.rules.finding import Context, Evidence, Finding

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
 
+from kernlint.records import dataclass
 from kernlint.rules.space import symbols_of
 from kernlint.workload import Access, Launch, Tensor, Workload
 

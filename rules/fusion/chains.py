@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
+from kernlint.records import dataclass
 from kernlint.rules.fusion.merging import Merge, merge
 from kernlint.rules.fusion.pointwise import as_launch
 from kernlint.rules.fusion.stepping import (

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
+from kernlint.records import dataclass
 from kernlint.workload import Expr, Lane, LoopIndex, Opaque, ProgramId, Size, Symbol, Tensor, concrete
 from kernlint.workload.expr import Atom, floordiv, lift, mod
 from kernlint.workload.kernel import Access

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from kernlint.records import dataclass
 from kernlint.workload import Atomic, Launch, Repeat, Span, Step, Store, Tensor, TorchOp, Workload
 from kernlint.workload.kernel import Access
 from kernlint.workload.steps import map_steps

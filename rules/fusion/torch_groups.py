@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from kernlint.records import dataclass
 from kernlint.rules.fusion.pointwise import is_pointwise
 from kernlint.rules.fusion.row_kernel import as_row_value, row_kernel, statistics
 from kernlint.rules.fusion.stepping import (

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 import libcst as cst
 
+from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.dataflow import storages
 from kernlint.rules.finding import Change, Context, Evidence, Finding

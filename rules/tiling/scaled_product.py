@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import libcst as cst
 
+from kernlint.records import dataclass
 from kernlint.rules.source import assignments, bound_names, loop_variables, names_in, statements
 from kernlint.rules.synthesis import arith
 from kernlint.syntax.tree import Module

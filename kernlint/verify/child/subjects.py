@@ -5,12 +5,12 @@ from __future__ import annotations
 import inspect
 import random
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
 
 import torch
 
+from kernlint.records import dataclass
 from kernlint.verify.child.loading import load
 from kernlint.verify.child.modes import mapped
 

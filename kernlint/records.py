@@ -1,0 +1,139 @@
+"""``dataclass`` as in the standard library, which costs a tenth of it at import: kernlint has hundreds of them.
+
+The standard one writes up to seven methods of each class as source text and compiles them. Here the only one that
+depends on the fields is ``__init__``, and it is compiled when the first object is made; the others share their code.
+``dataclasses.fields``, ``replace``, ``asdict`` and ``is_dataclass`` work as ever.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from operator import attrgetter
+from reprlib import recursive_repr
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from dataclasses import dataclass as dataclass
+else:
+
+    def dataclass(cls=None, *, frozen=False, order=False, eq=True):
+        """``dataclasses.dataclass`` with those of its options that kernlint uses."""
+        return _decorate(frozen, order, eq) if cls is None else _decorate(frozen, order, eq)(cls)
+
+
+_T = TypeVar("_T")
+
+
+def _decorate(frozen: bool, order: bool, eq: bool) -> Callable[[type[_T]], type[_T]]:
+    def decorate(cls: type[_T]) -> type[_T]:
+        # Where there is no docstring the standard library makes one of the signature, which is dear.
+        cls.__doc__ = cls.__doc__ or cls.__name__
+        dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
+        methods: dict[str, Any] = {"__init__": _first_init(cls, frozen), "__repr__": _repr}
+        if eq:
+            methods |= _comparisons(cls, frozen, order)
+        if frozen:
+            methods |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_delete}
+        own = vars(cls)
+        for name, method in methods.items():
+            # Python itself sets `__hash__` to None in a class that has an `__eq__`.
+            if name not in own or (name == "__hash__" and own[name] is None):
+                setattr(cls, name, method)
+        return cls
+
+    return decorate
+
+
+# -- __init__ ---------------------------------------------------------------------------------------------------------
+
+
+def _first_init(cls: type[Any], frozen: bool) -> Callable[..., None]:
+    """An ``__init__`` that puts the real one in its place when it is called."""
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        init = _compiled_init(cls, frozen)
+        cls.__init__ = init
+        init(self, *args, **kwargs)
+
+    __init__.__qualname__ = f"{cls.__qualname__}.__init__"
+    return __init__
+
+
+def _compiled_init(cls: type[Any], frozen: bool) -> Callable[..., None]:
+    names: dict[str, Any] = {"set_attribute": object.__setattr__, "DEFAULT": _DEFAULT}
+    positional: list[str] = []
+    keyword_only: list[str] = []
+    body: list[str] = []
+    for field in dataclasses.fields(cls):
+        name = field.name
+        value = name
+        parameter = name
+        if field.default is not dataclasses.MISSING:
+            names[f"default_{name}"] = field.default
+            parameter = f"{name}=default_{name}"
+        elif field.default_factory is not dataclasses.MISSING:
+            names[f"make_{name}"] = field.default_factory
+            parameter = f"{name}=DEFAULT"
+            value = f"make_{name}() if {name} is DEFAULT else {name}"
+        if not field.init:
+            raise TypeError(f"{cls.__qualname__}.{name}: every field is a parameter")
+        (keyword_only if field.kw_only else positional).append(parameter)
+        body.append(f"set_attribute(self, {name!r}, {value})" if frozen else f"self.{name} = {value}")
+    if hasattr(cls, "__post_init__"):
+        body.append("self.__post_init__()")
+    parameters = ["self", *positional, *(["*"] if keyword_only else []), *keyword_only]
+    text = f"def __init__({', '.join(parameters)}):\n " + "\n ".join(body or ["pass"])
+    exec(text, names)
+    init: Callable[..., None] = names["__init__"]
+    init.__qualname__ = f"{cls.__qualname__}.__init__"
+    return init
+
+
+#: Stands for an argument that was not given, where each object gets a default of its own.
+_DEFAULT = object()
+
+
+# -- what all share ---------------------------------------------------------------------------------------------------
+
+
+@recursive_repr()
+def _repr(self: Any) -> str:
+    shown = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in dataclasses.fields(self) if f.repr)
+    return f"{type(self).__qualname__}({shown})"
+
+
+def _comparisons(cls: type[Any], frozen: bool, order: bool) -> dict[str, Any]:
+    names = [field.name for field in dataclasses.fields(cls) if field.compare]
+    value: Callable[[Any], Any] = attrgetter(*names) if names else lambda self: ()
+
+    def __eq__(self: Any, other: object) -> Any:
+        return value(self) == value(other) if other.__class__ is self.__class__ else NotImplemented
+
+    def __hash__(self: Any) -> int:
+        return hash(value(self))
+
+    def __lt__(self: Any, other: object) -> Any:
+        return value(self) < value(other) if other.__class__ is self.__class__ else NotImplemented
+
+    def __le__(self: Any, other: object) -> Any:
+        return value(self) <= value(other) if other.__class__ is self.__class__ else NotImplemented
+
+    def __gt__(self: Any, other: object) -> Any:
+        return value(self) > value(other) if other.__class__ is self.__class__ else NotImplemented
+
+    def __ge__(self: Any, other: object) -> Any:
+        return value(self) >= value(other) if other.__class__ is self.__class__ else NotImplemented
+
+    methods: dict[str, Any] = {"__eq__": __eq__, "__hash__": __hash__ if frozen else None}
+    if order:
+        methods |= {"__lt__": __lt__, "__le__": __le__, "__gt__": __gt__, "__ge__": __ge__}
+    return methods
+
+
+def _refuse_to_set(self: Any, name: str, value: object) -> None:
+    raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+
+
+def _refuse_to_delete(self: Any, name: str) -> None:
+    raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
