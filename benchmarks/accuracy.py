@@ -13,11 +13,12 @@ import argparse
 import json
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean, median
+from typing import Any
 
 from kernlint.analysis import analysis
 
@@ -79,43 +80,64 @@ def cases_of(pair: str, scope: str) -> list[Case]:
     folder = PAIRS / pair
     case = json.loads((folder / "case.json").read_text())
     measured = json.loads((folder / "measured.json").read_text())
-    source, reference = (folder / "before.py").read_text(), (folder / "reference.py").read_text()
     cases = []
     for size in measured["sizes"]:
         before = size["before"][f"{scope}_us"]
         speedup = 1.0 if case["worth_optimizing"] == "no" else (size.get("speedup") or {}).get(scope)
         if before is None or speedup is None:
             continue
-        answer = analysis(
-            source, path=f"{pair}/before.py", reference=reference, scope=scope, overrides=size["set"]
-        ).verdict
-        estimate = answer.details.estimate.chosen
         library_faster = size["before"]["cold_us"] > UNCLEAR * size["torch_cold_us"]
-        candidates = {f.rule.code: f.estimate.chosen.speedup for f in answer.details.findings if f.estimate is not None}
-        top = " ".join(f"{code}:{gain:.2f}" for code, gain in candidates.items() if gain is not None)
-        location = answer.details.location
-        cases.append(
-            Case(
-                pair,
-                size["name"],
-                speedup,
-                before,
-                case["worth_optimizing"] == "no",
-                speedup >= WORTH or not library_faster,
-                answer.worth_optimizing,
-                estimate.speedup or 1.0,
-                estimate.low or 1.0,
-                estimate.high or 1.0,
-                estimate.before_us or math.nan,
-                answer.details.rule.code if answer.details.rule else "-",
-                answer.details.category,
-                (location.symbol or "") if location else "",
-                case["category"],
-                case["symbol"],
-                top,
-            )
-        )
+        cases.append(judged(folder, case, size, scope, Measured(speedup, before, library_faster)))
     return cases
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What a clock said of one case: the speedup, the time before in microseconds, and whether PyTorch beats the latter."""
+
+    speedup: float
+    before_us: float
+    library_faster: bool
+
+
+def judged(
+    folder: Path, case: Mapping[str, Any], size: Mapping[str, Any], scope: str, measured: Measured, device: str = "h100"
+) -> Case:
+    """The verdict on ``before.py`` of ``folder`` at one size, beside what was measured.
+
+    ``case`` is its case.json; ``also_category`` and ``also_symbol`` there are right answers too.
+    """
+    answer = analysis(
+        (folder / "before.py").read_text(),
+        path=f"{folder.name}/before.py",
+        reference=(folder / "reference.py").read_text(),
+        device=device,
+        scope=scope,
+        overrides=size["set"],
+    ).verdict
+    estimate = answer.details.estimate.chosen
+    candidates = {f.rule.code: f.estimate.chosen.speedup for f in answer.details.findings if f.estimate is not None}
+    location = answer.details.location
+    category, symbol = answer.details.category, (location.symbol or "") if location else ""
+    return Case(
+        folder.name,
+        size["name"],
+        measured.speedup,
+        measured.before_us,
+        case["worth_optimizing"] == "no",
+        measured.speedup >= WORTH or not measured.library_faster,
+        answer.worth_optimizing,
+        estimate.speedup or 1.0,
+        estimate.low or 1.0,
+        estimate.high or 1.0,
+        estimate.before_us or math.nan,
+        answer.details.rule.code if answer.details.rule else "-",
+        category,
+        symbol,
+        category if category in case.get("also_category", ()) else case["category"],
+        symbol if symbol in case.get("also_symbol", ()) else case["symbol"],
+        " ".join(f"{code}:{gain:.2f}" for code, gain in candidates.items() if gain is not None),
+    )
 
 
 def all_cases(scope: str, pairs: Sequence[str] = ()) -> list[Case]:

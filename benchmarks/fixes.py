@@ -22,22 +22,21 @@ import tempfile
 import time
 import traceback
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
+from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from turns import Batch
+
 from kernlint.verify.judge import judge_case
 from kernlint.verify.plan import NothingToProve, Plan, make_plan
 from kernlint.verify.prove import case_of, files_of, job_of, machine, timings_of
-from kernlint.verify.sandbox import Ended, Limits, run_child
+from kernlint.verify.sandbox import Ended
 from kernlint.verify.shapes import SizeCase
 
 FIXTURES = Path(__file__).parent.parent / "fixtures"
 SEED = "seed"
-CHILD = "kernlint.verify.child.run:main"
-#: Of one child, waiting for its turn included.
-TIMEOUT_S = 240.0
 TIMING_S = 2.4
 
 
@@ -142,44 +141,12 @@ def planned(subject: Subject) -> Plan | NothingToProve | str:
 # -- running --
 
 
-class Batch:
-    """Children that run side by side until each is ready to be timed, and are then timed one by one."""
-
-    def __init__(self, backend: str, folder: Path) -> None:
-        self.backend, self.folder = backend, folder
-
-    def run(self, work: Sequence[tuple[Subject, Plan]]) -> list[Ended]:
-        with ThreadPoolExecutor(len(work)) as pool:
-            gates = [self.folder / f"gate-{time.monotonic_ns()}-{index}" for index in range(len(work))]
-            started = [pool.submit(self._child, s, p, gate) for (s, p), gate in zip(work, gates)]
-            if self.backend == "gpu":
-                self._take_turns(started, gates)
-            return [one.result() for one in started]
-
-    def _child(self, subject: Subject, plan: Plan, gate: Path) -> Ended:
-        others = {"expert": subject.expert} if subject.expert is not None else {}
-        given, tiny = SizeCase(subject.size, subject.settings, timed=True), SizeCase("tiny", subject.tiny)
-        gpu = self.backend == "gpu"
-        job = {
-            **job_of(plan, self.backend, others),
-            "cases": [case_of(plan, case) for case in ([given, tiny] if gpu else [tiny])],
-            "timing_s": TIMING_S,
-            "budget_s": TIMEOUT_S,
-            "gate": str(gate) if gpu else None,
-        }
-        limits = Limits(TIMEOUT_S, (64 if gpu else 8) << 30, address_space=not gpu)
-        return run_child(job, files_of(plan, others), limits, CHILD)
-
-    def _take_turns(self, started: Sequence[Future[Ended]], gates: Sequence[Path]) -> None:
-        def there(gate: Path, what: str) -> bool:
-            return gate.with_name(f"{gate.name}.{what}").exists()
-
-        while not all(one.done() or there(gate, "ready") for one, gate in zip(started, gates)):
-            time.sleep(0.02)
-        for one, gate in zip(started, gates):
-            gate.with_name(f"{gate.name}.go").touch()
-            while not (one.done() or there(gate, "done")):
-                time.sleep(0.02)
+def work_of(subject: Subject, plan: Plan, backend: str) -> tuple[dict[str, Any], dict[str, str]]:
+    """The job of one child and its files."""
+    others = {"expert": subject.expert} if subject.expert is not None else {}
+    given, tiny = SizeCase(subject.size, subject.settings, timed=True), SizeCase("tiny", subject.tiny)
+    cases = [case_of(plan, case) for case in ([given, tiny] if backend == "gpu" else [tiny])]
+    return {**job_of(plan, backend, others), "cases": cases, "timing_s": TIMING_S}, files_of(plan, others)
 
 
 def row_of(subject: Subject, plan: Plan, ended: Ended, backend: str) -> Row:
@@ -325,7 +292,8 @@ def main(arguments: Sequence[str]) -> int:
                 status, notes = _unplanned(plan)
                 tell(Row(subject.pair, subject.size, subject.positive, status, notes=notes))
             if ready and (len(ready) == options.jobs or index == len(plans) - 1):
-                for (one, its_plan), ended in zip(ready, batch.run(ready)):
+                ends = batch.run([work_of(one, its_plan, options.backend) for one, its_plan in ready])
+                for (one, its_plan), ended in zip(ready, ends):
                     tell(row_of(one, its_plan, ended, options.backend))
                 ready = []
     print()

@@ -1,0 +1,32 @@
+import torch
+import torch.nn as nn
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def rms_fwd(X, G, Y, width, eps, P2: tl.constexpr):
+    row = tl.program_id(0)
+    i = tl.arange(0, P2)
+    ok = i < width
+    x = tl.load(X + row * width + i, mask=ok, other=0.0)
+    rstd = 1.0 / tl.sqrt(tl.sum(x * x, 0) / width + eps)
+    y = x * rstd * tl.load(G + i, mask=ok)
+    tl.store(Y + row * width + i, y, mask=ok)
+
+
+def rms_norm(hidden, gain, eps=1e-6):
+    rows, width = hidden.shape
+    wide = hidden.to(dtype=torch.float32)
+    y = torch.empty_like(wide)
+    rms_fwd[(rows,)](wide, gain, y, width, eps, triton.next_power_of_2(width), num_warps=8)
+    return y.type_as(hidden)
+
+
+class ModelNew(nn.Module):
+    def __init__(self, width: int):
+        super().__init__()
+        self.gain = nn.Parameter(torch.rand(width) + 0.5)
+
+    def forward(self, hidden):
+        return rms_norm(hidden, self.gain)
