@@ -132,8 +132,10 @@ def read_program(
     entry: str | None = None,
     overrides: Mapping[str, Any] | None = None,
     assumptions: Iterable[str] = (),
+    for_rules: bool = False,
 ) -> Reading:
-    """What the source does, not yet judged. Raises as :func:`analyze` does."""
+    """What the source does, not yet judged. Raises as :func:`analyze` does; ``for_rules`` is for asking rules about wrong code
+    too, which also look at kernels that nothing launches and at what the newest Triton refuses."""
     gpu = _device(device)
     task = read_task(SourceText(source, path))
     module = task.reference
@@ -141,9 +143,10 @@ def read_program(
         module = read_task(SourceText(reference, reference_path)).kernel
     _check_dialect(task.kernel)
     facts = tuple(parse_fact(text) for text in assumptions)
-    program = Program(task.kernel, module, Question(entry, overrides or {}, facts, host_facts(gpu)))
+    target = target_for(None, gpu) if for_rules else None
+    program = Program(task.kernel, module, Question(entry, overrides or {}, facts, host_facts(gpu), target))
     workloads = [w for w in program.workloads() if w.launches()]
-    if not workloads:
+    if not workloads and not for_rules:
         raise AnalysisError(_nothing_launched(task.kernel, program))
     for workload in workloads:
         _check_sizes(workload, overrides or {})

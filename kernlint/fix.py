@@ -5,20 +5,20 @@ from __future__ import annotations
 import difflib
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from functools import cached_property
 from pathlib import PurePath
 from typing import Any
 
 from kernlint.analysis import DEFAULT_DEVICE, Reading, best_change, read_program
 from kernlint.cost.estimate import estimate, speedup
 from kernlint.errors import KernlintError, SourceError
+from kernlint.interpret.edits import NO_EDITS
 from kernlint.records import dataclass
 from kernlint.rewrite.effects import Effects
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, apply_edits
-from kernlint.rules.base import Rule
+from kernlint.rules.base import NOT_ABOUT_SPEED, Rule
 from kernlint.rules.finding import Context
 from kernlint.rules.registry import find_rule
 from kernlint.syntax.source import SourceText
@@ -105,6 +105,15 @@ class _Question:
     refused: dict[tuple[str, str, str], Refused] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class _Found:
+    """A ``workload``, its findings with their gains, and the one that the verdict chooses (None where rules were named)."""
+
+    workload: Workload
+    candidates: Sequence[Candidate]
+    chosen: Candidate | None = None
+
+
 class _Version:
     """One version of the program under ``asked``."""
 
@@ -113,16 +122,27 @@ class _Version:
         self.asked = asked
         self.text = reading.task.kernel.text
 
-    @cached_property
-    def found(self) -> tuple[Workload, Sequence[Candidate], Candidate | None]:
-        """The workload in question, its findings with their gains, and the one that the verdict chooses."""
+    def found(self) -> Iterator[_Found]:
+        """What there is to change: that of the verdict, or what the rules that were named find in each workload."""
         if not self.asked.rules:
             judgement = best_change(self.reading, self.asked.scope, **self.asked.performance)
-            return judgement.workload, judgement.candidates, judgement.chosen
-        each = [(workload, price(self.context(workload), self.asked.rules)) for workload in self.reading.workloads]
-        # One workload at a time; the others come in later rounds.
-        workload, candidates = max(each, key=lambda pair: bool(pair[1]))
-        return workload, candidates, None
+            yield _Found(judgement.workload, judgement.candidates, judgement.chosen)
+            return
+        for workload, rules in self._asked_of():
+            yield _Found(workload, price(self.context(workload), rules))
+
+    def _asked_of(self) -> Iterator[tuple[Workload, list[Rule]]]:
+        """Each workload with the rules to ask about it."""
+        program, rules = self.reading.program, self.asked.rules
+        yield program.source_alone, [rule for rule in rules if rule.lexical]
+        followed = [rule for rule in rules if not rule.lexical]
+        yield from ((workload, followed) for workload in self.reading.workloads)
+        bare = [rule for rule in followed if rule.bare]
+        yield from ((workload, bare) for workload in (program.bare_kernels() if bare else ()))
+
+    def workload(self, like: Workload) -> Workload | None:
+        """The workload of this version that has the entry of ``like``."""
+        return self.reading.program.workload(like.entry, NO_EDITS, like.bare)
 
     def context(self, workload: Workload) -> Context:
         gpu = self.reading.device
@@ -165,6 +185,7 @@ def fix_source(
         "reference_path": reference_path,
     }
     selected = tuple(find_rule(rule) for rule in rules)
+    options["for_rules"] = any(r.bare or r.lexical or r.category in NOT_ABOUT_SPEED for r in selected)
     asked = _Question(options, scope, selected, unsafe, follow_ups)
     if performance is not None:
         asked.performance = {"performance": performance, "performance_path": performance_path}
@@ -190,30 +211,29 @@ def fix_source(
 def _next_fix(version: _Version, path: str) -> _Version | None:
     """The program after the next fix that can be made; None where there is none left."""
     asked = version.asked
-    for candidate in _in_order(version):
-        key = _key(candidate)
-        try:
-            made = _made(version, candidate, path)
-        except CannotRewrite as error:
-            asked.refused[key] = _refusal(candidate, str(error))
-            continue
-        if isinstance(made, Refused):
-            asked.refused[key] = made
-            continue
-        return made
+    for found in version.found():
+        for candidate in _in_order(found, asked):
+            key = _key(candidate)
+            try:
+                made = _made(version, found, candidate, path)
+            except CannotRewrite as error:
+                asked.refused[key] = _refusal(candidate, str(error))
+                continue
+            if isinstance(made, Refused):
+                asked.refused[key] = made
+                continue
+            return made
     return None
 
 
-def _in_order(version: _Version) -> list[Candidate]:
+def _in_order(found: _Found, asked: _Question) -> list[Candidate]:
     """What to try, the most worthwhile first."""
-    asked = version.asked
-    _, candidates, chosen = version.found
     tuned = {one.code for one in asked.done if find_rule(one.code).tuning}
-    left = [c for c in candidates if c.finding.rule.code not in tuned and _key(c) not in asked.refused]
+    left = [c for c in found.candidates if c.finding.rule.code not in tuned and _key(c) not in asked.refused]
     if asked.rules:
         known = [c for c in left if asked.scope not in c.gains or c.gains[asked.scope].middle >= 1.0]
         return sorted(known, key=lambda c: -c.gains[asked.scope].saving_us if asked.scope in c.gains else 0.0)
-    order = [c for c in left if c is chosen and _worth(c, asked.scope)]
+    order = [c for c in left if c is found.chosen and _worth(c, asked.scope)]
     while asked.follow_ups and left:
         best = best_candidate(left, asked.scope)
         if best is None or not _worth(best, asked.scope):
@@ -240,7 +260,7 @@ def _refusal(candidate: Candidate, reason: str, unsafe: bool = False) -> Refused
     return Refused(finding.rule.code, finding.rule.name, finding.span.line, reason, plan, unsafe)
 
 
-def _made(version: _Version, candidate: Candidate, path: str) -> _Version | Refused:
+def _made(version: _Version, found: _Found, candidate: Candidate, path: str) -> _Version | Refused:
     """The program with the change of ``candidate`` made and read again. Raises :class:`CannotRewrite`."""
     asked, finding = version.asked, candidate.finding
     made = candidate.attempt.rewriting
@@ -251,7 +271,7 @@ def _made(version: _Version, candidate: Candidate, path: str) -> _Version | Refu
         why = "; ".join(effects.notes) or f"numerics {effects.numerics}"
         return _refusal(candidate, f"the fix is {effects.applicability}: {why}", effects.applicability == "unsafe")
     after = _read_again(apply_edits(version.text, made.edits), asked, path)
-    gain = _checked(version, candidate, after)
+    gain = _checked(version, found, candidate, after)
     source = Source(version.reading.program.kernel)
     lines = sorted({source.line_number(edit.start) for edit in made.edits})
     method = finding.change.method if finding.change is not None else ""
@@ -272,16 +292,17 @@ def _read_again(text: str, asked: _Question, path: str) -> _Version:
         raise CannotRewrite(f"the rewritten source cannot be followed ({error}); nothing was changed") from None
 
 
-def _checked(before: _Version, candidate: Candidate, after: _Version) -> Priced | None:
+def _checked(before: _Version, found: _Found, candidate: Candidate, after: _Version) -> Priced | None:
     """What the rewritten program gains by the model, None where sizes are open. Raises :class:`CannotRewrite` where it is
     not what was promised."""
-    workload, candidates, _ = before.found
+    workload, candidates = found.workload, found.candidates
     scope, rule = before.asked.scope, candidate.finding.rule
-    rewritten = next((w for w in after.reading.workloads if w.entry == workload.entry), None)
+    rewritten = after.workload(workload)
     if rewritten is None:
         raise CannotRewrite(f"the rewritten source has no {workload.entry} that could be followed")
     _check_followed(workload, rewritten)
-    gain = _gain(workload, rewritten, before, candidate)
+    # What mends wrong code has no price, and where there are no steps there is no time.
+    gain = None if rule.category in NOT_ABOUT_SPEED else _gain(workload, rewritten, before, candidate)
     promised = candidate.gains.get(scope)
     least = min(NOT_WORTH, promised.middle) if promised is not None else NOT_WORTH
     count = sum(_alike(one, candidate, scope, least) for one in candidates)

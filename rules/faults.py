@@ -5,9 +5,21 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
+from kernlint.records import dataclass
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Context, Evidence, Finding
-from kernlint.workload import Fault, Launch
+from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.repair import Repair, mending
+from kernlint.workload import Fault, Launch, Span
+
+
+@dataclass(frozen=True)
+class MendedFault(Repair):
+    """The program with the fault of ``kind`` at ``place`` mended; ``name`` and ``text`` are those of the fault."""
+
+    kind: str
+    place: Span
+    name: str
+    text: str
 
 
 class FaultRule(Rule, abstract=True):
@@ -15,6 +27,8 @@ class FaultRule(Rule, abstract=True):
 
     bare = True
     kinds: ClassVar[frozenset[str]]
+    #: (kind, how to mend it) for the kinds that a codemod of ``kernlint.rewrite`` mends.
+    methods: ClassVar[tuple[tuple[str, str], ...]] = ()
     #: Kinds that depend on values too much to be told where it is not sure that the code is compiled.
     if_certain: ClassVar[frozenset[str]] = frozenset()
 
@@ -31,6 +45,7 @@ class FaultRule(Rule, abstract=True):
                 fault.function or kernel,
                 kernel,
                 tuple(self.evidence_of(launch, fault, context)),
+                self.change_of(launch, fault, context),
             )
 
     def severity_of(self, fault: Fault, context: Context) -> str:
@@ -40,6 +55,16 @@ class FaultRule(Rule, abstract=True):
     def evidence_of(self, launch: Launch, fault: Fault, context: Context) -> Iterator[Evidence]:
         """The proof: the values that the message tells, unless a rule has more to say."""
         yield Evidence(fault.text, fault.span)
+
+    def change_of(self, launch: Launch, fault: Fault, context: Context) -> Change | None:
+        """What mends the fault, where the rule knows."""
+        method = dict(self.methods).get(fault.kind)
+        if method is None:
+            return None
+        repair = MendedFault(fault.kind, fault.span, fault.name, fault.text)
+        return mending(
+            context, repair, fault.text, method, f"At line {fault.span.line}: {method[0].lower()}{method[1:]}"
+        )
 
 
 def _faults(context: Context) -> Iterable[tuple[Launch, Fault]]:

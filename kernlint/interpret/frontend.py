@@ -377,9 +377,8 @@ class FrontEnd(Evaluator):
         low, high = (-(2 ** (dtype.bits - 1)), 2 ** (dtype.bits - 1) - 1) if signed else (0, 2**dtype.bits - 1)
         if not low <= value <= high:
             shown = hex(value) if value > 2**16 else str(int(value))
-            self.fault(
-                "literal-range", node, f"{shown} does not fit into {short(dtype)}, the type of the other operand"
-            )
+            text = f"{shown} does not fit into {short(dtype)}, the type of the other operand"
+            self.fault("literal-range", node, text, dtype.name)
 
     def _pointer_arithmetic(self, name: str, x: Typed, y: Typed, shape: Any, node: cst.CSTNode) -> Any:
         pointer, offset = (x, y) if x.pointer else (y, x)

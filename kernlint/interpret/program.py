@@ -104,9 +104,16 @@ class Program:
             self._open[kernel.name_span] = self._opening.open_kernel(kernel.name_span)
         return self._open[kernel.name_span]
 
+    @property
+    def source_alone(self) -> Workload:
+        """The workload without steps that rules about the source alone are asked about."""
+        return Workload("", self.kernel.path, (), bare=True)
+
     def workload(self, entry: str, edits: Edits, bare: bool = False) -> Workload | None:
-        """That of one entry (a kernel's name where ``bare``) under ``edits``; None when the edited program no longer gets
-        there."""
+        """That of one entry (a kernel's name where ``bare``, :attr:`source_alone` for no name) under ``edits``; None when the
+        edited program no longer gets there."""
+        if bare and not entry:
+            return self.source_alone
         workloads = self.bare_kernels(edits) if bare else self.workloads(edits)
         return next((w for w in workloads if w.entry == entry), None)
 

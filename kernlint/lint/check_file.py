@@ -204,15 +204,13 @@ class _Check:
         from kernlint.cost.device import find_device
         from kernlint.interpret.program import Program, Question
         from kernlint.rules.registry import all_rules
-        from kernlint.workload import Workload
 
         device = find_device(self.job.settings.device)
         target = target_for(self.job.settings.target_triton, device)
         rules = [rule for rule in all_rules() if rule.code in self.codes]
         asked = target if any(rule.category in NOT_ABOUT_SPEED for rule in rules) else None
         program = Program(module, reference, Question(host=host_facts(device), target=asked))
-        nothing = Workload("", module.path, (), bare=True)
-        yield from self._of_workload(program, nothing, device, [rule for rule in rules if rule.lexical])
+        yield from self._of_workload(program, program.source_alone, device, [rule for rule in rules if rule.lexical])
         rules = [rule for rule in rules if not rule.lexical]
         workloads = program.workloads()
         self.helpers.update(os.path.abspath(path) for path in program.imported)

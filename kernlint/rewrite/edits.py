@@ -46,9 +46,10 @@ class Attempt:
         return self.rewriting is not None and self.rewriting.effects.applicability != "display-only"
 
 
-def attempt(program: Program, entry: str, variant: Variant | None) -> Attempt:
-    """``variant`` of the workload ``entry`` of ``program`` as a rewriting, where there is one."""
-    workload = program.workload(entry, NO_EDITS)
+def attempt(program: Program, entry: str, variant: Variant | None, bare: bool = False) -> Attempt:
+    """``variant`` of the workload ``entry`` of ``program`` (of a kernel that nothing launches where ``bare``) as a rewriting,
+    where there is one."""
+    workload = program.workload(entry, NO_EDITS, bare)
     try:
         if variant is None or workload is None:
             raise CannotRewrite("no automatic rewrite for this change")

@@ -41,14 +41,15 @@ class Priced:
 @dataclass(frozen=True)
 class Candidate:
     """A finding with what its change is worth: by scope, empty where sizes are open or there is no change. ``after`` is
-    the estimate with the change made, where there is a change that can be followed; ``program`` and ``entry`` are what
-    it was found in."""
+    the estimate with the change made, where there is a change that can be followed; ``program``, ``entry`` and ``bare`` are
+    what it was found in."""
 
     finding: Finding
     gains: dict[str, Priced]
     after: Estimate | None = None
     program: Program | None = None
     entry: str = ""
+    bare: bool = False
 
     @cached_property
     def attempt(self) -> Attempt:
@@ -56,7 +57,7 @@ class Candidate:
         variant = self.finding.change.variant if self.finding.change is not None else None
         if self.program is None:
             return Attempt(None, "no automatic rewrite for this change")
-        return attempt(self.program, self.entry, variant)
+        return attempt(self.program, self.entry, variant, self.bare)
 
     def worth(self, scope: str) -> bool | None:
         """Whether to make the change; None when it cannot be told."""
@@ -156,7 +157,7 @@ def price(context: Context, rules: Iterable[Rule]) -> list[Candidate]:
 
 def unpriced(context: Context, finding: Finding) -> Candidate:
     """``finding`` without a gain."""
-    return Candidate(finding, {}, None, context.program, context.workload.entry)
+    return Candidate(finding, {}, None, context.program, context.workload.entry, context.workload.bare)
 
 
 def _candidate(context: Context, finding: Finding) -> Candidate:
@@ -170,7 +171,7 @@ def _candidate(context: Context, finding: Finding) -> Candidate:
         before_us, after_us = old.total_us(scope), new.total_us(scope)
         if before_us is not None and after_us is not None:
             gains[scope] = Priced(before_us, after_us, *speedup(old, new, scope))
-    return Candidate(finding, gains, new, context.program, context.workload.entry)
+    return Candidate(finding, gains, new, context.program, context.workload.entry, context.workload.bare)
 
 
 def best_candidate(candidates: Sequence[Candidate], scope: str) -> Candidate | None:

@@ -12,6 +12,7 @@ class RunTimeValueAsShape(RefusalRule):
     severity = "error"
     summary = "a run-time value where a compile-time constant is needed"
     kinds = frozenset(["runtime-shape"])
+    methods = (("runtime-shape", "Annotate it `tl.constexpr`."),)
 
     what_it_does = """
         Finds bounds of `tl.arange` and `tl.static_range` and extents of `tl.zeros`, `tl.full`, `tl.reshape` that are

@@ -13,6 +13,7 @@ class LoopCarriedTypeChange(RefusalRule):
     summary = "a variable changes its type from one iteration to the next"
     kinds = frozenset(["constexpr-reassigned", "loop-carried-type"])
     if_certain = frozenset(["constexpr-reassigned", "loop-carried-type"])
+    methods = (("loop-carried-type", "Begin with a float literal."),)
 
     what_it_does = """
         Compares the type of each variable before a loop with the type that an iteration leaves: `0` is int32, `0.0`

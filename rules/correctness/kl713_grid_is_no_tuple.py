@@ -12,6 +12,7 @@ class GridIsNoTuple(RefusalRule):
     severity = "error"
     summary = "the launch grid is a number or holds a float, or a kernel asks for a fourth axis"
     kinds = frozenset(["bad-grid", "program-axis"])
+    methods = (("bad-grid", "Write the grid as a tuple."),)
 
     what_it_does = """
         Evaluates the grid of each launch, grid functions included: a number in place of a tuple, a float extent (`n /

@@ -13,6 +13,9 @@ class UnsupportedDot(RefusalRule):
     summary = "operands that tl.dot does not multiply"
     kinds = frozenset(["dot-least", "dot-shape", "dot-type"])
     if_certain = frozenset(["dot-least", "dot-shape", "dot-type"])
+    methods = (
+        ("dot-type", "Give both operands one type; cast the result instead of asking for an `out_dtype` of bfloat16."),
+    )
 
     what_it_does = """
         Finds `tl.dot` of operands whose types differ or are not multiplied at all, whose inner extents differ, that

@@ -13,6 +13,7 @@ class MathOnHalf(RefusalRule):
     summary = "a function that only takes fp32 and fp64 is called on another type"
     kinds = frozenset(["math-type"])
     if_certain = frozenset(["math-type"])
+    methods = (("math-type", "Cast the operand to float32 first."),)
 
     what_it_does = """
         Finds `tl.exp`, `tl.log`, `tl.sqrt`, `tl.sin`, `tl.erf`, `tl.sigmoid`, functions of libdevice and the like on

@@ -12,6 +12,7 @@ class BooleanOperatorOnTensor(RefusalRule):
     severity = "error"
     summary = "and, or, not on operands that are no booleans"
     kinds = frozenset(["boolean-operand"])
+    methods = (("boolean-operand", "Use `&`, `|` and comparisons with zero, each in parentheses."),)
 
     what_it_does = """
         Finds `and`, `or` and `not` on run-time values whose type is not boolean.

@@ -12,6 +12,7 @@ class BlockAsCondition(RefusalRule):
     severity = "error"
     summary = "a block decides an if, a while or a conditional expression"
     kinds = frozenset(["block-condition"])
+    methods = (("block-condition", "Choose with `tl.where`."),)
 
     what_it_does = """
         Finds conditions of `if`, `while` and conditional expressions that are blocks of more than one element.

@@ -12,6 +12,11 @@ class HostObjectInKernel(RefusalRule):
     severity = "error"
     summary = "a kernel uses a function or a type of Python or PyTorch"
     kinds = frozenset(["host-dtype", "host-function", "power"])
+    methods = (
+        ("host-dtype", "Name Triton's type."),
+        ("host-function", "Call Triton's function."),
+        ("power", "Write the product."),
+    )
 
     what_it_does = """
         Finds calls in a kernel of functions that only Python has (built-ins such as `sum` and `abs`, `math`, `torch`,

@@ -12,6 +12,7 @@ class PlainGlobalInKernel(RefusalRule):
     severity = "error"
     summary = "a kernel reads a module variable that is no tl.constexpr"
     kinds = frozenset(["plain-global"])
+    methods = (("plain-global", "Make the value by `tl.constexpr(...)`."),)
 
     what_it_does = """
         Finds names in a kernel that stand for numbers, strings or containers of the module which were not made by

@@ -13,6 +13,7 @@ class MethodOfSpecialisedArgument(RefusalRule):
     summary = ".to(...) on an integer argument that is a constant when it is 1"
     kinds = frozenset(["specialised-scalar"])
     if_open = "info"
+    methods = (("specialised-scalar", "Write `tl.cast(argument, type)`, which takes compile-time numbers too."),)
 
     what_it_does = """
         Finds `argument.to(...)` on integer parameters of a kernel without annotation. It is an error where a launch

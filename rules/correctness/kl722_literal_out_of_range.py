@@ -12,6 +12,7 @@ class LiteralOutOfRange(RefusalRule):
     severity = "error"
     summary = "an integer literal does not fit into the type of the other operand"
     kinds = frozenset(["literal-range"])
+    methods = (("literal-range", "Write the mask as the signed number of the same bits."),)
 
     what_it_does = """
         Finds integer literals beside a tensor whose element type cannot hold them: `bits & 0xFFFF0000` with int32

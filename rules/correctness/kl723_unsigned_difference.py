@@ -12,6 +12,7 @@ class UnsignedDifference(RefusalRule):
     severity = "warning"
     summary = "a difference of unsigned values wraps before it becomes a float"
     kinds = frozenset(["unsigned-wrap"])
+    methods = (("unsigned-wrap", "Widen the value to int32 before the difference."),)
 
     what_it_does = """
         Finds an unsigned tensor minus a positive number whose result is converted to a float: unpacked 4-bit or 8-bit

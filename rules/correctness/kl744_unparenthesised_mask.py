@@ -6,10 +6,20 @@ from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
+from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.jit_functions import jit_functions
+from kernlint.rules.repair import Repair, mending
 from kernlint.syntax.walk import walk
+from kernlint.workload import Span
+
+
+@dataclass(frozen=True)
+class Parenthesised(Repair):
+    """The program with each comparison of the chain at ``place`` in parentheses."""
+
+    place: Span
 
 
 class UnparenthesisedMask(Rule):
@@ -78,6 +88,12 @@ class UnparenthesisedMask(Rule):
                     name,
                     name,
                     (Evidence("`&` and `|` bind tighter than comparisons", module.span(wrong)),),
+                    mending(
+                        context,
+                        Parenthesised(span),
+                        f"`{text}` is computed before the comparisons around it",
+                        "Put each comparison in parentheses.",
+                    ),
                 )
 
 

@@ -11,6 +11,7 @@ class FalseAssumption(FaultRule):
     category = "correctness"
     severity = "warning"
     kinds = frozenset(["false-assumption"])
+    methods = (("false-assumption", "Assume what holds for the first program too: `>=` in the place of `>`."),)
     summary = "tl.assume states a condition that the program with index 0 breaks"
     what_it_does = """
         Finds `tl.assume(condition)` whose condition, computed for the program with index 0 along every axis, is

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.kernel_source import kernels_once
+from kernlint.rules.repair import Repair
+from kernlint.workload import Span
+
+
+@dataclass(frozen=True)
+class AnnotationDropped(Repair):
+    """The program with the parameters ``names`` of the kernel at ``kernel`` no longer annotated ``tl.constexpr``."""
+
+    kernel: Span
+    names: frozenset[str]
 
 
 class ConstexprNotSpecialised(Rule):
@@ -59,7 +70,7 @@ class ConstexprNotSpecialised(Rule):
                 kernel.name,
                 (Evidence(f"{names}: annotated tl.constexpr, and listed as not to specialise on", kernel.name_span),),
                 Change(
-                    None,
+                    context.variant.then(transform=AnnotationDropped(kernel.span, frozenset(both))),
                     f"`{kernel.name}` is compiled for each value of {names}, or refused by Triton 3.7 and later.",
                     f"Drop the annotation of {names} where the value varies, else drop it from the list.",
                     f"Change the decorator or the signature of `{kernel.name}` at line {kernel.name_span.line}.",
