@@ -575,6 +575,9 @@ def cast(k: KernelEvaluator, value: Block | None, target: Any, node: cst.CSTNode
     if value.dtype == target or value.base:
         return value
     expr = value.expr if target.is_integer and not bitcast else None
+    if expr is None and target.is_integer and not bitcast and value.product is None:
+        # A loaded value of unknown type: cast to an index, it is one, and it is itself where it was one before.
+        expr = value.shadow
     casts = value.casts
     if value.dtype is not None and value.constant is None:
         casts = (*value.casts, Cast(value.dtype, target, k.span(node), k.symbol))

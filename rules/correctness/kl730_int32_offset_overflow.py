@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.overflow import SCALAR, overflows, possible, proven
+from kernlint.rules.correctness.overflow import SCALAR, WideIndices, overflows, possible, proven
 from kernlint.rules.finding import Context, Finding
 
 
@@ -77,7 +77,8 @@ class Int32OffsetOverflow(Rule):
         found = list(overflows(context.workload))
         for one in found:
             if one.value is not None:
-                yield proven(self, context, one)
+                repair = WideIndices(one.launch.kernel.name, frozenset({SCALAR}), proven=True)
+                yield proven(self, context, one, repair)
         yield from possible(
             self, context, [one for one in found if one.value is None and one.kind == SCALAR], "the product"
         )

@@ -64,4 +64,4 @@ class Int32RandomOffset(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         found = [one for one in random_overflows(context.workload) if one.kind != FLAT]
-        yield from possible(self, context, found, "the product")
+        yield from possible(self, context, found, "the product", random=True)

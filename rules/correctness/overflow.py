@@ -6,7 +6,8 @@ from collections.abc import Iterator
 
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.repair import Repair, mending
 from kernlint.rules.source import text_at
 from kernlint.rules.space import Point, Space, counts_elements, open_symbols, sites, symbols_of, told
 from kernlint.workload import Launch, Span, Workload
@@ -19,6 +20,17 @@ LIMIT = 1 << 31
 #: Kinds of open products: an index read from memory; a scalar times a stride; a tile of rows times a stride; the flat
 #: index of an element.
 LOADED, SCALAR, TILE, FLAT = "loaded", "scalar", "tile", "flat"
+
+
+@dataclass(frozen=True)
+class WideIndices(Repair):
+    """The program with the 32-bit indices of ``kernel`` computed in 64 bits: those of ``kinds`` that nothing bounds, and those
+    ``proven`` to overflow, or the offsets of ``random`` numbers."""
+
+    kernel: str
+    kinds: frozenset[str]
+    proven: bool = False
+    random: bool = False
 
 
 @dataclass(frozen=True)
@@ -55,6 +67,17 @@ def random_overflows(workload: Workload) -> Iterator[Overflow]:
         for narrow in launch.kernel.random:
             if _is_open(narrow.value, launch):
                 yield Overflow(launch, narrow, kind_of(narrow.value))
+
+
+def reported(workload: Workload, asked: WideIndices) -> list[Span]:
+    """The places of the products that ``asked`` is about."""
+    found = random_overflows(workload) if asked.random else overflows(workload)
+    return [
+        one.narrow.span
+        for one in found
+        if one.launch.kernel.name == asked.kernel
+        and (asked.proven if one.value is not None else one.kind in asked.kinds)
+    ]
 
 
 def _judged(workload: Workload, launch: Launch, narrow: Narrow, space: Space, symbols: set[Symbol]) -> Overflow | None:
@@ -150,8 +173,8 @@ def widens_elsewhere(launch: Launch) -> Span | None:
     return None
 
 
-def proven(rule: Rule, context: Context, found: Overflow) -> Finding:
-    """The finding for an index that overflows at the sizes in view."""
+def proven(rule: Rule, context: Context, found: Overflow, repair: WideIndices) -> Finding:
+    """The finding for an index that overflows at the sizes in view, which ``repair`` mends."""
     assert found.value is not None and found.point is not None
     text = text_at(context, found.narrow.span) or "the index"
     factors = _largest_product(found)
@@ -166,10 +189,21 @@ def proven(rule: Rule, context: Context, found: Overflow) -> Finding:
             Evidence(f"{told(found.point)} computes {found.value}, past 2147483647"),
             Evidence(f"launched with grid {_grid(found.launch)}", found.launch.span),
         ),
+        _widening(context, repair, f"`{text}` overflows 32 bits"),
     )
 
 
-def possible(rule: Rule, context: Context, found: list[Overflow], what: str) -> Iterator[Finding]:
+def _widening(context: Context, repair: WideIndices, wrong: str) -> Change:
+    return mending(
+        context,
+        repair,
+        wrong,
+        "Widen the index to 64 bits where it is made.",
+        f"In `{repair.kernel}`, write `.to(tl.int64)` behind the program id, the loaded index or the tile before it is multiplied.",
+    )
+
+
+def possible(rule: Rule, context: Context, found: list[Overflow], what: str, random: bool = False) -> Iterator[Finding]:
     """One finding per kernel for indices that nothing in view bounds."""
     kernels: dict[str, list[Overflow]] = {}
     for one in found:
@@ -194,6 +228,11 @@ def possible(rule: Rule, context: Context, found: list[Overflow], what: str) -> 
             name,
             name,
             tuple(evidence),
+            _widening(
+                context,
+                WideIndices(name, frozenset(one.kind for one in group), random=random),
+                f"`{texts[0] or 'an index'}` is computed in 32 bits",
+            ),
         )
 
 

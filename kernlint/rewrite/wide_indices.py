@@ -1,0 +1,207 @@
+"""32-bit indices computed in 64 bits: the program id, loaded index or tile that a product is made of is widened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import libcst as cst
+
+from kernlint.errors import KernlintError
+from kernlint.interpret.edits import NO_EDITS
+from kernlint.interpret.program import Program
+from kernlint.rewrite.bindings import variable
+from kernlint.rewrite.conversions import assigned_value, cast, converted
+from kernlint.rewrite.effects import Effects
+from kernlint.rewrite.site import Site, codemod
+from kernlint.rewrite.source import Source
+from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
+from kernlint.rules.correctness.overflow import WideIndices, reported
+from kernlint.syntax.names import targets
+from kernlint.syntax.tree import parse_module
+from kernlint.workload import Span
+
+#: Products that come to light one after another as those around them are widened.
+_MAX_ROUNDS = 8
+
+#: Functions of Triton whose result is an index like their arguments, and those that take an index of any width.
+_PASSES_ON = frozenset({"where", "minimum", "maximum", "max_contiguous", "multiple_of", "cdiv"})
+_TAKES = frozenset({"load", "store", "rand", "randn", "randint", "randint4x", "rand4x", "assume", "device_assert"})
+
+_ARITHMETIC = (cst.BinaryOperation, cst.UnaryOperation, cst.Subscript)
+
+
+@codemod(WideIndices, Effects())
+def wide_indices(site: Site, transform: WideIndices) -> list[TextEdit]:
+    """Every product that the rule reports in the kernel, in 64 bits."""
+    places = reported(site.workload, transform)
+    edits: list[TextEdit] = []
+    for _ in range(_MAX_ROUNDS):
+        if not places:
+            return edits
+        added = [edit for place in places for edit in _widened(site.source, _product(site.source, place))]
+        # Several products may be made of one program id.
+        new = [edit for edit in dict.fromkeys(added) if edit not in edits]
+        if not new:
+            break
+        edits += new
+        places = _left(site, transform, edits)
+    raise CannotRewrite("the index would still be computed in 32 bits at some place")
+
+
+def _left(site: Site, transform: WideIndices, edits: list[TextEdit]) -> list[Span]:
+    """What the rule would report after ``edits``, by its places in the source as it is."""
+    program = site.program
+    try:
+        module = parse_module(apply_edits(site.module.text, edits), site.module.path)
+        changed = Program(module, program.reference, program.question)
+        workload = changed.workload(site.workload.entry, NO_EDITS, site.workload.bare)
+    except KernlintError as error:
+        raise CannotRewrite(f"the kernel with wider indices cannot be followed ({error})") from None
+    if workload is None:
+        raise CannotRewrite("the kernel with wider indices cannot be followed")
+    later = Source(module)
+    found = []
+    for span in reported(workload, transform):
+        start, end = (_before(edits, offset) for offset in later.offsets(span))
+        node = next((n for n in site.module.of(cst.BinaryOperation) if site.source.range_of(n) == (start, end)), None)
+        if node is None:
+            raise CannotRewrite(f"the index at line {span.line} is no product")
+        found.append(site.module.span(node))
+    return found
+
+
+def _before(edits: list[TextEdit], offset: int) -> int:
+    """Where what stands at ``offset`` behind the insertions ``edits`` stood before them."""
+    shift = 0
+    for edit in sorted(edits):
+        if offset >= edit.start + shift + len(edit.text):
+            shift += len(edit.text)
+        elif offset > edit.start + shift:
+            return edit.start
+    return offset - shift
+
+
+def _product(source: Source, place: Span) -> cst.BinaryOperation:
+    node = source.at(place, cst.BinaryOperation)
+    if not isinstance(node.operator, cst.Multiply):
+        raise CannotRewrite(f"the index at line {place.line} is no product")
+    return node
+
+
+def _widened(source: Source, product: cst.BinaryOperation) -> list[TextEdit]:
+    """Edits that put the index in ``product``, and so the product, in 64 bits."""
+    node: cst.BaseExpression = product
+    while isinstance(node, cst.BinaryOperation) and isinstance(node.operator, (cst.Multiply, cst.Add, cst.Subtract)):
+        if isinstance(node.operator, cst.Multiply):
+            # `program * heads * size` is wide where its first factor is.
+            node = node.right if not _varies(source, node.left) and _varies(source, node.right) else node.left
+            continue
+        # `(batch * heads + head) * size` is wide where `batch` is.
+        terms = [one for one in (node.left, node.right) if _has_product(source, one)]
+        if not terms:
+            break
+        node = terms[0]
+    if isinstance(node, cst.Name):
+        made = _making_call(source, node)
+        if made is not None and _may_be_wide(source, node.value, source.function(node), set()):
+            return converted(source, made, "int64")
+        surely = made is not None or _is_tensor_variable(source, node)
+    elif isinstance(node, cst.Call):
+        surely = _triton_name(source, node) in ("program_id", "load", "arange")
+    else:
+        surely = isinstance(node, cst.Subscript) or _varies(source, node)
+    # A plain number, such as a parameter that is 1, has no method to cast it with.
+    return converted(source, node, "int64") if surely else cast(source, node, "int64")
+
+
+def _has_product(source: Source, node: cst.BaseExpression) -> bool:
+    """Whether ``node`` is a product of what varies, or a sum with such a term."""
+    if not isinstance(node, cst.BinaryOperation):
+        return False
+    if isinstance(node.operator, cst.Multiply):
+        return _varies(source, node)
+    return isinstance(node.operator, (cst.Add, cst.Subtract)) and any(
+        _has_product(source, one) for one in (node.left, node.right)
+    )
+
+
+def _triton_name(source: Source, node: cst.BaseExpression) -> str:
+    """The name of the Triton function that ``node`` calls, else empty."""
+    origin = (source.origin(node.func) or "") if isinstance(node, cst.Call) else ""
+    return origin.removeprefix("triton.language.") if origin.startswith("triton.language.") else ""
+
+
+def _making_call(source: Source, name: cst.Name) -> cst.Call | None:
+    """The ``tl.program_id`` or ``tl.load`` that the variable is assigned, and nothing else."""
+    function = source.function(name)
+    bindings = variable(source, name.value, function).bindings if function is not None else ()
+    value = assigned_value(bindings[0]) if len(bindings) == 1 else None
+    return value if isinstance(value, cst.Call) and _triton_name(source, value) in ("program_id", "load") else None
+
+
+def _varies(source: Source, node: cst.BaseExpression, depth: int = 20) -> bool:
+    """Whether ``node`` is made of a program id, a loaded value, a tile or a loop variable, rather than of parameters."""
+    for inner in (node, *_names_and_calls(node)):
+        if _triton_name(source, inner) in ("program_id", "load", "arange"):
+            return True
+        function = source.function(inner)
+        if not isinstance(inner, cst.Name) or function is None or depth == 0:
+            continue
+        for binding in variable(source, inner.value, function).bindings:
+            value = assigned_value(binding)
+            if isinstance(binding, cst.For) or (value is not None and _varies(source, value, depth - 1)):
+                return True
+    return False
+
+
+def _names_and_calls(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
+    stack: list[cst.CSTNode] = list(node.children)
+    while stack:
+        inner = stack.pop()
+        if isinstance(inner, (cst.Name, cst.Call)):
+            yield inner
+        stack.extend(inner.children)
+
+
+def _is_tensor_variable(source: Source, name: cst.Name) -> bool:
+    """Whether the variable is surely a tensor: assigned, and made of what varies. Parameters, and in the interpreter loop
+    variables, may be plain numbers."""
+    function = source.function(name)
+    bindings = variable(source, name.value, function).bindings if function is not None else ()
+    values = [assigned_value(binding) for binding in bindings]
+    return bool(values) and all(value is not None and _varies(source, value) for value in values)
+
+
+def _may_be_wide(source: Source, name: str, function: cst.FunctionDef | None, seen: set[str]) -> bool:
+    """Whether ``name`` and what is computed from it may have 64 bits wherever it is read: in addresses, masks and
+    variables that are assigned once, so that no type changes where two paths meet."""
+    if function is None or name in seen:
+        return True
+    found = variable(source, name, function)
+    if len(found.bindings) != 1:
+        return False
+    seen.add(name)
+    return all(_takes_any_width(source, read, function, seen) for read in found.reads)
+
+
+def _takes_any_width(source: Source, read: cst.Name, function: cst.FunctionDef, seen: set[str]) -> bool:
+    node: cst.CSTNode = read
+    while True:
+        above = source.parent(node)
+        if isinstance(above, _ARITHMETIC):
+            node = above
+        elif isinstance(above, (cst.Comparison, cst.ComparisonTarget, cst.If, cst.While)):
+            return True
+        elif isinstance(above, cst.Assign):
+            bound = [one.value for target in above.targets for one in targets(target.target)]
+            return above.value is node and len(bound) == 1 and _may_be_wide(source, bound[0], function, seen)
+        elif isinstance(above, cst.Arg):
+            call = source.parent(above)
+            name = _triton_name(source, call) if isinstance(call, cst.Call) else ""
+            if name in _TAKES:
+                return True
+            if name not in _PASSES_ON or call is None:
+                return False
+            node = call
+        else:
+            return False
