@@ -145,7 +145,10 @@ def read_program(
     facts = tuple(parse_fact(text) for text in assumptions)
     target = target_for(None, gpu) if for_rules else None
     program = Program(task.kernel, module, Question(entry, overrides or {}, facts, host_facts(gpu), target))
-    workloads = [w for w in program.workloads() if w.launches()]
+    followed = program.workloads()
+    workloads = [w for w in followed if (w.first_call() if for_rules else w).launches()]
+    # Where all that is launched fills a cache, or tests something, that is what the question is about.
+    workloads = workloads or [w for w in (v.first_call() for v in followed) if w.launches()]
     if not workloads and not for_rules:
         raise AnalysisError(_nothing_launched(task.kernel, program))
     for workload in workloads:

@@ -18,7 +18,7 @@ from kernlint.records import dataclass
 from kernlint.rewrite.effects import Effects
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, apply_edits
-from kernlint.rules.base import NOT_ABOUT_SPEED, Rule
+from kernlint.rules.base import NOT_ABOUT_SPEED, Rule, calls_for
 from kernlint.rules.finding import Context
 from kernlint.rules.registry import find_rule
 from kernlint.syntax.source import SourceText
@@ -136,7 +136,8 @@ class _Version:
         program, rules = self.reading.program, self.asked.rules
         yield program.source_alone, [rule for rule in rules if rule.lexical]
         followed = [rule for rule in rules if not rule.lexical]
-        yield from ((workload, followed) for workload in self.reading.workloads)
+        for workload in self.reading.workloads:
+            yield from calls_for(workload, followed)
         bare = [rule for rule in followed if rule.bare]
         yield from ((workload, bare) for workload in (program.bare_kernels() if bare else ()))
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from kernlint.rules.finding import Context, Finding
+    from kernlint.workload import Workload
 
 #: Category to the hundred that its codes begin with.
 CODE_BANDS = {
@@ -77,9 +78,28 @@ class Rule(ABC):
         if not abstract:
             _validate(cls)
 
+    @property
+    def first_call(self) -> bool:
+        """Whether it looks at a first call, caches being empty: what is wrong is wrong then, what is slow matters where it
+        happens on every call."""
+        return self.category in NOT_ABOUT_SPEED
+
+    def concerns(self, workload: Workload) -> Workload:
+        """The call of ``workload`` that the rule looks at."""
+        return workload.first_call() if self.first_call else workload
+
     @abstractmethod
     def check(self, context: Context) -> Iterable[Finding]:
         """The places of ``context`` where the condition holds, each with its proof; none where it cannot be proven."""
+
+
+def calls_for(workload: Workload, rules: Iterable[Rule]) -> Iterator[tuple[Workload, list[Rule]]]:
+    """The calls of ``workload`` that any of ``rules`` look at, each with those that do. One that launches nothing concerns
+    nobody, unless it stands in for a model: such a replacement has rules of its own."""
+    first = workload.first_call()
+    for call in (workload,) if first is workload else (workload, first):
+        if call.launches() or call.reference is not None:
+            yield call, [rule for rule in rules if first is workload or rule.first_call == (call is first)]
 
 
 def _validate(rule: type[Rule]) -> None:

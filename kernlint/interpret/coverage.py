@@ -63,7 +63,7 @@ def measure(workloads: Iterable[Workload]) -> Coverage:
     """The coverage of all launches in ``workloads``."""
     coverage = Coverage()
     for workload in workloads:
-        for launch in workload.launches():
+        for launch in workload.first_call().launches():
             _count(launch, coverage)
     return coverage
 

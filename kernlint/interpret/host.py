@@ -7,8 +7,8 @@ kernel launch, and records the device work in order. Nothing is imported and not
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -19,7 +19,9 @@ from kernlint.interpret import layers, torch_ops
 from kernlint.interpret.api import Target
 from kernlint.interpret.binding import grid_fault, launch_faults
 from kernlint.interpret.edits import NO_EDITS, Edits, Literal
+from kernlint.interpret.kept import is_memoised, memoises, run_once
 from kernlint.interpret.kernel import Range, argument_block, read_kernel
+from kernlint.interpret.once import Once, Recorded, bare
 from kernlint.interpret.python import (
     MAX_UNROLL,
     Break,
@@ -62,7 +64,6 @@ from kernlint.workload import (
     Repeat,
     Size,
     Span,
-    Step,
     Storage,
     Symbol,
     Tensor,
@@ -81,6 +82,9 @@ _OPTIONS = frozenset(
 
 #: torch sub-packages of which functions take and give tensors as ``torch.*`` does.
 _TENSOR_MODULES = ("torch", "torch.nn.functional", "torch.special", "torch.linalg", "torch.Tensor", "torch.cuda")
+
+#: torch's interfaces to devices that this analysis knows nothing of.
+_OTHER_DEVICES = ("torch.npu.", "torch.xpu.", "torch.mps.", "torch.mlu.", "torch.musa.", "torch.hpu.")
 
 MAX_CONFIGS = 48
 UNROLL_LAUNCHES = 1
@@ -131,7 +135,14 @@ class HostEvaluator(Evaluator):
         self.learned: dict[Symbol, Size] = {}
         self.refined: dict[int, Tensor] = {}
         self.contiguous: set[int] = set()
-        self.sinks: list[list[Step]] = []
+        self.sinks: list[list[Recorded]] = []
+        #: Storages in the memory of the host, and those of results that are plain numbers if the arguments are.
+        self.hosted: set[int] = set()
+        self.perhaps: set[int] = set()
+        #: Whether something of the call may be seen elsewhere although it is not returned.
+        self.escapes = False
+        #: How many pieces of code that run once are around the current statement.
+        self.depth_once = 0
         #: Tensors that outlive the call beside its result: kept on ``self`` or saved for a backward pass.
         self.kept: list[Tensor] = []
         self.assumptions: list[str] = []
@@ -158,9 +169,9 @@ class HostEvaluator(Evaluator):
     # -- recording --------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def recording(self) -> Iterator[list[Step]]:
+    def recording(self) -> Iterator[list[Recorded]]:
         """Collect the steps of the block; outside any such block (set-up code) steps are dropped."""
-        steps: list[Step] = []
+        steps: list[Recorded] = []
         self.sinks.append(steps)
         try:
             yield steps
@@ -176,9 +187,19 @@ class HostEvaluator(Evaluator):
         finally:
             self.sinks = saved
 
-    def record(self, step: Step) -> None:
+    @contextmanager
+    def once(self) -> Iterator[None]:
+        """What a first call does and later ones find done."""
+        self.depth_once += 1
+        try:
+            yield
+        finally:
+            self.depth_once -= 1
+
+    def record(self, step: Recorded) -> None:
         if self.sinks:
-            self.sinks[-1].append(step)
+            wrapped = step if isinstance(step, Once) or not self.depth_once else Once(step)
+            self.sinks[-1].append(wrapped)
 
     def torch_op(
         self,
@@ -190,6 +211,11 @@ class HostEvaluator(Evaluator):
         flops: int | None = 0,
         dims: Mapping[str, int] | None = None,
     ) -> None:
+        if reads and all(map(self.is_hosted, reads)) and not name.endswith("_") and name != "setitem":
+            self.hosted.update(t.storage.id for t in writes)
+            return
+        if all(self._perhaps_number(t) for t in reads):
+            self.perhaps.update(t.storage.id for t in writes if reads)
         if self.sinks:
             self.record(TorchOp(name, kind, reads, writes, self.span(node), self.symbol, flops, dims or {}))
 
@@ -197,9 +223,19 @@ class HostEvaluator(Evaluator):
         """Whether an edit takes this torch call out of the program."""
         return bool(self.edits.skipped) and self.span(node) in self.edits.skipped
 
-    def sync(self, what: str, node: cst.CSTNode) -> None:
+    def sync(self, what: str, node: cst.CSTNode, reads: Tensor | None = None) -> None:
+        if self.sinks and not (reads is not None and self.is_hosted(reads)):
+            self.record(HostSync(what, self.span(node), self.symbol, reads))
+
+    def is_hosted(self, x: Tensor) -> bool:
+        """Whether ``x`` lies in the memory of the host, where reading it waits for nobody."""
+        return x.storage.id in self.hosted
+
+    def host_tensor(self, x: Tensor) -> Tensor:
+        """``x``, made in the memory of the host by what a call does."""
         if self.sinks:
-            self.record(HostSync(what, self.span(node), self.symbol))
+            self.hosted.add(x.storage.id)
+        return x
 
     def assume(self, what: str) -> None:
         if self.sinks and what not in self.assumptions:
@@ -402,8 +438,10 @@ class HostEvaluator(Evaluator):
         if isinstance(value, Jit):
             if name in ("fn", "kernel"):
                 return value
-            if name == "run" or name == "warmup":
+            if name == "run":
                 return Builtin(name, lambda a, k, n: self.launch(value, k.pop("grid", ()), a, k, n))
+            if name == "warmup":
+                return Builtin(name, lambda a, k, n: self._warm_up(value, k.pop("grid", ()), a, k, n))
             if name == "best_config":
                 return Unknown("best_config")
         if isinstance(value, Config):
@@ -493,6 +531,7 @@ class HostEvaluator(Evaluator):
                     self.unknown(f"line {self.span(node).line}: what `{_code(node)}` is set to")
                 self.torch_op("setitem", "copy" if reads else "fill", reads, (target,), node)
             return
+        self._escape(value, local=isinstance(container, list))
         super().setitem(container, index, value, node)
 
     def call(self, function: Any, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
@@ -513,6 +552,7 @@ class HostEvaluator(Evaluator):
         if isinstance(function, Unknown):
             tensors = torch_ops._tensors([*args, *kwargs.values()])
             if tensors:
+                self._escape(tensors)
                 self.unknown(f"call of {_code(node.func)}")
             return Unknown("call")
         return super().call(function, args, kwargs, node)
@@ -599,8 +639,11 @@ class HostEvaluator(Evaluator):
                     if name in ("synchronize",)
                     else self._torch_tool(path, args)
                 )
+            if name == "synchronize" and path.startswith(_OTHER_DEVICES):
+                return None  # such code never runs on the device in question
             return torch_ops.function(self, name, args, kwargs, node)
         if torch_ops._tensors([*args, *kwargs.values()]):
+            self._escape(torch_ops._tensors([*args, *kwargs.values()]))
             self.unknown(f"call of {path}")
         return Unknown(path)
 
@@ -712,7 +755,8 @@ class HostEvaluator(Evaluator):
         """Whether ``x`` is an argument that only the lack of anything known makes a tensor: ``int(n)`` may as well get a
         number."""
         x = self.current(x)
-        return x.storage.origin == "input" and x.dtype is None and x.shape is None
+        made = x.storage.id in self.perhaps or x.storage.origin == "input"
+        return made and x.dtype is None and x.shape is None
 
     def _type_test(self, name: str, args: list[Any]) -> Any:
         if name == "isinstance" and len(args) == 2:
@@ -773,6 +817,21 @@ class HostEvaluator(Evaluator):
 
     # -- statements -------------------------------------------------------------------------------------------------
 
+    def run(self, body: Sequence[cst.CSTNode], scope: Scope) -> None:
+        node = self.calls[-1].node if self.calls else None
+        once = run_once(node, self.module) if isinstance(node, cst.FunctionDef) else frozenset[cst.CSTNode]()
+        for statement in body:
+            with self.once() if statement in once else nullcontext():
+                self.execute(statement, scope)
+
+    def invoke(self, function: Function, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        node = function.node
+        kept = function.memoised or (
+            isinstance(node, cst.FunctionDef) and bool(node.decorators) and is_memoised(node, function.module.imports)
+        )
+        with self.once() if kept else nullcontext():
+            return super().invoke(function, args, kwargs)
+
     def assign(self, target: cst.BaseExpression, value: Any, scope: Scope) -> None:
         if isinstance(target, cst.Name) and scope.parent is None:
             name = target.value
@@ -781,7 +840,19 @@ class HostEvaluator(Evaluator):
                 value = self.overrides[name]
             if isinstance(value, (int, float, bool)):
                 self.constants[name] = int(value) if isinstance(value, Literal) else value
+        if isinstance(target, cst.Attribute):
+            self._escape(value)
         super().assign(target, value, scope)
+
+    def _escape(self, value: Any, local: bool = False) -> None:
+        """``value`` is given to something that is not followed, or that outlives the call."""
+        if (
+            self.sinks
+            and not self.depth_once
+            and not local
+            and (isinstance(value, Unknown) or torch_ops._tensors([value]))
+        ):
+            self.escapes = True
 
     def setattr(self, owner: Instance, name: str, value: Any) -> None:
         if self.sinks:
@@ -900,7 +971,7 @@ class HostEvaluator(Evaluator):
             self._delimit(node.test, scope, False)
             return
         before = dict(scope.vars)
-        outcomes: list[tuple[dict[str, Any], list[Step], Return | None]] = []
+        outcomes: list[tuple[dict[str, Any], list[Recorded], Return | None]] = []
         for arm in (node.body, node.orelse):
             scope.vars = dict(before)
             returned = None
@@ -919,7 +990,7 @@ class HostEvaluator(Evaluator):
         if not outcomes:
             raise Raised
         # Follow the arm that launches more; of two alike, the one that falls through.
-        weight = [sum(isinstance(s, (Launch, Repeat)) for s in steps) for _, steps, _ in outcomes]
+        weight = [sum(isinstance(bare(s), (Launch, Repeat)) for s in steps) for _, steps, _ in outcomes]
         best = max(range(len(outcomes)), key=lambda i: (weight[i], outcomes[i][2] is None, i))
         vars, steps, returned = outcomes[best]
         if len(outcomes) > 1 and (weight[0] or weight[1]):
@@ -971,7 +1042,7 @@ class HostEvaluator(Evaluator):
         if items is not None:
             with self.recording() as steps:
                 self._iteration(node, items[0], scope)
-            if not any(isinstance(s, (Launch, TorchOp, HostSync, Repeat)) and not _is_alloc(s) for s in steps):
+            if not any(isinstance(s, (Launch, TorchOp, HostSync, Repeat, Once)) and not _is_alloc(s) for s in steps):
                 scope.vars = before
                 if len(items) <= MAX_UNROLL:
                     self.budget = max(self.budget, budget - 1000)
@@ -998,7 +1069,7 @@ class HostEvaluator(Evaluator):
         if body:
             if count is None:
                 self.unknown(f"trip count of the loop at line {self.span(node).line}")
-            self.record(Repeat(count, tuple(body), self.span(node), self.symbol))
+            self.record(_loop(count, body, self.span(node), self.symbol))
 
     def _iteration(self, node: cst.For, item: Any, scope: Scope) -> bool:
         self.assign(node.target, item, scope)
@@ -1021,7 +1092,7 @@ class HostEvaluator(Evaluator):
                     self.run(node.body.body, scope)
                 if body:
                     self.unknown(f"trip count of the loop at line {self.span(node).line}")
-                    self.record(Repeat(None, tuple(body), self.span(node), self.symbol))
+                    self.record(_loop(None, body, self.span(node), self.symbol))
                 return
             try:
                 self.run(node.body.body, scope)
@@ -1100,6 +1171,9 @@ class HostEvaluator(Evaluator):
         if isinstance(decorator, Builtin):
             result = decorator.call([value], {}, node)
             return result if isinstance(result, (Jit, Function)) else value
+        if isinstance(decorator, Function) and isinstance(value, Function):
+            keeps = isinstance(decorator.node, cst.FunctionDef) and memoises(decorator.node)
+            return replace(value, memoised=True) if keeps else value
         if isinstance(decorator, Namespace) and isinstance(value, (Function, Jit)):
             name = decorator.path.rsplit(".", 1)[-1]
             if name == "jit" and decorator.path.startswith("triton"):
@@ -1177,6 +1251,12 @@ class HostEvaluator(Evaluator):
             first = replace(first, alternatives=tuple(launches[1:]))
         self.record(first)
         return Unknown("launch result")
+
+    def _warm_up(self, kernel: Jit, grid: Any, args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> Any:
+        """``kernel.warmup(...)`` compiles for these arguments and launches nothing."""
+        with self.once():
+            self.launch(kernel, grid, args, kwargs, node)
+        return Unknown("compiled kernel")
 
     def _launch_one(
         self, jit: Jit, config: Config, grid: Any, args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode
@@ -1458,8 +1538,9 @@ def _only_raises(body: cst.BaseSuite) -> bool:
     return isinstance(last, cst.Raise)
 
 
-def _written(step: Step) -> Iterator[int]:
-    """The storages that ``step`` may give contents to."""
+def _written(recorded: Recorded) -> Iterator[int]:
+    """The storages that a step may give contents to."""
+    step = bare(recorded)
     if isinstance(step, TorchOp) and step.kind != "alloc":
         yield from (tensor.storage.id for tensor in step.writes)
     elif isinstance(step, Launch):
@@ -1469,7 +1550,11 @@ def _written(step: Step) -> Iterator[int]:
             yield from _written(inner)
 
 
-def _is_alloc(step: Step) -> bool:
+def _loop(count: Size | None, body: list[Recorded], span: Span, function: str) -> Repeat:
+    return Repeat(count, tuple(body), span, function)  # type: ignore[arg-type]  # what runs once is taken out at the end
+
+
+def _is_alloc(step: Recorded) -> bool:
     return isinstance(step, TorchOp) and step.kind == "alloc"
 
 

@@ -16,14 +16,31 @@ from kernlint.interpret.api import Target
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.host import HostEvaluator, HostFacts
 from kernlint.interpret.imports import MAX_MODULES, ImportedFile, Part, imported_file, load_file
+from kernlint.interpret.kept import setup_functions
+from kernlint.interpret.once import first_steps, later_steps
 from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.trace import Trace
 from kernlint.interpret.values import Class, Deferred, Function, Jit, Namespace, Scope, Unknown
 from kernlint.records import dataclass
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
-from kernlint.syntax.walk import walk
-from kernlint.workload import Dtype, Expr, Fault, Kernel, Size, Span, Symbol, Tensor, Workload
+from kernlint.syntax.walk import walk, walk_until
+from kernlint.workload import (
+    Atomic,
+    Dtype,
+    Expr,
+    Fault,
+    Kernel,
+    Launch,
+    Size,
+    Span,
+    Step,
+    Store,
+    Symbol,
+    Tensor,
+    TorchOp,
+    Workload,
+)
 
 _ROUNDS = 4
 
@@ -91,7 +108,7 @@ class Program:
         """One workload for each kernel of the module that no followed call launches and no other kernel calls: a single
         launch of it on arguments of which nothing is known."""
         if edits not in self._bare:
-            launched = {launch.kernel.name_span for w in self.workloads() for launch in w.launches()}
+            launched = {launch.kernel.name_span for w in self.workloads() for launch in w.first_call().launches()}
             self._bare[edits] = _Reading(self, edits, self._resolved).bare_kernels(launched)
         return self._bare[edits]
 
@@ -295,7 +312,7 @@ class _Reading:
             for values in (inputs, [replace(x, dtype=None) if isinstance(x, Tensor) else x for x in inputs]):
                 given = self._arguments(function, values, skip=0)
                 workload = self._follow(function, given, function.symbol, given)
-                if workload.launches():
+                if workload.first_call().launches():
                     return [replace(workload, reference=self._reference([], inputs))]
         public = [w for value in candidates if not value.name.startswith("_") for w in self._launching(value)]
         return public or [w for value in candidates if value.name.startswith("_") for w in self._launching(value)]
@@ -344,8 +361,18 @@ class _Reading:
             workload = self._of_class(value)
         elif isinstance(value.node, cst.FunctionDef):
             workload = self._of_function(value)
-        if workload is not None and workload.launches():
+            if value.name in setup_functions(self.kernel_module) or not self._has_effect(value.node, workload):
+                # Code that fills a cache, warms up, tests or measures: no later call pays for it.
+                workload = replace(workload, steps=(), first_steps=workload.first_call().steps)
+        if workload is not None and workload.first_call().launches():
             yield workload
+
+    def _has_effect(self, node: cst.FunctionDef, workload: Workload) -> bool:
+        """Whether anything that the call computes on the device is seen by others: it returns a tensor, keeps one, writes
+        to one that it was given, or hands one to code that is not followed. What has none tests, measures or warms up."""
+        if workload.outputs or self.host.escapes or not _returns_answers(node):
+            return True
+        return any(_writes_to_others(step) for step, _ in workload.first_call().walk())
 
     def _fitting(self, candidates: list[Any]) -> tuple[Function, list[Any]] | None:
         """The one public function that the reference's ``get_inputs`` can be meant for, with what that returns: there is no
@@ -396,7 +423,7 @@ class _Reading:
             return None
         _, arguments, instance = self._instance(model)
         self._call(model, "forward", instance, arguments)
-        return self._call(model, "forward", instance, self._inputs())
+        return self._call(model, "forward", instance, self._inputs()).first_call()
 
     def _instance(self, cls: Class) -> tuple[list[Any], list[Any] | None, Any]:
         """The arguments of the constructor, those of ``forward`` where they are told, and an object of ``cls``."""
@@ -506,6 +533,7 @@ class _Reading:
     def _follow(self, function: Function, args: list[Any], entry: str, given: list[Any]) -> Workload:
         host = self.host
         host.kept = []
+        host.escapes = False
         host.bounds, host.zeros, host.untaken = [], [], set()
         host.assumptions, host.unknowns = [], [u for u in host.unknowns if u.startswith("autotune")]
         result: Any = None
@@ -519,13 +547,14 @@ class _Reading:
             except (Raised, Break, Continue):
                 host.unknown(f"{entry} raises for these arguments")
         host.seen = None
+        later, first = later_steps(steps), first_steps(steps)
         inputs = tuple(a for a in given if isinstance(a, Tensor))
         outputs = torch_ops._tensors([result, host.kept])
         sizes = {n: v for n, v in host.constants.items() if isinstance(v, int) and not isinstance(v, bool)}
         workload = Workload(
             entry,
             self.kernel_module.path,
-            tuple(steps),
+            later,
             tuple(host.current(t) for t in inputs),
             outputs,
             tuple(host.assumptions),
@@ -534,8 +563,9 @@ class _Reading:
             bounds=tuple(dict.fromkeys(host.bounds)),
             zeros=tuple(dict.fromkeys(host.zeros)),
             elsewhere=frozenset(host.untaken),
+            first_steps=first if first != later else None,
         )
-        return replace(workload, symbols=open_symbols(workload))
+        return replace(workload, symbols=open_symbols(workload.first_call()))
 
     def _reference(self, init: list[Any], arguments: list[Any] | None) -> Workload | None:
         scope = self.reference_scope if self.reference_scope is not None else self.scope
@@ -550,6 +580,40 @@ class _Reading:
             return self._follow(forward, [instance, *arguments], f"{model.name}.forward", arguments)
         except OutOfBudget:
             return None
+
+
+def _returns_answers(node: cst.FunctionDef) -> bool:
+    """Whether a function returns nothing but None, constants and the results of tests."""
+    nested = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
+    for part in walk_until(node.body, lambda n: isinstance(n, nested)):
+        if isinstance(part, cst.Yield) or (isinstance(part, cst.Return) and not _is_answer(part.value)):
+            return False
+    return True
+
+
+def _is_answer(value: cst.BaseExpression | None) -> bool:
+    if value is None or isinstance(value, (cst.Comparison, cst.SimpleString, cst.Integer, cst.Float)):
+        return True
+    if isinstance(value, cst.UnaryOperation):
+        return isinstance(value.operator, cst.Not)
+    if isinstance(value, cst.BooleanOperation):
+        return _is_answer(value.left) and _is_answer(value.right)
+    if isinstance(value, cst.Call):
+        name = (dotted_name(value.func) or "").rpartition(".")[2]
+        return name in ("bool", "isinstance", "hasattr", "all", "any", "allclose", "equal", "is_available")
+    return isinstance(value, cst.Name) and value.value in ("None", "True", "False")
+
+
+def _writes_to_others(step: Step) -> bool:
+    """Whether ``step`` writes to a tensor that the call was given, or perhaps does."""
+    if isinstance(step, TorchOp):
+        written: list[Any] = [] if step.kind == "alloc" else list(step.writes)
+    elif isinstance(step, Launch) and step.kernel.complete:
+        written = [step.arguments.get(a.base) for a, _ in step.kernel.walk((Store, Atomic))]  # type: ignore[union-attr]
+    else:
+        return isinstance(step, Launch)
+    # What the call makes itself knows where that happened.
+    return any(not isinstance(t, Tensor) or t.storage.span is None for t in written)
 
 
 def _definition(jit: Jit) -> cst.FunctionDef:

@@ -63,6 +63,8 @@ def attribute(h: HostEvaluator, x: Tensor, name: str, node: cst.CSTNode) -> Any:
         return _transpose(h, shape, -2, -1) if name != "T" or len(shape.shape or ()) == 2 else _permute_all(h, shape)
     if name == "ndim":
         return len(x.shape) if x.shape is not None else Unknown("rank")
+    if name == "is_cuda" and h.is_hosted(x):
+        return False
     if name in ("is_cuda", "requires_grad", "is_sparse", "is_quantized", "is_leaf", "grad"):
         return {"is_cuda": True, "grad": None}.get(name, False)
     if name == "data":
@@ -165,6 +167,8 @@ def _create(origin: str, kind: str, random: bool = False) -> Callable[..., Any]:
             values = [kwargs["size"]]
         shape = _sizes(values)
         result = h.allocate(_dtype(kwargs, default), shape, origin, node)
+        if on_cpu(kwargs):
+            return h.host_tensor(result)
         bare = origin == "empty" or (bool(h.edits.unfilled) and h.span(node) in h.edits.unfilled)
         device_kind = "alloc" if bare else "random" if random else "fill"
         h.torch_op(name, device_kind, (), (result,), node)
@@ -182,6 +186,8 @@ def _create_like(origin: str, kind: str, random: bool = False) -> Callable[..., 
         dense = x.strides is not None and x.is_contiguous is False and _is_dense(x)
         if dense and x.strides is not None and kwargs.get("memory_format") != "contiguous_format":
             result = replace(result, strides=x.strides)  # preserve_format
+        if on_cpu(kwargs) or (h.is_hosted(x) and "device" not in kwargs):
+            return h.host_tensor(result)
         bare = origin == "empty" or (bool(h.edits.unfilled) and h.span(node) in h.edits.unfilled)
         h.torch_op(kind, "alloc" if bare else "random" if random else "fill", (), (result,), node)
         return result
@@ -212,6 +218,8 @@ def _new(origin: str, kind: str) -> Callable[..., Any]:
         values = args[1:] if kind != "new_full" else args[1:2]
         shape = _sizes([kwargs["size"]] if "size" in kwargs else values)
         result = h.allocate(_dtype(kwargs, x.dtype if isinstance(x, Tensor) else None), shape, origin, node)
+        if on_cpu(kwargs) or (isinstance(x, Tensor) and h.is_hosted(x) and "device" not in kwargs):
+            return h.host_tensor(result)
         bare = origin == "empty" or (bool(h.edits.unfilled) and h.span(node) in h.edits.unfilled)
         h.torch_op(kind, "alloc" if bare else "fill", (), (result,), node)
         return result
@@ -239,6 +247,8 @@ def _arange(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> 
         count = max(0, -int(-(end - start) // step))
     dtype = _dtype(kwargs, dt.INT64 if integer else dt.FLOAT32)
     result = h.allocate(dtype, (count,) if count is not None else None, "filled", node)
+    if on_cpu(kwargs):
+        return h.host_tensor(result)
     h.torch_op("arange", "fill", (), (result,), node)
     return result
 
@@ -255,7 +265,9 @@ def _tensor(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> 
     default = dt.FLOAT32 if isinstance(inner, float) else dt.BOOL if isinstance(inner, bool) else dt.INT64
     result = h.allocate(_dtype(kwargs, default), tuple(shape), "constant", node)
     device = kwargs.get("device")
-    if isinstance(data, (list, tuple)) and data and device is not None and device != "cpu":
+    if device is None or on_cpu(kwargs):
+        return h.host_tensor(result) if h.sinks else result
+    if isinstance(data, (list, tuple)) and result.numel != 0:
         # Pageable memory: the copy waits for all work that is queued, and the host for the copy.
         h.sync("copies a host list to the device", node)
     h.torch_op("tensor", "fill", (), (result,), node)
@@ -526,7 +538,7 @@ def _gathered(h: HostEvaluator, x: Tensor, parts: list[Any], node: cst.CSTNode) 
             kept = [n for i, n in enumerate(x.shape) if i >= len(parts) or not isinstance(parts[i], Tensor)]
             shape = (*kept[:first], *common, *kept[first:])
         if boolean:
-            h.sync("boolean-mask indexing waits for the number of true elements", node)
+            h.sync("boolean-mask indexing waits for the number of true elements", node, x)
     result = h.allocate(x.dtype, shape, "result", node)
     h.torch_op("index", "gather", (x, *indices), (result,), node)
     return result
@@ -637,16 +649,20 @@ def _to(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     if not isinstance(x, Tensor):
         return x if not isinstance(x, Unknown) else Unknown("to")
     target: Any = kwargs.get("dtype")
+    moves = False
     for value in args[1:]:
         if isinstance(value, Dtype):
             target = value
         elif isinstance(value, Tensor):
             target = value.dtype
         elif isinstance(value, str) and value == "cpu":
-            h.sync("copy to the CPU", node)
-            return x
-    if kwargs.get("device") == "cpu":
-        h.sync("copy to the CPU", node)
+            return _cpu(h, args, kwargs, node)
+        else:
+            moves = True
+    if on_cpu(kwargs):
+        return _cpu(h, args, kwargs, node)
+    if h.is_hosted(x) and (moves or kwargs.get("device") is not None):
+        return _cuda(h, [replace(x, dtype=target or x.dtype)], kwargs, node)
     return _cast(h, "to", x, target, node) if isinstance(target, Dtype) else x
 
 
@@ -677,12 +693,33 @@ def _copy_(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> A
 
 
 def _cpu(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    h.sync("copy to the CPU", node)
-    return args[0]
+    x = args[0]
+    if not isinstance(x, Tensor):
+        return Unknown("copy on the host")
+    if h.is_hosted(x):
+        return x
+    h.sync("copy to the CPU", node, x)
+    return h.host_tensor(h.allocate(x.dtype, x.shape, "result", node, x.name))
+
+
+def _cuda(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x = args[0]
+    if not isinstance(x, Tensor) or not h.is_hosted(x):
+        return x
+    result = h.allocate(x.dtype, x.shape, "constant", node, x.name)
+    h.torch_op("to", "fill", (), (result,), node)
+    return result
+
+
+def on_cpu(kwargs: Kwargs) -> bool:
+    """Whether the arguments of a constructor ask for the memory of the host."""
+    device = kwargs.get("device")
+    return (isinstance(device, str) and device == "cpu") or kwargs.get("pin_memory") is True
 
 
 def _item(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    h.sync("reads a device value on the host", node)
+    x = args[0] if args else None
+    h.sync("reads a device value on the host", node, x if isinstance(x, Tensor) else None)
     return Unknown("value of a tensor")
 
 
@@ -1182,7 +1219,7 @@ def _dynamic(name: str) -> Callable[..., Any]:
         tensors = _tensors(args)
         result = h.allocate(tensors[0].dtype if tensors else None, None, "result", node)
         h.torch_op(name, "scan", tensors, (result,), node)
-        h.sync(f"{name} waits for the size of its result", node)
+        h.sync(f"{name} waits for the size of its result", node, tensors[0] if tensors else None)
         return result
 
     return handler
@@ -1299,6 +1336,7 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "linspace": lambda h, a, k, n: _create("filled", "linspace")(h, a[2:3], k, n),
     "tensor": _tensor,
     "as_tensor": _tensor,
+    "from_numpy": lambda h, a, k, n: h.host_tensor(h.allocate(None, None, "constant", n)),
     "randperm": lambda h, a, k, n: _create("input", "randperm", True)(h, a, {"dtype": dt.INT64, **k}, n),
     "eye": lambda h, a, k, n: _create("filled", "eye")(h, [a[0], a[1] if len(a) > 1 else a[0]], k, n),
     "scalar_tensor": _tensor,
@@ -1324,7 +1362,7 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "unbind": _unbind,
     "unflatten": lambda h, a, k, n: replace(a[0], shape=None, strides=None),
     "detach": _same,
-    "cuda": _same,
+    "cuda": _cuda,
     "requires_grad_": _same,
     "to_dense": _same,
     "pin_memory": _same,
@@ -1447,7 +1485,7 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "binary_cross_entropy": _loss("binary_cross_entropy", "reduce"),
     "manual_seed": _nothing,
     "synchronize": lambda h, a, k, n: h.sync("torch.cuda.synchronize", n),
-    "device": lambda h, a, k, n: Unknown("device"),
+    "device": lambda h, a, k, n: "cpu" if a and a[0] == "cpu" else Unknown("device"),
     "record_stream": _nothing,
     "retain_grad": _nothing,
     "backward": _nothing,

@@ -100,13 +100,14 @@ class Scope:
 
 @dataclass(eq=False)
 class Function:
-    """A ``def`` or ``lambda`` with its closure."""
+    """A ``def`` or ``lambda`` with its closure; ``memoised`` where a decorator in view keeps what it returns."""
 
     name: str
     node: cst.FunctionDef | cst.Lambda
     module: Module
     closure: Scope
     owner: str = ""
+    memoised: bool = False
 
     @property
     def symbol(self) -> str:

@@ -27,7 +27,7 @@ from kernlint.lint.notebook import Notebook, read_notebook
 from kernlint.lint.reading import concerns_us
 from kernlint.lint.settings import FileSettings
 from kernlint.records import dataclass
-from kernlint.rules.base import NOT_ABOUT_SPEED
+from kernlint.rules.base import NOT_ABOUT_SPEED, calls_for
 from kernlint.sandbox import summary_of
 
 if TYPE_CHECKING:
@@ -215,9 +215,8 @@ class _Check:
         workloads = program.workloads()
         self.helpers.update(os.path.abspath(path) for path in program.imported)
         for workload in workloads:
-            # A replacement for a model that launches nothing has rules of its own.
-            if workload.launches() or workload.reference is not None:
-                yield from self._of_workload(program, workload, device, rules)
+            for call, concerned in calls_for(workload, rules):
+                yield from self._of_workload(program, call, device, concerned)
         rules = [rule for rule in rules if rule.bare]
         for workload in program.bare_kernels() if rules else ():
             yield from self._of_workload(program, workload, device, rules)

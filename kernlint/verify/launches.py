@@ -27,7 +27,7 @@ def compile_jobs(workload: Workload) -> tuple[list[dict[str, Any]], list[str]]:
     """What to compile for ``workload``, each distinct launch once, and why the others cannot be."""
     jobs: list[dict[str, Any]] = []
     refused: list[str] = []
-    for launch in workload.launches():
+    for launch in workload.first_call().launches():
         for variant in (launch, *launch.alternatives[: _MOST_CONFIGURATIONS - 1]):
             try:
                 job = _job(variant)
@@ -114,7 +114,7 @@ def tile_extents(workloads: Iterable[Workload]) -> list[int]:
     """The integer constants that launches are specialised for: tile sizes among them."""
     found: set[int] = set()
     for workload in workloads:
-        for launch in workload.launches():
+        for launch in workload.first_call().launches():
             found |= {int(v) for v in launch.constexprs.values() if isinstance(v, int) and not isinstance(v, bool)}
     return sorted(found)
 

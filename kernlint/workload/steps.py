@@ -175,11 +175,13 @@ class Launch:
 
 @dataclass(frozen=True)
 class HostSync:
-    """The host waits for the device: ``.item()``, ``.cpu()``, a tensor in an ``if`` ..."""
+    """The host waits for the device: ``.item()``, ``.cpu()``, a tensor in an ``if`` ...; ``reads`` is what it waits for,
+    None where it waits for everything."""
 
     what: str
     span: Span
     function: str
+    reads: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -215,6 +217,8 @@ class Workload:
     step is a launch of the kernel ``entry`` that stands for any, of whose arguments nothing is known. ``bounds`` hold
     whenever the call gets as far as its launches (``left < right``), and each of ``zeros`` is zero then: what asserts,
     guards and branches tell. ``elsewhere`` are the storages that branches which were not followed may write.
+    ``steps`` are those of any later call; ``first_steps`` those of a first one, which also fills caches, None where it is
+    like the others.
     """
 
     entry: str
@@ -231,6 +235,11 @@ class Workload:
     bounds: Bounds = ()
     zeros: tuple[Expr, ...] = ()
     elsewhere: frozenset[int] = frozenset()
+    first_steps: tuple[Step, ...] | None = None
+
+    def first_call(self) -> Workload:
+        """The call that also does what is kept for later ones."""
+        return self if self.first_steps is None else replace(self, steps=self.first_steps, first_steps=None)
 
     def walk(self) -> Iterator[tuple[Step, tuple[Repeat, ...]]]:
         """Every step with the Python loops around it, in order."""

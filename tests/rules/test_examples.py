@@ -26,7 +26,7 @@ def findings(rule: Rule, source: str) -> list[Finding]:
     if rule.lexical:
         workloads = [Workload("", module.path, (), bare=True)]
     for workload in workloads:
-        found += rule.check(Context(program, workload, gpu, price=lambda w: estimate(w, gpu)))
+        found += rule.check(Context(program, rule.concerns(workload), gpu, price=lambda w: estimate(w, gpu)))
     return found
 
 

@@ -55,7 +55,7 @@ def run_rule(code: str, source: str, device: str = "h100-sxm", **sizes: int) -> 
     findings: list[Finding] = []
     contexts: list[Context] = []
     for workload in [*program.workloads(), *(program.bare_kernels() if rule.bare else ())]:
-        context = Context(program, workload, gpu, price=lambda w: estimate(w, gpu))
+        context = Context(program, rule.concerns(workload), gpu, price=lambda w: estimate(w, gpu))
         contexts.append(context)
         findings += rule.check(context)
     return Found(tuple(findings), tuple(contexts))

@@ -24,7 +24,11 @@ def findings(code: str, source: str) -> list[Finding]:
     workloads = [*program.workloads(), *(program.bare_kernels() if rule.bare else ())]
     if rule.lexical:
         workloads = [Workload("", module.path, (), bare=True)]
-    return [f for w in workloads for f in rule.check(Context(program, w, gpu, price=lambda w: estimate(w, gpu)))]
+    return [
+        f
+        for w in workloads
+        for f in rule.check(Context(program, rule.concerns(w), gpu, price=lambda w: estimate(w, gpu)))
+    ]
 
 
 def severities(code: str, source: str) -> list[str]:
