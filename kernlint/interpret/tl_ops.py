@@ -601,7 +601,7 @@ def _dot(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> A
     if a is None or b is None or len(a.shape) < 2 or len(b.shape) < 2:
         k.give_up("dot of unknown operands")
         return Unknown("dot")
-    out = _dtype(kwargs.get("out_dtype"), None)
+    out = _dtype(_get(args, kwargs, 6, "out_dtype"), None)
     if out is None:
         out = acc.dtype if acc is not None and acc.dtype is not None else None
     span = k.span(node)
@@ -609,8 +609,7 @@ def _dot(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> A
         a, b, out = _native(k, a), _native(k, b), None
     integer = a.dtype is not None and a.dtype.is_integer
     out = out or (dt.INT32 if integer else dt.FLOAT32)
-    allow_tf32 = kwargs.get("allow_tf32")
-    precision = kwargs.get("input_precision")
+    precision, allow_tf32 = _get(args, kwargs, 3, "input_precision"), _get(args, kwargs, 4, "allow_tf32")
     if not isinstance(precision, str):
         precision = "ieee" if allow_tf32 is False else "tf32"
     precision = k.new_precisions.get(span, precision)

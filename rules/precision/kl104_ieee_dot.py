@@ -9,7 +9,9 @@ import libcst as cst
 from kernlint.interpret.edits import Edits
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.source import node_at
+from kernlint.rules.source import bound_names, node_at
+from kernlint.syntax.names import bound_by, origin_of
+from kernlint.syntax.tree import Module
 from kernlint.workload import Dot, Launch, Operand
 from kernlint.workload import dtype as dt
 
@@ -127,20 +129,51 @@ def _plain_fp32(operand: Operand) -> bool:
 
 
 def _written_down(context: Context, launch: Launch, dot: Dot) -> bool:
-    """Whether the source says the precision outright: a literal at the dot, or a constexpr of the kernel that the launch or
-    the kernel's signature gives as a literal."""
+    """Whether the source says the precision outright: a literal at the dot, a module's constant, or a constexpr of the kernel
+    that the launch or the kernel's signature gives as a literal."""
     call = node_at(context, dot.span, cst.Call)
-    value = _keyword(call, "input_precision") or _keyword(call, "allow_tf32") if call is not None else None
-    if not isinstance(value, cst.Name) or value.value in ("True", "False"):
-        return isinstance(value, (cst.SimpleString, cst.Name))
-    if value.value not in launch.constexprs:
+    if call is None:
         return False
+    value = next((v for name, index in _ARGUMENTS if (v := _argument(call, name, index)) is not None), None)
+    if _is_literal(value):
+        return True
+    if not isinstance(value, cst.Name):
+        return False
+    if value.value not in launch.constexprs:
+        return _is_constant(context.program.kernel, value.value)
     if value.value not in launch.explicit:
         return True
     site = node_at(context, launch.span, cst.Call)
-    given = _keyword(site, value.value) if site is not None else None
-    return isinstance(given, cst.SimpleString) or (isinstance(given, cst.Name) and given.value in ("True", "False"))
+    return _is_literal(_argument(site, value.value, None)) if site is not None else False
 
 
-def _keyword(call: cst.Call, name: str) -> cst.BaseExpression | None:
-    return next((a.value for a in call.args if a.keyword is not None and a.keyword.value == name), None)
+#: The parameters of tl.dot that say the precision, with their places.
+_ARGUMENTS = (("input_precision", 3), ("allow_tf32", 4))
+
+
+def _argument(call: cst.Call, name: str, index: int | None) -> cst.BaseExpression | None:
+    """What ``call`` passes as ``name``, or at ``index``; None where it passes nothing, or unpacks a list before that."""
+    named = next((a.value for a in call.args if a.keyword is not None and a.keyword.value == name), None)
+    if named is not None or index is None or index >= len(call.args):
+        return named
+    before = call.args[: index + 1]
+    return None if any(a.keyword is not None or a.star for a in before) else before[index].value
+
+
+def _is_literal(value: cst.BaseExpression | None) -> bool:
+    return isinstance(value, cst.SimpleString) or (isinstance(value, cst.Name) and value.value in ("True", "False"))
+
+
+def _is_constant(module: Module, name: str) -> bool:
+    """Whether ``name`` is bound once, at the top of the module, to a literal or to ``tl.constexpr`` of one."""
+    if sum(one.value == name for node in module.nodes for one in bound_by(node)) != 1:
+        return False
+    for line in module.tree.body:
+        for statement in line.body if isinstance(line, cst.SimpleStatementLine) else ():
+            if isinstance(statement, (cst.Assign, cst.AnnAssign)) and name in bound_names(statement):
+                value = statement.value
+                if isinstance(value, cst.Call) and len(value.args) == 1:
+                    made = origin_of(value.func, module.imports)
+                    value = value.args[0].value if made == "triton.language.constexpr" else None
+                return _is_literal(value)
+    return False

@@ -31,6 +31,7 @@ DOT = 'tl.dot(x, y, acc, input_precision="ieee")'
         pytest.param(DOT, DOT, id="literal"),
         pytest.param(DOT, "tl.dot(x, y, acc, allow_tf32=False)", id="the older spelling"),
         pytest.param(DOT, "tl.dot(x, y, acc, input_precision=P)", id="default of the signature"),
+        pytest.param(DOT, 'tl.dot(x, y, acc, "ieee")', id="by position"),
         pytest.param(DOT, f"{DOT}  # exact on purpose", id="a comment changes nothing"),
         pytest.param("x = tl.load", "left = x = tl.load", id="a second name"),
     ],
@@ -52,6 +53,22 @@ def test_found(old: str, new: str) -> None:
 )
 def test_silent(old: str, new: str) -> None:
     assert not run_rule("KL104", PROGRAM.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("constant", "found"),
+    [
+        pytest.param("EXACT = tl.constexpr(False)", True, id="a constexpr of a literal"),
+        pytest.param("EXACT: tl.constexpr = False", True, id="annotated"),
+        pytest.param('EXACT = os.environ.get("EXACT") != "1"', False, id="somebody's decision"),
+        pytest.param("EXACT = tl.constexpr(torch.get_default_dtype() is None)", False, id="computed"),
+        pytest.param("EXACT = tl.constexpr(False)\nEXACT = tl.constexpr(tuned())", False, id="bound twice"),
+        pytest.param("EXACT = tl.constexpr(True)", False, id="allowed"),
+    ],
+)
+def test_a_constant_of_the_module_is_written_down(constant: str, found: bool) -> None:
+    program = f"{constant}\n{PROGRAM}".replace(DOT, "tl.dot(x, y, acc, allow_tf32=EXACT)")
+    assert bool(run_rule("KL104", program)) == found
 
 
 def test_a_precision_that_the_caller_chooses_is_theirs() -> None:
