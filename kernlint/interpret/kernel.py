@@ -15,7 +15,7 @@ from typing import Any
 
 import libcst as cst
 
-from kernlint.interpret import numerics, pads, tl_ops, widths
+from kernlint.interpret import numerics, pads, scaling, tl_ops, widths
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.numerics import Verdict
 from kernlint.interpret.python import (
@@ -46,7 +46,20 @@ from kernlint.interpret.values import (
 from kernlint.records import dataclass
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.walk import parameters
-from kernlint.workload import Branch, Compute, Dtype, Expr, Fault, Kernel, Loop, LoopIndex, Node, Span, Symbol, Tensor
+from kernlint.workload import (
+    Branch,
+    Compute,
+    Dtype,
+    Expr,
+    Fault,
+    Kernel,
+    Loop,
+    LoopIndex,
+    Node,
+    Span,
+    Symbol,
+    Tensor,
+)
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 from kernlint.workload.kernel import Access, Bounds, Narrow, rewrite
@@ -218,7 +231,9 @@ class KernelEvaluator(Evaluator):
         common: dict[str, Any] = {
             "loads": a.loads | b.loads,
             "carried": a.carried | b.carried,
+            "steady": scaling.steady_in(a, b, self.loops),
         }
+        whole = a, b
         a, b = align(a, shape), align(b, shape)
         expr = None
         span = self.span(node)
@@ -256,7 +271,11 @@ class KernelEvaluator(Evaluator):
             result = replace(result, nonnegative=True)
         result = self.judged(numerics.of_binary(name, a, b, weak, dtype), result, node)
         self.compute("special" if name in ("/", "**") else "arith", result, node)
-        return result
+        return scaling.scaled(name, *whole, result, span, self.symbol, self._is_invariant)
+
+    def _is_invariant(self, value: Block) -> bool:
+        """Whether ``value`` is known to be the same in each step of the loops that are being read."""
+        return value.constant is not None or value.steady.issuperset(self.loops)
 
     def _accumulated(self, a: Block, b: Block, node: cst.CSTNode) -> tuple[Block, Block]:
         """The operands of a sum; where an integer dot fed natively is one, the accumulator beside it is int32 too."""
@@ -667,6 +686,7 @@ class KernelEvaluator(Evaluator):
         marked = {n: replace(v, carried=v.carried | {id}) if isinstance(v, Block) else v for n, v in entry.items()}
         end, _ = once(marked)
         start, steps, carried = self._generalise(marked, end, id, index)
+        start |= {n: _steady(entry[n], id) for n, value in marked.items() if end.get(n) is value}
         nodes: tuple[Node, ...] = ()
         for _ in range(3):
             end, nodes = once(start)
@@ -726,6 +746,7 @@ class KernelEvaluator(Evaluator):
                 carried=after.carried | {id},
                 casts=(),
                 source=None,
+                scaled=None,
                 order=(),
                 constant=None,
                 product=None,
@@ -915,6 +936,11 @@ def _trips(test: Block, loop: int) -> ex.Size | None:
 
 def _mentions(expr: Expr, loop: int) -> bool:
     return LoopIndex(loop) in expr.atoms()
+
+
+def _steady(value: Any, loop: int) -> Any:
+    """``value``, which ``loop`` does not change."""
+    return replace(value, steady=value.steady | {loop}) if isinstance(value, Block) else value
 
 
 def _leave(value: Any, loop: int) -> Any:

@@ -39,8 +39,9 @@ def align(block: Block, shape: tuple[int, ...]) -> Block:
     if shift:
         block = _relabelled(block, {dim: dim + shift for dim in range(8)})
     grown = any(extent != 1 and (i < shift or block.shape[i - shift] == 1) for i, extent in enumerate(shape))
-    direct = block.source if not grown else None
-    return replace(block, shape=shape, expr=expr, source=direct, order=block.order if direct is not None else ())
+    if grown or block.origin is None:
+        return replace(block, shape=shape, expr=expr, source=None, order=(), scaled=None)
+    return replace(block, shape=shape, expr=expr)
 
 
 def _relabelled(block: Block, names: Mapping[int, int]) -> Block:
@@ -97,7 +98,7 @@ def expand(value: Block, index: tuple[Any, ...]) -> Any:
         dim += 1
     expr = rename_lanes(value.expr, names) if value.expr is not None else None
     order: tuple[int, ...] = ()
-    if value.source is not None and len(value.order) == len(value.shape):
+    if value.origin is not None and len(value.order) == len(value.shape):
         back = {new: value.order[old] for old, new in names.items()}
         order = tuple(back.get(i, -1) for i in range(len(shape)))
     return replace(_relabelled(value, names), shape=tuple(shape), expr=expr, order=order)

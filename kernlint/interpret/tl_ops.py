@@ -638,11 +638,13 @@ def _dot(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> A
 
 
 def _native(k: KernelEvaluator, block: Block) -> Block:
-    """``block`` without the casts since it was loaded; their work is dropped from the kernel."""
-    if block.source is None or not block.casts:
+    """``block`` without the casts and factors since it was loaded; their work is dropped from the kernel."""
+    if block.origin is None or not block.casts:
         return block
     k.dropped_casts |= {cast.span for cast in block.casts}
-    return replace(block, dtype=block.casts[0].source, casts=())
+    if block.scaled is not None:
+        k.dropped_casts |= set(block.scaled.spans)
+    return replace(block, dtype=block.casts[0].source, casts=(), source=block.origin, scaled=None)
 
 
 def _dot_scaled(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
@@ -661,26 +663,32 @@ def _operand(k: KernelEvaluator, block: Block, contracted: int, node: cst.CSTNod
     rank = len(block.shape)
     k_dim, other = contracted % rank, (-1 if contracted == -2 else -2) % rank
     k_stride = other_stride = None
-    direct = block.source is not None and len(block.order) == rank
+    direct = block.origin is not None and len(block.order) == rank
     if direct:
-        load = _find_load(k, block.source)
+        load = _find_load(k, block.origin)
         if load is None:
             direct = False
         else:
             k_stride = load.stride(block.order[k_dim]) if block.order[k_dim] >= 0 else None
             other_stride = load.stride(block.order[other]) if block.order[other] >= 0 else None
-    dtype = block.dtype or dt.FLOAT32
-    return Operand(
-        dtype,
+    operand = Operand(
+        block.dtype or dt.FLOAT32,
         block.loads,
         block.casts,
         direct,
         k_stride,
         other_stride,
         k.span(node),
-        block.source,
+        block.origin,
         known=block.dtype is not None,
     )
+    scaled = block.scaled
+    if scaled is None:
+        return operand
+    plain = replace(operand, direct=False, casts=(), k_stride=None, other_stride=None, load=None)
+    if not direct or block.order[k_dim] in scaled.axes:
+        return plain
+    return replace(plain, unscaled=replace(operand, factors=scaled.spans))
 
 
 def _find_load(k: KernelEvaluator, id: int | None) -> Load | None:

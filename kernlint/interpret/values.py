@@ -176,6 +176,16 @@ class PointerType:
 
 
 @dataclass(frozen=True)
+class Scaled:
+    """That a tile is the load ``load`` times factors, at ``spans``, which are the same in each step of the loops around it;
+    ``axes`` are the dimensions of the load along which they vary."""
+
+    load: int
+    spans: tuple[Span, ...]
+    axes: frozenset[int]
+
+
+@dataclass(frozen=True)
 class Block:
     """A value inside a kernel: a scalar (shape ``()``) or a tile.
 
@@ -183,8 +193,9 @@ class Block:
     ``base`` is the pointer parameter it points into, else empty. ``bounds`` is, for a boolean, the conjunction of
     ``left < right`` it stands for (None: something else), ``partly`` that it has further conditions. ``loads`` are the
     loads it was computed from, ``source`` the one load it is a cast or transpose of, with ``order`` mapping its
-    dimensions to those of the load. ``strides`` belongs to block pointers and descriptors. ``carried`` marks a value
-    that came from the previous iteration of a loop. ``form`` says how a number came about, where that matters.
+    dimensions to those of the load; ``scaled`` is there instead where it is such a tile times a factor. ``strides`` belongs
+    to block pointers and descriptors. ``carried`` marks a value that came from the previous iteration of a loop, ``steady``
+    are the loops that are known not to change it. ``form`` says how a number came about, where that matters.
     ``product`` is the multiplication in a 32-bit index, with its rank: 2 where both factors vary. ``narrow`` are 32-bit
     indices that were widened on the way, ``shadow`` the index that a value of unknown type is if it is an integer.
     ``pads`` say what masked lanes hold, ``nonnegative`` that no value is below 0.
@@ -209,6 +220,13 @@ class Block:
     shadow: Expr | None = None
     pads: tuple[Pad, ...] = ()
     nonnegative: bool = False
+    scaled: Scaled | None = None
+    steady: frozenset[int] = frozenset()
+
+    @property
+    def origin(self) -> int | None:
+        """The one load that ``order`` and ``casts`` are about."""
+        return self.scaled.load if self.scaled is not None else self.source
 
     def computed(self, **changes: Any) -> Block:
         """A value that is computed from this one alone, with ``changes``: where it came from is kept; no index, layout or

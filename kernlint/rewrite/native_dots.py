@@ -57,6 +57,8 @@ def _found(site: Site, span: Span) -> list[tuple[Dot, tuple[Loop, ...]]]:
     ]
     if not found:
         raise CannotRewrite(f"the dot at line {span.line} was not followed")
+    if any(operand.unscaled is not None for dot, _ in found for operand in (dot.a, dot.b)):
+        raise CannotRewrite("the factors of the operands have to move behind the loop")
     if len({dot.a.memory_dtype for dot, _ in found}) > 1:
         raise CannotRewrite(f"the dot at line {span.line} is launched with operands of different types")
     return found

@@ -162,7 +162,8 @@ class Operand:
     ``direct`` says that nothing but casts, transposes and broadcasts lie between one load and the dot, so that the
     memory layout reaches the tensor core. ``k_stride`` and ``other_stride`` are then the strides in elements of memory
     along the contracted and the other axis. ``known`` is false where nothing in view tells the type and ``dtype`` is only
-    assumed.
+    assumed. ``unscaled`` is the operand without ``factors``, multiplications at these places by what is the same all along
+    the contracted axis and in each step of the loop: the product may be scaled as well.
     """
 
     dtype: Dtype
@@ -174,6 +175,8 @@ class Operand:
     span: Span
     load: int | None = None
     known: bool = True
+    factors: tuple[Span, ...] = ()
+    unscaled: Operand | None = None
 
     @property
     def memory_dtype(self) -> Dtype:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 from kernlint.interpret.edits import Edits
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
 from kernlint.rules.layout import find_dot, k_major_remedy, operand_tensor, wants_k_major
-from kernlint.workload import Cast, Dot, Dtype, Launch, Operand
+from kernlint.workload import Cast, Dot, Dtype, Launch, Operand, Span
 
 
 @dataclass(frozen=True)
 class Upcast:
-    """A dot whose two operands both lie in memory as ``narrow`` and are fed as ``wide``."""
+    """A dot whose two operands both lie in memory as ``narrow`` and are fed as ``wide``. Operands that are scaled on the way
+    appear in ``dot`` without their factors."""
 
     launch: Launch
     dot: Dot
@@ -26,15 +28,21 @@ class Upcast:
         """The change of type that loses the narrow tensor-core rate: the first on operand a, else on b."""
         return (self.dot.a.casts or self.dot.b.casts)[0]
 
+    @property
+    def factors(self) -> tuple[Span, ...]:
+        """Where operands are multiplied by what their product can be multiplied by as well."""
+        return tuple(sorted({*self.dot.a.factors, *self.dot.b.factors}))
+
 
 def upcasts(context: Context, narrow: Callable[[Dtype], bool]) -> Iterator[Upcast]:
-    """The dots that could run natively on ``narrow`` operands: both operands reach the dot through casts alone, from
-    the same type in memory, and at least one of them was widened to a floating type."""
+    """The dots that could run natively on ``narrow`` operands: both operands reach the dot through casts alone, or through
+    factors that can wait until behind the loop, from the same type in memory, and at least one of them was widened to a
+    floating type."""
     seen = set()
     for launch in context.launches():
         for dot in launch.kernel.dots():
             key = (launch.span, dot.span)
-            a, b = dot.a, dot.b
+            a, b = dot.a.unscaled or dot.a, dot.b.unscaled or dot.b
             if key in seen or not (a.direct and b.direct and (a.casts or b.casts)):
                 continue
             seen.add(key)
@@ -42,7 +50,7 @@ def upcasts(context: Context, narrow: Callable[[Dtype], bool]) -> Iterator[Upcas
             if stored != b.memory_dtype or not narrow(stored):
                 continue
             if (a.dtype.is_float and a.dtype.bits > stored.bits) or (a.dtype.is_float and stored.is_integer):
-                yield Upcast(launch, dot, stored, a.dtype)
+                yield Upcast(launch, replace(dot, a=a, b=b), stored, a.dtype)
 
 
 def upcast_finding(rule: Rule, context: Context, upcast: Upcast, bottleneck: str, native: str) -> Finding:
@@ -71,8 +79,18 @@ def upcast_finding(rule: Rule, context: Context, upcast: Upcast, bottleneck: str
                         dot.span,
                     )
                 )
-    casts = sorted({cast.span.line for operand in (dot.a, dot.b) for cast in operand.casts})
-    steps = [f"Remove the casts at line{'s' * (len(casts) > 1)} {', '.join(map(str, casts))}; feed {native}."]
+    casts = {cast.span for operand in (dot.a, dot.b) for cast in operand.casts}
+    lines = sorted({span.line for span in casts.difference(upcast.factors)})
+    steps = [f"Remove the casts at line{'s' * (len(lines) > 1)} {', '.join(map(str, lines))}; feed {native}."]
+    if not lines:
+        steps = [f"Feed {native}."]
+    if upcast.factors:
+        methods.append("apply the factors to the accumulator, once")
+        lines = sorted({span.line for span in upcast.factors})
+        steps.append(
+            f"Multiply the finished accumulator by the factor{'s' * (len(upcast.factors) > 1)} of line{'s' * (len(lines) > 1)} "
+            f"{', '.join(map(str, lines))}, which no step of the loop changes."
+        )
     if upcast.narrow.is_integer:
         steps.append("Cast the finished accumulator to float32 in the epilogue, before the scales.")
     return Finding(
@@ -99,4 +117,6 @@ def _operand_evidence(launch: Launch, operand: Operand) -> Evidence:
     casts = ", ".join(f"cast to {cast.target} at line {cast.span.line}" for cast in operand.casts) or "not cast"
     layout = {True: "K-contiguous", False: "not K-contiguous", None: "layout unknown"}[operand.k_major]
     span = operand.casts[0].span if operand.casts else operand.span
-    return Evidence(f"operand from `{name}` is {operand.memory_dtype} in memory ({layout}), {casts}", span)
+    lines = ", ".join(str(line) for line in sorted({factor.line for factor in operand.factors}))
+    scaled = f", multiplied by a factor at line {lines}" if lines else ""
+    return Evidence(f"operand from `{name}` is {operand.memory_dtype} in memory ({layout}), {casts}{scaled}", span)
