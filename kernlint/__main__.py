@@ -1,7 +1,5 @@
 """``python -m kernlint``."""
 
-import sys
+from kernlint.cli import command
 
-from kernlint.cli import main
-
-sys.exit(main())
+command()

@@ -1,5 +1,5 @@
 """The command line: a thin layer over :func:`kernlint.analyze`."""
 
-from kernlint.cli.main import main
+from kernlint.cli.main import command, main
 
-__all__ = ["main"]
+__all__ = ["command", "main"]

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-
-from pathspec import GitIgnoreSpec
+from typing import TYPE_CHECKING
 
 from kernlint.errors import UsageError
+
+if TYPE_CHECKING:
+    from pathspec import GitIgnoreSpec
 
 
 class Patterns:
@@ -16,14 +18,13 @@ class Patterns:
     def __init__(self, root: str, lines: Iterable[str]) -> None:
         self.root = root
         self._lines = list(lines)
-        try:
-            self._spec = GitIgnoreSpec.from_lines(self._lines)
-        except ValueError as error:
-            raise UsageError(f"not a pattern: {error}") from None
+        self._spec = _compiled(self._lines) if self._lines else None
 
     def decides(self, path: str, is_folder: bool = False) -> bool | None:
         """Whether the absolute ``path`` matches: True, False where a ``!`` pattern takes it back, None where nothing
         is said of it, as outside the root."""
+        if self._spec is None:
+            return None
         relative = os.path.relpath(path, self.root)
         if relative == os.curdir or relative.startswith(os.pardir):
             return None
@@ -41,3 +42,12 @@ class Patterns:
     def match(self, path: str) -> bool:
         """Whether the file ``path`` or a folder that it is in matches."""
         return self.decides(path) is True
+
+
+def _compiled(lines: list[str]) -> GitIgnoreSpec:
+    from pathspec import GitIgnoreSpec  # imported here: a run on one named file needs none
+
+    try:
+        return GitIgnoreSpec.from_lines(lines)
+    except ValueError as error:
+        raise UsageError(f"not a pattern: {error}") from None

@@ -25,7 +25,7 @@ def walk(node: libcst.CSTNode) -> Iterator[libcst.CSTNode]:
             kind = type(value)
             if kind is tuple or kind is list:
                 stack += value[::-1]
-            elif kind in getters:
+            elif getters[kind] is not _no_node:
                 stack.append(value)
 
 
@@ -46,7 +46,7 @@ def children(node: libcst.CSTNode) -> list[libcst.CSTNode]:
         kind = type(value)
         if kind is tuple or kind is list:
             found += value[::-1]
-        elif kind in _GETTERS:
+        elif _GETTERS[kind] is not _no_node:
             found.append(value)
     found.reverse()
     return found
@@ -62,11 +62,16 @@ def _no_fields(node: libcst.CSTNode) -> tuple[Any, ...]:
     return ()
 
 
+def _no_node(value: object) -> tuple[Any, ...]:
+    raise TypeError(f"{type(value).__name__} is no node")
+
+
 class _Getters(dict[type, Callable[[Any], tuple[Any, ...]]]):
-    """For each kind of node what gives the values of its fields that can hold nodes, the last one first."""
+    """For each kind of node what gives the values of its fields that can hold nodes, the last one first; ``_no_node``
+    for what is none."""
 
     def __missing__(self, kind: type) -> Callable[[Any], tuple[Any, ...]]:
-        getter = self[kind] = _getter(kind)
+        getter = self[kind] = _getter(kind) if issubclass(kind, libcst.CSTNode) else _no_node
         return getter
 
 
@@ -87,7 +92,3 @@ def _getter(kind: type) -> Callable[[Any], tuple[Any, ...]]:
 _PLAIN = (str, bool, "str", "bool")
 
 _GETTERS = _Getters()
-for _kind in vars(libcst).values():
-    if isinstance(_kind, type) and issubclass(_kind, libcst.CSTNode):
-        _GETTERS[_kind]
-del _kind
