@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Union
 
@@ -11,7 +11,7 @@ import libcst as cst
 from kernlint.records import dataclass
 from kernlint.rules.dataflow import read_tensors, storages, written_tensors
 from kernlint.rules.finding import Context
-from kernlint.rules.source import carried_names, loop_variables, names_in, node_at
+from kernlint.rules.source import assignments, bound_names, carried_names, loop_variables, names_in, node_at
 from kernlint.rules.synthesis import pid
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.walk import walk
@@ -94,7 +94,7 @@ def independent_loop(context: Context, repeat: Repeat) -> Loop | None:
     found = flat_loop(repeat)
     if found is None or not _plain_statements(context, repeat):
         return None
-    loop = replace(found, fresh=fresh_storages(context.workload, found), indexed=_indexed(context, found))
+    loop = replace(found, fresh=fresh_storages(context.workload, found), indexed=indexed_launches(context, found))
     launches = [step for step in loop.body if isinstance(step, Launch)]
     others = [step for step in loop.body if not isinstance(step, Launch)]
     if not launches or not all(launch.kernel.complete for launch in launches):
@@ -224,12 +224,15 @@ def fresh_storages(workload: Workload, loop: Loop) -> frozenset[int]:
     return frozenset(made - known)
 
 
-def _indexed(context: Context, loop: Loop) -> frozenset[Span]:
+def indexed_launches(context: Context, loop: Loop) -> frozenset[Span]:
     """The launches in the loop's own text that are passed its variable as an argument."""
     statement = node_at(context, loop.repeat.span, cst.For)
     if statement is None or isinstance(loop.repeat.body[0], Repeat):
         return frozenset()
     variables = loop_variables(statement)
+    for one in assignments(statement.body):
+        if isinstance(one, cst.Assign) and dotted_name(one.value) in variables:
+            variables |= bound_names(one)
     found = set()
     for step in loop.body:
         call = node_at(context, step.span, cst.Call) if isinstance(step, Launch) else None
@@ -247,14 +250,14 @@ def _indexed_stores_move(loop: Loop, tensor: Tensor) -> bool:
                 assert isinstance(node, (Store, Atomic))
                 target = step.tensor(node.base)
                 if target is not None and target.storage.id == tensor.storage.id:
-                    stride = _constant_stride(loop, node) if step.span in loop.indexed else None
+                    stride = constant_stride(loop, node) if step.span in loop.indexed else None
                     moved.append(bool(stride) and isinstance(node, Store))
         elif tensor.storage.id in storages(written_tensors(step)):
             moved.append(False)
     return bool(moved) and all(moved)
 
 
-def _constant_stride(loop: Loop, access: _Access) -> Size | None:
+def constant_stride(loop: Loop, access: _Access) -> Size | None:
     """What the index adds to an offset per iteration, where the kernel multiplies it by a stride itself."""
     if access.offset is None:
         return None
@@ -316,12 +319,20 @@ def _with_axis(loop: Loop, launch: Launch) -> Launch:
         index = lift(floordiv(pid(axes - 1), last))
         grid = (*launch.grid[:-1], simplify(lift(last) * loop.count))
 
+    changed = along(loop, launch, index, moved)
+    return replace(changed, grid=grid, kernel=replace(changed.kernel, dims=min(_AXES, axes + 1)))
+
+
+def along(loop: Loop, launch: Launch, index: Expr, moved: Mapping[Atom, Size] | None = None) -> Launch:
+    """``launch``, recorded for one iteration of ``loop``, with the addresses of the iteration ``index``, in tensors that hold
+    all iterations; ``moved`` says what takes the place of other atoms."""
+
     def change(node: Node) -> Node:
         if not isinstance(node, (Load, Store, Atomic)):
             return node
         tensor = launch.tensor(node.base)
         stride = loop.stride(tensor) if tensor is not None else 0
-        own = _constant_stride(loop, node) or 0 if launch.span in loop.indexed else 0
+        own = constant_stride(loop, node) or 0 if launch.span in loop.indexed else 0
         mask = node.mask
         if moved and mask:
             mask = tuple((left.substitute(moved), right.substitute(moved)) for left, right in mask)
@@ -332,5 +343,5 @@ def _with_axis(loop: Loop, launch: Launch) -> Launch:
         return replace(node, offset=offset, mask=mask)
 
     arguments = {n: loop.whole(v) if isinstance(v, Tensor) else v for n, v in launch.arguments.items()}
-    kernel = replace(launch.kernel, body=rewrite(launch.kernel.body, change), dims=min(_AXES, axes + 1))
-    return replace(launch, kernel=kernel, grid=grid, arguments=arguments)
+    kernel = replace(launch.kernel, body=rewrite(launch.kernel.body, change))
+    return replace(launch, kernel=kernel, arguments=arguments)
