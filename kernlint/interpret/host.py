@@ -15,7 +15,7 @@ from typing import Any
 
 import libcst as cst
 
-from kernlint.interpret import layers, torch_ops
+from kernlint.interpret import layers, releases, torch_ops
 from kernlint.interpret.api import Target
 from kernlint.interpret.binding import grid_fault, launch_faults
 from kernlint.interpret.edits import NO_EDITS, Edits, Literal
@@ -31,6 +31,7 @@ from kernlint.interpret.python import (
     Return,
     python_compare,
     same,
+    spread,
 )
 from kernlint.interpret.trace import Values
 from kernlint.interpret.values import (
@@ -450,6 +451,8 @@ class HostEvaluator(Evaluator):
             )
         if isinstance(value, Builtin) and value.name == "super":
             return self._super_attribute(value, name)
+        if isinstance(value, releases.Version):
+            return value.attribute(name)
         return super().getattr(value, name, node)
 
     def _instance_attribute(self, value: Instance, name: str) -> Any:
@@ -501,9 +504,30 @@ class HostEvaluator(Evaluator):
                 return found
         if path in _CONSTANTS:
             return _CONSTANTS[path]
+        if path == "triton.__version__":
+            return f"{self.release.release}.0"
+        self._demand(path)
         if path.startswith(("torch.backends", "torch.version")):
             return Unknown(path)
         return Namespace(path)
+
+    @property
+    def release(self) -> Target:
+        """The Triton release that the program runs on: the one asked about, else the newest."""
+        return self.target or Target(named=False)
+
+    def _demand(self, path: str) -> None:
+        """Raise, where a ``try`` is there to catch it, for what the Triton release does not have."""
+        head, _, name = path.rpartition(".")
+        if self.guarded and self._has(Namespace(head), name) is False:
+            raise Raised
+
+    def _has(self, owner: Any, name: Any) -> bool | None:
+        """Whether a module of Triton has ``name`` in the release that the program runs on; None where it is not known."""
+        if not isinstance(owner, Namespace) or not isinstance(name, str) or owner.path.split(".")[0] != "triton":
+            return None
+        path = f"{owner.path}.{name}"
+        return True if self.release.has_module(path) else self.release.has(path)
 
     def subscript(self, value: Any, index: Any, node: cst.CSTNode) -> Any:
         if isinstance(value, Jit):
@@ -585,6 +609,8 @@ class HostEvaluator(Evaluator):
             return self._builtin(name, args, kwargs, node)
         if head == "math":
             return _math(name, args)
+        if releases.parses_versions(path):
+            return releases.parse(args[0]) if args and isinstance(args[0], str) else Unknown("version")
         if path in ("triton.cdiv", "triton.language.cdiv") or name == "cdiv":
             if len(args) == 2 and all(isinstance(a, (int, Expr)) for a in args):
                 return ex.ceildiv(*args) if args[1] != 0 else Unknown("division by zero")
@@ -706,6 +732,8 @@ class HostEvaluator(Evaluator):
         if name in ("isinstance", "hasattr", "issubclass", "callable"):
             return self._type_test(name, args)
         if name == "getattr":
+            if len(args) > 2 and self._has(args[0], args[1]) is False:
+                return args[2]
             found = (
                 self.getattr(args[0], args[1], node)
                 if len(args) > 1 and isinstance(args[1], str)
@@ -768,6 +796,9 @@ class HostEvaluator(Evaluator):
                 return type(value).__name__ in names or (isinstance(value, int) and "int" in names)
             if isinstance(value, Instance) and value.cls is not None:
                 return any(c.name in names for c in _lineage(value.cls))
+        if name == "hasattr" and len(args) == 2 and isinstance(args[0], Namespace):
+            has = self._has(*args)
+            return Unknown(name) if has is None else has
         if name == "hasattr" and len(args) == 2 and isinstance(args[0], Instance) and isinstance(args[1], str):
             owner, attribute = args
             if attribute in owner.attrs:
@@ -1106,6 +1137,7 @@ class HostEvaluator(Evaluator):
     def exec_Import(self, node: cst.Import, scope: Scope) -> None:
         for alias in node.names:
             path = dotted_name(alias.name) or ""
+            self._demand(path)
             if alias.asname is not None and isinstance(alias.asname.name, cst.Name):
                 scope.assign(alias.asname.name.value, Namespace(_canonical(path)))
             else:
@@ -1265,12 +1297,7 @@ class HostEvaluator(Evaluator):
         assert isinstance(function.node, cst.FunctionDef)
         params = parameters(function.node)
         names = [p.name.value for p in params]
-        for position, arg in enumerate(args):
-            if (
-                isinstance(arg, Unknown) and arg.reason == "*args"
-            ):  # nobody knows which parameters the further ones reach
-                args = [*args[:position], *[arg] * (len(names) - position)]
-                break
+        args = spread(args, names, kwargs)
         values: dict[str, Any] = dict(zip(names, args))
         given = dict(kwargs)
         options = {k: kwargs.pop(k) for k in list(kwargs) if k in _OPTIONS and k not in names}

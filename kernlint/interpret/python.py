@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import ast
 import operator
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import lru_cache
 from typing import Any
 
@@ -25,6 +25,7 @@ from kernlint.interpret.values import (
     Instance,
     Jit,
     Namespace,
+    Rest,
     Scope,
     Unknown,
     is_concrete,
@@ -113,6 +114,8 @@ class Evaluator:
         self.new_literals = dict(edits.literals)
         self.budget = budget
         self.calls: list[Function] = []
+        #: How many ``try`` statements are there to catch what is raised now.
+        self.guarded = 0
         self.modules: list[Module] = []
         #: Where the values of expressions and names are kept, if somebody wants to know them.
         self.seen: Values | None = None
@@ -305,7 +308,7 @@ class Evaluator:
             value = self.eval(arg.value, scope)
             if arg.star == "*":
                 items = self.iterate(value)
-                args.extend(items if items is not None else [Unknown("*args")])
+                args.extend(items if items is not None else [Rest()])
             elif arg.star == "**":
                 if isinstance(value, dict):
                     kwargs.update({str(k): v for k, v in value.items()})
@@ -484,7 +487,8 @@ class Evaluator:
 
     def exec_Try(self, node: cst.Try, scope: Scope) -> None:
         try:
-            self.run(node.body.body, scope)
+            with self._guarding(node):
+                self.run(node.body.body, scope)
         except Raised:
             if not node.handlers:
                 raise
@@ -493,6 +497,14 @@ class Evaluator:
             self.execute(node.orelse, scope)
         if node.finalbody is not None:
             self.run(node.finalbody.body.body, scope)
+
+    @contextmanager
+    def _guarding(self, node: cst.Try) -> Iterator[None]:
+        self.guarded += bool(node.handlers)
+        try:
+            yield
+        finally:
+            self.guarded -= bool(node.handlers)
 
     def exec_FunctionDef(self, node: cst.FunctionDef, scope: Scope) -> None:
         owner = self.calls[-1].symbol if self.calls else ""
@@ -540,6 +552,7 @@ class Evaluator:
         """Assign parameters in ``scope``: positional, keyword, default; a missing one is Unknown."""
         params = function.node.params
         positional = [*params.posonly_params, *params.params]
+        args = spread(args, [p.name.value for p in positional], kwargs)
         left = dict(kwargs)
         for index, param in enumerate(positional):
             name = param.name.value
@@ -653,6 +666,16 @@ class Evaluator:
         if isinstance(function, Builtin):
             return function.call(args, kwargs, node)
         return Unknown("call")
+
+
+def spread(args: list[Any], names: Sequence[str], keywords: Collection[str]) -> list[Any]:
+    """``args`` for the parameters ``names``: from a :class:`Rest` on anything may reach any of them, up to the first that
+    ``keywords`` gives."""
+    rest = next((i for i, arg in enumerate(args) if isinstance(arg, Rest)), None)
+    if rest is None:
+        return args
+    end = next((i for i in range(rest, len(names)) if names[i] in keywords), len(names))
+    return [*args[:rest], *[Unknown("*args")] * (end - rest), *([Rest()] if end == len(names) else [])]
 
 
 def python_binary(name: str, function: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:

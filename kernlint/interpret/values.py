@@ -27,6 +27,11 @@ class Unknown:
 
 
 @dataclass(frozen=True)
+class Rest(Unknown):
+    """Stands in an argument list for ``*args`` of unknown length: nobody knows which parameters it and what follows reach."""
+
+
+@dataclass(frozen=True)
 class Condition(Unknown):
     """A condition on open sizes: it holds where all of ``zeros`` are zero (``n % 64 == 0``)."""
 
