@@ -19,20 +19,27 @@ class RefusalRule(FaultRule, abstract=True):
 
     #: The severity where it is not sure that the program fails.
     if_open: ClassVar[str] = "warning"
+    #: The severity where it is not sure that the code is compiled: less for what such conditions are made for, that a kernel
+    #: is compiled for several releases and devices.
+    if_conditional: ClassVar[str] = "warning"
 
     def severity_of(self, fault: Fault, context: Context) -> str:
         """The rule's own severity where the program fails, a lower one where it may."""
-        sure = fault.certain and not context.workload.bare
-        return self.severity if sure or self.severity == "info" else self.if_open
+        if self.severity == "info":
+            return "info"
+        if not fault.certain:
+            return self.if_conditional
+        return self.if_open if context.workload.bare else self.severity
 
     def evidence_of(self, launch: Launch, fault: Fault, context: Context) -> Iterator[Evidence]:
         """The links of the proof beside the message."""
+        if not fault.certain:
+            yield Evidence("it is compiled only under a compile-time condition whose value is not known here")
         if context.workload.bare:
-            yield Evidence(f"nothing in this file launches `{launch.kernel.name}`; it fails wherever it is launched")
+            fails = "; it fails wherever it is launched" if fault.certain else ""
+            yield Evidence(f"nothing in this file launches `{launch.kernel.name}`{fails}")
             return
         values = ", ".join(f"{n}={v}" for n, v in launch.constexprs.items() if isinstance(v, (int, float, str)))
         if fault.span.line != launch.span.line:
             text = f"`{launch.kernel.name}` is launched here" + (f" with {values}" if values else "")
             yield Evidence(text, launch.span)
-        if not fault.certain:
-            yield Evidence("it is compiled only under a compile-time condition whose value is not known here")

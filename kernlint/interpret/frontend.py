@@ -8,7 +8,7 @@ branch carries out. It knows nothing of memory or time; :mod:`kernlint.interpret
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -44,6 +44,8 @@ from kernlint.interpret.typed import (
     BlockPointer,
     Constexpr,
     Typed,
+    Wrapped,
+    bearing,
     computation,
     is_constant,
     literal,
@@ -110,7 +112,9 @@ _ATTRIBUTES = frozenset({"dtype", "shape", "type", "T", "numel", "handle"})
 
 
 #: Methods of a tensor descriptor, which an argument may be.
-_DESCRIPTOR = frozenset({"load", "store", "gather", "scatter", "atomic_add", "atomic_max", "atomic_min", "block_shape"})
+_DESCRIPTOR = frozenset(
+    {"load", "store", "gather", "scatter", "atomic_add", "atomic_max", "atomic_min", "block_shape", "block_type", "strides"}
+)
 
 
 class FrontEnd(Evaluator):
@@ -206,7 +210,7 @@ class FrontEnd(Evaluator):
         plain = isinstance(value, (bool, int, float, str, tuple, list, dict)) and not isinstance(value, Unknown)
         if plain and closure.parent is None and plain_global(self.module, name):
             text = f"`{name}` is a plain global; a kernel reads only globals made by tl.constexpr(...)"
-            return self.fault("plain-global", node, text, name)
+            self.fault("plain-global", node, text, name)
         return value
 
     # -- syntax -----------------------------------------------------------------------------------------------------
@@ -349,8 +353,8 @@ class FrontEnd(Evaluator):
             return dtype
         result = self.block(dtype, shape, node)
         if name == "-" and dtype is not None and dtype.kind == "uint" and isinstance(b, int) and b > 0:
-            result = replace(result, difference=True)
-        return result
+            return replace(result, wrapped=Wrapped(x))
+        return bearing(result, x, y)
 
     def _result(self, name: str, a: Any, b: Any, x: Typed, y: Typed, weak: tuple[bool, bool], node: cst.CSTNode) -> Any:
         """The element type of an arithmetic result."""
@@ -530,7 +534,8 @@ class FrontEnd(Evaluator):
             return Unknown("comparison")
         if x.dtype is not None and y.dtype is not None and not x.pointer and not y.pointer:
             self._result("==", a, b, x, y, (not isinstance(a, Typed), not isinstance(b, Typed)), node)
-        return Typed(dt.BOOL, shape)
+        tested = a if isinstance(b, int) else b if isinstance(a, int) else None
+        return Typed(dt.BOOL, shape, tested=tested)
 
     def truth(self, value: Any) -> bool | None:
         if isinstance(value, (Typed, Constexpr, BlockPointer, Expr)):
@@ -873,7 +878,8 @@ class FrontEnd(Evaluator):
 
     def call(self, function: Any, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
         if isinstance(function, Jit):
-            return self._call_jit(function.function, args, kwargs, node)
+            with self.doubt() if function.either else nullcontext():
+                return self._call_jit(function.function, args, kwargs, node)
         if isinstance(function, Function):
             if isinstance(function.node, cst.Lambda) or may_be_jit(function):
                 return Unknown("call")
@@ -901,6 +907,8 @@ class FrontEnd(Evaluator):
             return tl_types.call(self, name, args, kwargs, node, path)
         if path.startswith("triton."):
             return self._host_helper(path, args, node)
+        if path.startswith("torch._inductor."):
+            return Unknown(path)  # its runtime has jit functions of its own, and passes Triton's libdevice on
         if path.split(".")[0] in ("torch", "math", "numpy"):
             values = [*args, *kwargs.values()]
             if any(isinstance(v, Typed) for v in values) or (path.startswith("torch.") and values):

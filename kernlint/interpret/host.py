@@ -47,6 +47,7 @@ from kernlint.interpret.values import (
     Instance,
     Jit,
     Namespace,
+    Presumed,
     Scope,
     Unknown,
     is_concrete,
@@ -409,6 +410,8 @@ class HostEvaluator(Evaluator):
             return b
         if isinstance(b, Unknown) or b is None:
             return a
+        if isinstance(a, Jit) and isinstance(b, Jit):
+            return replace(a, either=True)
         if isinstance(a, (Namespace, Function, Jit, Class)):
             return a  # two ways to import one thing
         return Unknown("undecided choice")
@@ -1317,6 +1320,8 @@ class HostEvaluator(Evaluator):
         for param in params:
             if param.name.value not in values and param.default is not None:
                 values[param.name.value] = self.default(param, function)
+        presumed = [name for name, value in values.items() if isinstance(value, Presumed)]
+        values.update({name: bool(values[name]) for name in presumed})
         constexprs: dict[str, Any] = {}
         arguments: dict[str, Any] = {}
         opened: dict[str, Expr] = {}
@@ -1355,7 +1360,8 @@ class HostEvaluator(Evaluator):
         faults: tuple[Fault, ...] = ()
         if self.target is not None:
             bare = not isinstance(node, cst.Call)
-            refused = self._refused(jit, arguments, constexprs, self.target, bare)
+            known = {n: Unknown("presumed") if n in presumed else v for n, v in constexprs.items()}
+            refused = self._refused(jit, arguments, known, self.target, bare)
             kernel = replace(kernel, faults=(*kernel.faults, *refused))
             if not bare:
                 faults = launch_faults(jit, config, args, given, node, self.target, span, self.symbol)

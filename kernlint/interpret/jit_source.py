@@ -90,11 +90,18 @@ def plain_global(module: Module, name: str) -> bool:
                 targets, value = [part.target], part.value
             if value is None or not any(isinstance(t, cst.Name) and t.value == name for t in targets):
                 continue
-            maker = dotted_name(value.func) if isinstance(value, cst.Call) else None
-            if maker is not None and maker.split(".")[-1] == "constexpr":
+            if _may_be_constexpr(value):
                 return False
             found = True
     return found
+
+
+def _may_be_constexpr(value: cst.BaseExpression) -> bool:
+    """Whether ``value`` is ``tl.constexpr(...)``, or a choice that may come out as that."""
+    if isinstance(value, cst.IfExp):
+        return _may_be_constexpr(value.body) or _may_be_constexpr(value.orelse)
+    maker = dotted_name(value.func) if isinstance(value, cst.Call) else None
+    return maker is not None and maker.split(".")[-1] == "constexpr"
 
 
 def torch_dtype(module: Module, name: str) -> bool:

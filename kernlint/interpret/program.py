@@ -20,7 +20,7 @@ from kernlint.interpret.kept import setup_functions
 from kernlint.interpret.once import first_steps, later_steps
 from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.trace import Trace
-from kernlint.interpret.values import Class, Deferred, Function, Jit, Namespace, Scope, Unknown
+from kernlint.interpret.values import Class, Deferred, Function, Jit, Namespace, Presumed, Scope, Unknown
 from kernlint.records import dataclass
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
@@ -328,6 +328,8 @@ class _Reading:
             for name in walk(function.node)
             if isinstance(name, cst.Name) and name.value != function.name
         }
+        # Only kernels can call one without a grid; those that are no module-level names, methods say, are among the callers.
+        called |= {call.func.value for call in module.of(cst.Call) if isinstance(call.func, cst.Name)}
         free = [
             jit for jit in self._kernels()
             if jit.function.name not in called and module.span(_definition(jit).name) not in launched
@@ -527,7 +529,7 @@ class _Reading:
         if last in ("float", "str"):
             return Unknown(name)
         if last == "bool":
-            return False
+            return Presumed(False)
         return self.host.unknown_tensor(name)
 
     def _follow(self, function: Function, args: list[Any], entry: str, given: list[Any]) -> Workload:

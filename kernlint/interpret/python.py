@@ -25,6 +25,7 @@ from kernlint.interpret.values import (
     Instance,
     Jit,
     Namespace,
+    Presumed,
     Rest,
     Scope,
     Unknown,
@@ -198,7 +199,7 @@ class Evaluator:
             value = self.eval(element.value, scope)
             if isinstance(element, cst.StarredElement):
                 items = self.iterate(value)
-                values.extend(items if items is not None else [Unknown("starred")])
+                values.extend(items if items is not None else [Rest()])
             else:
                 values.append(value)
         return values
@@ -233,6 +234,8 @@ class Evaluator:
     def eval_UnaryOperation(self, node: cst.UnaryOperation, scope: Scope) -> Any:
         value = self.eval(node.expression, scope)
         if isinstance(node.operator, cst.Not):
+            if isinstance(value, Presumed):
+                return Presumed(not value)
             truth = self.truth(value)
             return (not truth) if truth is not None else self.unary("not", value, node)
         if isinstance(node.operator, cst.Plus):
@@ -725,6 +728,10 @@ def symbolic_binary(name: str, a: ex.Size, b: ex.Size) -> Any:
 
 
 def python_compare(name: str, function: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    if isinstance(a, Presumed) or isinstance(b, Presumed):
+        a, b = (bool(v) if isinstance(v, Presumed) else v for v in (a, b))
+        found = python_compare(name, function, a, b)
+        return Presumed(found) if isinstance(found, bool) else found
     if isinstance(a, Expr) or isinstance(b, Expr):
         if not isinstance(a, (int, Expr)) or not isinstance(b, (int, Expr)):
             return name in ("!=", "is not") if (a is None or b is None) else Unknown("comparison")
@@ -752,7 +759,7 @@ def same(a: Any, b: Any) -> bool:
 
 
 def _kind(value: Any) -> type:
-    return int if isinstance(value, Literal) else type(value)
+    return int if isinstance(value, Literal) else bool if isinstance(value, Presumed) else type(value)
 
 
 def _parts(index: slice) -> tuple[Any, Any, Any]:

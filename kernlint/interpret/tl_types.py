@@ -6,6 +6,7 @@ One table, by the function's last name: ``tl.exp``, ``tl.math.exp``, ``libdevice
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -14,6 +15,7 @@ from kernlint.interpret.typed import (
     BlockPointer,
     Constexpr,
     Typed,
+    bearing,
     computation,
     is_constant,
     shape_text,
@@ -442,15 +444,18 @@ def _cast(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         return Unknown("cast")
     if value.pointer is not False and dtype is None:
         return Typed(None, value.shape, None)
-    if value.difference and dtype is not None and dtype.is_float:
+    wrapped = value.wrapped
+    if wrapped is not None and wrapped.fault is None and dtype is not None and dtype.is_float:
         text = f"a difference of {short(value.dtype)} values wraps below zero before it becomes {short(dtype)}"
         f.fault("unsigned-wrap", node, text)
+        wrapped = replace(wrapped, fault=("unsigned-wrap", f.span(node)))
     if kwargs.get("bitcast") is True and dtype is not None and value.dtype is not None and not value.pointer:
         bits = [1 if d == dt.BOOL else d.bits for d in (value.dtype, dtype)]
         if bits[0] != bits[1]:
             text = f"{short(value.dtype)} has {bits[0]} bits and {short(dtype)} {bits[1]}: no bitcast between them"
             return f.fault("operand-type", node, text)
-    return Typed(dtype, value.shape, False if dtype is not None else value.pointer)
+    result = Typed(dtype, value.shape, False if dtype is not None else value.pointer)
+    return result if wrapped is None or wrapped.fault is None else replace(result, wrapped=wrapped)
 
 
 def _elementwise(f: FrontEnd, name: str, args: Args, kwargs: Kwargs, node: cst.CSTNode, path: str) -> Any:
@@ -466,7 +471,7 @@ def _elementwise(f: FrontEnd, name: str, args: Args, kwargs: Kwargs, node: cst.C
             return Unknown(name)
     if name in _PREDICATES:
         return Typed(None, shape or ())
-    return Typed(blocks[0].dtype if len(blocks) == 1 else None, shape or ())
+    return bearing(Typed(blocks[0].dtype if len(blocks) == 1 else None, shape or ()), *blocks)
 
 
 def _demand_dtype(f: FrontEnd, name: str, path: str, blocks: list[Typed], node: cst.CSTNode) -> None:
@@ -511,6 +516,9 @@ def _where(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     condition = _block(test)
     if condition is None:
         return Unknown("where")
+    for arm in (x, y):
+        if arm.wrapped is not None and arm.wrapped.fault is not None and condition.tested is arm.wrapped.minuend:
+            f.found.pop(arm.wrapped.fault, None)  # the lanes that have wrapped are told by what was subtracted from
     if isinstance(result, Typed):
         if condition.dtype is not None and condition.dtype != dt.BOOL and condition.pointer is False:
             text = (
@@ -661,9 +669,10 @@ def _reduced_type(name: str, value: Typed, wanted: Any) -> Dtype | None:
     if name == "sum":
         if isinstance(wanted, Dtype):
             return wanted
-        if dtype.kind == "bool" or (dtype.kind == "int" and dtype.bits < 32):
+        if dtype.kind == "int" and dtype.bits < 32:
             return dt.INT32
-        return dt.find("uint32") if dtype.kind == "uint" and dtype.bits < 32 else dtype
+        # int1 counts as unsigned
+        return dt.find("uint32") if dtype.kind == "bool" or (dtype.kind == "uint" and dtype.bits < 32) else dtype
     if name in ("max", "min") and dtype.bits < 32:
         return dt.FLOAT32 if dtype.is_float else dt.INT32
     return dtype

@@ -7,11 +7,12 @@ A Python number, string, tuple or None stands for a compile-time constant (``tl.
 
 from __future__ import annotations
 
+from dataclasses import field, replace
 from typing import Any
 
 from kernlint.interpret.values import Unknown
 from kernlint.records import dataclass
-from kernlint.workload import Dtype
+from kernlint.workload import Dtype, Span
 from kernlint.workload import dtype as dt
 
 UINT32 = dt.find("uint32")
@@ -36,14 +37,16 @@ class Typed:
 
     ``dtype`` is None where it is not known; ``shape`` is () for a scalar, with None for an extent that is not known.
     ``pointer`` says whether the elements are pointers to ``dtype`` (None: not known). ``argument`` is the name of the kernel
-    parameter that this is, untouched. ``difference`` marks an unsigned value that a positive number was subtracted from.
+    parameter that this is, untouched. ``wrapped`` says that it comes from an unsigned value that a positive number was
+    subtracted from, ``tested`` which value was compared with a number to give this boolean.
     """
 
     dtype: Dtype | None
     shape: tuple[int | None, ...] = ()
     pointer: bool | None = False
     argument: str = ""
-    difference: bool = False
+    wrapped: Wrapped | None = field(default=None, compare=False)
+    tested: Typed | None = field(default=None, compare=False)
 
     @property
     def is_float(self) -> bool:
@@ -54,6 +57,15 @@ class Typed:
         if self.pointer:
             name = f"pointer<{name}>"
         return name + shape_text(self.shape) if self.shape else name
+
+
+@dataclass(frozen=True, eq=False)
+class Wrapped:
+    """Elements have wrapped below zero where those of ``minuend`` are small; ``fault`` is the key of the fault on record, once
+    the difference has become a float."""
+
+    minuend: Typed
+    fault: tuple[str, Span] | None = None
 
 
 @dataclass(frozen=True)
@@ -94,6 +106,12 @@ def literal(value: float) -> Dtype | None:
     size = abs(value)
     normal = size == 0 or size != size or size == float("inf") or 2**-126 <= size <= (2 - 2**-23) * 2**127
     return dt.FLOAT32 if normal else dt.FLOAT64
+
+
+def bearing(result: Typed, *operands: Typed) -> Typed:
+    """``result`` of an operation on ``operands``, spoilt where one of them is."""
+    wrapped = next((o.wrapped for o in operands if o.wrapped is not None and o.wrapped.fault is not None), None)
+    return result if wrapped is None else replace(result, wrapped=wrapped)
 
 
 def tensor(value: Any) -> Any:

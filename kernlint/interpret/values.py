@@ -28,7 +28,13 @@ class Unknown:
 
 @dataclass(frozen=True)
 class Rest(Unknown):
-    """Stands in an argument list for ``*args`` of unknown length: nobody knows which parameters it and what follows reach."""
+    """Stands in a list for ``*items`` of unknown length: among arguments, nobody knows which parameters it and what follows
+    reach."""
+
+
+class Presumed(int):
+    """A flag of which only the type is known, an argument ``flag: bool`` of the entry: false for the path that is followed,
+    and no proof of anything."""
 
 
 @dataclass(frozen=True)
@@ -134,6 +140,7 @@ class Jit:
     """A ``@triton.jit`` function with the autotuner and heuristics around it.
 
     ``unspecialised`` are the parameters that it is told not to specialise on, ``tuning`` what the autotuner was asked for.
+    ``either`` says that it is one of two definitions, under a condition that could not be decided.
     """
 
     function: Function
@@ -143,6 +150,7 @@ class Jit:
     autotuned: bool = False
     unspecialised: frozenset[str] = frozenset()
     tuning: Tuning | None = None
+    either: bool = False
 
 
 @dataclass(eq=False)

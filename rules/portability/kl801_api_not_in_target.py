@@ -15,6 +15,7 @@ class ApiNotInTarget(RefusalRule):
     severity = "error"
     summary = "a function, parameter or name that the target release of Triton does not have"
     kinds = frozenset(["removed-name", "removed-parameter"])
+    if_conditional = "info"
 
     def severity_of(self, fault: Fault, context: Context) -> str:
         """No more than info where nobody named a release and an older one that people use has it."""
