@@ -15,6 +15,7 @@ class RefusalRule(FaultRule, abstract=True):
 
     A launch in view makes it an error: the program fails there. Of a kernel that nothing in view launches, or of code that
     only a compile-time condition of unknown value lets in, it is a warning (not said at all for the kinds in ``if_certain``).
+    Of a kernel that another vendor's fork of Triton compiles it is a remark: what that refuses is not known.
     """
 
     #: The severity where it is not sure that the program fails.
@@ -25,7 +26,7 @@ class RefusalRule(FaultRule, abstract=True):
 
     def severity_of(self, fault: Fault, context: Context) -> str:
         """The rule's own severity where the program fails, a lower one where it may."""
-        if self.severity == "info":
+        if self.severity == "info" or context.program.other_vendor:
             return "info"
         if not fault.certain:
             return self.if_conditional
@@ -33,6 +34,8 @@ class RefusalRule(FaultRule, abstract=True):
 
     def evidence_of(self, launch: Launch, fault: Fault, context: Context) -> Iterator[Evidence]:
         """The links of the proof beside the message."""
+        if context.program.other_vendor:
+            yield Evidence(f"{context.program.other_vendor}, whose compiler may take it")
         if not fault.certain:
             yield Evidence("it is compiled only under a compile-time condition whose value is not known here")
         if context.workload.bare:

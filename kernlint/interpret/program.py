@@ -22,6 +22,7 @@ from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Retu
 from kernlint.interpret.trace import Trace
 from kernlint.interpret.values import Class, Deferred, Function, Jit, Namespace, Presumed, Scope, Unknown
 from kernlint.records import dataclass
+from kernlint.interpret.vendor import other_vendor, package_files
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk, walk_until
@@ -91,12 +92,20 @@ class Program:
         #: Whoever reads the program now, and so runs what was put off.
         self._reading: _Reading
         self._integers: set[str] = set()
+        self._asked_vendor = False
         self._traces: dict[str, Trace] = {}
 
     @property
     def imported(self) -> Iterable[Path]:
-        """The modules that helpers were looked for in so far, whether they could be read or not."""
-        return self._imported.keys()
+        """The modules that were looked into so far for helpers, whether they could be read or not, and for the vendor."""
+        around = package_files(self.kernel.path) if self._asked_vendor else ()
+        return [*self._imported, *around]
+
+    @property
+    def other_vendor(self) -> str:
+        """Why a fork of Triton compiles the kernels, not Triton itself; empty where nothing says so."""
+        self._asked_vendor = True
+        return other_vendor(self.kernel)
 
     def workloads(self, edits: Edits = NO_EDITS) -> list[Workload]:
         """The workload of the entry, else of ``ModelNew.forward``, else of each public launching function."""

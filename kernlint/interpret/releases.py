@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import Any
 
 from kernlint.interpret.values import Unknown
+from kernlint.records import dataclass
 
 _NUMBERS = re.compile(r"v?(\d+(?:\.\d+)*)")
 

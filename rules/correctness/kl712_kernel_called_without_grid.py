@@ -64,7 +64,7 @@ class KernelCalledWithoutGrid(Rule):
         top_level = set(module.tree.body)
         # A function of the same name inside another one is a different function.
         of_module = [f for f in every if f.node in top_level]
-        kernels = {f.name for f in of_module if f.is_jit} - {f.name for f in of_module if not f.is_jit}
+        kernels = {f.name for f in of_module if _is_kernel(f)} - {f.name for f in of_module if not f.is_jit}
         wrapped = _wrapped(module)
         plain = {f.name for f in of_module if not f.node.decorators} - {f.name for f in of_module if f.node.decorators}
         plain -= wrapped
@@ -85,6 +85,11 @@ class KernelCalledWithoutGrid(Rule):
                     else f"`{name}` is a jit function: it needs a grid, `{name}[grid](...)`"
                 )
                 yield Finding(self, self.severity, text, module.span(call), function.name, name)
+
+
+def _is_kernel(function: Decorated) -> bool:
+    """Whether a jit function is what its name stands for: nothing but Triton's own decorators is around it."""
+    return function.is_jit and all(o.rpartition(".")[2] in ("jit", "autotune", "heuristics") for o in function.origins)
 
 
 def _wrapped(module: Module) -> set[str]:

@@ -84,7 +84,8 @@ class TunerCannotWrap(Rule):
         target = context.program.question.target or Target()
         for function in functions(module):
             for node, text in _problems(function, target):
-                yield Finding(self, self.severity, text, module.span(node), function.name, function.name)
+                severity = "info" if context.program.other_vendor else self.severity
+                yield Finding(self, severity, text, module.span(node), function.name, function.name)
 
 
 def _problems(function: Decorated, target: Target) -> Iterator[tuple[cst.CSTNode, str]]:

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Mapping
 
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.sharing import partners, unknown_in
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.space import Site, Space, open_symbols, samples, sites
 from kernlint.workload import Launch, Workload
-from kernlint.workload.expr import ProgramId
+from kernlint.workload.expr import Atom, Lane, LoopIndex, ProgramId
 from kernlint.workload.kernel import Atomic, Load, Store
+
+#: How many offsets, and of how many iterations of a loop, are compared one by one.
+_MOST_ELEMENTS = 1 << 17
+_ITERATIONS = 4
 
 
 class StoreLoadWithoutBarrier(Rule):
@@ -97,7 +102,7 @@ class StoreLoadWithoutBarrier(Rule):
                         seen |= {load.span, (launch.kernel.name, load.base)}
                         yield Finding(
                             self,
-                            self.severity,
+                            "info" if context.program.other_vendor else self.severity,
                             f"`{load.base}` is read back in another order than it was stored, with no barrier between",
                             load.span,
                             launch.kernel.name,
@@ -113,16 +118,42 @@ def _overlap(workload: Workload, launch: Launch, first: Site, second: Site) -> b
     """Whether the two accesses may touch an element in common in the first program."""
     symbols = open_symbols(launch, first) | open_symbols(launch, second)
     for sizes in samples(workload, symbols):
-        ranges = []
-        for site in (first, second):
-            space = Space(launch, site, sizes)
-            for axis in range(3):
-                space.ranges[ProgramId(axis)] = (0, 0)
-            assert site.access.offset is not None
-            low, high = space.smallest(site.access.offset), space.largest(site.access.offset)
-            if low is None or high is None:
-                break
-            ranges.append((low[0], high[0]))
-        if len(ranges) == 2:
-            return ranges[0][0] <= ranges[1][1] and ranges[1][0] <= ranges[0][1]
+        places = [_elements(launch, site, sizes) for site in (first, second)]
+        if all(place is not None for place in places):
+            a, b = ({*place} for place in places if place is not None)
+            return not a.isdisjoint(b)
+        ranges = [_range(launch, site, sizes) for site in (first, second)]
+        if all(span is not None for span in ranges):
+            (low, high), (lower, higher) = (span for span in ranges if span is not None)
+            return low <= higher and lower <= high
     return False
+
+
+def _elements(launch: Launch, site: Site, sizes: Mapping[Atom, int]) -> list[int] | None:
+    """The offsets of all lanes in the first iterations of the first program, whatever the mask; None where they do not
+    depend linearly on the lanes, or are too many."""
+    assert site.access.offset is not None
+    offset = site.access.offset.substitute({**sizes, **{ProgramId(axis): 0 for axis in range(3)}})
+    ranges = Space(launch, site, sizes).ranges
+    moving = {a: ranges[a][1] + 1 for a in offset.atoms() if isinstance(a, (Lane, LoopIndex)) and a in ranges}
+    extents = {a: min(n, _ITERATIONS) if isinstance(a, LoopIndex) else n for a, n in moving.items()}
+    first = offset.evaluate(dict.fromkeys(extents, 0))
+    if first is None or math.prod(extents.values()) > _MOST_ELEMENTS:
+        return None
+    found = [first]
+    for atom, extent in extents.items():
+        step = offset.coefficient(atom)
+        if step is None or step.value is None:
+            return None
+        found = [place + step.value * i for place in found for i in range(extent)]
+    return found
+
+
+def _range(launch: Launch, site: Site, sizes: Mapping[Atom, int]) -> tuple[int, int] | None:
+    """The smallest and the largest offset in the first program."""
+    space = Space(launch, site, sizes)
+    for axis in range(3):
+        space.ranges[ProgramId(axis)] = (0, 0)
+    assert site.access.offset is not None
+    low, high = space.smallest(site.access.offset), space.largest(site.access.offset)
+    return None if low is None or high is None else (low[0], high[0])

@@ -1,0 +1,129 @@
+"""Which modules are for devices whose compiler is a fork of Triton's: what NVIDIA's and AMD's back ends refuse may pass there.
+
+Told by what a module cannot do without (an unconditional import of a vendor's package, tensors made on its device) or by the
+packages around it, whose ``__init__`` registers them for a vendor or a device. Names of files and folders say nothing.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+
+import libcst as cst
+
+from kernlint.errors import SourceError
+from kernlint.syntax.names import dotted_name
+from kernlint.syntax.positions import python_tree
+from kernlint.syntax.source import read_source
+from kernlint.syntax.tree import Module
+
+#: Devices and vendors that Triton itself compiles for, and words for devices that say nothing of the vendor.
+_OWN = frozenset({"cuda", "nvidia", "hip", "rocm", "amd", "gpu", "cpu", "meta", "auto", ""})
+#: Devices of torch that have an extension package ``torch_NAME``.
+_DEVICES = frozenset({"npu", "mlu", "musa", "gcu", "xmlir", "txda", "ptpu", "hpu", "xpu", "sdaa", "gaudi"})
+#: What ``triton.language.extra`` and ``triton.backends`` hold in Triton's own releases.
+_OWN_EXTRAS = frozenset({"cuda", "hip", "libdevice", "nvidia", "amd", "compiler", "driver", "backends"})
+
+
+def other_vendor(module: Module) -> str:
+    """Why the kernels of ``module`` are compiled by another vendor's fork of Triton; empty where nothing says so."""
+    return module.once(_other_vendor)
+
+
+def package_files(path: str) -> list[Path]:
+    """The ``__init__.py`` of each package around the module at ``path``, the innermost first."""
+    found = []
+    here = Path(os.path.realpath(path)).parent
+    while (here / "__init__.py").is_file() and here.parent != here:
+        found.append(here / "__init__.py")
+        here = here.parent
+    return found
+
+
+def _other_vendor(module: Module) -> str:
+    for path in _imports(module):
+        if _is_foreign_package(path):
+            return f"the module imports `{path}`"
+    devices = _devices(module)
+    if devices and not devices & _OWN:
+        return f"the module makes tensors on `{min(devices)}`"
+    if not os.path.isfile(module.path):
+        return ""
+    for file in package_files(module.path):
+        registered = _registered(file)
+        if registered:
+            return f"its package `{file.parent.name}` is registered for `{registered}`"
+    return ""
+
+
+def _imports(module: Module) -> Iterator[str]:
+    """The dotted modules that importing ``module`` imports, whatever the circumstances."""
+    for statement in module.tree.body:
+        for part in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
+            if isinstance(part, cst.Import):
+                yield from (dotted_name(alias.name) or "" for alias in part.names)
+            elif isinstance(part, cst.ImportFrom) and part.module is not None and not part.relative:
+                package = dotted_name(part.module) or ""
+                yield package
+                if not isinstance(part.names, cst.ImportStar):
+                    yield from (f"{package}.{alias.evaluated_name}" for alias in part.names)
+
+
+def _is_foreign_package(path: str) -> bool:
+    root, *rest = path.split(".")
+    if root == "triton" and len(rest) > 2 and rest[:2] == ["language", "extra"]:
+        return rest[2] not in _OWN_EXTRAS
+    if root == "triton" and len(rest) > 1 and rest[0] == "backends":
+        return rest[1] not in _OWN_EXTRAS
+    head, _, tail = root.partition("_")
+    return head in ("torch", "triton") and tail in _DEVICES
+
+
+def _devices(module: Module) -> set[str]:
+    """The devices that calls name literally, without their number."""
+    found = set()
+    for arg in module.of(cst.Arg):
+        if arg.keyword is not None and arg.keyword.value == "device" and isinstance(arg.value, cst.SimpleString):
+            found.add(str(arg.value.evaluated_value).partition(":")[0])
+    return found
+
+
+def _registered(file: Path) -> str:
+    """The vendor, or the device, for which the ``__init__.py`` of a package registers it; empty where there is none, or one
+    that Triton itself compiles for."""
+    try:
+        status = file.stat()
+        return _registered_at(str(file), status.st_mtime_ns, status.st_size)
+    except OSError:
+        return ""
+
+
+@lru_cache(maxsize=256)
+def _registered_at(path: str, mtime_ns: int, size: int) -> str:
+    """As :func:`_registered`; time and size are there to tell apart what is not the same file any more."""
+    try:
+        tree = python_tree(read_source(path).text)
+    except SourceError:
+        return ""
+    vendors: set[str] = set()
+    devices: set[str] = set()
+    for statement in tree.body if tree is not None else ():
+        value = getattr(statement, "value", None)
+        for call in ast.walk(value) if isinstance(statement, (ast.Assign, ast.Expr)) and value is not None else ():
+            for keyword in call.keywords if isinstance(call, ast.Call) else ():
+                words = (keyword.arg or "").lower().split("_")
+                if "vendor" in words:
+                    vendors |= _strings(keyword.value)
+                elif words[0] in ("device", "devices"):
+                    devices |= _strings(keyword.value)
+    named = vendors or devices & (_DEVICES | _OWN)
+    return min(named) if named and not named & _OWN else ""
+
+
+def _strings(node: ast.expr) -> set[str]:
+    """The string literals that ``node`` is, or holds."""
+    nodes = node.elts if isinstance(node, (ast.Tuple, ast.List, ast.Set)) else [node]
+    return {n.value.lower() for n in nodes if isinstance(n, ast.Constant) and isinstance(n.value, str)}
