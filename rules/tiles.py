@@ -52,7 +52,7 @@ def editable(launch: Launch, name: str) -> bool:
 
 def setting(launch: Launch, values: dict[str, int]) -> Edits:
     """The edits that give constexprs and launch options of ``launch`` these values."""
-    literals = {(launch.literals[n], v) for n, v in values.items() if n in launch.literals}
+    literals = {(span, v) for n, v in values.items() for span in launch.literals.get(n, ())}
     options = {(launch.span, n, v) for n, v in values.items() if n not in launch.literals}
     return Edits(literals=frozenset(literals), options=frozenset(options))
 

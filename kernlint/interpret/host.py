@@ -138,6 +138,8 @@ class HostEvaluator(Evaluator):
         self.refined: dict[int, Tensor] = {}
         self.contiguous: set[int] = set()
         self.sinks: list[list[Recorded]] = []
+        #: The integer literals that each function has come by.
+        self.numbers: dict[cst.CSTNode, dict[Span, int]] = {}
         #: Storages in the memory of the host, and those of results that are plain numbers if the arguments are.
         self.hosted: set[int] = set()
         self.perhaps: set[int] = set()
@@ -340,6 +342,12 @@ class HostEvaluator(Evaluator):
 
     def parameter(self, param: cst.Param, value: Any) -> Any:
         return self.named(param.name.value, value)
+
+    def eval_Integer(self, node: cst.Integer, scope: Scope) -> Any:
+        value = super().eval_Integer(node, scope)
+        if isinstance(value, Literal) and self.calls:
+            self.numbers.setdefault(self.calls[-1].node, {})[value.span] = int(value)
+        return value
 
     def missing_name(self, name: str, node: cst.CSTNode) -> Any:
         if name == "__name__":
@@ -1343,7 +1351,7 @@ class HostEvaluator(Evaluator):
                 constexprs[name] = values[name] = value
             else:
                 options[name] = value
-        literals = {n: v.span for n, v in {**constexprs, **options}.items() if isinstance(v, Literal)}
+        literals = {n: (v.span,) for n, v in {**constexprs, **options}.items() if isinstance(v, Literal)}
         constexprs = {n: int(v) if isinstance(v, Literal) else v for n, v in constexprs.items()}
         warps = options.get("num_warps", config.num_warps)
         stages = options.get("num_stages", config.num_stages)
@@ -1381,6 +1389,7 @@ class HostEvaluator(Evaluator):
             jit.autotuned,
             explicit=explicit,
             literals=literals,
+            numbers=dict(self.numbers.get(self.calls[-1].node, {})) if self.calls else {},
             grid_follows=computed,
             tuning=jit.tuning,
             open_constexprs=opened,

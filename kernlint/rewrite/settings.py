@@ -25,7 +25,7 @@ def set_literals(site: Site, literals: Iterable[tuple[Span, int]]) -> Rewriting:
             changed.add(span)
     effects = Effects()
     for launch in site.workload.launches():
-        names = {name for name, span in launch.literals.items() if span in changed}
+        names = {name for name, spans in launch.literals.items() if changed.intersection(spans)}
         effects |= _order_of_sums(launch, names)
     return Rewriting(tuple(edits), effects)
 

@@ -126,8 +126,9 @@ class Launch:
     None; ``constexprs`` the ``tl.constexpr`` ones. ``alternatives`` holds the same launch under each further autotune
     configuration; the run time picks the fastest. ``function`` is the host function that launches.
     ``explicit`` are the parameters and options that the call itself gives, ``literals`` the source ranges of those that
-    are integer literals, ``grid_follows`` says that the grid is computed from the constexprs (a function of META). ``faults`` are
-    what the launcher refuses of the arguments and the grid (empty too where nobody asked).
+    are integer literals: where there are several, all must change together. ``grid_follows`` says that the grid is computed
+    from the constexprs (a function of META). ``numbers`` are the integer literals that ``function`` came by.
+    ``faults`` are what the launcher refuses of the arguments and the grid (empty too where nobody asked).
     ``open_constexprs`` are the constexprs that get a size the source does not fix, ``unspecialised`` the parameters that
     ``do_not_specialize`` and ``do_not_specialize_on_alignment`` list. ``premises`` are the flags among the constexprs that
     hold where some expressions are zero (``EVEN = n % 64 == 0``): the kernel is that for which they hold.
@@ -144,7 +145,8 @@ class Launch:
     autotuned: bool = False
     alternatives: tuple[Launch, ...] = ()
     explicit: frozenset[str] = frozenset()
-    literals: Mapping[str, Span] = field(default_factory=dict)
+    literals: Mapping[str, tuple[Span, ...]] = field(default_factory=dict)
+    numbers: Mapping[Span, int] = field(default_factory=dict)
     grid_follows: bool = False
     tuning: Tuning | None = None
     open_constexprs: Mapping[str, Expr] = field(default_factory=dict)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.grid_literals import joined
 from kernlint.rules.tiles import best_tile, current_tile, main_dot, tile_names
 
 
@@ -99,6 +100,7 @@ class IllFittingFixedTile(Rule):
             if launch.autotuned or found is None or not found[1] or launch.programs is None:
                 continue
             dot = found[0]
+            launch = joined(context, launch)
             names = tile_names(context, context.variant, launch, dot)
             if names is None:
                 continue

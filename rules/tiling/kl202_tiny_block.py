@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
+from kernlint.rules.grid_literals import joined
 from kernlint.rules.indices import program_indices
 from kernlint.rules.pricing import cheapest, gain
 from kernlint.rules.tiles import editable, setting
@@ -78,6 +79,8 @@ class TinyBlock(Rule):
             if launch.autotuned:
                 continue
             tile = _streamed_tile(launch)
+            if tile is not None:
+                launch = joined(context, launch)
             name = _block_name(context, launch, tile) if tile is not None else None
             if tile is None or name is None:
                 yield from self._rows(context, launch)
@@ -105,7 +108,7 @@ class TinyBlock(Rule):
                 self, severity,
                 f"`{launch.kernel.name}` streams in blocks of {tile} elements, {per_thread:g} bytes per thread",
                 launch.span, launch.function, launch.kernel.name,
-                (Evidence(f"{name}={tile} with num_warps={launch.num_warps}{programs}", launch.literals.get(name, launch.span)),),
+                (Evidence(f"{name}={tile} with num_warps={launch.num_warps}{programs}", launch.literals.get(name, (launch.span,))[0]),),
                 change,
             )  # fmt: skip
 
