@@ -2,13 +2,15 @@
 
 A kernel that computes ``row = pid // columns`` and ``column = pid % columns`` walks two axes with one program id. Here the
 id is replaced by its two digits, so that an address is again a sum of strides times indices and questions such as "does
-the store reach every element?" are questions about a mixed-radix number.
+the store reach every element?" are questions about a mixed-radix number. Where a flat index is divided and whole tiles fit
+into the divisor, the lanes of a tile never reach the next quotient, and the division is one of the program id alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from math import prod
+from dataclasses import field
+from math import gcd, prod
 
 from kernlint.records import dataclass
 from kernlint.workload import Access, Branch, Kernel, Launch, Loop, Size, Tensor, concrete
@@ -51,13 +53,16 @@ class Split:
 
 @dataclass(frozen=True)
 class Indices:
-    """The program indices of one launch: ``extents`` of each, and the ``splits`` behind those that are digits."""
+    """The program indices of one launch: ``extents`` of each, the ``splits`` behind those that are digits, and how far the
+    ``lanes`` of its tiles go."""
 
     extents: Mapping[ProgramId, Size]
     splits: tuple[Split, ...] = ()
+    lanes: Mapping[Atom, int] = field(default_factory=dict)
 
     def rewrite(self, expr: Expr) -> Expr:
-        """``expr`` with divided program ids replaced by their digits."""
+        """``expr`` with lanes taken out of divisions and divided program ids replaced by their digits."""
+        expr = _lanes_apart(expr, self.lanes)
 
         def change(atom: Atom) -> Size | None:
             for split in self.splits:
@@ -74,8 +79,9 @@ def program_indices(launch: Launch) -> Indices:
     """The indices of ``launch``: an axis is split where all divisions of its program id share one divisor that divides
     the grid; else it stays whole and its divisions stay opaque."""
     divisors: dict[int, set[Expr]] = {}
+    lanes = _lanes(launch)
     for expr in _expressions(launch):
-        for atom in expr.atoms():
+        for atom in _lanes_apart(expr, lanes).atoms():
             found = _division(atom) if isinstance(atom, Opaque) else None
             if found is not None:
                 divisors.setdefault(found[0], set()).add(found[1])
@@ -91,7 +97,39 @@ def program_indices(launch: Launch) -> Indices:
                 extents[split.high], extents[split.low] = split.quotient, divisor
                 continue
         extents[ProgramId(axis)] = extent
-    return Indices(extents, tuple(splits))
+    return Indices(extents, tuple(splits), lanes)
+
+
+def _lanes(launch: Launch) -> dict[Atom, int]:
+    """The largest extent of each tile axis over all accesses."""
+    found: dict[Atom, int] = {}
+    for access, _ in launch.kernel.walk(Access):
+        for dim, extent in enumerate(access.shape):  # type: ignore[union-attr]
+            found[Lane(dim)] = max(extent, found.get(Lane(dim), 1))
+    return found
+
+
+def _lanes_apart(expr: Expr, lanes: Mapping[Atom, int]) -> Expr:
+    """``expr`` with ``(n * x + lane) // (n * m)`` written as ``x // m`` and its remainder as ``n * (x % m) + lane``, where the
+    lanes stay below n."""
+
+    def change(atom: Atom) -> Size | None:
+        if not isinstance(atom, Opaque) or atom.op not in ("floordiv", "mod") or len(atom.args) != 2:
+            return None
+        divided, divisor = atom.args[0], concrete(atom.args[1])
+        inner = Expr({m: c for m, c in divided.terms.items() if len(m) == 1 and m[0] in lanes})
+        outer = divided - inner
+        if divisor is None or divisor <= 0 or not inner.terms or any(a in lanes for a in outer.atoms()):
+            return None
+        step = gcd(divisor, *outer.terms.values())
+        if min(inner.terms.values()) < 0 or sum(c * (lanes[m[0]] - 1) for m, c in inner.terms.items()) >= step:
+            return None
+        whole = Expr({m: c // step for m, c in outer.terms.items()})
+        if atom.op == "floordiv":
+            return floordiv(whole, divisor // step)
+        return step * lift(mod(whole, divisor // step)) + inner
+
+    return expr.rewrite(change) if any(isinstance(atom, Opaque) for atom in expr.atoms()) else expr
 
 
 def strides_of(expr: Expr) -> tuple[dict[Atom, Size], Size] | None:

@@ -201,3 +201,48 @@ def test_all_programs_queue(update):
 )  # fmt: skip
 def test_no_queue(source):
     assert not run_rule("KL306", source)
+
+
+FLAT = """
+@triton.jit
+def transpose(x, y, high, wide, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    row, col = at // wide, at % wide
+    tl.store(y + col * high + row, tl.load(x + at, mask=at < high * wide), mask=at < high * wide)
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        high, wide = x.shape
+        y = torch.empty(wide, high, device=x.device)
+        transpose[(triton.cdiv(high * wide, 512),)](x, y, high, wide, BLOCK=512)
+        return y
+
+def get_inputs():
+    return [torch.randn(H, W)]
+
+H, W = 4096, 2048
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param("at % wide", "at % wide", id="quotient and remainder"),
+        pytest.param("at % wide", "at - at // wide * wide", id="the remainder written out"),
+        pytest.param("H, W = 4096, 2048", "H, W = 2048, 4096", id="the other way round"),
+    ],
+)
+def test_a_divided_flat_index_whose_tiles_stay_in_a_row(old: str, new: str) -> None:
+    (finding,) = run_rule("KL304", FLAT.replace(old, new)).findings
+    assert "`y`" in finding.message and finding.change is not None
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param("H, W = 4096, 2048", "H, W = 4096, 1000", id="tiles that cross the end of a row"),
+        pytest.param("col * high + row", "row * wide + col", id="the same order on both sides"),
+    ],
+)
+def test_a_divided_flat_index_that_nothing_is_proven_of(old: str, new: str) -> None:
+    assert not run_rule("KL304", FLAT.replace(old, new))

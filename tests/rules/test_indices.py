@@ -45,6 +45,12 @@ def stored(body: str, grid: str):
         ),
         pytest.param("for k in range(0, 128, B):\n    tl.store(y + p * 128 + k + i, 0.0)", "(3,)", 384, True, id="loop"),
         pytest.param("tl.store(y + p * 64 + i, 0.0)", "(4,)", 32, True, id="gaps"),
+        pytest.param(
+            "f = p * B + i\ntl.store(y + f // 64 * 64 + f % 64, 0.0)", "(4,)", 128, True, id="divided flat index"
+        ),
+        pytest.param(
+            "f = p * B + i\ntl.store(y + f % 64 * 2 + f // 64, 0.0)", "(4,)", 128, True, id="transposed flat index"
+        ),
     ],
 )  # fmt: skip
 def test_what_a_store_reaches(body, grid, count, distinct):
