@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from kernlint.rewrite.bindings import suite, variable
-from kernlint.rewrite.conversions import grouped, origin_expression
+from kernlint.rewrite.conversions import origin_expression
 from kernlint.rewrite.mended_faults import mends
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
@@ -59,7 +59,7 @@ def bitwise(site: Site, fault: MendedFault) -> list[TextEdit]:
         node = above
     if not _is_boolean(node):
         raise CannotRewrite("the operator does not stand in this expression")
-    return _element_by_element(source, node)
+    return [TextEdit(*source.range_of(node), _element_by_element(source, node))]
 
 
 def _is_boolean(node: cst.CSTNode) -> bool:
@@ -68,33 +68,22 @@ def _is_boolean(node: cst.CSTNode) -> bool:
     )
 
 
-def _element_by_element(source: Source, node: cst.BaseExpression) -> list[TextEdit]:
-    """Edits that make ``node`` a boolean block whose operators work on blocks."""
+def _element_by_element(source: Source, node: cst.BaseExpression) -> str:
+    """The text of ``node``, an `and`, `or` or `not`, as a boolean block that is computed element by element."""
     if isinstance(node, cst.BooleanOperation):
-        edits = [source.replace(node.operator, "&" if isinstance(node.operator, cst.And) else "|")]
-        return edits + _operand(source, node.left) + _operand(source, node.right)
+        operator = "&" if isinstance(node.operator, cst.And) else "|"
+        return f"{_operand(source, node.left)} {operator} {_operand(source, node.right)}"
     assert isinstance(node, cst.UnaryOperation)
-    start, inner = source.start(node), source.whole(node.expression)
-    tail = " == 0"
-    if isinstance(node.expression, (cst.Comparison, cst.BooleanOperation)) and not node.expression.lpar:
-        return [TextEdit(start, inner[0], "(("), TextEdit(inner[1], inner[1], f"){tail})"), *_inside(source, node)]
-    return [TextEdit(start, inner[0], "("), TextEdit(inner[1], inner[1], f"{tail})"), *_inside(source, node)]
+    return f"{_tight(source, node.expression)} == 0"
 
 
-def _inside(source: Source, node: cst.UnaryOperation) -> list[TextEdit]:
-    return _element_by_element(source, node.expression) if _is_boolean(node.expression) else []
-
-
-def _operand(source: Source, node: cst.BaseExpression) -> list[TextEdit]:
-    """An operand of `&` or `|`: boolean, and in parentheses."""
-    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Not):
-        return _element_by_element(source, node)
-    if isinstance(node, cst.BooleanOperation):
-        return _element_by_element(source, node) + grouped(source, node)
-    if _is_mask(origin_expression(source, node)):
-        return [] if isinstance(node, cst.Name) else grouped(source, node)
-    start, end = source.whole(node)
-    return [TextEdit(start, start, "("), TextEdit(end, end, " != 0)")]
+def _operand(source: Source, node: cst.BaseExpression) -> str:
+    """An operand of `&` or `|`: boolean, and in parentheses unless it binds tighter."""
+    if _is_boolean(node):
+        return f"({_element_by_element(source, node)})"
+    if not _is_mask(origin_expression(source, node)):
+        return f"({_tight(source, node)} != 0)"
+    return node.value if isinstance(node, cst.Name) else _tight(source, node)
 
 
 def _is_mask(node: cst.BaseExpression) -> bool:
@@ -155,8 +144,15 @@ def _only_assignment(source: Source, block: cst.BaseSuite) -> tuple[str, str]:
 
 
 def _tight(source: Source, node: cst.BaseExpression) -> str:
+    """The text of an operand, in parentheses unless it has some or is a name, a call or a number."""
+    if _is_boolean(node):
+        return f"({_element_by_element(source, node)})"
     text = source.text[slice(*source.whole(node))]
-    return text if node.lpar or isinstance(node, (cst.Name, cst.Call, cst.Integer, cst.Float)) else f"({text})"
+    return (
+        text
+        if node.lpar or isinstance(node, (cst.Name, cst.Call, cst.Subscript, cst.Integer, cst.Float))
+        else f"({text})"
+    )
 
 
 def _check_pure(source: Source, *nodes: cst.BaseExpression) -> None:

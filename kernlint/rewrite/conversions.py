@@ -33,12 +33,6 @@ def cast(source: Source, node: cst.BaseExpression, dtype: str) -> list[TextEdit]
     return [TextEdit(start, start, f"{function}("), TextEdit(end, end, f", {target})")]
 
 
-def grouped(source: Source, node: cst.BaseExpression) -> list[TextEdit]:
-    """Edits that put parentheses around ``node`` where it has none."""
-    start, end = source.whole(node)
-    return [] if node.lpar else [TextEdit(start, start, "("), TextEdit(end, end, ")")]
-
-
 def origin_expression(source: Source, node: cst.BaseExpression) -> cst.BaseExpression:
     """``node``, or what the variable that it names is assigned, where that is assigned once in its function."""
     for _ in range(20):

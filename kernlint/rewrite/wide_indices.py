@@ -6,18 +6,15 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from kernlint.errors import KernlintError
-from kernlint.interpret.edits import NO_EDITS
-from kernlint.interpret.program import Program
 from kernlint.rewrite.bindings import variable
 from kernlint.rewrite.conversions import assigned_value, cast, converted
 from kernlint.rewrite.effects import Effects
+from kernlint.rewrite.rereading import reread
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
-from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
+from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rules.correctness.overflow import WideIndices, reported
 from kernlint.syntax.names import targets
-from kernlint.syntax.tree import parse_module
 from kernlint.workload import Span
 
 #: Products that come to light one after another as those around them are widened.
@@ -50,19 +47,10 @@ def wide_indices(site: Site, transform: WideIndices) -> list[TextEdit]:
 
 def _left(site: Site, transform: WideIndices, edits: list[TextEdit]) -> list[Span]:
     """What the rule would report after ``edits``, by its places in the source as it is."""
-    program = site.program
-    try:
-        module = parse_module(apply_edits(site.module.text, edits), site.module.path)
-        changed = Program(module, program.reference, program.question)
-        workload = changed.workload(site.workload.entry, NO_EDITS, site.workload.bare)
-    except KernlintError as error:
-        raise CannotRewrite(f"the kernel with wider indices cannot be followed ({error})") from None
-    if workload is None:
-        raise CannotRewrite("the kernel with wider indices cannot be followed")
-    later = Source(module)
+    later = reread(site, edits)
     found = []
-    for span in reported(workload, transform):
-        start, end = (_before(edits, offset) for offset in later.offsets(span))
+    for span in reported(later.workload, transform):
+        start, end = (_before(edits, offset) for offset in later.source.offsets(span))
         node = next((n for n in site.module.of(cst.BinaryOperation) if site.source.range_of(n) == (start, end)), None)
         if node is None:
             raise CannotRewrite(f"the index at line {span.line} is no product")

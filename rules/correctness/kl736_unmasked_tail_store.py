@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.tails import unmasked_tails
+from kernlint.rules.correctness.tails import masking, unmasked_tails
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.space import last_element, sites
 from kernlint.workload import Span
@@ -101,4 +101,5 @@ def _asymmetric(rule: Rule, context: Context, found: set[Span]) -> Iterable[Find
                 launch.kernel.name,
                 launch.kernel.name,
                 (Evidence(f"`{twin.base}` is read under a mask at the same offsets", twin.span),),
+                masking(context, launch, access.span, "the store has no mask"),
             )

@@ -66,4 +66,4 @@ class UndefinedMaskedLanes(Rule):
             # What a combining function of the author's makes of such lanes is not known.
             if found.pad.value == "undefined" and found.reduce.op != "reduce":
                 severity = "info" if found.reduce.op in ("sum", "xor_sum", "reduce_or") else self.severity
-                yield finding(self, found, severity, "which Triton leaves undefined: the load has no `other`")
+                yield finding(self, context, found, severity, "which Triton leaves undefined: the load has no `other`")

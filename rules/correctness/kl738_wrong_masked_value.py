@@ -73,4 +73,4 @@ class WrongMaskedValue(Rule):
         for found in reductions(context.workload):
             what = described(found)
             if what:
-                yield finding(self, found, self.severity if found.proven else "info", what)
+                yield finding(self, context, found, self.severity if found.proven else "info", what)

@@ -4,11 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.bounds import followed, sizes_told
 from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.repair import Repair, mending
 from kernlint.rules.space import Space, open_symbols, samples, sites, told
+from kernlint.workload import Span
 from kernlint.workload.expr import concrete
+
+
+@dataclass(frozen=True)
+class MaskedBelow(Repair):
+    """The program whose access at ``place`` is masked below the start of its tensor."""
+
+    place: Span
 
 
 class AccessBeforeStart(Rule):
@@ -99,4 +109,11 @@ class AccessBeforeStart(Rule):
                         launch.kernel.name,
                         launch.kernel.name,
                         (Evidence(f"{told(point)} touches element {value}{given}", access.span),),
+                        mending(
+                            context,
+                            MaskedBelow(access.span),
+                            f"the access to `{access.base}` reaches element {value}",
+                            "Put the condition into the mask; `tl.where` around the load does not keep it from being made.",
+                            f"Add `& (index >= 0)` to the mask at line {access.span.line}.",
+                        ),
                     )

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.repair import Repair, mending
 from kernlint.rules.space import sites
+from kernlint.workload import Span
 from kernlint.workload.expr import Opaque
 from kernlint.workload.kernel import Load
+
+
+@dataclass(frozen=True)
+class SentinelMasked(Repair):
+    """The program whose access at ``place`` is masked where the index loaded at ``table`` is negative."""
+
+    place: Span
+    table: Span
 
 
 class UnguardedSentinelIndex(Rule):
@@ -89,4 +100,11 @@ class UnguardedSentinelIndex(Rule):
                         launch.kernel.name,
                         launch.kernel.name,
                         (Evidence(f"`{table.base}` is loaded with `other` {table.other:g}", table.span),),
+                        mending(
+                            context,
+                            SentinelMasked(access.span, table.span),
+                            f"the index from `{table.base}` may be {table.other:g}",
+                            "Mask the access where the index is negative.",
+                            f"Add `& (index >= 0)` to the mask at line {access.span.line}.",
+                        ),
                     )

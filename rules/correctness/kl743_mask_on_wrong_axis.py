@@ -4,10 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.repair import Repair, mending
 from kernlint.rules.space import sites
+from kernlint.workload import Span
 from kernlint.workload.expr import Lane, lift
+
+
+@dataclass(frozen=True)
+class MaskOfRows(Repair):
+    """The program whose access at ``place`` is masked by rows."""
+
+    place: Span
 
 
 class MaskOnWrongAxis(Rule):
@@ -84,4 +94,10 @@ class MaskOnWrongAxis(Rule):
                     launch.kernel.name,
                     launch.kernel.name,
                     (Evidence(f"the mask bounds the column by {access.mask[0][1]}, rows are {row} elements apart"),),
+                    mending(
+                        context,
+                        MaskOfRows(access.span),
+                        "the one-dimensional mask is aligned with the columns of the tile",
+                        "Write `mask[:, None]` for a mask of rows, `mask[None, :]` where the columns are meant.",
+                    ),
                 )

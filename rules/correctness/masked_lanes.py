@@ -6,9 +6,10 @@ from collections.abc import Iterator
 
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Evidence, Finding
+from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.repair import Repair, mending
 from kernlint.rules.space import Site, Space, samples, sites, symbols_of
-from kernlint.workload import Launch, Reduce, Workload
+from kernlint.workload import Launch, Reduce, Span, Workload
 from kernlint.workload.expr import Expr, Lane
 from kernlint.workload.kernel import Load, Pad
 
@@ -90,7 +91,20 @@ def described(found: Padded) -> str:
     return ""
 
 
-def finding(rule: Rule, found: Padded, severity: str, what: str) -> Finding:
+def is_wrong(found: Padded) -> bool:
+    """Whether the masked lanes of a reduction are undefined, or change its result."""
+    return (found.pad.value == "undefined" and found.reduce.op != "reduce") or bool(described(found))
+
+
+@dataclass(frozen=True)
+class FittingOther(Repair):
+    """The program with an ``other`` at the load at ``place`` of ``kernel`` that changes no reduction over its masked lanes."""
+
+    kernel: str
+    place: Span
+
+
+def finding(rule: Rule, context: Context, found: Padded, severity: str, what: str) -> Finding:
     load = next((s.node for s in sites(found.launch.kernel, Load) if s.access.id == found.pad.load), None)
     evidence = []
     if isinstance(load, Load):
@@ -110,6 +124,17 @@ def finding(rule: Rule, found: Padded, severity: str, what: str) -> Finding:
         found.launch.kernel.name,
         found.launch.kernel.name,
         tuple(evidence),
+        load and _other(context, found, load.span, what),
+    )
+
+
+def _other(context: Context, found: Padded, load: Span, what: str) -> Change:
+    return mending(
+        context,
+        FittingOther(found.launch.kernel.name, load),
+        f"`tl.{found.reduce.op}` takes in the masked lanes, {what}",
+        f"Load with the `other` that leaves `tl.{found.reduce.op}` as it is: 0 for a sum, -inf for a maximum, inf for a minimum.",
+        f"Set `other` of the load at line {load.line}.",
     )
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.bounds import overruns, overshoots, sizes_told, witness
-from kernlint.rules.finding import Context, Evidence, Finding
-from kernlint.workload import Load, Store
+from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.repair import Repair, mending
+from kernlint.workload import Launch, Load, Span, Store
 
 
 def unmasked_tails(rule: Rule, context: Context, kind: type[Load] | type[Store]) -> Iterator[Finding]:
@@ -28,6 +30,7 @@ def unmasked_tails(rule: Rule, context: Context, kind: type[Load] | type[Store])
             kernel,
             kernel,
             witness(over.launch, over.point, f"{verb} element {over.reached} of `{access.base}`"),
+            masking(context, over.launch, access.span, f"the {noun} has no mask"),
         )
     for shot in overshoots(context.workload, kind):
         access, kernel = shot.site.access, shot.launch.kernel.name
@@ -43,4 +46,24 @@ def unmasked_tails(rule: Rule, context: Context, kind: type[Load] | type[Store])
             kernel,
             kernel,
             (Evidence(partial), Evidence("launched here", shot.launch.span)),
+            masking(context, shot.launch, access.span, f"the {noun} has no mask"),
         )
+
+
+@dataclass(frozen=True)
+class Masked(Repair):
+    """The program with a mask at the access at ``place`` of the kernel that is launched at ``launch``."""
+
+    launch: Span
+    place: Span
+
+
+def masking(context: Context, launch: Launch, place: Span, wrong: str) -> Change:
+    """The change that masks an access of ``launch``."""
+    return mending(
+        context,
+        Masked(launch.span, place),
+        wrong,
+        "Mask the access with the size that the tiles are counted for.",
+        f"Add `mask=` at line {place.line}; a load that is reduced needs a fitting `other` too.",
+    )
