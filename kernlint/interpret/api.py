@@ -22,7 +22,7 @@ class Change:
     """A hand-written row about an API: the releases it works in, what to use instead, and who says so.
 
     ``removed`` is the first release without it, ``deprecated`` the first that warns of it; ``parameter`` narrows the row to
-    one keyword of ``name``.
+    one keyword of ``name``; ``rename`` is the dotted name that takes its place with the same arguments and meaning.
     """
 
     name: str
@@ -32,6 +32,7 @@ class Change:
     since: str = ""
     deprecated: str = ""
     removed: str = ""
+    rename: str = ""
 
 
 @dataclass(frozen=True)

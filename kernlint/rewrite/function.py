@@ -183,16 +183,16 @@ class LaunchSource:
             raise CannotRewrite("the launch does not have the form kernel[grid](...)")
         if len(function.slice) > 1 and all(isinstance(e.slice, cst.Index) for e in function.slice):
             return [e.slice.value for e in function.slice if isinstance(e.slice, cst.Index)], self.host
-        grid, _ = self._grid_value(function)
+        grid, _ = self.grid_value(function)
         if not isinstance(grid, (cst.Tuple, cst.List)):
             raise CannotRewrite("the launch grid is not written as a tuple")
         return [element.value for element in grid.elements], self.host
 
     def grid_parameter(self) -> str:
         """What the grid calls the dictionary of constexprs, where it is a function of them; else empty."""
-        return self._grid_value(self.call.func)[1] if isinstance(self.call.func, cst.Subscript) else ""
+        return self.grid_value(self.call.func)[1] if isinstance(self.call.func, cst.Subscript) else ""
 
-    def _grid_value(self, function: cst.Subscript) -> tuple[cst.BaseExpression | None, str]:
+    def grid_value(self, function: cst.Subscript) -> tuple[cst.BaseExpression | None, str]:
         """(what the grid is, or what it returns as a function; the parameter of that function)."""
         index = function.slice[0].slice
         if len(function.slice) != 1 or not isinstance(index, cst.Index):

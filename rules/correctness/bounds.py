@@ -11,6 +11,7 @@ from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.dataflow import read_tensors, written_tensors
 from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.repair import Repair, mending
 from kernlint.rules.space import Point, Site, Space, last_element, open_symbols, samples, sites, symbols_of, told
 from kernlint.workload import Launch, Span, Tensor, Workload
 from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, Opaque, ProgramId, Size, lift
@@ -253,6 +254,13 @@ def _of_version(workload: Workload, launch: Launch) -> Iterator[Shortfall]:
             yield found
 
 
+@dataclass(frozen=True)
+class CoveringGrid(Repair):
+    """The program whose ``launch`` has as many programs as its mask has tiles."""
+
+    launch: Span
+
+
 class ShortfallRule(Rule, abstract=True):
     """Reports indices that stop short, once a launch: those that are ``is_ours``."""
 
@@ -283,6 +291,15 @@ class ShortfallRule(Rule, abstract=True):
                         launch.span,
                     ),
                 ),
+                mending(
+                    context,
+                    CoveringGrid(launch.span),
+                    self.message(short),
+                    "Count the tiles that the kernel steps by, rounded up: `triton.cdiv(size, BLOCK)`.",
+                    f"Compute the grid at line {launch.span.line} from the size that the mask bounds and the kernel's own tile.",
+                )
+                if short.from_programs
+                else None,
             )
 
     @abstractmethod

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.sharing import partners
 from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.repair import Repair, mending
 from kernlint.rules.space import sites
+from kernlint.workload import Span
 from kernlint.workload.kernel import Load, Store
+
+
+@dataclass(frozen=True)
+class Restored(Repair):
+    """The program whose autotuner at ``tuner`` restores ``parameter`` between its runs."""
+
+    tuner: Span
+    parameter: str
 
 
 class AutotunedInPlace(Rule):
@@ -111,5 +122,11 @@ class AutotunedInPlace(Rule):
                     (
                         Evidence(f"what is stored depends on this load of `{read[0].base}`", read[0].span),
                         Evidence("the autotuner times several configurations on the real buffers", tuning.span),
+                    ),
+                    mending(
+                        context,
+                        Restored(tuning.span, store.base),
+                        f"autotuning updates `{store.base}` in place many times",
+                        f'Add "{store.base}" to `restore_value` of the autotuner.',
                     ),
                 )

@@ -4,11 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.sharing import written_before
 from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.repair import Repair, mending
 from kernlint.rules.space import sites
+from kernlint.workload import Span
 from kernlint.workload.kernel import Atomic
+
+
+@dataclass(frozen=True)
+class ZeroedBefore(Repair):
+    """The program that zeroes the buffer given as ``parameter`` before the ``launch``."""
+
+    launch: Span
+    parameter: str
 
 
 class ZeroedWhileTuningOnly(Rule):
@@ -90,6 +101,12 @@ class ZeroedWhileTuningOnly(Rule):
                     (
                         Evidence(f"the kernel adds to `{base}` with atomics", site.access.span),
                         Evidence("reset_to_zero runs between the runs of the autotuner only", tuning.span),
+                    ),
+                    mending(
+                        context,
+                        ZeroedBefore(launch.span, base),
+                        f"`{tensor.name or base}` is only zeroed while tuning",
+                        "Zero the buffer before each launch: allocate it with `torch.zeros`, or call `zero_()`.",
                     ),
                 )
                 break

@@ -4,8 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.repair import Repair, mending
+from kernlint.workload import Span
+
+
+@dataclass(frozen=True)
+class KeyWithoutTuned(Repair):
+    """The program whose autotuner at ``tuner`` does not have ``names`` in its key."""
+
+    tuner: Span
+    names: frozenset[str]
 
 
 class TunedParameterInKey(Rule):
@@ -75,4 +86,10 @@ class TunedParameterInKey(Rule):
                 launch.kernel.name,
                 launch.kernel.name,
                 (Evidence(f"the configurations set {', '.join(sorted(tuning.parameters))}", tuning.span),),
+                mending(
+                    context,
+                    KeyWithoutTuned(tuning.span, frozenset(both)),
+                    f"the autotune key names {names}",
+                    "Key on the problem sizes alone.",
+                ),
             )

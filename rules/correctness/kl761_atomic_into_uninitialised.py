@@ -4,12 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.bounds import followed
 from kernlint.rules.correctness.sharing import partners, written_before
-from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.repair import Repair, mending
 from kernlint.rules.space import sites
+from kernlint.workload import Span, Tensor
 from kernlint.workload.kernel import Atomic, Store
+
+
+@dataclass(frozen=True)
+class Initialised(Repair):
+    """The program whose buffer, allocated at ``place``, has the contents that atomic ``operation`` starts from."""
+
+    place: Span
+    operation: str
+    is_float: bool
 
 
 class AtomicIntoUninitialised(Rule):
@@ -102,4 +114,16 @@ class AtomicIntoUninitialised(Rule):
                         Evidence("allocated here, without contents", tensor.storage.span),
                         Evidence("accumulated here", site.access.span),
                     ),
+                    _initialising(context, tensor, atomic),
                 )
+
+
+def _initialising(context: Context, tensor: Tensor, atomic: Atomic) -> Change | None:
+    """The change that allocates ``tensor`` with contents; None where its allocation is not in view."""
+    place = tensor.storage.span
+    return place and mending(
+        context,
+        Initialised(place, atomic.op, tensor.dtype is not None and tensor.dtype.is_float),
+        f"`{tensor.name or 'the buffer'}` holds anything when the kernel begins to accumulate into it",
+        "Allocate it with `torch.zeros`; with `torch.full` and an infinity for a maximum or minimum.",
+    )

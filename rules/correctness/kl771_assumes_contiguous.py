@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.strides import uses
 from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.repair import Repair, mending
+from kernlint.workload import Span
+
+
+@dataclass(frozen=True)
+class MadeContiguous(Repair):
+    """The program that makes the tensor given as ``parameter`` contiguous before the ``launch``."""
+
+    launch: Span
+    parameter: str
 
 
 class AssumesContiguous(Rule):
@@ -72,4 +83,10 @@ class AssumesContiguous(Rule):
                 use.launch.kernel.name,
                 use.launch.kernel.name,
                 (Evidence(f"`{base}` is `{tensor.name or base}` in this launch", use.launch.span),),
+                mending(
+                    context,
+                    MadeContiguous(use.launch.span, base),
+                    f"`{use.launch.kernel.name}` takes `{tensor.name or base}` to be contiguous",
+                    "Make it contiguous before the launch, which copies nothing where it is, or pass its strides.",
+                ),
             )

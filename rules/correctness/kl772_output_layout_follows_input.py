@@ -6,14 +6,23 @@ from collections.abc import Iterable
 
 import libcst as cst
 
+from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.strides import Use, storages_by_name, uses
 from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.repair import Repair, mending
 from kernlint.rules.source import names_in, node_at
 from kernlint.syntax.names import dotted_name
-from kernlint.workload import Store, Tensor
+from kernlint.workload import Span, Store, Tensor
 
 _LIKE = ("empty_like", "zeros_like", "ones_like", "full_like", "rand_like", "randn_like")
+
+
+@dataclass(frozen=True)
+class ContiguousOutput(Repair):
+    """The program whose tensor, allocated at ``place`` like another one, is contiguous whatever that one is."""
+
+    place: Span
 
 
 class OutputLayoutFollowsInput(Rule):
@@ -90,6 +99,12 @@ class OutputLayoutFollowsInput(Rule):
                 use.launch.function,
                 use.launch.kernel.name,
                 (Evidence(f"`{use.launch.kernel.name}` reads `{model}` by its strides", use.launch.span),),
+                mending(
+                    context,
+                    ContiguousOutput(use.tensor.storage.span),
+                    f"`{use.tensor.name or use.access.base}` has the layout of `{model}`",
+                    "Allocate it with `memory_format=torch.contiguous_format`.",
+                ),
             )
 
 

@@ -6,10 +6,19 @@ from collections.abc import Iterable
 
 import libcst as cst
 
+from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.repair import Repair, mending
 from kernlint.syntax.tree import Module
 from kernlint.workload import Span
+
+
+@dataclass(frozen=True)
+class OnDeviceOf(Repair):
+    """The program whose ``launch`` is made on the device of its tensors."""
+
+    launch: Span
 
 
 class LaunchWithoutDeviceGuard(Rule):
@@ -71,6 +80,12 @@ class LaunchWithoutDeviceGuard(Rule):
                 launch.function,
                 launch.kernel.name,
                 (Evidence("no `with` statement and no decorator stands around the launch", launch.span),),
+                mending(
+                    context,
+                    OnDeviceOf(launch.span),
+                    f"`{launch.kernel.name}` is launched on the current device",
+                    "Launch inside `with torch.cuda.device_of(tensor):`.",
+                ),
             )
 
 

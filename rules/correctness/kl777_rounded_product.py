@@ -11,6 +11,7 @@ class RoundedProduct(FaultRule):
     category = "correctness"
     severity = "warning"
     kinds = frozenset(["rounded-product"])
+    methods = (("rounded-product", "Multiply in float32."),)
     summary = "products of half-precision values are rounded to half precision before they are added in float32"
     what_it_does = """
         Finds a float32 accumulator of a loop to which the product of two float16 or bfloat16 values is added. At info

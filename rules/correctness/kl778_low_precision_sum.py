@@ -11,6 +11,7 @@ class LowPrecisionSum(FaultRule):
     category = "correctness"
     severity = "warning"
     kinds = frozenset(["low-precision-sum"])
+    methods = (("low-precision-sum", "Add up in float32."),)
     summary = "tl.sum or tl.cumsum adds up float16 or bfloat16 values in that type"
     what_it_does = """
         Finds `tl.sum` and `tl.cumsum` of a tile of half precision without `dtype=`. At info level where the type is

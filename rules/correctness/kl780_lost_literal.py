@@ -11,6 +11,7 @@ class LostLiteral(FaultRule):
     category = "correctness"
     severity = "warning"
     kinds = frozenset(["lost-literal"])
+    methods = (("lost-literal", "Compute with the literal in float32."),)
     summary = "a literal beside a float16 tile is zero or infinite in float16"
     what_it_does = """
         Finds Python numbers in arithmetic with a float16 tile that float16 cannot hold: at most 2^-25 in magnitude,

@@ -11,6 +11,7 @@ class SeedAddress(FaultRule):
     category = "correctness"
     severity = "warning"
     kinds = frozenset(["seed-address"])
+    methods = (("seed-address", "Load the seed."),)
     summary = "the seed of a random number generator is the address of a tensor"
     what_it_does = """
         Finds `tl.rand`, `tl.randn` and `tl.randint` whose first argument is a pointer parameter that was not loaded.

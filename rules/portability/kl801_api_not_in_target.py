@@ -16,6 +16,10 @@ class ApiNotInTarget(RefusalRule):
     summary = "a function, parameter or name that the target release of Triton does not have"
     kinds = frozenset(["removed-name", "removed-parameter"])
     if_conditional = "info"
+    methods = (
+        ("removed-name", "Use the name that the target release has for it."),
+        ("removed-parameter", "Write what the parameter asked for in another way."),
+    )
 
     def severity_of(self, fault: Fault, context: Context) -> str:
         """No more than info where nobody named a release and an older one that people use has it."""

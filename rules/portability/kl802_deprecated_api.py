@@ -13,6 +13,12 @@ class DeprecatedApi(RefusalRule):
     summary = "a function, parameter or form that the target release of Triton warns about"
     kinds = frozenset(["boolean-on-block", "deprecated-name", "deprecated-parameter", "where-condition"])
     if_certain = frozenset(["boolean-on-block", "where-condition"])
+    methods = (
+        ("deprecated-name", "Use the name that takes its place."),
+        ("deprecated-parameter", "Write what the parameter asks for in another way."),
+        ("boolean-on-block", "Use `&` and `|`, each operand in parentheses."),
+        ("where-condition", "Compare the condition with 0."),
+    )
 
     what_it_does = """
         Finds names and parameters that the target release still has but deprecates: `tl.view`, `allow_tf32` of

@@ -1,0 +1,72 @@
+"""Tensors at their launch: contiguous where the kernel takes them to be, on the device that the launch is for."""
+
+from __future__ import annotations
+
+import libcst as cst
+
+from kernlint.rewrite.effects import Effects
+from kernlint.rewrite.function import LaunchSource
+from kernlint.rewrite.site import Site, codemod
+from kernlint.rewrite.text import CannotRewrite, TextEdit
+from kernlint.rules.correctness.kl771_assumes_contiguous import MadeContiguous
+from kernlint.rules.correctness.kl772_output_layout_follows_input import ContiguousOutput
+from kernlint.rules.correctness.kl773_launch_without_device_guard import OnDeviceOf
+from kernlint.syntax.walk import walk
+from kernlint.workload import Atomic, Store
+
+
+@codemod(MadeContiguous, Effects(memory="more"))
+def made_contiguous(site: Site, transform: MadeContiguous) -> list[TextEdit]:
+    """``x = x.contiguous()`` in front of the launch, for a tensor that no kernel of the call writes."""
+    place = LaunchSource(site, transform.launch)
+    tensor = place.launch.tensor(transform.parameter)
+    for launch in site.workload.launches():
+        for node, _ in launch.kernel.walk((Store, Atomic)):
+            written = launch.tensor(node.base)  # type: ignore[union-attr]
+            if tensor is not None and written is not None and written.storage.id == tensor.storage.id:
+                raise CannotRewrite(f"`{transform.parameter}` is written: a copy of it would take the result")
+    arg = place.argument(transform.parameter)
+    if arg is None or not isinstance(arg.value, cst.Name):
+        raise CannotRewrite("the tensor has no name at the launch")
+    name = arg.value.value
+    return [site.source.insert_before(place.call, f"{name} = {name}.contiguous()")]
+
+
+@codemod(ContiguousOutput, Effects())
+def contiguous_output(site: Site, transform: ContiguousOutput) -> list[TextEdit]:
+    """``torch.empty_like(x)`` gets ``memory_format=torch.contiguous_format``."""
+    source = site.source
+    call = source.at(transform.place, cst.Call)
+    return source.add_keyword(call, "memory_format", source.spelled("torch.contiguous_format"))
+
+
+@codemod(OnDeviceOf, Effects())
+def on_device_of(site: Site, transform: OnDeviceOf) -> list[TextEdit]:
+    """The statement of the launch stands in ``with torch.cuda.device_of(x):``, which leaves tensors of the CPU alone."""
+    source = site.source
+    place = LaunchSource(site, transform.launch)
+    names = [place.argument(name) for name in place.launch.arguments if place.launch.tensor(name) is not None]
+    tensors = [arg.value.value for arg in names if arg is not None and isinstance(arg.value, cst.Name)]
+    if not tensors:
+        raise CannotRewrite("no tensor has a name at the launch")
+    statement = source.statement(place.call)
+    line = source.parent(statement)
+    if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1 or isinstance(statement, cst.Return):
+        raise CannotRewrite("the launch is no statement of its own")
+    if any(
+        isinstance(node, (cst.ConcatenatedString, cst.FormattedString)) or _long_string(node) for node in walk(line)
+    ):
+        raise CannotRewrite("a string in the launch may run over several lines")
+    indent = source.indent_of(statement)
+    first, last = source.line(source.start(statement)), source.line(source.end(statement))
+    guard = f"with {source.spelled('torch.cuda.device_of')}({tensors[0]}):"
+    starts = [source.line_start(number) for number in range(first, last + 1)]
+    head = TextEdit(starts[0], starts[0], f"{indent}{guard}\n    ")
+    rest = [
+        TextEdit(start, start, "    ") for start in starts[1:] if source.text[start : source.line_end(start)].strip()
+    ]
+    return [head, *rest]
+
+
+def _long_string(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.SimpleString) and "\n" in node.value
