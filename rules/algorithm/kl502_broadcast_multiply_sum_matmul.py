@@ -9,6 +9,7 @@ import libcst as cst
 
 from kernlint.interpret.edits import Edits
 from kernlint.records import dataclass
+from kernlint.rules.algorithm.outer_product import BlockedProduct, OuterProduct, is_written_so, outer_products
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.source import node_at
@@ -33,6 +34,8 @@ from kernlint.workload.steps import map_configurations
 
 #: The least extent of a tile that `tl.dot` takes.
 _LEAST = 16
+#: Along K a tile of that many bytes fills a row of swizzled shared memory.
+_DEPTH_BYTES = 128
 
 
 @dataclass(frozen=True)
@@ -77,7 +80,8 @@ class BroadcastMultiplySumMatmul(Rule):
     summary = "a matrix product is written as a broadcast multiply and tl.sum instead of tl.dot"
     what_it_does = """
         Finds `tl.sum` over the shared axis of a three-dimensional product of two loaded tiles, each of which lacks one of the
-        two axes that remain, both of at least 16: a matrix product without tensor cores.
+        two axes that remain, both of at least 16: a matrix product without tensor cores. Likewise loops that add the outer
+        product of two loaded vectors, a column and a row, to a tile in each iteration.
         """
     why = """
         The product of all three axes is formed element by element on the FMA units, in registers that hold rows x columns x
@@ -135,6 +139,41 @@ class BroadcastMultiplySumMatmul(Rule):
                     continue
                 seen.add(place)
                 yield self._finding(context, launch, found)
+            for outer in outer_products(launch):
+                place = (launch.span, outer.product.span)
+                if place not in seen and is_written_so(context, outer):
+                    seen.add(place)
+                    yield self._of_outer(context, launch, outer)
+
+    def _of_outer(self, context: Context, launch: Launch, found: OuterProduct) -> Finding:
+        kernel, depth, loop = launch.kernel.name, max(_LEAST, _DEPTH_BYTES // found.dtype.bytes), found.loop
+        variant = context.variant.then(transform=BlockedProduct(launch.span, loop.span, depth))
+        names = [tensor_name(launch.tensor(load.base), load.base) for load in (found.column, found.row)]
+        return Finding(
+            self,
+            self.severity,
+            f"`{kernel}` sums up {loop.trip} outer products of a column and a row, one in each iteration",
+            found.product.span,
+            kernel,
+            kernel,
+            (
+                Evidence(
+                    f"{found.m} values of `{names[0]}` are loaded in each of {loop.trip} iterations", found.column.span
+                ),
+                Evidence(f"{found.n} values of `{names[1]}` likewise", found.row.span),
+                Evidence(f"their product is added to a {found.m} x {found.n} tile", found.total.span),
+            ),
+            Change(
+                variant,
+                f"Each iteration loads {found.m} + {found.n} values and spends {found.m * found.n:,} multiply-adds of the FMA units on "
+                "them, while the tensor cores idle.",
+                f"Step through the sum in blocks of {depth} and multiply the tiles with `tl.dot` on {found.dtype} operands and an "
+                "fp32 accumulator.",
+                f"Let the loop at line {loop.span.line} advance by {depth}, load a [{found.m}, {depth}] tile of `{names[0]}` and a "
+                f"[{depth}, {found.n}] tile of `{names[1]}`, masked at the end of the sum, without casts to fp32, and accumulate with "
+                "`acc = tl.dot(a, b, acc)`.",
+            ),
+        )
 
     def _finding(self, context: Context, launch: Launch, found: BroadcastProduct) -> Finding:
         kernel = launch.kernel.name

@@ -116,3 +116,79 @@ def test_a_shallow_tile_is_deepened():
 )
 def test_other_sums_stay(source):
     assert not run_rule("KL502", source)
+
+
+OUTER = """
+@triton.jit
+def update(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr):
+    m = tl.program_id(0) * BM + tl.arange(0, BM)
+    n = tl.program_id(1) * BN + tl.arange(0, BN)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for k in range(K):
+        x = tl.load(a + m * K + k, mask=m < M, other=0.0).to(tl.float32)
+        y = tl.load(b + k * N + n, mask=n < N, other=0.0).to(tl.float32)
+        acc += x[:, None] * y[None, :]
+    tl.store(c + m[:, None] * N + n[None, :], acc, mask=(m[:, None] < M) & (n[None, :] < N))
+
+M, N, K = 1024, 2048, 512
+
+class ModelNew(torch.nn.Module):
+    def forward(self, a, b):
+        c = torch.empty(M, N, device=a.device, dtype=torch.float32)
+        update[(M // 64, N // 32)](a, b, c, M, N, K, BM=64, BN=32)
+        return c
+
+def get_inputs():
+    return [torch.randn(M, K, dtype=torch.float16), torch.randn(K, N, dtype=torch.float16)]
+"""
+UPDATE = "acc += x[:, None] * y[None, :]"
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param(UPDATE, UPDATE, id="as it is"),
+        pytest.param(UPDATE, "acc += y[None, :] * x[:, None]", id="the row first"),
+        pytest.param(UPDATE, "p = x[:, None] * y[None, :]\n        acc = p + acc", id="through a name"),
+        pytest.param("b + k * N + n", "b + n * K + k", id="both along the sum"),
+        pytest.param("for k in range(K)", "for k in tl.range(0, K)", id="tl.range"),
+        pytest.param("BM=64, BN=32", "BM=32, BN=32", id="a square tile"),
+        pytest.param(
+            "a + m * K + k, mask=m < M", "a + m[:, None] * K + k, mask=m[:, None] < M", id="loaded as a column"
+        ),
+    ],
+)
+def test_outer_products_are_a_matrix_product(old, new):
+    source = OUTER.replace(old, new)
+    if "loaded" not in new and "m[:, None] * K" in source:
+        source = source.replace("x[:, None] *", "x *")
+    (finding,) = run_rule("KL502", source).findings
+    assert "512 outer products" in finding.message and finding.change is not None
+
+
+def test_blocks_of_outer_products_are_dots():
+    found = run_rule("KL502", OUTER)
+    (finding,), (context,) = found.findings, found.contexts
+    assert finding.change is not None and finding.change.variant is not None
+    workload = context.after(finding.change.variant)
+    assert workload is not None
+    (product,) = [dot for launch in workload.launches() for dot in launch.kernel.dots()]
+    assert (product.m, product.n, product.k) == (64, 32, 64) and product.a.k_major and product.b.k_major is False
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param(UPDATE, "acc = acc * x[:, None] + y[None, :]", id="a recurrence"),
+        pytest.param(UPDATE, "acc += x[:, None] + y[None, :]", id="a sum of two"),
+        pytest.param(UPDATE, "acc -= x[:, None] * y[None, :]", id="taken away"),
+        pytest.param(UPDATE, "acc = tl.maximum(acc, x[:, None] * y[None, :])", id="the largest product"),
+        pytest.param(UPDATE, "acc += x[:, None] * y[None, :] * acc", id="a product with the sum itself"),
+        pytest.param(UPDATE, "d = x[:, None] - y[None, :]\n        acc += d * d", id="squared distances"),
+        pytest.param("BM=64, BN=32", "BM=8, BN=32", id="eight rows"),
+        pytest.param("K = 1024, 2048, 512", "K = 1024, 2048, 8", id="a short sum"),
+        pytest.param("b + k * N + n", "b + n", id="the same row each time"),
+    ],
+)
+def test_loops_that_are_no_sum_of_outer_products(old, new):
+    assert not run_rule("KL502", OUTER.replace(old, new))
