@@ -9,6 +9,7 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
 from kernlint.rules.indices import Indices, program_indices
 from kernlint.rules.pricing import cheapest
+from kernlint.rules.unflatten import Digits, Unflattened, digits_of, unflattened
 from kernlint.rules.widen import Rows, Widened, can_widen, rows_of
 from kernlint.workload import Access, Expr, Launch, Load, Loop, LoopIndex, ProgramId, Store, concrete
 from kernlint.workload.expr import Lane
@@ -29,7 +30,8 @@ class UncoalescedAccess(Rule):
     what_it_does = """
         Finds loads and stores whose fastest tile axis walks memory in steps of at least 32 bytes while an index that is fixed
         in a program (its id, or the quotient or remainder of it) moves the same address by one element: column reductions
-        with a program per column, and passes that read along one axis and write along another.
+        with a program per column, and passes that read along one axis and write along another. The axes may also be digits
+        of one flat index (`row = i // columns`, `column = i % columns`).
         """
     why = """
         Memory answers in sectors of 32 bytes. Such an access fetches a sector for each lane and uses 2 or 4 bytes of it; the
@@ -100,6 +102,9 @@ class UncoalescedAccess(Rule):
         for launch in context.launches():
             if launch.autotuned or not launch.kernel.complete or launch.kernel.dots():
                 continue
+            base, digits = context.variant, digits_of(launch)
+            if digits is not None:
+                base, launch = base.then(transform=Unflattened(launch.span)), unflattened(launch)
             indices = program_indices(launch)
             found = list(_strided(launch, indices))
             if not found:
@@ -110,7 +115,7 @@ class UncoalescedAccess(Rule):
             verb = "loads" if isinstance(access, Load) else "stores" if isinstance(access, Store) else "updates"
             step, size = worst.stride * access.dtype.bytes, access.dtype.bytes
             used = min(size, _SECTOR_BYTES)
-            variant, tile = _best(context, launch, indices, worst)
+            variant, tile = _best(context, base, launch, indices, worst)
             what = f"`{kernel}` {verb} `{name}` with neighbouring lanes {step} bytes apart"
             change = variant and Change(
                 variant,
@@ -118,18 +123,33 @@ class UncoalescedAccess(Rule):
                 "it belong to other programs.",
                 f"Give each program a 2-D tile of {tile} elements whose inner axis runs over neighbours in `{name}`, so that "
                 "every sector is used whole.",
-                f"Replace the index that each program fixes by `tl.program_id(...) * {tile.width} + tl.arange(0, {tile.width})` "
-                "in every address and mask, broadcast against the present lanes, and shrink the grid by as much; where loads "
-                "and stores run along different axes the tile is transposed on chip.",
+                _plan(tile, digits),
             )
+            index = "the program index" if digits is None else "another digit of the flat index"
             evidence = tuple(
                 Evidence(
-                    f"`{one.access.base}` moves {one.stride} elements per lane, 1 per step of the program index",
+                    f"`{one.access.base}` moves {one.stride} elements per lane, 1 per step of {index}",
                     one.access.span,
                 )
                 for one in found
             )
             yield Finding(self, self.severity, what, access.span, kernel, kernel, evidence, change or None)
+
+
+def _plan(tile: _Tile, digits: Digits | None) -> str:
+    if digits is None:
+        return (
+            f"Replace the index that each program fixes by `tl.program_id(...) * {tile.width} + tl.arange(0, {tile.width})` "
+            "in every address and mask, broadcast against the present lanes, and shrink the grid by as much; where loads "
+            "and stores run along different axes the tile is transposed on chip."
+        )
+    shape = " x ".join(map(str, reversed(digits.extents)))
+    return (
+        f"Instead of one flat index over {shape} values, give its axes indices of their own: `tl.program_id(...) * {tile.rows} "
+        f"+ tl.arange(0, {tile.rows})` for the fastest one, `tl.program_id(...) * {tile.width} + tl.arange(0, {tile.width})` for "
+        "the one that is contiguous in the other tensor, a program id for each further one. Broadcast both in every address "
+        "and mask; the tile is transposed on chip."
+    )
 
 
 @dataclass(frozen=True)
@@ -184,10 +204,12 @@ def _walked_by_loop(offset: Expr, loops: tuple[Loop, ...], size: int) -> bool:
     return False
 
 
-def _best(context: Context, launch: Launch, indices: Indices, one: _Strided) -> tuple[Variant | None, _Tile]:
+def _best(
+    context: Context, base: Variant, launch: Launch, indices: Indices, one: _Strided
+) -> tuple[Variant | None, _Tile]:
     """The 2-D tile of least predicted time; a change only where the whole kernel can be widened."""
     tiles = {} if not can_widen(launch.kernel) else {
-        context.variant.then(transform=Widened(launch.span, one.axis, tile.width, tile.rows, warps)): tile
+        base.then(transform=Widened(launch.span, one.axis, tile.width, tile.rows, warps)): tile
         for tile, warps in _options(rows_of(launch, indices), one, concrete(indices.extents[one.axis]))
     }  # fmt: skip
     if not tiles:
