@@ -5,8 +5,10 @@
 A row is a JSON object with id, title, minimal_bad and minimal_good. The rules of a row are those whose evidence names it
 ("Pattern row BUG-001"). Its examples are checked as they stand, and where nothing is found there, once more with the host code
 of `bug_hosts.py`, which gives the tensors types and sizes. A kernel without its launcher proves less, so its findings may be a
-level lower. Rows without a rule have a written reason in `bug_reasons.py`. Exits 1 where a row has neither, where nothing is
-found in its bad example, or where a rule of its own fires on the good one.
+level lower. Rows without a rule have a written reason in `bug_reasons.py`. What the row's rules find is then fixed, as
+`kernlint fix --rule CODE --unsafe-fixes` would: the row is clean after where nothing of its own is left and no rule about wrong or
+unportable code finds more than before. Exits 1 where a row has neither rule nor reason, where nothing is found in its bad example,
+where a rule of its own fires on the good one, or where a fix leaves the finding or brings another.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,11 +25,39 @@ from bug_hosts import DEVICES, HOSTS
 from bug_reasons import REASONS
 from evidence import rules_of_rows
 
+from kernlint.fix import fix_source
 from kernlint.lint.check_file import Job, check_file
 from kernlint.lint.model import SEVERITIES
 from kernlint.lint.settings import FileSettings
+from kernlint.rules.base import NOT_ABOUT_SPEED
+from kernlint.rules.registry import all_rules
 
 IMPORTS = "import torch\nimport triton\nimport triton.language as tl\n"
+
+
+@dataclass(frozen=True)
+class Fix:
+    """What fixing the bad example did: how the fixes are declared (``effects``, empty where there is none), why what is left
+    is not fixed (``refusal``), which of the row's rules still find something (``left``), and which other rules about wrong or
+    unportable code find more than before (``new``)."""
+
+    effects: str
+    refusal: str
+    left: str
+    new: str
+
+    @property
+    def sound(self) -> bool:
+        return not self.effects or (not self.new and (not self.left or bool(self.refusal)))
+
+    def __str__(self) -> str:
+        if not self.effects:
+            return f"no: {self.refusal}" if self.refusal else "no"
+        if self.new:
+            return f"BRINGS {self.new}"
+        if self.left:
+            return f"{self.effects}; left: {self.left}" + (f", {self.refusal}" if self.refusal else "")
+        return f"{self.effects}, clean after"
 
 
 @dataclass(frozen=True)
@@ -42,10 +73,13 @@ class Row:
     hosted: bool = False
     false: str = ""
     reason: str = ""
+    fix: Fix | None = None
 
     @property
     def settled(self) -> bool:
-        return bool(self.reason) if not self.rules else bool(self.found) and not self.false
+        if not self.rules:
+            return bool(self.reason)
+        return bool(self.found) and not self.false and (self.fix is None or self.fix.sound)
 
 
 def strongest(source: str, codes: Sequence[str], device: str) -> tuple[str, str]:
@@ -54,6 +88,24 @@ def strongest(source: str, codes: Sequence[str], device: str) -> tuple[str, str]
     findings = check_file(Job("row.py", source.encode(), settings)).findings
     ranked = sorted((SEVERITIES.index(f.severity), f.code, f.severity) for f in findings if f.code in codes)
     return (ranked[0][2], ranked[0][1]) if ranked else ("", "")
+
+
+def fixed(source: str, codes: Sequence[str], device: str) -> Fix:
+    """What the fixes of rules ``codes`` make of ``source``."""
+    result = fix_source(source, path="row.py", rules=codes, unsafe=True, device=device)
+    effects = {f"{one.effects.applicability}, {one.effects.numerics}" for one in result.applied}
+    before, after = (_counts(text, device) for text in (result.before, result.after))
+    left = [code for code in sorted(codes) if after[code]]
+    new = [code for code in sorted(after) if code not in codes and after[code] > before[code]]
+    reasons = dict.fromkeys(one.reason for one in result.refused)
+    return Fix("; ".join(sorted(effects)), "; ".join(reasons), ", ".join(left), ", ".join(new))
+
+
+def _counts(source: str, device: str) -> Counter[str]:
+    """How often each rule about wrong or unportable code finds something."""
+    codes = frozenset(rule.code for rule in all_rules() if rule.category in NOT_ABOUT_SPEED)
+    settings = FileSettings(codes, device=device)
+    return Counter(f.code for f in check_file(Job("row.py", source.encode(), settings)).findings)
 
 
 def judge(row: dict[str, str], codes: Sequence[str]) -> Row:
@@ -66,26 +118,29 @@ def judge(row: dict[str, str], codes: Sequence[str]) -> Row:
         if with_host[0] and (not found or SEVERITIES.index(with_host[0]) < SEVERITIES.index(found)):
             (found, by), hosted = with_host, True
     false = strongest(good, codes, device)[0] or (strongest(good + host, codes, device)[0] if host else "")
-    return Row(id, title, tuple(codes), found, by, hosted, false, REASONS.get(id, ""))
+    fix = fixed(bad + host * hosted, codes, device) if found else None
+    return Row(id, title, tuple(codes), found, by, hosted, false, REASONS.get(id, ""), fix)
 
 
 def report(rows: Sequence[Row]) -> str:
     ruled = [r for r in rows if r.rules]
     lines = [
         f"{len(ruled)} of {len(rows)} rows have a rule; {sum(bool(r.found) for r in ruled)} bad examples are found, "
-        f"{sum(not r.false for r in ruled)} good ones are clean of their own rules.",
+        f"{sum(not r.false for r in ruled)} good ones are clean of their own rules. "
+        f"{sum(bool(r.fix and r.fix.effects and not r.fix.left) for r in ruled)} bad examples are fixed automatically and clean "
+        "after: nothing of their own is found any more, and no rule about wrong or unportable code finds anything new.",
         "",
-        "| row | pattern | rules | bad example | good example |",
-        "| --- | --- | --- | --- | --- |",
+        "| row | pattern | rules | bad example | good example | fix |",
+        "| --- | --- | --- | --- | --- | --- |",
     ]
     for r in rows:
         title = r.title.replace("|", "\\|")
         if not r.rules:
-            lines.append(f"| {r.id} | {title} | none: {r.reason or 'NO REASON'} | - | - |")
+            lines.append(f"| {r.id} | {title} | none: {r.reason or 'NO REASON'} | - | - | - |")
             continue
         found = f"{r.found} by {r.by}{' (with host code)' if r.hosted else ''}" if r.found else "NOT FOUND"
         lines.append(
-            f"| {r.id} | {title} | {', '.join(r.rules)} | {found} | {f'{r.false.upper()}' if r.false else 'clean'} |"
+            f"| {r.id} | {title} | {', '.join(r.rules)} | {found} | {r.false.upper() if r.false else 'clean'} | {r.fix or '-'} |"
         )
     return "\n".join(lines)
 
