@@ -29,8 +29,9 @@ from kernlint.fix import fix_source
 from kernlint.lint.check_file import Job, check_file
 from kernlint.lint.model import SEVERITIES
 from kernlint.lint.settings import FileSettings
+from kernlint.rewrite.site import NO_REWRITE
 from kernlint.rules.base import NOT_ABOUT_SPEED
-from kernlint.rules.registry import all_rules
+from kernlint.rules.registry import all_rules, find_rule
 
 IMPORTS = "import torch\nimport triton\nimport triton.language as tl\n"
 
@@ -52,7 +53,7 @@ class Fix:
 
     def __str__(self) -> str:
         if not self.effects:
-            return f"no: {self.refusal}" if self.refusal else "no"
+            return f"no: {self.refusal.removeprefix('No automatic fix: ')}" if self.refusal else "NO REASON"
         if self.new:
             return f"BRINGS {self.new}"
         if self.left:
@@ -97,7 +98,11 @@ def fixed(source: str, codes: Sequence[str], device: str) -> Fix:
     before, after = (_counts(text, device) for text in (result.before, result.after))
     left = [code for code in sorted(codes) if after[code]]
     new = [code for code in sorted(after) if code not in codes and after[code] > before[code]]
-    reasons = dict.fromkeys(one.reason for one in result.refused)
+    # Of a rule without a fix its documentation says why it has none.
+    reasons = dict.fromkeys(
+        " ".join(find_rule(one.code).fix_safety.split()) if one.reason == NO_REWRITE else one.reason
+        for one in result.refused
+    )
     return Fix("; ".join(sorted(effects)), "; ".join(reasons), ", ".join(left), ", ".join(new))
 
 

@@ -12,7 +12,7 @@ from kernlint.rewrite.fills import leave_uninitialised
 from kernlint.rewrite.native_dots import feed_natively
 from kernlint.rewrite.precisions import set_precision
 from kernlint.rewrite.settings import set_literals, set_options
-from kernlint.rewrite.site import Site, rewriting_of
+from kernlint.rewrite.site import NO_REWRITE, Site, rewriting_of
 from kernlint.rewrite.text import CannotRewrite, apply_edits
 from kernlint.rules.finding import Variant
 from kernlint.syntax.tree import parse_module
@@ -52,7 +52,7 @@ def attempt(program: Program, entry: str, variant: Variant | None, bare: bool = 
     workload = program.workload(entry, NO_EDITS, bare)
     try:
         if variant is None or workload is None:
-            raise CannotRewrite("no automatic rewrite for this change")
+            raise CannotRewrite(NO_REWRITE)
         site = Site(program, workload)
         made = rewrite(site, variant)
         text = apply_edits(site.module.text, made.edits)

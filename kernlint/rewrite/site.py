@@ -17,6 +17,9 @@ from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.syntax.tree import Module
 from kernlint.workload import Workload
 
+#: Why a change that no codemod makes is not made.
+NO_REWRITE = "no automatic rewrite for this change"
+
 
 @dataclass(frozen=True)
 class Site:
@@ -71,7 +74,7 @@ def rewriting_of(site: Site, transform: object) -> Rewriting:
     """The rewriting that makes ``transform``. Raises :class:`CannotRewrite`."""
     _load_codemods()
     if type(transform) not in _CODEMODS:
-        raise CannotRewrite("no automatic rewrite for this change")
+        raise CannotRewrite(NO_REWRITE)
     make, effects = _CODEMODS[type(transform)]
     made = make(site, transform)
     return made if isinstance(made, Rewriting) else Rewriting(tuple(made), effects)

@@ -11,6 +11,7 @@ from kernlint.cost.estimate import Estimate, estimate, speedup
 from kernlint.interpret.program import Program
 from kernlint.records import dataclass
 from kernlint.rewrite.edits import Attempt, attempt
+from kernlint.rewrite.site import NO_REWRITE
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
 from kernlint.verdict.measured import Calibration
@@ -56,7 +57,7 @@ class Candidate:
         """The change made to the source, where a rewrite can make it; computed when first asked for."""
         variant = self.finding.change.variant if self.finding.change is not None else None
         if self.program is None:
-            return Attempt(None, "no automatic rewrite for this change")
+            return Attempt(None, NO_REWRITE)
         return attempt(self.program, self.entry, variant, self.bare)
 
     def worth(self, scope: str) -> bool | None:

@@ -24,7 +24,7 @@ class UnknownTritonName(RefusalRule):
     when_not = """
         Names that a later or earlier release has: see KL801. Attributes of modules that are not in the table.
         """
-    fix_safety = "Not automatic."
+    fix_safety = "No automatic fix: what was meant by a name that Triton never had is the author's to say."
     evidence = """
         Compiled: `module 'triton.language' has no attribute 'any'` on Triton 3.9 for sm_90; the names of each release
         are read from its sources by `tools/triton_api.py`. Pattern row BUG-070. Of 723 evaluated LLM-written kernels

@@ -26,7 +26,7 @@ class LaunchArgumentsDoNotBind(RefusalRule):
     when_not = """
         Launches with `*args` or `**kwargs` that cannot be followed.
         """
-    fix_safety = "Not automatic."
+    fix_safety = "No automatic fix: which argument is missing, or too many, is the author's to say."
     evidence = """
         Read from the launcher and the autotuner of Triton 3.2 to 3.9 (`fn.run(*args, **kwargs,
         **config.all_kwargs())`). Of 723 evaluated LLM-written kernels 27 failed through a parameter set twice and 7

@@ -27,7 +27,7 @@ class UnsupportedKernelSyntax(RefusalRule):
         Code under a compile-time condition that is false, which is never compiled. Releases that support the
         construct: name one with `--target-triton`.
         """
-    fix_safety = "Not automatic."
+    fix_safety = "No automatic fix: the statement has to be written in another way, for which there is no rule."
     evidence = """
         Which nodes each release visits is read from its code generator by `tools/triton_api.py`. Of 723 evaluated
         LLM-written kernels 16 failed for this reason.

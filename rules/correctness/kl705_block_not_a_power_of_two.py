@@ -25,7 +25,9 @@ class BlockNotAPowerOfTwo(RefusalRule):
     when_not = """
         Extents that no launch in view fixes.
         """
-    fix_safety = "Not automatic."
+    fix_safety = """
+        No automatic fix: a block of `triton.next_power_of_2(D)` needs a mask at every access and a fitting `other`.
+        """
     evidence = """
         Compiled: `arange's range must be a power of 2` on Triton 3.9 for sm_90. Pattern row BUG-037. Of 723 evaluated
         LLM-written kernels 10 failed for this reason.

@@ -26,7 +26,10 @@ class RunTimeValueAsShape(RefusalRule):
     when_not = """
         Parameters annotated `tl.constexpr`, and locals such as `half: tl.constexpr = BLOCK // 2`.
         """
-    fix_safety = "Not automatic."
+    fix_safety = """
+        Safe for a local number made of constexprs, and for a parameter that the launches in view give a power of two;
+        unsafe where no launch says what it gets. Refused where the value is computed at run time.
+        """
     evidence = """
         Compiled: `arange's arguments must be of type tl.constexpr` on Triton 3.9 for sm_90. Pattern row BUG-038. Of
         723 evaluated LLM-written kernels 16 failed for this reason.

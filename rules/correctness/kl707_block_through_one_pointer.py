@@ -24,7 +24,7 @@ class BlockThroughOnePointer(RefusalRule):
     when_not = """
         Values reduced to one number first.
         """
-    fix_safety = "Not automatic."
+    fix_safety = "No automatic fix: whether a block of addresses or one value is meant is the author's to say."
     evidence = """
         Compiled: both messages on Triton 3.9 for sm_90. Pattern row BUG-016. Of 723 evaluated LLM-written kernels 12
         failed for this reason.

@@ -25,7 +25,7 @@ class BlockShapesDoNotFit(RefusalRule):
     when_not = """
         Shapes that no launch in view fixes.
         """
-    fix_safety = "Not automatic."
+    fix_safety = "No automatic fix: which of the two shapes is meant is the author's to say."
     evidence = """
         Read from the semantic analysis of Triton 3.2 to 3.9. Of 723 evaluated LLM-written kernels 10 failed for this
         reason. The silent case, a 1-D mask spread along the wrong axis of a square tile, is pattern row BUG-014.

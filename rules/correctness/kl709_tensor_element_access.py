@@ -24,7 +24,10 @@ class TensorElementAccess(RefusalRule):
     when_not = """
         Tuples, and `tl.extract_slice`-like extensions of other back ends.
         """
-    fix_safety = "Not automatic."
+    fix_safety = """
+        No automatic fix: a reduction under a mask, `tl.gather` and a second load all pick an element, at different
+        costs.
+        """
     evidence = """
         Compiled: `unsupported tensor index: constexpr[0]` on Triton 3.9 for sm_90. Pattern row BUG-051. Of 723
         evaluated LLM-written kernels 8 failed for this reason alone.

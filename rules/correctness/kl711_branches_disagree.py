@@ -26,7 +26,7 @@ class BranchesDisagree(RefusalRule):
     when_not = """
         Conditions on `tl.constexpr` values, of which only one branch is compiled.
         """
-    fix_safety = "Not automatic."
+    fix_safety = "No automatic fix: which value the other branch should leave is the author's to say."
     evidence = """
         Compiled: `NameError('v is not defined')` on Triton 3.9 for sm_90. Pattern row BUG-053.
         """

@@ -24,7 +24,7 @@ class GridIsNoTuple(RefusalRule):
     when_not = """
         Grids that cannot be followed.
         """
-    fix_safety = "Not automatic."
+    fix_safety = "Safe: a number is put into a tuple, a quotient becomes `triton.cdiv(...)`."
     evidence = """
         Run: TypeError at launch on Triton 3.9. Pattern row BUG-022.
         """

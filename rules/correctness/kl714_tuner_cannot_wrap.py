@@ -40,7 +40,7 @@ class TunerCannotWrap(Rule):
     when_not = """
         Functions with further decorators, which may make them jit functions.
         """
-    fix_safety = "Not automatic."
+    fix_safety = "No automatic fix: the order of decorators, or the configuration, is the author's to say."
     evidence = """
         Read from the autotuner of Triton 3.2 to 3.9. Of 723 evaluated LLM-written kernels 12 failed through a tuner that was
         misused, most often around a Python function that launches the kernel.

@@ -29,7 +29,11 @@ class UnsupportedDot(RefusalRule):
         Types and extents that no source fixes; two fp8 formats, which may be mixed. AMD devices pad small tiles. From
         Triton 3.5 M and N may be 1; K needs 16 for 16-bit, 32 for 8-bit, and from 3.9 only 8 for 32-bit operands.
         """
-    fix_safety = "Not automatic."
+    fix_safety = """
+        An `out_dtype` of bfloat16 becomes a cast of the result, which is safe. Of a float32 operand beside a half one
+        the fix is unsafe: it rounds it to the type of the other. Refused for other types, and for tiles that are too
+        small.
+        """
     evidence = """
         Compiled for sm_90 on Triton 3.9: least (1, 1, 16) for fp16, (1, 1, 32) for int8 and fp8, (1, 1, 8) for fp32;
         earlier releases from their back ends' sources. Pattern rows BUG-039, BUG-040, BUG-041.

@@ -26,7 +26,7 @@ class MathOnHalf(RefusalRule):
     when_not = """
         `tl.abs`, `tl.maximum`, `tl.where`, which take all types; operands of unknown type.
         """
-    fix_safety = "Not automatic."
+    fix_safety = "Safe: the operand is cast to float32. What follows is computed in float32 too."
     evidence = """
         Compiled: the message above on Triton 3.9 for sm_90. Pattern row BUG-043.
         """

@@ -24,7 +24,10 @@ class BlockAsCondition(RefusalRule):
     when_not = """
         Conditions reduced to one value with `tl.max` or `tl.sum`.
         """
-    fix_safety = "Not automatic."
+    fix_safety = """
+        Safe: a conditional expression, and an `if` that gives one variable a value, become `tl.where`. Refused where
+        an arm does more, or touches memory.
+        """
     evidence = """
         Compiled: refused on Triton 3.9 for sm_90. Pattern row BUG-046.
         """

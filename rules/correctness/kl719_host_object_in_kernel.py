@@ -30,7 +30,10 @@ class HostObjectInKernel(RefusalRule):
     when_not = """
         The same functions on compile-time values where Triton evaluates them (`len`, `min`, `max`, `int`, `float`).
         """
-    fix_safety = "Not automatic."
+    fix_safety = """
+        Safe: `torch.float32` becomes `tl.float32`, functions of one tensor that Triton has under the same name become
+        Triton's, and `v ** 2` becomes `v * v`. Refused where Triton has no such function.
+        """
     evidence = """
         Compiled: `'torch.dtype' object has no attribute 'scalar'` on Triton 3.9 for sm_90. Pattern row BUG-052.
         """

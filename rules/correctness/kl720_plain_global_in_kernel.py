@@ -26,7 +26,10 @@ class PlainGlobalInKernel(RefusalRule):
         Values that are `tl.constexpr(...)`, modules, jit functions and element types; globals used as default values
         of parameters.
         """
-    fix_safety = "Safe: `tl.constexpr(...)` around the value changes nothing on the host but its type."
+    fix_safety = """
+        Safe: `tl.constexpr(...)` around the value changes nothing on the host but its type. Unsafe where host code
+        reads the variable; refused for containers and for what is assigned several times.
+        """
     evidence = """
         Compiled: the message above on Triton 3.9 for sm_90. Pattern row BUG-047.
         """

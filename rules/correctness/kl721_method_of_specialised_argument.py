@@ -26,7 +26,7 @@ class MethodOfSpecialisedArgument(RefusalRule):
     when_not = """
         Arguments of other known values; floats; `tl.cast(argument, ...)`.
         """
-    fix_safety = "Not automatic."
+    fix_safety = "Safe: `x.to(T)` becomes `tl.cast(x, T)`, which takes compile-time numbers too."
     evidence = """
         Compiled: `AttributeError("'int' object has no attribute 'to'")` on Triton 3.9 for sm_90. Pattern row BUG-048.
         """

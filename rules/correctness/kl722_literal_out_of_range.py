@@ -24,7 +24,10 @@ class LiteralOutOfRange(RefusalRule):
     when_not = """
         Operands of 64 bits or of unknown type.
         """
-    fix_safety = "Not automatic."
+    fix_safety = """
+        Safe for operands of `&`, `|` and `^`: the literal becomes the signed number of the same bits. Refused
+        elsewhere.
+        """
     evidence = """
         Compiled: the message above on Triton 3.9 for sm_90. Pattern row BUG-049.
         """

@@ -24,7 +24,7 @@ class UnsignedDifference(RefusalRule):
     when_not = """
         Operands widened to a signed type first.
         """
-    fix_safety = "Not automatic."
+    fix_safety = "Safe: the minuend is widened to int32. Results that did not wrap stay the same."
     evidence = """
         Run with the interpreter and read in the TTIR (`subi i8`, then `uitofp`) on Triton 3.9: 0 - 8 becomes 248.
         Pattern row BUG-050.

@@ -23,7 +23,7 @@ class RecursiveKernelFunction(RefusalRule):
     when_not = """
         There is no legal recursion.
         """
-    fix_safety = "Not automatic."
+    fix_safety = "No automatic fix: how deep the recursion goes is not known."
     evidence = """
         Compiled: the compiler was still running after 25 s (an earlier probe: five minutes) on Triton 3.9. Pattern
         row BUG-054.

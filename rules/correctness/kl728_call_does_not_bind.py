@@ -25,7 +25,7 @@ class CallDoesNotBind(RefusalRule):
     when_not = """
         Calls with `*args`; parameters that a release has removed: see KL801.
         """
-    fix_safety = "Not automatic."
+    fix_safety = "No automatic fix: which argument is missing, or too many, is the author's to say."
     evidence = """
         The parameters of each release are read from its sources by `tools/triton_api.py`.
         """

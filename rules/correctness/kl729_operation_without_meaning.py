@@ -27,7 +27,7 @@ class OperationWithoutMeaning(RefusalRule):
     when_not = """
         Operands of unknown type.
         """
-    fix_safety = "Not automatic."
+    fix_safety = "No automatic fix: what the operation should compute is the author's to say."
     evidence = """
         Read from the semantic analysis of Triton 3.2 to 3.9. Of 723 evaluated LLM-written kernels 14 failed for this
         reason.

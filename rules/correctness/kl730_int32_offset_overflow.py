@@ -31,8 +31,8 @@ class Int32OffsetOverflow(Rule):
         one after it is too late.
         """
     fix_safety = """
-        No automatic fix yet: widen the index where it is made, `pid = tl.program_id(0).to(tl.int64)`; it costs a few
-        integer instructions per program.
+        Safe and exact: the program id or the loaded index is widened by `.to(tl.int64)` where it is made, or where it
+        is multiplied if a variable must keep its type. It costs a few integer instructions per program.
         """
     evidence = """
         The row's own TTIR for sm_90 (Triton 3.9.0) shows the product as 32-bit `arith.muli`. Pattern row BUG-001. No

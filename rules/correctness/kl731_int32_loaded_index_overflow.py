@@ -27,8 +27,8 @@ class Int32LoadedIndexOverflow(Rule):
         """
     when_not = "Tables of int64 (torch.long). Products with a small constexpr."
     fix_safety = """
-        No automatic fix yet: widen the index where it is made, `pid = tl.program_id(0).to(tl.int64)`; it costs a few
-        integer instructions per program.
+        Safe and exact: the program id or the loaded index is widened by `.to(tl.int64)` where it is made, or where it
+        is multiplied if a variable must keep its type. It costs a few integer instructions per program.
         """
     evidence = """
         The row's TTIR (Triton 3.9.0) shows a 32-bit `muli`. Pattern row BUG-002. No gain: wrong results have no

@@ -32,8 +32,8 @@ class Int32TileOffsetOverflow(Rule):
         small products do not count.
         """
     fix_safety = """
-        No automatic fix yet: widen the index where it is made, `pid = tl.program_id(0).to(tl.int64)`; it costs a few
-        integer instructions per program.
+        Safe and exact: the program id or the loaded index is widened by `.to(tl.int64)` where it is made, or where it
+        is multiplied if a variable must keep its type. It costs a few integer instructions per program.
         """
     evidence = """
         The row's TTIR (Triton 3.9.0) shows `muli` on tensors of i32. Pattern row BUG-003. No gain: wrong results have

@@ -33,7 +33,11 @@ class UnmaskedTailStore(Rule):
         Buffers that are padded to whole tiles, as an allocation in view shows or `assert n % BLOCK == 0` tells.
         Offsets wrapped by `% n`.
         """
-    fix_safety = "No automatic fix: the bound and the value of the masked lanes are the author's to say."
+    fix_safety = """
+        Safe: the access gets the mask of another one at the same offsets, or `index < size` where one parameter of
+        the kernel holds the size that the tiles are counted for; a load also the `other` that leaves its reductions
+        as they are. Refused where no such mask or size is in view. Whoever pads the tensors wants no mask.
+        """
     evidence = """
         The row's run under TRITON_INTERPRET=1 (Triton 3.9.0) shows the lanes past the end overwritten. Pattern row
         BUG-007. No gain: wrong results have no speed.

@@ -25,7 +25,10 @@ class UndefinedMaskedLanes(Rule):
         a sum but not of a maximum, a minimum or a product.
         """
     when_not = "Values that `tl.where` masks again before the reduction, or that are only stored under the same mask."
-    fix_safety = "No automatic fix: `other` must be the identity of every consumer."
+    fix_safety = """
+        Safe: the load gets the identity of the reduction behind it as `other`; the program is analysed again to see
+        that it suits all of them. Refused where no one value does, as for a sum and a maximum of the same load.
+        """
     evidence = """
         The row's TTIR (Triton 3.9.0): `tt.load` has a mask and no `other` operand. Pattern row BUG-008. No gain:
         wrong results have no speed.

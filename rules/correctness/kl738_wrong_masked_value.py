@@ -30,7 +30,11 @@ class WrongMaskedValue(Rule):
         Maxima of values that cannot be negative (`tl.abs`, squares, unsigned types), as for quantisation scales.
         Values that `tl.where` masks again.
         """
-    fix_safety = "No automatic fix: other consumers of the load may need the value it has."
+    fix_safety = """
+        Safe: the `other` of the load becomes one that changes none of the reductions behind it; the program is
+        analysed again to see that. Refused where no one value does: the shifted zero of a variance needs a `tl.where`
+        of its own.
+        """
     evidence = """
         The row's run under TRITON_INTERPRET=1 (Triton 3.9.0) differs from `torch.softmax`. Pattern row BUG-009. No
         gain: wrong results have no speed.

@@ -27,7 +27,7 @@ class MaskOfAnotherTensor(Rule):
         Sizes that are asserted equal or come from one tensor; broadcasting by stride 0. Off by default: wrappers
         often rely on their callers.
         """
-    fix_safety = "No automatic fix: the bound and the value of the masked lanes are the author's to say."
+    fix_safety = "No automatic fix: which size bounds the tensor is the author's to say."
     evidence = """
         The row's run under TRITON_INTERPRET=1 (Triton 3.9.0) reads past a view of 3 elements. Pattern row BUG-011. No
         gain: wrong results have no speed.

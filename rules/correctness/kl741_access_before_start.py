@@ -40,7 +40,10 @@ class AccessBeforeStart(Rule):
         Arguments that are views into a larger buffer, so that there is memory before them. Loads whose own mask
         leaves the lane out.
         """
-    fix_safety = "No automatic fix: move the condition of `tl.where` into the mask and its default into `other`."
+    fix_safety = """
+        Safe: `& (index >= 0)` joins the mask. Unsafe where the load has no `other` and no `tl.where` around it: those
+        lanes are undefined then.
+        """
     evidence = """
         The row's run with a guard page before the tensor: the bad version faults, the good one does not (Triton
         3.9.0). Pattern row BUG-012. No gain: wrong results have no speed.

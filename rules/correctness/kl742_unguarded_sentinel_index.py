@@ -36,7 +36,9 @@ class UnguardedSentinelIndex(Rule):
         """
     why = "Index -1 addresses the element before the buffer: the wrong value is read, or other memory overwritten."
     when_not = "Tables that never hold the sentinel. Indices clamped with `tl.maximum` whose result is masked later."
-    fix_safety = "No automatic fix: the bound and the value of the masked lanes are the author's to say."
+    fix_safety = """
+        Safe: `& (index >= 0)` joins the mask. Unsafe where the load has no `other`: those lanes are undefined then.
+        """
     evidence = """
         The row's run under TRITON_INTERPRET=1 (Triton 3.9.0) reads the element before the base. Pattern row BUG-013.
         No gain: wrong results have no speed.

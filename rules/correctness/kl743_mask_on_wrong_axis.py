@@ -36,7 +36,10 @@ class MaskOnWrongAxis(Rule):
         complains; rows past the end are read and written.
         """
     when_not = "A mask over columns for rows that are exact by construction."
-    fix_safety = "No automatic fix: write `mask[:, None]`, or `mask[None, :]` where the columns are meant."
+    fix_safety = """
+        Unsafe: `mask[:, None]`, where the address takes the index that the mask tests for its rows. Elsewhere by
+        hand, and `mask[None, :]` where the columns are meant.
+        """
     evidence = """
         The row's TTIR and run (Triton 3.9.0): the mask is broadcast along columns when the tile is square; other
         shapes are refused. Pattern row BUG-014. No gain: wrong results have no speed.

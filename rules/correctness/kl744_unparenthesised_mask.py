@@ -37,7 +37,7 @@ class UnparenthesisedMask(Rule):
         without a word, and the mask is wrong.
         """
     when_not = "Bit tests such as `(flags & 4) == 4`."
-    fix_safety = "No automatic fix yet: put each comparison in parentheses."
+    fix_safety = "Safe: each comparison is put in parentheses."
     evidence = """
         The row's TTIR for sm_90 (Triton 3.9.0): `andi(lo, a)`, then two comparisons. Pattern row BUG-015. No gain:
         wrong results have no speed.

@@ -22,7 +22,10 @@ class GridForAnotherBlock(ShortfallRule):
         even prefer the small tile, since it does less work.
         """
     when_not = "Kernels that loop over further tiles (persistent, grid-stride), which are followed."
-    fix_safety = "No automatic fix. The grid and the tile must be computed from the same value."
+    fix_safety = """
+        Safe: the grid divides by the tile that the kernel steps by, of an autotuned kernel by that of the
+        configuration (`lambda meta: ...`). Refused where several constexprs have the size of the tile.
+        """
     evidence = """
         The row's run under TRITON_INTERPRET=1 (Triton 3.9.0) leaves elements untouched. Pattern row BUG-017. No gain:
         wrong results have no speed.

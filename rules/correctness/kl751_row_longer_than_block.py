@@ -19,7 +19,7 @@ class RowLongerThanBlock(ShortfallRule):
         """
     why = "Columns behind the tile are ignored: reductions miss them and outputs keep what was there before."
     when_not = "Wrappers that refuse longer rows. Tiles of `triton.next_power_of_2(n)` without a cap."
-    fix_safety = "No automatic fix. The grid and the tile must be computed from the same value."
+    fix_safety = "No automatic fix: a loop over the row, or a block that is large enough, are two kernels."
     evidence = """
         The row's run under TRITON_INTERPRET=1 (Triton 3.9.0) leaves elements untouched. Pattern row BUG-021. No gain:
         wrong results have no speed.

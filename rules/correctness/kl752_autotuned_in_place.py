@@ -42,9 +42,7 @@ class AutotunedInPlace(Rule):
         A single configuration, which is not timed. Stores that do not depend on what was loaded. Buffers listed in
         `reset_to_zero`.
         """
-    fix_safety = """
-        No automatic fix yet: add `restore_value=[...]` with the parameter; it costs a copy while tuning only.
-        """
+    fix_safety = "Safe: the parameter joins `restore_value`; it costs a copy while tuning only."
     evidence = """
         The row's run under TRITON_INTERPRET=1 (Triton 3.9.0) shows it. Pattern row BUG-023. No gain: wrong results
         have no speed.

@@ -37,7 +37,10 @@ class ZeroedWhileTuningOnly(Rule):
         whatever the buffer holds.
         """
     when_not = "Hooks on the configurations, which run on every call. Callers that zero the buffer."
-    fix_safety = "No automatic fix yet: allocate with `torch.zeros` or call `zero_()` before the launch."
+    fix_safety = """
+        A buffer that the call allocates becomes a `torch.zeros`, which is safe. One that the caller passes is set to
+        zero before the launch, which is unsafe: it loses what it held.
+        """
     evidence = """
         The row's run under TRITON_INTERPRET=1 (Triton 3.9.0) shows it. Pattern row BUG-024. No gain: wrong results
         have no speed.

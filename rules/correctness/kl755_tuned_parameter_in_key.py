@@ -32,7 +32,10 @@ class TunedParameterInKey(Rule):
         the first sizes it meets.
         """
     when_not = "None known."
-    fix_safety = "No automatic fix: key on the problem sizes instead."
+    fix_safety = """
+        Safe where other names are left in the key. Refused where none is: which sizes the best configuration depends
+        on is the author's to say.
+        """
     evidence = """
         The row's run under TRITON_INTERPRET=1 (Triton 3.9.0) shows it. Pattern row BUG-026. No gain: wrong results
         have no speed.

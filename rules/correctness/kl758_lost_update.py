@@ -25,7 +25,10 @@ class LostUpdate(Rule):
         """
     why = "Two programs, or two lanes, load the same old value and one of the two updates is lost."
     when_not = "Indices that are unique, as in slot mappings and permutations. One program per address."
-    fix_safety = "No automatic fix: use `tl.atomic_add`, or sort and reduce by segment."
+    fix_safety = """
+        No automatic fix: `tl.atomic_add` is one for a sum, sorting and reducing by segment another; which is faster
+        depends on the indices.
+        """
     evidence = """
         The row's run under TRITON_INTERPRET=1 (Triton 3.9.0) shows it. Pattern row BUG-030. No gain: wrong results
         have no speed.

@@ -38,7 +38,10 @@ class AtomicIntoUninitialised(Rule):
         The sum starts from whatever the allocator left there. Fresh memory is often zero, so that small tests pass.
         """
     when_not = "Buffers zeroed by a hook of the autotuner. Kernels that store to the buffer before they add."
-    fix_safety = "No automatic fix yet: allocate with `torch.zeros`."
+    fix_safety = """
+        Safe: the buffer is allocated with zeros; with an infinity for a maximum or minimum where `torch.empty_like`
+        makes it.
+        """
     evidence = """
         The row's run under TRITON_INTERPRET=1 (Triton 3.9.0) shows it. Pattern row BUG-033. No gain: wrong results
         have no speed.

@@ -28,7 +28,7 @@ class StrideOfAnotherTensor(Rule):
         (`.contiguous()`, an assert).
         """
     fix_safety = """
-        Pass the strides of each tensor.
+        No automatic fix: the kernel needs one more parameter for the strides of each tensor, and every launch of it.
         """
     evidence = """
         A question of data flow; nothing is measured. Pattern row BUG-056.

@@ -38,7 +38,8 @@ class AssumesContiguous(Rule):
         Off by default: in most libraries a decorator or the caller sees to the layout, which no single file shows.
         """
     fix_safety = """
-        Call `.contiguous()`, or pass strides.
+        Safe: `x = x.contiguous()` in front of the launch, which copies nothing where it is contiguous. Refused for
+        tensors that a kernel writes. Passing the strides avoids the copy.
         """
     evidence = """
         One of the most frequent causes in public reports of wrong results from kernels. Pattern row BUG-055.

@@ -44,9 +44,7 @@ class OutputLayoutFollowsInput(Rule):
     when_not = """
         Inputs made contiguous before. Outputs whose strides are passed.
         """
-    fix_safety = """
-        Pass `memory_format=torch.contiguous_format`, or the strides of the output.
-        """
+    fix_safety = "Safe: `memory_format=torch.contiguous_format`. Passing the strides of the output does as well."
     evidence = """
         A question of data flow; nothing is measured. Pattern row BUG-057.
         """

@@ -40,7 +40,10 @@ class LaunchWithoutDeviceGuard(Rule):
         Off by default: most programs use one device per process, and autograd sets the device for backward passes. Custom operators
         whose registration has a guard.
         """
-    fix_safety = "Wrap the launch in `with torch.cuda.device(x.device):`; it costs some microseconds of host time."
+    fix_safety = """
+        Safe: the launch stands in `with torch.cuda.device_of(x):`, which does nothing for tensors of the CPU; it
+        costs some microseconds of host time.
+        """
     evidence = "Documented behaviour of Triton's launcher; nothing is measured. Pattern row BUG-058."
 
     bad = """

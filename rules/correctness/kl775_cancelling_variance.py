@@ -25,8 +25,8 @@ class CancellingVariance(FaultRule):
         partial results.
         """
     fix_safety = """
-        No automatic fix here; subtracting the mean first costs a second pass where the row does not stay in
-        registers.
+        No automatic fix: subtracting the mean first costs a second pass where the row does not stay in registers;
+        KL504 says what that would take.
         """
     evidence = """
         float32, values 1000 + N(0, 1): the difference of squares is off by 4 %, the two-pass form by 1e-7 (own

@@ -25,7 +25,8 @@ class RoundedProduct(FaultRule):
         `tl.dot`, which accumulates exact products. Operands of which one is float32.
         """
     fix_safety = """
-        Cast one operand to float32 before the multiplication; the result changes by its rounding only.
+        One operand is cast to float32 before the multiplication; the result changes by its rounding only. Unsafe
+        where the product has a name of its own, which becomes float32, or where its type is not known.
         """
     evidence = """
         Compiled for sm_90 the product is a bf16 multiplication followed by an extension (Triton 3.9). A convolution

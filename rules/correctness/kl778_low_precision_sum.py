@@ -25,7 +25,7 @@ class LowPrecisionSum(FaultRule):
         Maxima and minima, which are exact. Integers, which are widened to 32 bits.
         """
     fix_safety = """
-        Cast the input to float32, or pass `dtype=tl.float32`; the result gets more exact.
+        Unsafe: the input is cast to float32, so that the sum, and what is computed from it, is float32. More exact.
         """
     evidence = """
         Compiled for sm_90 the reduction of a bfloat16 tile is a bf16 addition (Triton 3.9); PyTorch's compiler

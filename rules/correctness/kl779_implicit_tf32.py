@@ -31,7 +31,8 @@ class ImplicitTf32(Rule):
         Off by default: for most kernels tf32 is what was meant. Half-precision operands.
         """
     fix_safety = """
-        Say which: `input_precision` of ieee, tf32 or tf32x3; the first is several times slower.
+        No automatic fix: which precision is meant is the author's to say. `input_precision` of ieee is several times
+        slower than tf32.
         """
     evidence = """
         The default was seen in the IR of Triton 3.9 for sm_90. Pattern row BUG-065.

@@ -26,9 +26,7 @@ class LostLiteral(FaultRule):
         bfloat16, which has the range of float32. Numbers passed as kernel arguments, which are float32 and widen the
         tile.
         """
-    fix_safety = """
-        Cast the tile to float32 first.
-        """
+    fix_safety = "Unsafe: the tile is cast to float32, and so is what is computed from it. More exact."
     evidence = """
         Compiled with Triton 3.9, the constant in the example is fp16 0.0 in the IR. An epsilon of 1e-12 lost in this
         way gave NaN in a layer norm (DeepSpeed issue 581). Pattern row BUG-066.

@@ -23,9 +23,7 @@ class SeedAddress(FaultRule):
     when_not = """
         A seed passed as an integer.
         """
-    fix_safety = """
-        Load it: `tl.load(seed_ptr)`.
-        """
+    fix_safety = "Safe: the seed is loaded, `tl.load(seed)`."
     evidence = """
         A dropout kernel used the address of the seed tensor (xformers issue 173). Pattern row BUG-068.
         """

@@ -24,9 +24,7 @@ class FalseAssumption(FaultRule):
     when_not = """
         Conditions on sizes and strides that hold for the values passed, and those that no source settles.
         """
-    fix_safety = """
-        Safe: `>` becomes `>=` where that is what was meant.
-        """
+    fix_safety = "Safe: `>` becomes `>=` beside 0. Refused for other conditions."
     evidence = """
         `tl.assume(pid > 0)` folds `pid == 0` to false in the IR (Triton 3.9). Pattern row BUG-078.
         """

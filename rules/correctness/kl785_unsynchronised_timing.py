@@ -38,9 +38,10 @@ class UnsynchronisedTiming(Rule):
         the kernel's own time is not in it.
         """
     when_not = "Measuring the launch overhead itself: suppress it, with the reason."
-    fix_safety = (
-        "Use `triton.testing.do_bench`, CUDA events, or `torch.cuda.synchronize()` before each reading of the clock."
-    )
+    fix_safety = """
+        No automatic fix: `triton.testing.do_bench`, CUDA events and `torch.cuda.synchronize()` each measure something
+        else.
+        """
     evidence = "How CUDA streams work; nothing is measured. Pattern row BUG-079."
 
     bad = """

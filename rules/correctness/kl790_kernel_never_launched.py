@@ -27,7 +27,7 @@ class KernelNeverLaunched(Rule):
         about the kernel, which never ran.
         """
     when_not = "A module whose kernels another module launches. A `forward` that calls functions of other modules."
-    fix_safety = "No automatic fix."
+    fix_safety = "No automatic fix: whether the kernel should run is the author's to say."
     evidence = """
         Kernels of this kind are a known way in which trained kernel writers pass a correctness test without writing a kernel;
         the mission of this tool names it. No timing is involved.

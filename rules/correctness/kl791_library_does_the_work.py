@@ -37,7 +37,7 @@ class LibraryDoesTheWork(Rule):
         A hybrid whose kernels fuse what surrounds a library call and take a real share of the time. Code without the
         PyTorch model at hand.
         """
-    fix_safety = "No automatic fix."
+    fix_safety = "No automatic fix: the kernel that should do the work is not there."
     evidence = """
         Of the correct LLM-written kernels of a public repository with measured times, those that leave the heavy call to the
         library run at 1.0x of it by construction. The shares are the cost model's, not measurements.

@@ -27,7 +27,7 @@ class ResultFromEarlierCall(Rule):
         the same input sees nothing but speed.
         """
     when_not = "Prepared weights, workspaces and tables, which do not depend on the input. A key that was not followed."
-    fix_safety = "No automatic fix."
+    fix_safety = "No automatic fix: what the call should compute is not there."
     evidence = "A proof of data flow; nothing is measured. The mission of this tool names the case (cached outputs)."
 
     bad = """

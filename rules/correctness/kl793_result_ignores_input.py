@@ -26,7 +26,7 @@ class ResultIgnoresInput(Rule):
         (a mean near zero, a saturated softmax) and measures as infinitely fast.
         """
     when_not = "Anything in the call that was not followed. Models whose result does not depend on their input."
-    fix_safety = "No automatic fix."
+    fix_safety = "No automatic fix: what the call should compute is not there."
     evidence = "A proof of data flow; nothing is measured. The mission of this tool names the case (constant outputs)."
 
     bad = """

@@ -36,9 +36,10 @@ class ConstexprNotSpecialised(Rule):
         without a word; from 3.7 on the kernel is refused.
         """
     when_not = "Never."
-    fix_safety = (
-        "Unsafe only in the choice: drop the annotation where the value varies, else drop the name from the list."
-    )
+    fix_safety = """
+        Safe where every read of the parameter works with a run-time value (masks, addresses, arithmetic): the
+        annotation goes. Else by hand: drop the name from the list.
+        """
     evidence = "Triton 3.9 refuses the kernel. Pattern rows PERF-085 and BUG-028."
 
     bad = """

@@ -41,7 +41,11 @@ class ApiNotInTarget(RefusalRule):
         Projects pinned to a release that has it: name it with `--target-triton`. Where no release is named, what some
         release from 3.2 on still has is information only.
         """
-    fix_safety = "Not automatic."
+    fix_safety = """
+        Safe for names that were merely renamed or moved (`tl.math.tanh` to libdevice, with its import), and for
+        `trans_a`, `trans_b` and `allow_tf32` given as True or False. Refused for the rest: block pointers become
+        offsets with masks.
+        """
     evidence = """
         The names of releases 3.2 to 3.9 are read from their sources by `tools/triton_api.py`, removals and
         replacements stand in `triton_changes.json`, which the same script checks. Pattern rows BUG-069, BUG-070,

@@ -31,7 +31,10 @@ class DeprecatedApi(RefusalRule):
     when_not = """
         Targets before the deprecation: name one with `--target-triton`.
         """
-    fix_safety = "Not automatic."
+    fix_safety = """
+        Safe: `tl.view` becomes `tl.reshape`, `allow_tf32` an `input_precision`, `can_reorder` goes, `and` and `or`
+        become `&` and `|`, a condition of `tl.where` is compared with zero. Refused where the value is no literal.
+        """
     evidence = """
         Warnings in the sources of Triton 3.2 to 3.9; `triton_changes.json` holds release, replacement and reference
         of each. Pattern row BUG-073.

@@ -30,7 +30,7 @@ class RemovedModule(Rule):
         Imports inside `try`, `if` or a function, where the code is prepared for their absence. Private modules of other
         vendors' back ends.
         """
-    fix_safety = "Not automatic."
+    fix_safety = "No automatic fix: what the module held has to be copied, or done in another way."
     evidence = """
         Imported on Triton 3.9: `ModuleNotFoundError: No module named 'triton.ops'`. The modules of each release are listed from
         its files by `tools/triton_api.py`. Pattern row BUG-071.

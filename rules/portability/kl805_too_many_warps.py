@@ -24,7 +24,9 @@ class TooManyWarps(Rule):
         argument`.
         """
     when_not = "Counts that are chosen from the device's warp size at run time."
-    fix_safety = "Unsafe: a smaller program may be slower."
+    fix_safety = """
+        No automatic fix: the tile has to shrink with the number of warps, and a smaller one may be slower.
+        """
     evidence = """
         Compiled on Triton 3.9: `num_warps must be a power of 2` for sm_90; num_warps=32 for gfx942 compiles ahead of time and
         fails only at launch. Pattern row BUG-074.

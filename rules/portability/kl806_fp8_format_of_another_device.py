@@ -26,7 +26,7 @@ class Fp8FormatOfAnotherDevice(RefusalRule):
     when_not = """
         Types passed in as `tl.constexpr`, which the host chooses from the target.
         """
-    fix_safety = "Not automatic."
+    fix_safety = "No automatic fix: which format, and with it which largest value, is the author's to say."
     evidence = """
         Compiled on Triton 3.9: fp8e4nv is refused for sm_80, fp8e4b8 for NVIDIA. Pattern row BUG-075.
         """

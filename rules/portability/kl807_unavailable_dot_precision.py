@@ -24,7 +24,7 @@ class UnavailableDotPrecision(RefusalRule):
     when_not = """
         NVIDIA devices, which have all of them.
         """
-    fix_safety = "Not automatic."
+    fix_safety = "No automatic fix: another precision computes other numbers."
     evidence = """
         Compiled: the message above for gfx90a on Triton 3.9. Pattern row BUG-076.
         """
