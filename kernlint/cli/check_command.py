@@ -165,7 +165,7 @@ def check(
     if cache is not None and entries is None:
         cache.put_catalogue(catalogue())
     if fixing:
-        shown = _deliver(fixes, targets, stdin, diff)
+        outcome, shown = _deliver(outcome, fixes, targets, stdin, diff)
         _tell_fixes(fixes, diff)
         if diff and fixes.changed:
             raise click.exceptions.Exit(_FINDINGS)
@@ -276,7 +276,7 @@ def _run(
     fixes: bool,
     contents: Mapping[str, bytes],
 ) -> Outcome:
-    """What is found; ``contents`` are bytes to take instead of those of a file, by shown name."""
+    """What is found; in the files that ``contents`` gives other bytes for, by shown name, where it gives any."""
     from dataclasses import replace
 
     from kernlint.lint.run import check_targets
@@ -284,7 +284,7 @@ def _run(
     progress = _Progress() if sys.stderr.isatty() else None
     try:
         outcome = check_targets(
-            targets,
+            [target for target in targets if target.shown in contents] if contents else targets,
             configurations,
             cache=cache,  # type: ignore[arg-type]
             workers=jobs or _processors(),
@@ -362,11 +362,16 @@ def _fixed(
 
     paths = {target.shown: target.path for target in targets}
     read = (lambda shown: read_bytes(paths[shown])) if stdin is None else (lambda shown: stdin)
-    return apply_fixes(lambda contents: narrowed(ask(contents)), read, unsafe, 1 if once else MAX_ROUNDS)
+    return apply_fixes(ask, narrowed, read, unsafe, 1 if once else MAX_ROUNDS)
 
 
-def _deliver(fixes: Fixes, targets: list[Target], stdin: bytes | None, diff: bool) -> bool:
-    """Write the changed files, or show the changes; whether standard output is taken by that."""
+def _deliver(
+    outcome: Outcome, fixes: Fixes, targets: list[Target], stdin: bytes | None, diff: bool
+) -> tuple[Outcome, bool]:
+    """Write the changed files, or show the changes; ``outcome`` with what was found before in files that could not be
+    written, and whether standard output is taken."""
+    from dataclasses import replace
+
     from kernlint.fix import diff_of
     from kernlint.syntax.source import decode_source
     from kernlint.write import write_whole
@@ -379,21 +384,28 @@ def _deliver(fixes: Fixes, targets: list[Target], stdin: bytes | None, diff: boo
             text = diff_of(decode_source(before, shown).text, decode_source(data, shown).text, shown)
             output.write(text.encode("utf-8", "backslashreplace"))
         elif stdin is None:
-            write_whole(paths[shown], data, expected=before)
+            try:
+                write_whole(paths[shown], data, expected=before)
+            except UsageError as error:
+                fixes.unwritten[shown] = str(error).removeprefix(f"{paths[shown]}: ")
+                others = [finding for finding in outcome.findings if finding.file != shown]
+                found = sorted([*others, *fixes.forget(shown)], key=lambda finding: finding.key)
+                outcome = replace(outcome, findings=tuple(found))
     if stdin is not None and not diff:
         output.write(next(iter(fixes.changed.values()), stdin))
     output.flush()
-    return diff or stdin is not None
+    return outcome, diff or stdin is not None
 
 
 def _tell_fixes(fixes: Fixes, diff: bool) -> None:
+    refused = [(file, f"{code} not fixed: {why}") for file, whys in fixes.refused.items() for code, why in whys.items()]
+    for file, message in sorted([*refused, *fixes.unwritten.items()]):
+        click.echo(encodable(f"kernlint: {' '.join(f'{file}: {message}'.split())}", sys.stderr), err=True)
     verb = "could be" if diff else "were"
-    files = len(fixes.changed)
-    parts = [f"{fixes.fixed} findings in {files} file{'s' * (files != 1)} {verb} fixed"]
+    count, files = fixes.fixed.total(), len(fixes.changed)
+    parts = [f"{count} findings in {files} file{'s' * (files != 1)} {verb} fixed"]
     if fixes.unsafe:
         parts.append(f"{fixes.unsafe} more with --unsafe-fixes")
-    if fixes.elsewhere:
-        parts.append(f"{fixes.elsewhere} in notebooks or Markdown, which are not rewritten")
     click.echo(f"kernlint: {'; '.join(parts)}.", err=True)
 
 

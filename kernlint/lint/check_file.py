@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
@@ -33,7 +33,9 @@ from kernlint.sandbox import summary_of
 if TYPE_CHECKING:
     from kernlint.cost.device import Device
     from kernlint.interpret.program import Program
+    from kernlint.lint.fences import Fences
     from kernlint.lint.suppress import Suppression, Suppressions
+    from kernlint.rewrite.text import TextEdit
     from kernlint.rules.base import Rule
     from kernlint.rules.finding import Context
     from kernlint.rules.finding import Finding as RuleFinding
@@ -101,9 +103,11 @@ class _Check:
         self.file = job.shown
         self.codes = job.settings.codes
         self.repeatable = True
+        #: What holds the code, where the file is not all code.
         self.notebook: Notebook | None = None
-        #: The whole of a file whose text is its code.
-        self.text = ""
+        self.fences: Fences | None = None
+        #: The text of the module that is checked.
+        self.code = ""
         self.crashed: set[str] = set()
         self.helpers: set[str] = set()
 
@@ -121,7 +125,6 @@ class _Check:
             return
         try:
             text = decode_source(self.job.data, self.file).text
-            self.text = "" if self.file.endswith(".ipynb") else text
             if self.file.endswith(".ipynb"):
                 self.notebook = read_notebook(text)
                 text = self.notebook.text
@@ -142,6 +145,7 @@ class _Check:
             return
         if module is None or not concerns_us(self.job.data):
             return
+        self.code = module.text
         suppressions = read_suppressions(module)
         for finding, span in self._kernel_findings(module, reference):
             if finding.category == "diagnostic" or not suppressions.suppress(finding.code, span.line, finding.kernel):
@@ -152,7 +156,7 @@ class _Check:
     def _parse(self, text: str) -> tuple[Module | None, Module | None]:
         """The module and its reference; no module where Markdown or a notebook holds no code."""
         from kernlint.syntax.source import SourceText, decode_source
-        from kernlint.syntax.task import read_task
+        from kernlint.syntax.task import is_markdown, read_task
         from kernlint.syntax.tree import parse_module
 
         reference = None
@@ -161,12 +165,17 @@ class _Check:
             reference = read_task(SourceText(decode_source(data, name).text, name)).kernel
         if self.notebook is not None:
             return (parse_module(text, self.file) if text.strip() else None), reference
+        source = SourceText(text, self.file)
         try:
-            task = read_task(SourceText(text, self.file))
+            task = read_task(source)
         except SourceError as error:
             if "Markdown without Python code" in str(error):
                 return None, None
             raise
+        if is_markdown(source):
+            from kernlint.lint.fences import read_fences
+
+            self.fences = read_fences(source)
         return task.kernel, reference or task.reference
 
     # -- rules ------------------------------------------------------------------------------------------------------
@@ -275,20 +284,32 @@ class _Check:
         )
 
     def _fix(self, candidate: Candidate, gain: Gain | None) -> Fix | None:
-        """The change as edits of the file, where it pays, a rewrite can make it, and the file is Python."""
-        from kernlint.rewrite.text import located, tidy
-
+        """The change as edits of the file, where it pays and a rewrite can make it."""
         pays = gain is None or gain.best >= MIN_GAIN or candidate.finding.rule.category in NOT_ABOUT_SPEED
         change = candidate.finding.change
         program = candidate.program
-        if not pays or change is None or program is None or program.kernel.text != self.text:
+        if not pays or change is None or program is None or program.kernel.text != self.code:
             return None
         made = candidate.attempt.rewriting
         if made is None or not candidate.attempt.automatic:
             return None
-        text = program.kernel.text
-        edits = [Edit(Place(*place), new) for place, new in located(text, tidy(text, made.edits))]
-        return Fix(change.method, tuple(edits), made.effects.applicability)
+        edits = self._edits(program.kernel.text, made.edits)
+        return None if edits is None else Fix(change.method, edits, made.effects.applicability)
+
+    def _edits(self, text: str, edits: Iterable[TextEdit]) -> tuple[Edit, ...] | None:
+        """``edits`` of the module's ``text`` as edits of the file; None where they do not fit into its cells or fences."""
+        from kernlint.rewrite.text import located, tidy
+
+        tidied = tidy(text, edits)
+        holder = self.notebook or self.fences
+        if holder is not None:
+            return holder.edits(tidied)
+        return tuple(Edit(Place(*place), new) for place, new in located(text, tidied))
+
+    def _in_file(self, place: Place) -> Place:
+        """A place in the module as one in the file."""
+        holder = self.notebook or self.fences
+        return place if holder is None else holder.place(place)
 
     def _fact(self, text: str, span: Span | None) -> str:
         if span is None or span.file != self.file:
@@ -314,27 +335,29 @@ class _Check:
                 fix = self._removal(comment, set(unused), module)
                 yield UNUSED_SUPPRESSION.at(self.file, message, _place(comment.comment), fix=fix), comment.comment
 
-    def _removal(self, comment: Suppression, unused: set[str], module: Module) -> Fix:
+    def _removal(self, comment: Suppression, unused: set[str], module: Module) -> Fix | None:
+        from kernlint.rewrite.text import TextEdit, line_starts
+
         span = comment.comment
         rest = comment.without(unused)
-        place = _place(span)
+        starts = [*line_starts(module.text), len(module.text)]
+        number = span.line - module.first_line
+        start, end = (starts[number] + column - 1 for column in (span.column, span.end_column))
         if not rest:
-            line = module.lines[span.line - module.first_line]
-            before = line[: span.column - 1].rstrip()
+            before = module.lines[number][: span.column - 1].rstrip()
+            start = starts[number] + len(before)
             if comment.own_line and not before:
-                place = Place(span.line, 1, span.line + 1, 1)
-            else:
-                place = Place(span.line, len(before) + 1, span.line, span.end_column)
-        if self.notebook is not None:
-            place = self.notebook.place(place)
-        return Fix("remove the unused suppression", (Edit(place, rest),))
+                end = starts[number + 1]
+        edits = self._edits(module.text, [TextEdit(start, end, rest, describes=True)])
+        return None if edits is None else Fix("remove the unused suppression", edits)
 
     # -- findings ---------------------------------------------------------------------------------------------------
 
     def _finished(self, finding: Finding, span: Span, module: Module) -> tuple[Finding, str]:
         """``finding`` with its excerpt, its place in the cell of a notebook and its overridden level."""
-        lines = tuple(module.excerpt(span)[:EXCERPT_LINES])
-        place = finding.place if self.notebook is None else self.notebook.place(finding.place)
+        place = self._in_file(finding.place)
+        shown = module.excerpt(span) if self.fences is None else self.fences.excerpt(place)
+        lines = tuple(shown[:EXCERPT_LINES])
         offset = module.first_line - 1
         source = source_of(module.lines, span.line - offset, span.column, span.end_line - offset, span.end_column)
         level = finding.severity

@@ -5,12 +5,16 @@ from __future__ import annotations
 import ast
 import json
 import warnings
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kernlint.errors import SourceError
-from kernlint.lint.model import Place
+from kernlint.lint.model import Edit, Place
 from kernlint.records import dataclass
+
+if TYPE_CHECKING:
+    from kernlint.rewrite.text import TextEdit
 
 #: Names of kernel languages whose cells are Python.
 _PYTHON = frozenset({"python", "ipython", "python3"})
@@ -19,12 +23,15 @@ _PYTHON = frozenset({"python", "ipython", "python3"})
 @dataclass(frozen=True)
 class Notebook:
     """``text`` is the code of all cells, one after the other as Jupyter would run them; ``starts`` holds, for each
-    cell in it, its number (from 1, of all cells) and the line of ``text`` that it begins at. ``broken`` is the first
-    cell that is not Python, with the reason; it is not in ``text``."""
+    cell in it, its number (from 1, of all cells) and the line of ``text`` that it begins at. ``magics`` are the lines of
+    ``text`` that stand for one that is not Python. ``broken`` is the first cell that is not Python, with the reason; it is
+    not in ``text``. ``raw`` is the JSON that all of this was read from."""
 
     text: str
     starts: tuple[tuple[int, int], ...]
     broken: tuple[Place, str] | None = None
+    magics: frozenset[int] = frozenset()
+    raw: str = ""
 
     def cell_of(self, line: int) -> tuple[int, int]:
         """The cell that line ``line`` of ``text`` belongs to, and the line in ``text`` that it begins at."""
@@ -39,6 +46,50 @@ class Notebook:
         """A place in ``text`` as one in a cell."""
         cell, start = self.cell_of(place.line)
         return replace(place, line=place.line - start + 1, end_line=place.end_line - start + 1, cell=cell)
+
+    def edits(self, edits: Sequence[TextEdit]) -> tuple[Edit, ...] | None:
+        """``edits`` of ``text`` as edits of cells; None where one reaches from a cell into the next or concerns a line that
+        is not Python, and where the notebook would not read as the edits say."""
+        from kernlint.errors import KernlintError
+        from kernlint.lint.cells import with_cell_edits
+        from kernlint.rewrite.text import apply_edits, located
+
+        placed = []
+        for (line, column, end_line, end_column), text in located(self.text, edits):
+            place = self._in_cell(Place(line, column, end_line, end_column), text)
+            if place is None:
+                return None
+            placed.append(place)
+        try:
+            changed = read_notebook(with_cell_edits(self.raw, placed)).text
+            return tuple(placed) if changed == apply_edits(self.text, edits) else None
+        except (KernlintError, ValueError, LookupError):
+            return None
+
+    def _in_cell(self, place: Place, text: str) -> Edit | None:
+        """An edit of ``self.text`` as one of a cell."""
+        start = self.cell_of(place.line)[1]
+        touched = range(place.line, place.end_line + (place.end_column > 1))
+        if any(line in self.magics for line in touched):
+            return None
+        later = [first for _, first in self.starts if first > start]
+        end = min(later) if later else self.text.count("\n") + 1
+        if place.end_line < end:
+            return Edit(self.place(place), text)
+        # Up to where the next cell begins: the line end that stands before it is none of the cell's own.
+        lines = self.text.split("\n")
+        last = Place(end - 1, len(lines[end - 2]) + 1, end - 1, len(lines[end - 2]) + 1)
+        if place.end_line > end or place.end_column > 1:
+            return None
+        if place.line == end:  # an insertion behind the last line of the last cell
+            return Edit(self.place(last), "\n" + text.removesuffix("\n")) if text.endswith("\n") else None
+        until = replace(place, end_line=last.line, end_column=last.column)
+        if text.endswith("\n"):
+            return Edit(self.place(until), text.removesuffix("\n"))
+        if text or place.column > 1 or place.line == start:
+            return None
+        before = len(lines[place.line - 2]) + 1
+        return Edit(self.place(replace(until, line=place.line - 1, column=before)), "")
 
 
 def read_notebook(text: str) -> Notebook:
@@ -56,20 +107,23 @@ def read_notebook(text: str) -> Notebook:
     if not isinstance(data, dict) or not isinstance(data.get("cells"), list):
         raise SourceError("not a notebook: no list of cells (format 4)")
     if _language(data) not in _PYTHON:
-        return Notebook("", ())
+        return Notebook("", (), raw=text)
     lines: list[str] = []
     starts = []
+    magics: list[int] = []
     broken = None
     for number, cell in enumerate(data["cells"], start=1):
-        code = _code(cell)
+        source = _source(cell)
+        code = None if source is None else [_without_magic(line) for line in source]
         wrong = None if code is None else _syntax_error("\n".join(code))
         if wrong is not None:
             line, column, reason = wrong
             broken = broken or (Place(line, column, line, column, number), reason)
-        elif code is not None:
+        elif source is not None and code is not None:
             starts.append((number, len(lines) + 1))
+            magics += [len(lines) + i for i, (line, read) in enumerate(zip(source, code), 1) if line != read]
             lines += code
-    return Notebook("\n".join(lines) + "\n", tuple(starts), broken)
+    return Notebook("\n".join(lines) + "\n", tuple(starts), broken, frozenset(magics), text)
 
 
 def _language(data: dict[str, Any]) -> str:
@@ -79,7 +133,7 @@ def _language(data: dict[str, Any]) -> str:
     return name.lower() if isinstance(name, str) else "python"
 
 
-def _code(cell: Any) -> list[str] | None:
+def _source(cell: Any) -> list[str] | None:
     """The lines of a cell, None where it holds no Python."""
     if not isinstance(cell, dict) or cell.get("cell_type") != "code":
         return None
@@ -92,7 +146,7 @@ def _code(cell: Any) -> list[str] | None:
     first = next((line for line in lines if line.strip()), "")
     if first.startswith("%%"):
         return None
-    return [_without_magic(line) for line in lines]
+    return lines
 
 
 def _without_magic(line: str) -> str:

@@ -32,18 +32,20 @@ class Task:
 
 
 @dataclass(frozen=True)
-class _Fence:
-    """A fenced code block: ``language`` in lower case, ``first`` the line number of its first line of code, from 1."""
+class Fence:
+    """A fenced code block: ``language`` in lower case, ``first`` the line number of its first line of code, from 1, and
+    the ``indent`` of its fence, up to which the spaces before its lines are not part of the code."""
 
     language: str
     first: int
     lines: tuple[str, ...]
+    indent: int = 0
 
 
 @dataclass
 class _Section:
     title: str
-    fences: list[_Fence]
+    fences: list[Fence]
     prose: list[str]
 
 
@@ -74,11 +76,26 @@ def is_markdown(source: SourceText) -> bool:
 
 
 def _read_markdown(source: SourceText) -> Task:
-    sections = _sections(source.text)
+    kernel, reference, performance = _parts(source)
+    return Task(
+        parse_module(joined(kernel), source.path, kernel[0].first),
+        parse_module(joined(reference), source.path, reference[0].first) if reference else None,
+        performance,
+        source.path,
+    )
+
+
+def kernel_fences(source: SourceText) -> list[Fence]:
+    """The fences of a Markdown text that are read as the kernel's module. Raises ``SourceError`` where none is."""
+    return _parts(source)[0]
+
+
+def _parts(source: SourceText) -> tuple[list[Fence], list[Fence], str]:
+    """The fences of the kernel, those of the reference (which may be none), and what is said of performance."""
     kernel = reference = None
     performance = ""
-    unclaimed: list[_Fence] = []
-    for section in sections:
+    unclaimed: list[Fence] = []
+    for section in _sections(source.text):
         role = _role(section.title)
         code = _python_fences(section.fences)
         if role == "performance":
@@ -94,12 +111,7 @@ def _read_markdown(source: SourceText) -> Task:
         kernel = [fence for fence in unclaimed if any("triton" in line for line in fence.lines)] or unclaimed
     if not kernel:
         raise SourceError(f"{source.path}: Markdown without Python code: no fenced block holds a kernel")
-    return Task(
-        _module(kernel, source.path),
-        None if reference is None else _module(reference, source.path),
-        performance,
-        source.path,
-    )
+    return kernel, reference or [], performance
 
 
 def _until_rule(prose: list[str]) -> str:
@@ -108,7 +120,7 @@ def _until_rule(prose: list[str]) -> str:
     return "\n".join(prose[:end]).strip()
 
 
-def _python_fences(fences: list[_Fence]) -> list[_Fence]:
+def _python_fences(fences: list[Fence]) -> list[Fence]:
     """Those marked as Python; where none is, those without a mark (beside marked ones they are output or shell)."""
     code = [fence for fence in fences if fence.language in _PYTHON_LANGUAGES]
     return [fence for fence in code if fence.language] or code
@@ -127,14 +139,14 @@ def _role(title: str) -> str:
     return ""
 
 
-def _module(fences: list[_Fence], path: str) -> Module:
-    """The fences as one module in which each keeps its distance from the others, so that line numbers hold."""
+def joined(fences: list[Fence]) -> str:
+    """The text of the module that ``fences`` make: each keeps its distance from the others, so that line numbers hold."""
     first = fences[0].first
     lines: list[str] = []
     for fence in fences:
         lines += [""] * (fence.first - first - len(lines))
         lines += fence.lines
-    return parse_module("\n".join(lines) + "\n", path, first)
+    return "\n".join(lines) + "\n"
 
 
 def _sections(text: str) -> list[_Section]:
@@ -165,7 +177,7 @@ def _read_fence(lines: list[str], index: int, opening: re.Match[str], section: _
     code = tuple(_dedent(line, indent) for line in lines[start:index])
     info = opening["info"].strip().lower()
     language = re.split(r"[\s{},]", info.lstrip("{."), maxsplit=1)[0]
-    section.fences.append(_Fence(language, start + 1, code))
+    section.fences.append(Fence(language, start + 1, code, indent))
     section.prose.extend(code)
     return index + 1
 

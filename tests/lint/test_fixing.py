@@ -116,8 +116,8 @@ TEXT = b"one two\nthree\n"
 
 
 def apply(replacements: dict[str, str]) -> tuple[bytes, int]:
-    _, fixes = apply_fixes(words(replacements), lambda _: TEXT, unsafe=False)
-    return fixes.changed.get("a.py", TEXT), fixes.fixed
+    _, fixes = apply_fixes(words(replacements), lambda outcome: outcome, lambda _: TEXT, unsafe=False)
+    return fixes.changed.get("a.py", TEXT), fixes.fixed.total()
 
 
 def test_fixes_apart_are_made_together_and_touching_ones_one_after_another() -> None:
@@ -127,19 +127,32 @@ def test_fixes_apart_are_made_together_and_touching_ones_one_after_another() -> 
 
 def test_a_fix_that_does_not_help_is_taken_back() -> None:
     assert apply({"one": "xone"}) == (TEXT, 0)
+    # The others of the same round are tried again without it.
+    assert apply({"one": "xone", "two": "2", "three": "3"}) == (b"one 2\n3\n", 2)
+
+
+def test_a_file_whose_fix_is_refused_does_not_stop_the_others(tmp_path: Path) -> None:
+    for name in ("a.py", "b.py", "c.py"):
+        (tmp_path / name).write_text(SOURCE)
+    (tmp_path / "b.py").chmod(0o444)
+    done = check(tmp_path, "--fix", "--select", "KL101")
+    assert [(tmp_path / name).read_text() == SOURCE for name in ("a.py", "b.py", "c.py")] == [False, True, False]
+    assert b"kernlint: b.py: is read-only\n" in done.stderr and b"2 findings in 2 files were fixed" in done.stderr
+    assert done.returncode == 1 and b"b.py" in done.stdout and b"a.py" not in done.stdout
 
 
 def test_a_file_that_changed_since_it_was_read_is_left_alone(tmp_path: Path) -> None:
     from kernlint.cli.check_command import _deliver
-    from kernlint.errors import UsageError
     from kernlint.lint.discovery import Target
 
     path = tmp_path / "a.py"
     path.write_bytes(b"edited meanwhile\n")
-    _, fixes = apply_fixes(words({"one": "1"}), lambda _: TEXT, unsafe=False)
-    with pytest.raises(UsageError, match="changed since"):
-        _deliver(fixes, [Target(str(path), "a.py", explicit=True)], None, diff=False)
+    outcome, fixes = apply_fixes(words({"one": "1"}), lambda outcome: outcome, lambda _: TEXT, unsafe=False)
+    assert not outcome.findings
+    outcome, _ = _deliver(outcome, fixes, [Target(str(path), "a.py", explicit=True)], None, diff=False)
     assert path.read_bytes() == b"edited meanwhile\n"
+    assert [finding.message for finding in outcome.findings] == ["one"] and fixes.fixed.total() == 0
+    assert "changed since" in fixes.unwritten["a.py"]
 
 
 def test_a_file_that_becomes_empty_is_checked_as_it_is_then(tmp_path: Path) -> None:

@@ -1,0 +1,77 @@
+"""Markdown: where the code of its fences stands in the file, and edits of that code as edits of the file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+
+from kernlint.errors import KernlintError
+from kernlint.lint.cells import text_edit
+from kernlint.lint.model import Edit, Place
+from kernlint.records import dataclass
+from kernlint.rewrite.text import TextEdit, apply_edits, located
+from kernlint.syntax.source import SourceText, split_lines
+from kernlint.syntax.task import Fence, joined, kernel_fences
+
+
+@dataclass(frozen=True)
+class Fences:
+    """The fences of ``source`` that are the kernel's module."""
+
+    source: SourceText
+    fences: tuple[Fence, ...]
+
+    def place(self, place: Place) -> Place:
+        """A place in the module, whose lines are those of the file, as one in the file."""
+        column = place.column + self._indent(place.line)
+        return replace(place, column=column, end_column=place.end_column + self._indent(place.end_line))
+
+    def edits(self, edits: Sequence[TextEdit]) -> tuple[Edit, ...] | None:
+        """``edits`` of the module's text as edits of the file; None where one leaves its fence, and where the file would
+        not read as the edits say."""
+        text = joined(list(self.fences))
+        before = self.fences[0].first - 1
+        placed = []
+        for (line, column, end_line, end_column), new in located(text, edits):
+            place = Place(line + before, column, end_line + before, end_column)
+            fence = self._around(place)
+            if fence is None:
+                return None
+            placed.append(Edit(self.place(place), new.replace("\n", "\n" + fence.indent * " ")))
+        try:
+            whole = apply_edits(self.source.text, [text_edit(self.source.text, edit) for edit in placed])
+            changed = joined(kernel_fences(replace(self.source, text=whole)))
+        except KernlintError:
+            return None
+        return tuple(placed) if changed == apply_edits(text, edits) else None
+
+    def excerpt(self, place: Place) -> list[str]:
+        """The lines of the file that ``place`` is on."""
+        return self._lines[place.line - 1 : place.end_line]
+
+    def _around(self, place: Place) -> Fence | None:
+        """The fence whose lines, or the beginning of the line that closes it, hold ``place``."""
+        for fence in self.fences:
+            end = fence.first + len(fence.lines)
+            inside = fence.first <= place.line and (place.end_line, place.end_column) <= (end, 1)
+            if inside and end <= len(self._lines):  # what is closed; the end of the file closes a fence too
+                return fence
+        return None
+
+    def _indent(self, line: int) -> int:
+        """The spaces before line ``line`` of the file that are none of the code."""
+        for fence in self.fences:
+            if fence.first <= line <= fence.first + len(fence.lines) and line <= len(self._lines):
+                text = self._lines[line - 1]
+                return min(fence.indent, len(text) - len(text.lstrip(" ")))
+        return 0
+
+    @cached_property
+    def _lines(self) -> list[str]:
+        return split_lines(self.source.text)
+
+
+def read_fences(source: SourceText) -> Fences:
+    """The fences of the kernel in Markdown. Raises ``SourceError`` where there is none."""
+    return Fences(source, tuple(kernel_fences(source)))

@@ -1,0 +1,227 @@
+"""``check --fix`` in notebooks and Markdown: the code changes, every other byte stays."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.fixes import LOADS, gemm
+
+from kernlint.lint.cells import with_cell_edits
+from kernlint.lint.fences import read_fences
+from kernlint.lint.model import Edit, Place
+from kernlint.lint.notebook import read_notebook
+from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
+from kernlint.syntax.source import SourceText
+
+SOURCE = gemm(LOADS + "xf = x.to(tl.float32)\nacc += tl.dot(xf, y.to(tl.float32))")
+FIXED = SOURCE.replace("        xf = x.to(tl.float32)\n", "").replace("xf, y.to(tl.float32)", "x, y")
+OUTPUT = {"output_type": "stream", "name": "stdout", "text": ["xf = 1\n", "\u00e9\u2028"]}
+
+
+def check(folder: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    command = [sys.executable, "-m", "kernlint", "check", "--no-cache", *arguments]
+    return subprocess.run(command, capture_output=True, cwd=folder, timeout=240)
+
+
+def cell(source: Any, kind: str = "code", **more: Any) -> dict[str, Any]:
+    return {"cell_type": kind, "metadata": {}, "execution_count": None, "outputs": [OUTPUT], "source": source, **more}
+
+
+def notebook(*cells: dict[str, Any], **options: Any) -> str:
+    data = {"cells": list(cells), "metadata": {"language_info": {"name": "python"}}, "nbformat": 4, "nbformat_minor": 5}
+    return json.dumps(data, **{"indent": 1, "ensure_ascii": False, **options})
+
+
+def sources(text: str) -> list[str]:
+    return ["".join(cell["source"]) for cell in json.loads(text)["cells"]]
+
+
+def rest(text: str) -> list[Any]:
+    data = json.loads(text)
+    return [data["metadata"], *[{k: v for k, v in cell.items() if k != "source"} for cell in data["cells"]]]
+
+
+# -- notebooks --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "end"),
+    [({}, "\n"), ({"indent": None}, ""), ({"indent": 4, "ensure_ascii": True}, "\n\n"), ({"indent": "\t"}, "\n")],
+    ids=["as Jupyter writes it", "in one line, no line end", "escapes, two line ends", "tabs"],
+)
+@pytest.mark.parametrize("split", [True, False], ids=["lines", "one string"])
+def test_only_the_source_of_the_cell_changes(tmp_path: Path, options: dict[str, Any], end: str, split: bool) -> None:
+    def written(text: str) -> Any:
+        return text.splitlines(keepends=True) if split else text
+
+    head = cell(written("%load_ext autoreload\n!pip install triton\nx = 1"))
+    prose = cell(written("# xf, \u00e9"), kind="markdown")
+    code = cell(written(SOURCE.rstrip("\n")), extra={"xf": [1.0, 1e-7]})
+    before = notebook(head, prose, code, **options) + end
+    (tmp_path / "a.ipynb").write_bytes(before.encode())
+    done = check(tmp_path, "--fix", "--select", "KL101")
+    after = (tmp_path / "a.ipynb").read_bytes().decode()
+    assert done.returncode == 0 and b"1 findings in 1 file were fixed" in done.stderr
+    code["source"] = written(sources(after)[2])
+    assert after == notebook(head, prose, code, **options) + end
+    assert sources(after)[2] != SOURCE.rstrip("\n") and "acc += tl.dot(x, y)" in sources(after)[2]
+    assert check(tmp_path, "--select", "KL101").returncode == 0
+
+
+def test_crlf_byte_order_mark_and_odd_layout_stay(tmp_path: Path) -> None:
+    lines = [line + "\r\n" for line in SOURCE.rstrip("\n").split("\n")]
+    text = "\ufeff" + notebook(cell(lines)).replace("\n", "\r\n").replace('"source": [', '"source"  :\r\n[  ')
+    (tmp_path / "a.ipynb").write_bytes(text.encode())
+    assert check(tmp_path, "--fix", "--select", "KL101").returncode == 0
+    after = (tmp_path / "a.ipynb").read_bytes().decode()
+    head, tail = text.split('"source"')[0], text.rsplit("]", 2)[1]
+    assert after.startswith(head + '"source"  :\r\n[  \r\n') and tail in after
+    assert "\n" not in after.replace("\r\n", "")
+    assert sources(after[1:])[0].replace("\r\n", "").count("\r") == 0 and "tl.dot(x, y)" in after
+
+
+def test_a_magic_inside_the_kernel_is_kept(tmp_path: Path) -> None:
+    held = SOURCE.replace("    return c", "    %time c.sum()\n    return c")
+    (tmp_path / "a.ipynb").write_text(notebook(cell("%%bash\nrm x"), cell(held), cell("?c"), cell("broken (")))
+    check(tmp_path, "--fix", "--select", "KL101")
+    after = sources((tmp_path / "a.ipynb").read_text())
+    assert after[0] == "%%bash\nrm x" and after[2:] == ["?c", "broken ("]
+    assert "    %time c.sum()\n" in after[1] and "tl.dot(x, y)" in after[1]
+
+
+def test_an_unused_suppression_goes_from_its_cell(tmp_path: Path) -> None:
+    ours = "# kernlint: ignore[KL101] no reason"
+    cells = [cell(f"x = 1\n{ours}"), cell(f"{ours}\ny = 2\n"), cell(f"z = 3  {ours}")]
+    (tmp_path / "a.ipynb").write_text(notebook(*cells, cell("import triton\nw = triton.jit")))
+    done = check(tmp_path, "--fix", "--select", "KL101,KL911")
+    assert sources((tmp_path / "a.ipynb").read_text())[:3] == ["x = 1", "y = 2\n", "z = 3"], done.stderr
+
+
+TWO = read_notebook(notebook(cell("a = 1\nb = 2"), cell("%magic\nc = 3\n"), cell("d = 4")))
+
+
+def offsets(old: str, new: str) -> TextEdit:
+    start = TWO.text.index(old)
+    return TextEdit(start, start + len(old), new)
+
+
+@pytest.mark.parametrize(
+    ("edit", "expected"),
+    [
+        (offsets("a = 1", "a = 5"), ["a = 5\nb = 2", "%magic\nc = 3\n", "d = 4"]),
+        (offsets("a = 1\n", ""), ["b = 2", "%magic\nc = 3\n", "d = 4"]),
+        (offsets("b = 2\n", ""), ["a = 1", "%magic\nc = 3\n", "d = 4"]),
+        (offsets("b = 2\n", "e = 5\nf = 6\n"), ["a = 1\ne = 5\nf = 6", "%magic\nc = 3\n", "d = 4"]),
+        (offsets("c = 3\n", ""), ["a = 1\nb = 2", "%magic\n", "d = 4"]),
+        (offsets("d", "e = 5\nd"), ["a = 1\nb = 2", "%magic\nc = 3\n", "e = 5\nd = 4"]),
+        (TextEdit(len(TWO.text), len(TWO.text), "e = 5\n"), ["a = 1\nb = 2", "%magic\nc = 3\n", "d = 4\ne = 5"]),
+        (offsets("b = 2\npass\n", ""), None),
+        (offsets("pass", "x"), None),
+        (offsets("c = 3\n\nd", "x"), None),
+        (offsets("d = 4\n", ""), None),
+        (offsets("c = 3", "%magic"), None),
+    ],
+)
+def test_an_edit_is_one_of_a_cell_or_none(edit: TextEdit, expected: list[str] | None) -> None:
+    edits = TWO.edits([edit])
+    assert (None if edits is None else sources(with_cell_edits(TWO.raw, edits))) == expected
+    if edits is not None:
+        assert read_notebook(with_cell_edits(TWO.raw, edits)).text == apply_edits(TWO.text, [edit])
+        assert rest(with_cell_edits(TWO.raw, edits)) == rest(TWO.raw)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "[]",
+        '["a = 1"]',
+        '["a =", " 1\\nb"]',
+        '"a = 1"',
+        '[ "a = 1\\n"\n,\n"b" ]',
+        '["\\u0061 = 1"]',
+        '["a = 1","\\ud800"]',
+    ],
+)
+def test_any_way_to_write_a_source(source: str) -> None:
+    text = f'{{"x": [{{}}], "cells": [{{"source": ["gone"], "source": {source}}}]}}'
+    value = json.loads(source)
+    whole = value if isinstance(value, str) else "".join(value)
+    after = with_cell_edits(text, [Edit(Place(1, 1, 1, 2, 1), "z")])
+    assert json.loads(after)["cells"][0]["source"] == (
+        "z" + whole[1:] if isinstance(value, str) else json.loads(after)["cells"][0]["source"]
+    )
+    assert "".join(json.loads(after)["cells"][0]["source"]) == "z" + whole[1:]
+    assert after.startswith('{"x": [{}], "cells": [{"source": ["gone"], "source": ') and after.endswith("}]}")
+
+
+def test_a_source_that_is_no_text_is_refused() -> None:
+    with pytest.raises(CannotRewrite):
+        with_cell_edits('{"cells": [{"source": ["a", 1]}]}', [Edit(Place(1, 1, 1, 2, 1), "z")])
+
+
+# -- Markdown ---------------------------------------------------------------------------------------------------------
+
+
+def fenced(indent: str = "", fence: str = "```", end: str = "\n") -> str:
+    body = "".join(f"{indent}{line}\n" if line else "\n" for line in SOURCE.rstrip("\n").split("\n"))
+    text = f"# Kernel\n\nxf here.\n\n{indent}{fence}python\n{body}{indent}{fence}\n\nAnd xf there."
+    return text.replace("\n", end)
+
+
+@pytest.mark.parametrize("indent", ["", "  ", "   "])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("fence", ["```", "~~~~"])
+def test_the_code_of_a_fence_changes_and_no_prose(tmp_path: Path, indent: str, end: str, fence: str) -> None:
+    before = fenced(indent, fence, end)
+    (tmp_path / "a.md").write_bytes(before.encode())
+    done = check(tmp_path, "--fix", "--select", "KL101")
+    after = (tmp_path / "a.md").read_bytes().decode()
+    assert done.returncode == 0, done.stdout + done.stderr
+    changed = [line for line in after.split(end) if line not in before.split(end)]
+    assert changed and all(line.startswith(indent + "  ") for line in changed)
+    assert f"{indent}        acc += tl.dot(x, y)" in changed
+    assert after.startswith(f"# Kernel{end}{end}xf here.") and after.endswith(f"{indent}{fence}{end}{end}And xf there.")
+
+
+def test_a_finding_in_an_indented_fence_stands_where_it_is(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text(fenced("  "))
+    (found,) = json.loads(check(tmp_path, "--select", "KL101", "--output-format", "json").stdout)
+    line = fenced("  ").split("\n")[found["location"]["line"] - 1]
+    assert line[found["location"]["column"] - 1 :].startswith("x.to(tl.float32)")
+
+
+PAGE = SourceText("one\n\n  ```py\n  import triton\n  a = 1\n  t = triton\n  ```\n\ntwo\n\n```py\nb = triton\n", "a.md")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        ("a = 1", "a = 5", "  import triton\n  a = 5\n  t"),
+        ("t = triton\n", "", "  a = 1\n  ```\n"),
+        ("t = triton\n", "t = triton\nc = 2\n", "  t = triton\n  c = 2\n  ```\n"),
+        ("import triton\na", "a", "  ```py\n  a = 1\n  t ="),
+        ("a = 1", "```\nx", None),
+        ("t = triton\n\n", "", None),
+        ("b = triton\n", "", None),
+    ],
+)
+def test_an_edit_stays_in_its_fence(old: str, new: str, expected: str | None) -> None:
+    fences = read_fences(PAGE)
+    text = "import triton\na = 1\nt = triton\n\n\n\n\n\nb = triton\n"
+    start = text.index(old)
+    edits = fences.edits([TextEdit(start, start + len(old), new)])
+    if expected is None:
+        assert edits is None
+    else:
+        from kernlint.lint.cells import text_edit
+
+        assert edits is not None
+        after = apply_edits(PAGE.text, [text_edit(PAGE.text, edit) for edit in edits])
+        assert (
+            expected in after and after.startswith("one\n\n  ```py\n") and after.endswith("two\n\n```py\nb = triton\n")
+        )
