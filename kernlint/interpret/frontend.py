@@ -1022,8 +1022,9 @@ def check_kernel(
     typed = {p.name.value for p in parameters(node) if p.annotation is not None}
     front = FrontEnd(target, arguments, frozenset({*jit.unspecialised, *typed}))
     scope = Scope(function.closure)
+    anything = bare and not is_entry(node)
     for name, value in arguments.items():
-        scope.vars[name] = Unknown(name) if bare and not is_entry(node) else _from_host(name, value, bare)
+        scope.vars[name] = Unknown(name) if anything else _from_host(name, value, bare)
     for name, value in constexprs.items():
         scope.vars[name] = Constexpr() if bare or isinstance(value, (Unknown, Expr)) else _constant(value)
     front.modules.append(function.module)

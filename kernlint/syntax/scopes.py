@@ -18,8 +18,22 @@ _BUILTINS = frozenset(dir(builtins)) | {
     "EncodingWarning", "PythonFinalizationError",
 }  # fmt: skip
 
-_FUNCTIONS = (cst.FunctionDef, cst.Lambda)
 _COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp)
+
+#: The kinds of nodes that bind names in the scope they stand in, by themselves.
+_BINDING = frozenset(
+    {cst.Import, cst.ImportFrom, cst.MatchAs, cst.MatchStar, cst.MatchMapping, cst.Global, cst.Nonlocal, cst.Assign}
+    | {cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr, cst.AsName}
+)
+_DEFINITIONS = frozenset({cst.FunctionDef, cst.ClassDef})
+_OWN_SCOPE = frozenset({cst.Lambda, *_COMPREHENSIONS})
+
+#: The kinds of nodes of which more is to be said than of their children.
+_SPECIAL = frozenset(
+    {cst.Import, cst.ImportFrom, cst.Global, cst.Nonlocal, cst.AsName, cst.Annotation, cst.FunctionDef, cst.Lambda}
+    | {cst.ClassDef, *_COMPREHENSIONS, cst.MatchAs, cst.MatchStar, cst.MatchMapping, cst.MatchClass}
+    | {cst.MatchKeywordElement}
+)
 
 
 @dataclass(frozen=True)
@@ -98,23 +112,24 @@ def _bound(body: Sequence[cst.CSTNode]) -> set[str]:
     stack: list[cst.CSTNode] = list(body)
     while stack:
         node = stack.pop()
-        if isinstance(node, (cst.FunctionDef, cst.ClassDef)):
+        kind = type(node)
+        if kind in _DEFINITIONS:
+            assert isinstance(node, (cst.FunctionDef, cst.ClassDef))
             names.add(node.name.value)
             stack += [*node.decorators]
             continue
-        if isinstance(node, (cst.Lambda, *_COMPREHENSIONS)):
+        if kind in _OWN_SCOPE:
             # Only `:=` inside binds a name outside.
-            names |= {
-                t.target.value for t in walk(node) if isinstance(t, cst.NamedExpr) and isinstance(t.target, cst.Name)
-            }
+            names |= {t.target.value for t in walk(node) if type(t) is cst.NamedExpr and isinstance(t.target, cst.Name)}
             continue
-        names |= set(_targets(node))
+        if kind in _BINDING:
+            names.update(_targets(node))
         stack += children(node)
     return names
 
 
 def _targets(node: cst.CSTNode) -> Iterator[str]:
-    """The names that one node binds by itself."""
+    """The names that one node of a kind in ``_BINDING`` binds by itself."""
     if isinstance(node, (cst.Import, cst.ImportFrom)):
         for alias in () if isinstance(node.names, cst.ImportStar) else node.names:
             yield alias.evaluated_alias or alias.evaluated_name.split(".")[0]
@@ -130,12 +145,21 @@ def _targets(node: cst.CSTNode) -> Iterator[str]:
 
 def _visit(node: cst.CSTNode, scope: _Scope, found: list[Undefined], lazy: bool) -> None:
     """Look at the uses in ``node``, opening a scope where Python does."""
-    if isinstance(node, cst.Name):
+    if type(node) is cst.Name:
         if not scope.sees(node.value):
             found.append(Undefined(node.value, node, scope.function))
-    elif isinstance(node, (cst.Attribute, cst.Arg)):
+    elif type(node) is cst.Attribute or type(node) is cst.Arg:
         _visit(node.value, scope, found, lazy)
-    elif isinstance(node, (cst.Import, cst.ImportFrom, cst.Global, cst.Nonlocal, cst.AsName)):
+    elif type(node) in _SPECIAL:
+        _special(node, scope, found, lazy)
+    else:
+        for child in children(node):
+            _visit(child, scope, found, lazy)
+
+
+def _special(node: cst.CSTNode, scope: _Scope, found: list[Undefined], lazy: bool) -> None:
+    """:func:`_visit` for nodes of a kind in ``_SPECIAL``."""
+    if isinstance(node, (cst.Import, cst.ImportFrom, cst.Global, cst.Nonlocal, cst.AsName)):
         return
     elif isinstance(node, cst.Annotation):
         if not lazy:
@@ -156,11 +180,6 @@ def _visit(node: cst.CSTNode, scope: _Scope, found: list[Undefined], lazy: bool)
             _visit(statement, inner, found, lazy)
     elif isinstance(node, _COMPREHENSIONS):
         _comprehension(node, scope, found, lazy)
-    elif isinstance(node, (cst.MatchAs, cst.MatchStar, cst.MatchMapping, cst.MatchClass, cst.MatchKeywordElement)):
-        return
-    else:
-        for child in children(node):
-            _visit(child, scope, found, lazy)
 
 
 def _function(node: cst.FunctionDef, scope: _Scope, found: list[Undefined], lazy: bool) -> None:

@@ -1,4 +1,8 @@
-"""A fast walk over LibCST trees, many times faster than visitors and without their recursion."""
+"""A fast walk over LibCST trees, many times faster than visitors and without their recursion.
+
+Where many nodes are asked what they are, ask ``type(node) is cst.Name`` or ``type(node) in KINDS``: no class of LibCST's
+trees has another below it but the abstract ones, and those make ``isinstance`` ten times slower.
+"""
 
 from __future__ import annotations
 
