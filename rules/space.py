@@ -9,6 +9,8 @@ condition that was followed, so that a finding can name it. Where no witness is 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from collections.abc import Set as AbstractSet
+from functools import cached_property
 from itertools import product
 
 from kernlint.interpret.kernel import ASSUMED_CONSTEXPR
@@ -69,6 +71,19 @@ def _sites(
                 yield from _sites(arm, kinds, loops, guards + (held or ()), open or held is None)
 
 
+class _Bound:
+    """An expression that must not be negative at a point."""
+
+    def __init__(self, expr: Expr) -> None:
+        self.expr = expr
+
+    @cached_property
+    def slopes(self) -> list[tuple[Atom, int | None]]:
+        """By how much the expression grows with each of its atoms; None where that differs from point to point."""
+        coefficients = [(atom, self.expr.coefficient(atom)) for atom in self.expr.atoms()]
+        return [(atom, slope.value if slope is not None else None) for atom, slope in coefficients]
+
+
 class Space:
     """The points at which ``site`` of ``launch`` is reached, with symbols given by ``sizes``.
 
@@ -79,7 +94,7 @@ class Space:
         self, launch: Launch, site: Site, sizes: Mapping[Atom, int], shape: tuple[int, ...] | None = None
     ) -> None:
         self.ranges: dict[Atom, tuple[int, int]] = {}
-        self.bounds: list[Expr] = []
+        self.bounds: list[_Bound] = []
         self.known = True
         self.sizes = sizes
         for axis, extent in enumerate(launch.grid):
@@ -94,10 +109,13 @@ class Space:
             self._loop(loop)
         mask = site.node.mask if isinstance(site.node, Access) else None
         for left, right in (*(mask or ()), *site.guards):
-            self.bounds.append(self._with_sizes(right - left - 1))
+            self.bounds.append(self._bound(right - left - 1))
 
     def _with_sizes(self, expr: Size) -> Expr:
-        return lift(expr).substitute(self.sizes) if self.sizes else lift(expr)
+        return lift(expr).substitute(self.sizes)
+
+    def _bound(self, slack: Expr) -> _Bound:
+        return _Bound(self._with_sizes(slack))
 
     def _range(self, atom: Atom, extent: Size) -> None:
         number = self._with_sizes(extent).value
@@ -120,9 +138,9 @@ class Space:
         found = [int(c) for c in corners if c is not None]
         self.ranges[atom] = (0, max(found, default=1) - 1 if max(found, default=1) > 0 else 0)
         self.known = self.known and bool(found)
-        self.bounds.append(trip - Expr.atom(atom) - 1)
+        self.bounds.append(self._bound(trip - Expr.atom(atom) - 1))
 
-    def _corners(self, atoms: set[Atom]) -> Iterator[Point]:
+    def _corners(self, atoms: AbstractSet[Atom]) -> Iterator[Point]:
         """The corners of the box of ``atoms``, at most ``_MAX_CORNERS``."""
         moving = [(a, self.ranges[a]) for a in sorted(atoms, key=str) if a in self.ranges]
         for index, values in enumerate(product(*(dict.fromkeys(r) for _, r in moving))):
@@ -135,7 +153,7 @@ class Space:
     def allowed(self, point: Point) -> bool:
         """Whether ``point`` meets all bounds; false where one cannot be computed."""
         for bound in self.bounds:
-            slack = bound.evaluate(point)
+            slack = bound.expr.evaluate(point)
             if slack is None or slack < 0:
                 return False
         return True
@@ -149,7 +167,7 @@ class Space:
         if not self.known:
             return None
         target = self._with_sizes(expr)
-        atoms = target.atoms().union(*(b.atoms() for b in self.bounds))
+        atoms = set(target.atoms()).union(*(bound.expr.atoms() for bound in self.bounds))
         best: tuple[int, Point] | None = None
         for start in self._starts(target, atoms):
             point = self._repaired(start)
@@ -186,7 +204,7 @@ class Space:
         for _ in range(_REPAIRS):
             broken = False
             for bound in self.bounds:
-                slack = bound.evaluate(point)
+                slack = bound.expr.evaluate(point)
                 if slack is None:
                     return None
                 if slack < 0:
@@ -196,16 +214,15 @@ class Space:
                 return point
         return None
 
-    def _mend(self, point: Point, bound: Expr, lack: int) -> None:
+    def _mend(self, point: Point, bound: _Bound, lack: int) -> None:
         """Move ``point`` so that ``bound`` grows by ``lack``: large strides first, the rest with the smallest."""
         moves: list[tuple[int, Atom, int]] = []
-        for atom in bound.atoms():
+        for atom, slope in bound.slopes:
             if atom in self.ranges:
-                slope = bound.coefficient(atom)
-                step = slope.value if slope is not None else None
+                step = slope
                 if step is None:
-                    higher = bound.evaluate({**point, atom: point[atom] + 1})
-                    now = bound.evaluate(point)
+                    higher = bound.expr.evaluate({**point, atom: point[atom] + 1})
+                    now = bound.expr.evaluate(point)
                     step = int(higher - now) if higher is not None and now is not None else 0
                 if step:
                     moves.append((abs(step), atom, 1 if step > 0 else -1))

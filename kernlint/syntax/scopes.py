@@ -161,7 +161,7 @@ def _special(node: cst.CSTNode, scope: _Scope, found: list[Undefined], lazy: boo
     """:func:`_visit` for nodes of a kind in ``_SPECIAL``."""
     if isinstance(node, (cst.Import, cst.ImportFrom, cst.Global, cst.Nonlocal, cst.AsName)):
         return
-    elif isinstance(node, cst.Annotation):
+    if isinstance(node, cst.Annotation):
         if not lazy:
             _visit(node.annotation, scope, found, lazy)
     elif isinstance(node, cst.FunctionDef):

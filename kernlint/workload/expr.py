@@ -9,6 +9,7 @@ questions of arithmetic. What no polynomial can say (floor division, modulo, min
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Set as AbstractSet
 from typing import Union
 
 from kernlint.records import dataclass
@@ -81,13 +82,15 @@ class Expr:
     :func:`minimum`, :func:`maximum` and :func:`ceildiv` for the rest.
     """
 
-    __slots__ = ("_hash", "_text", "terms")
+    __slots__ = ("_atoms", "_hash", "_text", "terms")
 
     terms: dict[Monomial, int]
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
         self.terms = {m: c for m, c in terms.items() if c != 0}
-        self._hash = hash(frozenset(self.terms.items()))
+        # Answers kept: most expressions are never asked, the rest again and again.
+        self._atoms: set[Atom] | None = None
+        self._hash: int | None = None
         self._text = ""
 
     @staticmethod
@@ -102,8 +105,7 @@ class Expr:
 
     def __add__(self, other: Size) -> Expr:
         result = dict(self.terms)
-        for monomial, coefficient in lift(other).terms.items():
-            result[monomial] = result.get(monomial, 0) + coefficient
+        _add_terms(result, lift(other))
         return Expr(result)
 
     __radd__ = __add__
@@ -119,9 +121,11 @@ class Expr:
 
     def __mul__(self, other: Size) -> Expr:
         result: dict[Monomial, int] = {}
+        factors = lift(other).terms.items()
         for m1, c1 in self.terms.items():
-            for m2, c2 in lift(other).terms.items():
-                monomial = tuple(sorted(m1 + m2, key=_atom_order))
+            for m2, c2 in factors:
+                # A constant changes no order; sorting by texts is dear.
+                monomial = tuple(sorted(m1 + m2, key=_atom_order)) if m1 and m2 else m1 or m2
                 result[monomial] = result.get(monomial, 0) + c1 * c2
         return Expr(result)
 
@@ -130,9 +134,11 @@ class Expr:
     def __eq__(self, other: object) -> bool:
         if isinstance(other, int):
             other = Expr.constant(other)
-        return isinstance(other, Expr) and self.terms == other.terms
+        return self is other or (isinstance(other, Expr) and self.terms == other.terms)
 
     def __hash__(self) -> int:
+        if self._hash is None:
+            self._hash = hash(frozenset(self.terms.items()))
         return self._hash
 
     # -- questions --------------------------------------------------------------------------------------------------
@@ -152,20 +158,34 @@ class Expr:
         followed."""
         return not any(isinstance(atom, Opaque) and atom.op in ("load", "unknown") for atom in self.atoms())
 
-    def atoms(self) -> set[Atom]:
+    @property
+    def is_natural(self) -> bool:
+        """Whether this is surely never negative: sizes and indices, which are not, with no minus before any."""
+        return all(c >= 0 for c in self.terms.values()) and all(
+            not isinstance(atom, Opaque)
+            or (atom.op in ("floordiv", "mod", "min", "max") and all(arg.is_natural for arg in atom.args))
+            for monomial in self.terms
+            for atom in monomial
+        )
+
+    def atoms(self) -> AbstractSet[Atom]:
         """All atoms, those inside opaque ones included."""
-        found: set[Atom] = set()
-        for monomial in self.terms:
-            for atom in monomial:
-                found.add(atom)
-                if isinstance(atom, Opaque):
-                    for arg in atom.args:
-                        found |= arg.atoms()
-        return found
+        if self._atoms is None:
+            found: set[Atom] = set()
+            for monomial in self.terms:
+                for atom in monomial:
+                    found.add(atom)
+                    if isinstance(atom, Opaque):
+                        for arg in atom.args:
+                            found |= arg.atoms()
+            self._atoms = found
+        return self._atoms
 
     def coefficient(self, atom: Atom) -> Expr | None:
         """``c`` where this is ``c * atom + rest`` and neither contains ``atom``; None when it is not linear in it."""
         linear: dict[Monomial, int] = {}
+        if atom not in self.atoms():
+            return Expr(linear)
         for monomial, coefficient in self.terms.items():
             count = monomial.count(atom)
             rest = tuple(a for a in monomial if a != atom)
@@ -177,16 +197,22 @@ class Expr:
 
     def rewrite(self, change: Callable[[Atom], Size | None]) -> Expr:
         """This with each atom replaced by ``change(atom)``, or kept (its arguments rewritten) where that is None."""
-        total = Expr({})
+        total: dict[Monomial, int] = {}
+        changed = False
         for monomial, coefficient in self.terms.items():
+            factors = [_rewrite_atom(atom, change) for atom in monomial]
+            if all(factor is None for factor in factors):
+                total[monomial] = total.get(monomial, 0) + coefficient
+                continue
+            changed = True
             product = Expr.constant(coefficient)
-            for atom in monomial:
-                product = product * _rewrite_atom(atom, change)
-            total = total + product
-        return total
+            for atom, factor in zip(monomial, factors):
+                product = product * (Expr.atom(atom) if factor is None else factor)
+            _add_terms(total, product)
+        return Expr(total) if changed else self
 
     def substitute(self, values: Mapping[Atom, Size]) -> Expr:
-        return self.rewrite(values.get)
+        return self if values.keys().isdisjoint(self.atoms()) else self.rewrite(values.get)
 
     def evaluate(self, values: Mapping[Atom, float]) -> float | None:
         """The number this is under ``values``; None where an atom has none (or is a loaded value)."""
@@ -327,7 +353,13 @@ def _exact_quotient(x: Expr, y: Expr) -> Size | None:
     return simplify(Expr(result))
 
 
-def _rewrite_atom(atom: Atom, change: Callable[[Atom], Size | None]) -> Expr:
+def _add_terms(total: dict[Monomial, int], summand: Expr) -> None:
+    for monomial, coefficient in summand.terms.items():
+        total[monomial] = total.get(monomial, 0) + coefficient
+
+
+def _rewrite_atom(atom: Atom, change: Callable[[Atom], Size | None]) -> Expr | None:
+    """What ``atom`` becomes; None where it stays as it is."""
     new = change(atom)
     if new is not None:
         return lift(new)
@@ -335,7 +367,7 @@ def _rewrite_atom(atom: Atom, change: Callable[[Atom], Size | None]) -> Expr:
         args = tuple(arg.rewrite(change) for arg in atom.args)
         if args != atom.args:
             return lift(_APPLY[atom.op](*args)) if atom.op in _APPLY else Expr.atom(Opaque(atom.op, args, atom.key))
-    return Expr.atom(atom)
+    return None
 
 
 _APPLY: dict[str, Callable[..., Size]] = {

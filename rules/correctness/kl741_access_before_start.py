@@ -94,6 +94,8 @@ class AccessBeforeStart(Rule):
                 symbols = open_symbols(launch, site)
                 if start is None or (tensor is not None and not followed(launch)):
                     continue
+                if start >= 0 and access.offset.is_natural:
+                    continue
                 reached = []
                 for sizes in samples(context.workload, symbols, launch):
                     found = Space(launch, site, sizes).smallest(access.offset)
