@@ -140,11 +140,13 @@ def run(work: Sequence[Subject], backend: str, jobs: int, path: str | None = Non
 
 
 def compared(scope: str, device: str, row: Mapping[str, Any]) -> Case | None:
-    """The verdict on a measured row; None where nothing was measured in this scope, or the versions do not agree."""
+    """The verdict on a measured row; None where nothing was measured in this scope, or the results are not right."""
     folder = CASES / row["case"]
     case = json.loads((folder / "case.json").read_text())
     before = row.get("before", {}).get(f"{scope}_us")
-    if row["outcome"] != "correct" or before is None:
+    # What waits for the device cannot be captured: its device time would hold the gaps.
+    captured = "cold_us" in row.get("before", {})
+    if row["outcome"] != "correct" or before is None or (scope == "gpu" and not captured):
         return None
     gain = row["speedup"][scope]["speedup"] if case["worth_optimizing"] == "yes" else 1.0
     library = row.get("library", {}).get("cold_us", math.inf)
