@@ -47,7 +47,8 @@ def rules_in(module: ModuleType) -> list[type[Rule]]:
     return [
         member
         for member in members
-        if isinstance(member, type)
+        # On Python 3.10 an alias such as list[int] is an instance of type, but no class.
+        if issubclass(type(member), type)
         and issubclass(member, Rule)
         and member.__module__ == module.__name__
         and not inspect.isabstract(member)

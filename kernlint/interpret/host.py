@@ -7,6 +7,7 @@ kernel launch, and records the device work in order. Nothing is imported and not
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
@@ -29,6 +30,8 @@ from kernlint.interpret.python import (
     Evaluator,
     Raised,
     Return,
+    bounded,
+    extend,
     python_compare,
     same,
     spread,
@@ -389,7 +392,7 @@ class HostEvaluator(Evaluator):
         if isinstance(a, Tensor):
             return torch_ops.elementwise(self, _OP_NAMES.get(name, name) + "_", [a, b], node, into=a)
         if isinstance(a, list) and isinstance(b, (list, tuple)) and name == "+":
-            a.extend(b)
+            extend(a, b)
             return a
         return self.binary(name, function, a, b, node)
 
@@ -782,6 +785,8 @@ class HostEvaluator(Evaluator):
             result = dict(args[0]) if args and isinstance(args[0], dict) else {}
             result.update(kwargs)
             return result
+        if name == "pow" and len(args) == 2:
+            return self.binary("**", operator.pow, *args, node)
         if name in _PURE and is_concrete(args):
             return _pure(_PURE[name], args)
         if name in ("staticmethod", "classmethod", "property", "iter"):
@@ -852,9 +857,10 @@ class HostEvaluator(Evaluator):
                 total = self.binary("+", lambda a, b: a + b, total, item, node)
             return total
         if name == "sorted":
-            return sorted(items) if is_concrete(items) and not kwargs and len({type(i) for i in items}) <= 1 else items
+            one_type = len({type(item) for item in items}) <= 1
+            return _pure(sorted, [items]) if is_concrete(items) and not kwargs and one_type else items
         if name == "set":
-            return list(dict.fromkeys(items)) if is_concrete(items) else items
+            return list(_pure(dict.fromkeys, [items])) if is_concrete(items) else items
         return list(items)
 
     # -- statements -------------------------------------------------------------------------------------------------
@@ -1602,7 +1608,7 @@ def _is_alloc(step: Recorded) -> bool:
 
 def _pure(function: Callable[..., Any], args: list[Any]) -> Any:
     try:
-        return function(*args)
+        return bounded(function(*args))
     except Exception:
         raise Raised from None
 
@@ -1682,7 +1688,6 @@ _PURE: dict[str, Callable[..., Any]] = {
     "abs": abs,
     "str": str,
     "round": round,
-    "pow": pow,
     "divmod": divmod,
     "id": lambda x: 0,
     "print": lambda *a: None,

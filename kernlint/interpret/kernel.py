@@ -8,6 +8,7 @@ step written as ``start + step * iteration``. So a pointer that walks along K is
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,6 +26,7 @@ from kernlint.interpret.python import (
     OutOfBudget,
     Raised,
     Return,
+    bounded,
     python_binary,
     same,
 )
@@ -486,20 +488,20 @@ class KernelEvaluator(Evaluator):
         return tl_ops.call(self, name, args, kwargs, node)
 
     def _builtin(self, name: str, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
-        if name in ("min", "max") and len(args) >= 2:
-            if not any(isinstance(a, Block) for a in args) and is_concrete(args):
-                return (min if name == "min" else max)(args)
+        if name in ("min", "max") and len(args) >= 2 and not is_concrete(args):
             return tl_ops.call(self, "minimum" if name == "min" else "maximum", args, {}, node)
         if name == "len" and args and isinstance(args[0], (tuple, list)):
             return len(args[0])
-        if name == "abs" and isinstance(args[0], Block):
+        if name == "abs" and args and isinstance(args[0], Block):
             return tl_ops.call(self, "abs", args, {}, node)
+        if name == "pow" and len(args) == 2:
+            return self.binary("**", operator.pow, *args, node)
         if is_concrete(args) and name in _PURE:
             try:
-                return _PURE[name](*args)
+                return bounded(_PURE[name](*args))
             except Exception:
                 raise Raised from None
-        if name in ("int", "float", "bool") and isinstance(args[0], Block):
+        if name in ("int", "float", "bool") and args and isinstance(args[0], Block):
             return args[0]
         if name == "isinstance":
             return Unknown("isinstance")
@@ -1005,7 +1007,6 @@ _PURE: dict[str, Callable[..., Any]] = {
     "tuple": tuple,
     "list": list,
     "round": round,
-    "pow": pow,
     "divmod": divmod,
     "str": str,
     "all": all,

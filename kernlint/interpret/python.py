@@ -39,6 +39,12 @@ from kernlint.workload.expr import Expr
 MAX_DEPTH = 40
 MAX_UNROLL = 4096
 
+#: Bits of the largest integer, terms of the longest sum and items of the longest sequence that are computed with.
+#: Programs stay far below; a float still holds such a number, and neither its text nor the next product costs time.
+MAX_BITS = 512
+MAX_TERMS = 256
+MAX_ITEMS = 10_000
+
 
 class Return(Exception):
     def __init__(self, value: Any) -> None:
@@ -690,37 +696,51 @@ def python_binary(name: str, function: Callable[[Any, Any], Any], a: Any, b: Any
     if is_concrete(a) and is_concrete(b):
         if name in ("**", "<<") and isinstance(b, int) and (abs(b) > 256 or abs(a or 0) > 2**64):
             return Unknown("huge number")
-        if name == "*" and isinstance(a, (str, list, tuple)) and isinstance(b, int) and len(a) * b > 10_000:
+        if name == "*" and isinstance(a, (str, list, tuple)) and isinstance(b, int) and len(a) * b > MAX_ITEMS:
             return Unknown("huge sequence")
+        if name == "%" and isinstance(a, str):
+            return Unknown("formatted string")  # a width asks for any length
         try:
-            return function(a, b)
+            return bounded(function(a, b))
         except Exception:
             raise Raised from None
     if name == "+" and isinstance(a, tuple) and isinstance(b, tuple):
-        return a + b
+        return bounded(a + b)
     if name == "+" and isinstance(a, list) and isinstance(b, list):
-        return a + b
-    if name == "*" and isinstance(a, (tuple, list)) and isinstance(b, int) and len(a) * b <= 10_000:
+        return bounded(a + b)
+    if name == "*" and isinstance(a, (tuple, list)) and isinstance(b, int) and len(a) * b <= MAX_ITEMS:
         return a * b
     if name == "|" and isinstance(a, dict) and isinstance(b, dict):
         return {**a, **b}
     return Unknown("arithmetic")
 
 
+def bounded(value: Any) -> Any:
+    """``value``, or ``Unknown`` where it is a number or a sequence of a size that no program computes with."""
+    if isinstance(value, Expr):
+        coefficients = value.terms.values()
+        huge = len(coefficients) > MAX_TERMS or any(c.bit_length() > MAX_BITS for c in coefficients)
+    elif isinstance(value, (str, list, tuple)):
+        huge = len(value) > MAX_ITEMS
+    else:
+        huge = isinstance(value, int) and value.bit_length() > MAX_BITS
+    return Unknown("huge value") if huge else value
+
+
 def symbolic_binary(name: str, a: ex.Size, b: ex.Size) -> Any:
     if name == "+":
-        return ex.simplify(ex.lift(a) + b)
+        return bounded(ex.simplify(ex.lift(a) + b))
     if name == "-":
-        return ex.simplify(ex.lift(a) - b)
+        return bounded(ex.simplify(ex.lift(a) - b))
     if name == "*":
-        return ex.simplify(ex.lift(a) * b)
+        return bounded(ex.simplify(ex.lift(a) * b))
     if name == "//":
         return ex.floordiv(a, b)
     if name == "%":
         return ex.mod(a, b)
     shift = ex.concrete(b)
     if name == "<<" and shift is not None and 0 <= shift < 64:
-        return ex.simplify(ex.lift(a) * (1 << shift))
+        return bounded(ex.simplify(ex.lift(a) * (1 << shift)))
     if name == ">>" and shift is not None and 0 <= shift < 64:
         return ex.floordiv(a, 1 << shift)
     op = {"&": "and", "|": "or", "^": "xor"}.get(name)
@@ -769,27 +789,23 @@ def _parts(index: slice) -> tuple[Any, Any, Any]:
 @lru_cache(maxsize=4096)
 def _literal(text: str) -> Any:
     try:
-        return ast.literal_eval(text)
+        return bounded(ast.literal_eval(text))
     except (ValueError, SyntaxError, MemoryError):
         return Unknown("string")
 
 
-def dict_method(value: dict[Any, Any], name: str) -> Any:
-    def get(args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> Any:
-        default = args[1] if len(args) > 1 else None
-        try:
-            return value.get(args[0], default)
-        except (TypeError, IndexError):
-            return Unknown("key")
+Method = Callable[[list[Any], dict[str, Any], cst.CSTNode], Any]
 
+
+def dict_method(value: dict[Any, Any], name: str) -> Any:
     def update(args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> Any:
         for other in args:
             if isinstance(other, dict):
                 value.update(other)
         value.update(kwargs)
 
-    methods: dict[str, Callable[..., Any]] = {
-        "get": get,
+    methods: dict[str, Method] = {
+        "get": lambda a, k, n: value.get(a[0], a[1] if len(a) > 1 else None),
         "update": update,
         "items": lambda a, k, n: list(value.items()),
         "keys": lambda a, k, n: list(value),
@@ -798,33 +814,47 @@ def dict_method(value: dict[Any, Any], name: str) -> Any:
         "setdefault": lambda a, k, n: value.setdefault(a[0], a[1] if len(a) > 1 else None),
         "pop": lambda a, k, n: value.pop(a[0], a[1] if len(a) > 1 else Unknown("popped")),
     }
-    return Builtin(name, methods[name]) if name in methods else Unknown(f"dict.{name}")
+    return _method(name, methods[name]) if name in methods else Unknown(f"dict.{name}")
+
+
+def extend(value: list[Any], more: Sequence[Any]) -> None:
+    """``value.extend(more)``. Raises ``OutOfBudget`` where the list becomes longer than programs have any."""
+    if len(value) + len(more) > MAX_ITEMS:
+        raise OutOfBudget
+    value.extend(more)
 
 
 def list_method(value: list[Any], name: str) -> Any:
-    methods: dict[str, Callable[..., Any]] = {
+    methods: dict[str, Method] = {
         "append": lambda a, k, n: value.append(a[0]) if a else None,
-        "extend": lambda a, k, n: value.extend(a[0]) if a and isinstance(a[0], (list, tuple)) else None,
+        "extend": lambda a, k, n: extend(value, a[0]) if a and isinstance(a[0], (list, tuple)) else None,
         "copy": lambda a, k, n: list(value),
         "reverse": lambda a, k, n: value.reverse(),
         "pop": lambda a, k, n: value.pop(*a) if value and is_concrete(a) else Unknown("popped"),
         "index": lambda a, k, n: value.index(a[0]) if a and a[0] in value else Unknown("index"),
         "insert": lambda a, k, n: value.insert(*a) if len(a) == 2 and isinstance(a[0], int) else None,
     }
-    return Builtin(name, methods[name]) if name in methods else Unknown(f"list.{name}")
+    return _method(name, methods[name]) if name in methods else Unknown(f"list.{name}")
 
 
 def string_method(value: str, name: str) -> Any:
-    if name in ("lower", "upper", "strip", "startswith", "endswith", "replace", "split", "isdigit", "title"):
+    if name not in ("lower", "upper", "strip", "startswith", "endswith", "replace", "split", "isdigit", "title"):
+        return Unknown(f"str.{name}")
+    return _method(name, lambda a, k, n: getattr(value, name)(*a) if is_concrete(a) else Unknown("string"))
 
-        def call(args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> Any:
-            try:
-                return getattr(value, name)(*args) if is_concrete(args) else Unknown("string")
-            except Exception:
+
+def _method(name: str, function: Method) -> Builtin:
+    """A method of Python's own types, that is ``function``: what it does not take, the analysed program gets raised."""
+
+    def call(args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> Any:
+        try:
+            return bounded(function(args, kwargs, node))
+        except (LookupError, TypeError, ValueError, OverflowError):
+            if is_concrete(args):
                 raise Raised from None
+            return Unknown(name)
 
-        return Builtin(name, call)
-    return Unknown(f"str.{name}")
+    return Builtin(name, call)
 
 
 _SINGLETONS = {"None": None, "True": True, "False": False}

@@ -84,6 +84,8 @@ def _encoding(data: bytes, path: str) -> str:
         if "invalid or missing" in str(error.msg):
             return "utf-8"  # so that decoding fails at the byte that is to blame
         raise SourceError(f"{path}: {str(error.msg).removesuffix(f' for {path!r}')}") from None
+    except LookupError as error:  # from Python 3.14 on: a coding, but none of text
+        raise SourceError(f"{path}: cannot be decoded: {error}") from None
     return "utf-8" if encoding == "utf-8-sig" else encoding
 
 

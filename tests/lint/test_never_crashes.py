@@ -2,6 +2,7 @@
 
 import re
 import textwrap
+import time
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -87,6 +88,42 @@ def test_a_dot_in_a_kernel_that_stores_nothing():
     (program,) = [textwrap.dedent(rule.bad) for rule in all_rules() if rule.code == "KL203"]
     lines = [line for line in program.splitlines() if "tl.store" not in line]
     assert not [finding for finding in check("\n".join(lines), codes=_ALL) if finding.code == "KL902"]
+
+
+#: What the program would compute for hours, run out of memory on, or get raised.
+_TOO_MUCH = {
+    "a literal of 20,000 digits": "c = 0x" + "f" * 20_000,
+    "squares": "c = 3\nfor _ in range(40):\n    c = c * c",
+    "squares of an argument": "c = M\nfor _ in range(40):\n    c = c * c + N",
+    "a coefficient": "c = M\nfor _ in range(40):\n    c = c * 2 ** 200",
+    "a power": "c = 7 ** 10 ** 9",
+    "pow": "c = pow(7, 10 ** 9)",
+    "a shift": "c = 1 << 10 ** 9",
+    "an integer read from text": "c = int('9' * 4000)",
+    "text that doubles": "c = 'ab'\nfor _ in range(60):\n    c = c + c",
+    "text that is replaced": "c = 'a' * 9000\nfor _ in range(9):\n    c = c.replace('a', c)",
+    "a formatted width": "c = '%9999999999d' % 1",
+    "a list that doubles": "c = [1]\nfor _ in range(60):\n    c.extend(c)",
+    "a list that is added": "c = [M]\nfor _ in range(60):\n    c += c",
+    "a tuple that doubles": "c = (M,)\nfor _ in range(60):\n    c = c + c",
+    "methods without arguments": "c = {}\nc.setdefault()\nc.pop()",
+    "an unhashable key": "c = {}\nc.setdefault([], 1)",
+    "an index that is not there": "c = [1]\nc.pop(5)",
+    "a set of lists": "c = set([[1], [2]])",
+    "sorted tuples of no order": "c = sorted([(1, 's'), (1, None)])",
+    "functions without arguments": "c = abs()\nc = int()\nc = min(1, None)",
+}
+
+
+@pytest.mark.parametrize("where", ["kernel", "launcher"])
+@pytest.mark.parametrize("lines", _TOO_MUCH.values(), ids=_TOO_MUCH)
+def test_values_that_no_program_has(lines, where):
+    before = "    acc = tl.zeros" if where == "kernel" else "    product[(16, 16)]"
+    last = "\nacc_of = (M, c)" if where == "kernel" else "\nproduct[(16, c)](a, b, a, c, 16, 16, BM=c, BN=16, BK=16)"
+    source = KERNEL.replace(before, textwrap.indent(lines + last, "    ") + "\n" + before)
+    start = time.process_time()
+    assert not [finding for finding in check(source, codes=_ALL) if finding.code == "KL902"]
+    assert time.process_time() - start < 10
 
 
 @pytest.mark.parametrize(

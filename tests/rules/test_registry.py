@@ -105,3 +105,9 @@ def test_every_category_has_a_folder():
 def test_rules_are_in_order_of_their_codes():
     codes = [rule.code for rule in registry.all_rules()]
     assert codes == sorted(set(codes))
+
+
+def test_an_alias_of_a_type_is_no_rule():
+    module = ModuleType("kernlint.rules.precision.kl199_aliases")
+    module.Pairs = list[tuple[int, str]]  # which Python 3.10 takes for a class
+    assert registry.rules_in(module) == []

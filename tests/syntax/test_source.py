@@ -30,7 +30,9 @@ def test_decodes(data, text):
         pytest.param("x = 1".encode("utf-16"), "binary", id="UTF-16"),
         pytest.param(b"x = 1\ny = '\xe9'\n", "k.py:2: not utf-8", id="latin-1 without a coding line"),
         pytest.param(b"# coding: klingon\n", "unknown encoding: klingon", id="unknown coding"),
-        pytest.param(b"# coding: rot13\nx = 1\n", "cannot be decoded as rot13", id="a coding that is no text encoding"),
+        pytest.param(
+            b"# coding: rot13\nx = 1\n", "'rot13' is not a text encoding", id="a coding that is no text encoding"
+        ),
         pytest.param(b"\xef\xbb\xbf# coding: latin-1\n", "encoding problem", id="mark contradicts coding line"),
         pytest.param(b"#" * (MAX_BYTES + 1), "larger than 8 MB", id="huge"),
     ],
