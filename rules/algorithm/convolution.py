@@ -46,6 +46,7 @@ _LEAST_CHANNELS = 4
 class DirectConvolution:
     """A kernel whose programs make a tile of ``pixels`` for one output channel.
 
+    ``pixel_axis`` is the grid axis of those tiles, None where one covers a whole plane.
     ``loops`` are those over channels and taps, outermost first; ``pairs`` the shifted window and scalar weight of each
     multiply-add in the innermost. ``depth`` = channels x taps, ``channels`` the output channels, ``images`` the batch,
     ``plane`` the pixels of one output plane.
@@ -62,7 +63,7 @@ class DirectConvolution:
     channels: int
     images: int
     plane: int
-    pixel_axis: int
+    pixel_axis: int | None
     image: Atom | None
 
 
@@ -148,8 +149,8 @@ def _measured(step: Launch, loops: tuple[Loop, ...], pairs: tuple[tuple[Load, Lo
     if depth == 0 or weight.numel % depth:
         return None
     channels = weight.numel // depth
-    axis = _pixel_axis(store)
-    if axis is None or axis >= len(step.grid) or channels < _LEAST_CHANNELS or out.numel % channels:
+    axis = _pixel_axis(step, store, w)
+    if store.stride(_lane(store)) != 1 or channels < _LEAST_CHANNELS or out.numel % channels:
         return None
     plane = _plane(step, store, axis)
     if not plane or (out.numel // channels) % plane:
@@ -167,27 +168,28 @@ def _lane(access: Load | Store) -> int:
     return next(dim for dim, extent in enumerate(access.shape) if extent > 1)
 
 
-def _pixel_axis(store: Store) -> int | None:
-    """The grid axis along which the store's tiles follow one another."""
-    dim = _lane(store)
-    stride = store.stride(dim)
-    if stride != 1 or store.offset is None:
+def _pixel_axis(step: Launch, store: Store, weight: Load) -> int | None:
+    """The grid axis along which the store's tiles follow one another; None where there is one tile for each plane. An axis
+    that moves the weight goes through the output channels, whose planes may be as long as a tile."""
+    if store.offset is None or weight.offset is None:
         return None
-    return next((a for a in range(3) if store.offset.coefficient(ProgramId(a)) == store.shape[dim]), None)
+    extent, channel = store.shape[_lane(store)], weight.offset.atoms()
+    axes = [axis for axis in range(len(step.grid)) if ProgramId(axis) not in channel]
+    return next((axis for axis in axes if store.offset.coefficient(ProgramId(axis)) == extent), None)
 
 
-def _plane(step: Launch, store: Store, axis: int) -> int | None:
+def _plane(step: Launch, store: Store, axis: int | None) -> int | None:
     """Pixels that the tiles of one output channel cover: the mask's bound, else all of them."""
     dim = _lane(store)
-    index = lane(dim) + pid(axis) * store.shape[dim]
+    index = lane(dim) + (pid(axis) * store.shape[dim] if axis is not None else 0)
     for left, right in store.mask or ():
         if left == index and right.value is not None:
             return right.value
-    extent = concrete(step.grid[axis])
+    extent = concrete(step.grid[axis]) if axis is not None else 1
     return extent * store.shape[dim] if extent is not None else None
 
 
-def _image(x: Load, store: Store, axis: int) -> Atom | None:
+def _image(x: Load, store: Store, axis: int | None) -> Atom | None:
     """The one index other than the pixel's, channels' and taps' that moves the input: the image of the batch."""
     assert x.offset is not None
     skip = (LoopIndex, Lane)
@@ -257,7 +259,8 @@ class ImplicitGemm:
         # The new program ids are called by other names until the old ones are gone.
         new: dict[Atom, Size] = {ProgramId(axis): Expr.atom(Symbol(f"new program {axis}")) for axis in range(3)}
         block = found.store.shape[_lane(found.store)]
-        lane_value = pixel.substitute(new) - pid(found.pixel_axis) * block
+        tile = pid(found.pixel_axis) * block if found.pixel_axis is not None else 0
+        lane_value = pixel.substitute(new) - tile
         old: dict[Atom, Size] = {a: lift(v).substitute(new) for a, v in taps.items()}
         old[Lane(_lane(x))] = lane_value
         if found.image is not None:

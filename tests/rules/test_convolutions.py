@@ -99,3 +99,15 @@ def test_becomes_an_implicit_gemm(source):
 )
 def test_other_windows_stay(source):
     assert not run_rule("KL506", source)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(program(), id="as many pixels as a tile"),
+        pytest.param(program(UNROLLED, AXES, "(1, O, N)"), id="on three axes"),
+    ],
+)
+def test_one_tile_for_each_plane(source):
+    (finding,) = run_rule("KL506", source.replace("S = 8, 64, 64, 56", "S = 8, 64, 64, 16")).findings
+    assert "2,048 pixels" in finding.change.method
