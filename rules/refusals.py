@@ -20,16 +20,16 @@ class RefusalRule(FaultRule, abstract=True):
 
     #: The severity where it is not sure that the program fails.
     if_open: ClassVar[str] = "warning"
-    #: The severity where it is not sure that the code is compiled: less for what such conditions are made for, that a kernel
-    #: is compiled for several releases and devices.
-    if_conditional: ClassVar[str] = "warning"
+    #: The severity where it is not sure that the code is compiled, ``if_open`` unless it is given: less for what such
+    #: conditions are made for, that a kernel is compiled for several releases and devices.
+    if_conditional: ClassVar[str] = ""
 
     def severity_of(self, fault: Fault, context: Context) -> str:
         """The rule's own severity where the program fails, a lower one where it may."""
         if self.severity == "info" or context.program.other_vendor:
             return "info"
         if not fault.certain:
-            return self.if_conditional
+            return self.if_conditional or self.if_open
         return self.if_open if context.workload.bare else self.severity
 
     def evidence_of(self, launch: Launch, fault: Fault, context: Context) -> Iterator[Evidence]:

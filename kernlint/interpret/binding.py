@@ -70,7 +70,7 @@ def launch_faults(
     made = {*config.kwargs, *jit.heuristics}
     # Decorators and configurations that were not followed may set anything.
     followed = {_last_name(d.decorator) for d in function.node.decorators} <= _KNOWN_DECORATORS
-    open_ended = "**" in stars or (jit.autotuned and not jit.configs) or not followed
+    open_ended = "**" in stars or jit.open_ended or (jit.autotuned and not jit.configs) or not followed
     for param in every:
         name = param.name.value
         if param.default is None and name not in given and name not in kwargs and name not in made and not open_ended:

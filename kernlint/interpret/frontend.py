@@ -295,7 +295,7 @@ class FrontEnd(Evaluator):
         if isinstance(value, tuple):
             return tuple(self._sanitised(v) for v in value)
         if isinstance(value, Typed) and value.argument and value.pointer is False:
-            return value
+            return replace(value, argument="")  # a specialised one becomes a run-time value
         return tensor(value)
 
     def assign(self, target: cst.BaseExpression, value: Any, scope: Scope) -> None:

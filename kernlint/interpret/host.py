@@ -1247,8 +1247,9 @@ class HostEvaluator(Evaluator):
                 return Unknown(name)
             if name == "heuristics":
                 values = args[0] if args else kwargs.get("values")
-                merged = {**(values if isinstance(values, dict) else {}), **jit.heuristics}
-                return replace(jit, heuristics=merged)
+                if not isinstance(values, dict):
+                    return replace(jit, open_ended=True)
+                return replace(jit, heuristics={**values, **jit.heuristics})
             configs = self.iterate(kwargs.get("configs", args[0] if args else [])) or []
             key = self.iterate(kwargs.get("key", args[1] if len(args) > 1 else [])) or []
             found = tuple(c for c in configs if isinstance(c, Config))

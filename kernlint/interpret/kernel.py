@@ -119,6 +119,8 @@ class KernelEvaluator(Evaluator):
         self.faults: dict[tuple[str, Span], Fault] = {}
         self.barriers = 0
         self.random: list[Narrow] = []
+        #: The masks, by the loads that decide them, of which the branch that is being followed makes sure that some hold.
+        self.occupied: set[frozenset[int]] = set()
 
     # -- recording --------------------------------------------------------------------------------------------------
 
@@ -363,7 +365,7 @@ class KernelEvaluator(Evaluator):
             elif name == ">=":
                 bounds = ((y, x + 1),)
         loads, carried = left.loads | right.loads, left.carried | right.carried
-        form = numerics.of_comparison(left, right)
+        form = numerics.of_comparison(name, left, right)
         return Block(dt.BOOL, shape, bounds=bounds, loads=loads, carried=carried, form=form)
 
     def boolean(self, name: str, a: Any, b: Any, node: cst.CSTNode) -> Any:
@@ -568,7 +570,7 @@ class KernelEvaluator(Evaluator):
         arms_returned: list[bool] = []
         for arm in (node.body, node.orelse):
             scope.vars = dict(before)
-            with self.recording() as body:
+            with self.recording() as body, self._occupying(test if arm is node.body else None):
                 try:
                     if isinstance(arm, cst.If):
                         self.exec_If(arm, scope)
@@ -601,6 +603,21 @@ class KernelEvaluator(Evaluator):
                 elif name in other:
                     merged[name] = self.merge(merged[name], other[name], test, node)
         scope.vars = merged
+
+    @contextmanager
+    def _occupying(self, test: Any) -> Iterator[None]:
+        """Inside, ``test`` holds."""
+        form = test.form if isinstance(test, Block) else None
+        new = {form.of} - self.occupied if form is not None and form.kind == "occupied" else set()
+        self.occupied |= new
+        try:
+            yield
+        finally:
+            self.occupied -= new
+
+    def perhaps_empty(self, mask: Any) -> Block | None:
+        """``mask``, unless it is sure that some of it holds."""
+        return mask if isinstance(mask, Block) and mask.loads not in self.occupied else None
 
     def loop(self, node: cst.For, iterable: Any, scope: Scope) -> None:
         if isinstance(iterable, (tuple, list)):

@@ -32,10 +32,11 @@ class Form:
     """How a floating value came about.
 
     ``kind`` is one of ``square`` (x*x), ``sum``, ``sum of squares``, ``mean``, ``mean of squares``, ``square of mean``,
-    ``magnitude`` (abs), ``largest magnitude``, ``read mask`` (a boolean), ``perhaps -inf``, ``-inf minus -inf``,
-    ``suspect`` (spoilt unless a ``tl.where`` replaces it); empty for a value that is only ``rounded``. ``of`` are the
-    loads it was made from; ``rounded`` says that it is a product of two values in half precision, rounded to that;
-    ``fault`` is the key of the fault that a suspect has on record.
+    ``magnitude`` (abs), ``largest magnitude``, ``read mask`` (a boolean), ``count`` (how many of one hold, or whether any
+    does), ``occupied`` (that some do), ``kept`` (as loaded, or replaced), ``perhaps -inf``, ``-inf minus -inf``, ``suspect``
+    (spoilt unless a ``tl.where`` replaces it); empty for a value that is only ``rounded``. ``of`` are the loads it was made
+    from; ``rounded`` says that it is a product of two values in half precision, rounded to that; ``fault`` is the key of the
+    fault that a suspect has on record.
     """
 
     kind: str = ""
@@ -86,9 +87,24 @@ def of_maximum(blocks: list[Block]) -> Form | None:
 
 
 def of_where(condition: Block | None, x: Block, y: Block) -> Form | None:
-    """The form of ``tl.where``: perhaps minus infinity where a mask read from memory decides and one arm is that."""
+    """The form of ``tl.where``: perhaps minus infinity where a mask read from memory decides and one arm is that, kept where
+    one arm is as loaded and nothing else comes from that load."""
     masked = condition is not None and is_read_mask(condition)
-    return Form("perhaps -inf") if masked and -math.inf in (x.constant, y.constant) else None
+    if masked and -math.inf in (x.constant, y.constant):
+        return Form("perhaps -inf")
+    for arm, other in ((x, y), (y, x)):
+        kept = kept_loads(arm)
+        if kept and condition is not None and not kept & (other.loads | condition.loads):
+            return Form("kept", kept)
+    return None
+
+
+def kept_loads(value: Block) -> frozenset[int]:
+    """The load whose elements ``value`` holds as they were, all of them or those that something else has not replaced."""
+    if value.form is not None and value.form.kind == "kept":
+        return value.form.of
+    in_place = value.source is not None and value.order == tuple(range(len(value.order)))
+    return frozenset({value.source}) if in_place and value.source is not None else frozenset()
 
 
 def of_load(other: float | None, mask: Block | None) -> Form | None:
@@ -96,8 +112,10 @@ def of_load(other: float | None, mask: Block | None) -> Form | None:
     return Form("perhaps -inf") if mask is not None and is_read_mask(mask) and other == -math.inf else None
 
 
-def of_comparison(a: Block, b: Block) -> Form | None:
-    """The form of ``a < b`` and the like."""
+def of_comparison(name: str, a: Block, b: Block) -> Form | None:
+    """The form of ``a name b``: ``<``, ``==`` and the like."""
+    if a.form is not None and a.form.kind == "count" and (name, b.constant) in ((">", 0), ("!=", 0), (">=", 1)):
+        return Form("occupied", a.form.of)
     return Form("read mask") if _is_read_tile(a) or _is_read_tile(b) else None
 
 
@@ -134,12 +152,16 @@ def of_reduction(name: str, value: Block) -> Form | None:
     """The form of ``tl.name`` over an axis of ``value``."""
     kind = value.form.kind if value.form is not None else ""
     if name == "sum":
+        if kind == "read mask":
+            return Form("count", value.loads)
         if kind in ("", "sum"):
             return Form("sum", value.loads) if (value.loads and value.source is not None) or kind == "sum" else None
         return Form("sum of squares", value.form.of) if kind in ("square", "sum of squares") and value.form else None
     if name == "max":
         if kind in ("magnitude", "largest magnitude"):
             return Form("largest magnitude", value.loads)
+        if kind == "read mask":
+            return Form("count", value.loads)
         return Form("perhaps -inf") if kind == "perhaps -inf" else None
     return None
 

@@ -410,7 +410,7 @@ def _load(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> 
         source=load.id,
         order=tuple(range(len(pointer.shape))),
         bounds=() if dtype == dt.BOOL else None,
-        form=numerics.of_load(load.other, mask if isinstance(mask, Block) else None),
+        form=numerics.of_load(load.other, k.perhaps_empty(mask)),
         shadow=ex.opaque("load", key=load.id) if dtype is None else None,
         pads=_left_out(load, mask, dtype is None and isinstance(other, int)),
         nonnegative=dtype is not None and dtype.kind in ("uint", "bool"),
@@ -453,6 +453,7 @@ def _store(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
             _mask(mask, k),
             k.span(node),
             depends=value.loads if value is not None else frozenset(),
+            kept=numerics.kept_loads(value) if value is not None else frozenset(),
             casts=value.casts if value is not None else (),
             mask_known=_mask_known(mask),
             checked=bool(_get(args, kwargs, 3, "boundary_check")),
@@ -791,7 +792,7 @@ def _where(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
         expr=expr,
         pads=_chosen(condition, x, y, result.shape),
         nonnegative=both,
-        form=numerics.of_where(condition, x, y),
+        form=numerics.of_where(k.perhaps_empty(condition), x, y),
     )
 
 

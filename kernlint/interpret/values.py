@@ -140,7 +140,8 @@ class Jit:
     """A ``@triton.jit`` function with the autotuner and heuristics around it.
 
     ``unspecialised`` are the parameters that it is told not to specialise on, ``tuning`` what the autotuner was asked for.
-    ``either`` says that it is one of two definitions, under a condition that could not be decided.
+    ``open_ended`` says that heuristics which were not followed set parameters, ``either`` that it is one of two definitions,
+    under a condition that could not be decided.
     """
 
     function: Function
@@ -150,6 +151,7 @@ class Jit:
     autotuned: bool = False
     unspecialised: frozenset[str] = frozenset()
     tuning: Tuning | None = None
+    open_ended: bool = False
     either: bool = False
 
 

@@ -34,11 +34,15 @@ def other_vendor(module: Module) -> str:
 
 
 def package_files(path: str) -> list[Path]:
-    """The ``__init__.py`` of each package around the module at ``path``, the innermost first."""
+    """The ``__init__.py`` of each package around the module at ``path``, the innermost first; a folder between may be one
+    without."""
     found = []
     here = Path(os.path.realpath(path)).parent
-    while (here / "__init__.py").is_file() and here.parent != here:
-        found.append(here / "__init__.py")
+    while here.parent != here:
+        files = [folder / "__init__.py" for folder in (here, here.parent)]
+        if not any(file.is_file() for file in files):
+            break
+        found += [file for file in files[:1] if file.is_file()]
         here = here.parent
     return found
 

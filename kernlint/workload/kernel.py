@@ -137,11 +137,13 @@ class Load(Access):
 
 @dataclass(frozen=True)
 class Store(Access):
-    """``tl.store``; ``depends`` are the ids of the loads that the stored value was computed from."""
+    """``tl.store``; ``depends`` are the ids of the loads that the stored value was computed from, ``kept`` of those whose
+    elements it holds as they were or replaced, so that storing it there once more changes nothing."""
 
     depends: frozenset[int] = frozenset()
     casts: tuple[Cast, ...] = ()
     mask_known: bool = True
+    kept: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True)

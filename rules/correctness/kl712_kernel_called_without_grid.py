@@ -9,6 +9,7 @@ import libcst as cst
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
 from kernlint.rules.jit_functions import Decorated, functions
+from kernlint.syntax.names import origin_of
 from kernlint.syntax.scopes import local_names
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk_until
@@ -79,6 +80,10 @@ class KernelCalledWithoutGrid(Rule):
                 name = callee.value if isinstance(callee, cst.Name) else ""
                 if name not in (plain if gridded else kernels) or name in local_names(function.node):
                     continue
+                if not gridded and _is_device_code(function.node, module):
+                    text = f"`{function.name}` is written as a kernel and calls the jit function `{name}`, but has no @triton.jit"
+                    yield Finding(self, "warning", text, module.span(function.node.name), function.name, function.name)
+                    break
                 text = (
                     f"`{name}` is launched with a grid, but it is a plain function without @triton.jit"
                     if gridded
@@ -90,6 +95,14 @@ class KernelCalledWithoutGrid(Rule):
 def _is_kernel(function: Decorated) -> bool:
     """Whether a jit function is what its name stands for: nothing but Triton's own decorators is around it."""
     return function.is_jit and all(o.rpartition(".")[2] in ("jit", "autotune", "heuristics") for o in function.origins)
+
+
+def _is_device_code(node: cst.FunctionDef, module: Module) -> bool:
+    """Whether a function asks for its program, or for lanes, which only a kernel can."""
+    return any(
+        origin_of(call.func, module.imports) in ("triton.language.program_id", "triton.language.arange")
+        for call in _own_calls(node)
+    )
 
 
 def _wrapped(module: Module) -> set[str]:

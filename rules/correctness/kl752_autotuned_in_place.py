@@ -39,8 +39,8 @@ class AutotunedInPlace(Rule):
         the first call with a new key returns a wrong result, and leaves no trace.
         """
     when_not = """
-        A single configuration, which is not timed. Stores that do not depend on what was loaded. Buffers listed in
-        `reset_to_zero`.
+        A single configuration, which is not timed. Stores that do not depend on what was loaded, or put it back as it was
+        where they do not replace it (`tl.where(mask, value, x)`). Buffers listed in `reset_to_zero`.
         """
     fix_safety = "Safe: the parameter joins `restore_value`; it costs a copy while tuning only."
     evidence = """
@@ -107,6 +107,7 @@ class AutotunedInPlace(Rule):
                 read = [loads[i] for i in sorted(store.depends & earlier) if i in loads and loads[i].base in same]
                 # Elements that are only read may be others than those that are written.
                 read = [load for load in read if load.offset is None or load.offset == store.offset]
+                read = [load for load in read if load.offset is None or load.id not in store.kept]
                 if not read:
                     continue
                 seen.add((launch.kernel.name, store.base))
