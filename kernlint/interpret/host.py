@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 import libcst as cst
 
@@ -164,6 +164,8 @@ class HostEvaluator(Evaluator):
         self.untaken: set[int] = set()
         #: Arguments of unknown type that turn out to be integers.
         self.integers: set[str] = set()
+        #: Arguments that must be tensors although their default is None: (function, parameter).
+        self.needed: set[tuple[str, str]] = set()
         #: The release whose front end and launcher are asked what they refuse; nobody is asked where None.
         self.target: Target | None = None
         self.refused: dict[Any, tuple[Fault, ...]] = {}
@@ -917,6 +919,14 @@ class HostEvaluator(Evaluator):
                 and not value.dtype
             ):
                 self.integers.add(value.name)
+
+    def lacks_tensor(self, node: cst.CSTNode) -> NoReturn:
+        """Raise, as torch does for a None that the call ``node`` takes for a tensor; where it is the default of an argument of
+        the entry, the program is only ever called with one."""
+        first = node.args[0].value if isinstance(node, cst.Call) and node.args else None
+        if isinstance(first, cst.Name) and len(self.calls) == 1:
+            self.needed.add((self.symbol, first.value))
+        raise Raised
 
     def exec_Assert(self, node: cst.Assert, scope: Scope) -> None:
         """A check the program makes is a fact about its arguments."""

@@ -169,6 +169,11 @@ class KernelEvaluator(Evaluator):
         self.faults.setdefault(key, Fault(kind, key[1], text, self.symbol, certain))
         return key
 
+    def confirm(self, key: tuple[str, Span]) -> None:
+        """What a fault spoils is what the kernel gives."""
+        if key in self.faults:
+            self.faults[key] = replace(self.faults[key], certain=True)
+
     def judged(self, verdict: Verdict, result: Block, node: cst.CSTNode) -> Block:
         """``result`` of the operation at ``node`` with the form, and the fault on record, that ``verdict`` says."""
         form = verdict.form

@@ -64,6 +64,19 @@ def of_binary(name: str, a: Block, b: Block, weak: tuple[bool, bool], result: Dt
     """``a name b`` with a result of type ``result``; ``weak`` marks operands that are Python literals."""
     if result is not None and not result.is_float:
         return NOTHING
+    verdict = _of_binary(name, a, b, weak, result)
+    spoilt = next((x.form for x in (a, b) if spoilt_by(x) is not None), None)
+    return verdict if verdict.fault or verdict.form is not None else replace(verdict, form=spoilt)
+
+
+def spoilt_by(value: Block) -> tuple[str, Span] | None:
+    """The key of the fault on record by which ``value`` may be NaN; no comparison, minimum, maximum or ``tl.where`` came
+    between, which NaN does not pass."""
+    fault = value.form.fault if value.form is not None else None
+    return fault if fault is not None and fault[0] == "zero-divisor" else None
+
+
+def _of_binary(name: str, a: Block, b: Block, weak: tuple[bool, bool], result: Dtype | None) -> Verdict:
     lost = _lost_literal(name, a, b, weak, result)
     if lost is not None:
         return lost
@@ -234,6 +247,7 @@ def _quotient(a: Block, b: Block) -> Verdict:
             SUSPECT,
             "zero-divisor",
             "the divisor is the largest magnitude of a tile, zero where the tile is all zero",
+            certain=False,
         )
     if a.form is not None and not b.loads and b.constant != 0:
         return Verdict(_scaled(a.form, replace(b, constant=abs(b.constant) if b.constant else None)))

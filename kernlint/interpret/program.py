@@ -92,6 +92,7 @@ class Program:
         #: Whoever reads the program now, and so runs what was put off.
         self._reading: _Reading
         self._integers: set[str] = set()
+        self._needed: set[tuple[str, str]] = set()
         self._asked_vendor = False
         self._traces: dict[str, Trace] = {}
 
@@ -168,9 +169,10 @@ class Program:
             reading = _Reading(self, edits, self._resolved)
             workloads = reading.workloads()
             new = {symbol: value for symbol, value in reading.learned().items() if symbol not in self._resolved}
-            integers = reading.host.integers - self._integers
+            integers, needed = reading.host.integers - self._integers, reading.host.needed - self._needed
             self._integers |= integers
-            if not (new or integers) or edits:
+            self._needed |= needed
+            if not (new or integers or needed) or edits:
                 break
             self._resolved = _close({**self._resolved, **new})
         if not edits:
@@ -517,7 +519,7 @@ class _Reading:
                 if isinstance(value, Tensor):
                     value = replace(value, name=name, storage=replace(value.storage, origin="input"))
                 result.append(value)
-            elif param.default is not None:
+            elif param.default is not None and (function.symbol, name) not in self.program._needed:
                 result.append(self._guard(partial(self.host.default, param, function), Unknown(name)))
             else:
                 result.append(self._from_annotation(param, function))

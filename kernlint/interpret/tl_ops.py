@@ -443,6 +443,11 @@ def _store(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
     if not pointer.base:
         k.give_up("store through an unknown pointer")
     dtype = pointer.dtype or (value.dtype if value is not None else None) or dt.FLOAT32
+    # An integer takes no NaN, and a pointer of unknown type may be one to integers.
+    in_floats = pointer.dtype is not None and pointer.dtype.is_float
+    spoilt_by = numerics.spoilt_by(value) if value is not None and in_floats else None
+    if spoilt_by is not None:
+        k.confirm(spoilt_by)
     k.emit(
         Store(
             k.new_id(),

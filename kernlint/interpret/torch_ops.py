@@ -179,7 +179,9 @@ def _create(origin: str, kind: str, random: bool = False) -> Callable[..., Any]:
 
 def _create_like(origin: str, kind: str, random: bool = False) -> Callable[..., Any]:
     def handler(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-        x = args[0]
+        x = args[0] if args else kwargs.get("input")
+        if x is None:
+            h.lacks_tensor(node)
         if not isinstance(x, Tensor):
             return Unknown(kind)
         result = h.allocate(_dtype(kwargs, x.dtype), x.shape, origin, node)
