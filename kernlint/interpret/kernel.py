@@ -337,6 +337,7 @@ class KernelEvaluator(Evaluator):
                     product=value.product,
                     narrow=value.narrow,
                     pads=pads.mapped("-", value.pads),
+                    form=value.form if numerics.spoilt_by(value) is not None else None,
                 )
                 self.compute("arith", result, node)
                 return result

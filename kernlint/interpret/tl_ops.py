@@ -443,9 +443,8 @@ def _store(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
     if not pointer.base:
         k.give_up("store through an unknown pointer")
     dtype = pointer.dtype or (value.dtype if value is not None else None) or dt.FLOAT32
-    # An integer takes no NaN, and a pointer of unknown type may be one to integers.
-    in_floats = pointer.dtype is not None and pointer.dtype.is_float
-    spoilt_by = numerics.spoilt_by(value) if value is not None and in_floats else None
+    # An integer takes no NaN; but what goes into integers is rounded first, which ends the chain.
+    spoilt_by = numerics.spoilt_by(value) if value is not None and dtype.is_float else None
     if spoilt_by is not None:
         k.confirm(spoilt_by)
     k.emit(
@@ -588,6 +587,8 @@ def cast(k: KernelEvaluator, value: Block | None, target: Any, node: cst.CSTNode
     if value.dtype is not None and value.constant is None:
         casts = (*value.casts, Cast(value.dtype, target, k.span(node), k.symbol))
     result = replace(value, dtype=target, expr=expr, casts=casts, bounds=value.bounds if target == dt.BOOL else None)
+    if not target.is_float and numerics.spoilt_by(value) is not None:
+        result = replace(result, form=None)  # an integer is no NaN
     if widths.is_wide(result):
         result = replace(result, narrow=widths.widened(value), product=None, shadow=None)
     elif target.is_float:

@@ -24,15 +24,16 @@ class KernelCalledWithoutGrid(Rule):
     summary = "a jit function is called from Python, or a plain function is launched with a grid"
     what_it_does = """
         Finds calls of a jit function of the module from code that is not compiled itself, `kernel(x, y)` in place of
-        `kernel[grid](x, y)`, and `function[grid](...)` where the function has no decorator at all.
+        `kernel[grid](x, y)`, and `function[grid](...)` where the function has no decorator at all. Where the caller itself asks
+        for its program or makes lanes, it is the caller that lacks `@triton.jit`.
         """
     why = """
         Triton raises `Cannot call @triton.jit'd outside of the scope of a kernel`; Python raises `'function' object is not
         subscriptable`.
         """
     when_not = """
-        Names that the calling function binds itself; functions with other decorators; functions wrapped by
-        `triton.jit(function)`.
+        Names that the calling function binds itself; functions, and kernels, with other decorators than Triton's; functions
+        wrapped by `triton.jit(function)`.
         """
     fix_safety = "Not automatic: the grid is not known."
     evidence = """

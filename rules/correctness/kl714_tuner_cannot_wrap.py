@@ -7,9 +7,12 @@ from collections.abc import Iterable, Iterator
 import libcst as cst
 
 from kernlint.interpret.api import NEWEST, Target
+from kernlint.interpret.jit_source import assignment
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
 from kernlint.rules.jit_functions import Decorated, functions, keyword, strings
+from kernlint.syntax.names import origin_of
+from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import parameters
 
 _TUNERS = (
@@ -29,13 +32,14 @@ class TunerCannotWrap(Rule):
     summary = "triton.autotune or triton.heuristics on something that it cannot tune"
     what_it_does = """
         Finds `@triton.autotune` and `@triton.heuristics` on a function that is no jit function, above which `@triton.jit`
-        stands in the wrong order, without configurations or key, with a keyword that the target release does not have, and
-        with names in `key`, `reset_to_zero` or `restore_value` that are no parameters of the kernel.
+        stands in the wrong order, without configurations or key, with configurations that are dicts, with a keyword that the
+        target release does not have, and with names in `key`, `reset_to_zero` or `restore_value` that are no parameters of the kernel.
         """
     why = """
         The tuner asks its function for `arg_names` and `run`, which a Python function does not have: decorating or calling it
-        raises an AttributeError. Names that are no arguments raise a ValueError from Triton 3.9; before, a wrong name in
-        `reset_to_zero` or `restore_value` raised a KeyError while tuning, and one in `key` was ignored.
+        raises an AttributeError, as does a configuration that is a dict. Names that are no arguments raise a ValueError from
+        Triton 3.9; before, a wrong name in `reset_to_zero` or `restore_value` raised a KeyError while tuning, and one in `key`
+        was ignored.
         """
     when_not = """
         Functions with further decorators, which may make them jit functions.
@@ -83,12 +87,12 @@ class TunerCannotWrap(Rule):
         module = context.program.kernel
         target = context.program.question.target or Target()
         for function in functions(module):
-            for node, text in _problems(function, target):
+            for node, text in _problems(function, module, target):
                 severity = "info" if context.program.other_vendor else self.severity
                 yield Finding(self, severity, text, module.span(node), function.name, function.name)
 
 
-def _problems(function: Decorated, target: Target) -> Iterator[tuple[cst.CSTNode, str]]:
+def _problems(function: Decorated, module: Module, target: Target) -> Iterator[tuple[cst.CSTNode, str]]:
     origins = function.origins
     tuners = [i for i, origin in enumerate(origins) if origin in _TUNERS]
     if not tuners:
@@ -105,6 +109,7 @@ def _problems(function: Decorated, target: Target) -> Iterator[tuple[cst.CSTNode
     for index in tuners:
         if origins[index].endswith("autotune"):
             yield from _bad_arguments(function.node.decorators[index].decorator, function, target)
+            yield from _dicts(keyword(function.node.decorators[index].decorator, "configs", 0), module)
 
 
 def _bad_arguments(call: cst.BaseExpression, function: Decorated, target: Target) -> Iterator[tuple[cst.CSTNode, str]]:
@@ -126,3 +131,18 @@ def _bad_arguments(call: cst.BaseExpression, function: Decorated, target: Target
         for literal in strings(keyword(call, parameter, 1 if parameter == "key" else None)):
             if literal.raw_value not in names:
                 yield literal, f"`{literal.raw_value}` in `{parameter}` is no parameter of `{function.name}`"
+
+
+def _dicts(configs: cst.BaseExpression | None, module: Module) -> Iterator[tuple[cst.CSTNode, str]]:
+    """The configurations that are dicts, in a list that is written in place or at module level, or by a comprehension."""
+    if isinstance(configs, cst.Name):
+        assigned = assignment(module.tree.body, configs.value)
+        configs = assigned.value if isinstance(assigned, (cst.Assign, cst.AnnAssign)) else None
+    if isinstance(configs, (cst.List, cst.Tuple)):
+        values = [element.value for element in configs.elements]
+    else:
+        values = [configs.elt] if isinstance(configs, (cst.ListComp, cst.GeneratorExp)) else []
+    for value in values:
+        called = origin_of(value.func, module.imports) if isinstance(value, cst.Call) else None
+        if isinstance(value, (cst.Dict, cst.DictComp)) or called == "dict":
+            yield value, "a configuration of triton.autotune is a dict; it must be a triton.Config"

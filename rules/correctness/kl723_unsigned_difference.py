@@ -22,7 +22,8 @@ class UnsignedDifference(RefusalRule):
         `uint8` 0 - 8 is 248, not -8; the conversion to float keeps the wrong value.
         """
     when_not = """
-        Operands widened to a signed type first.
+        Operands widened to a signed type first. A `tl.where` whose condition compares the operand itself, which is there to
+        discard the lanes that wrap.
         """
     fix_safety = "Safe: the minuend is widened to int32. Results that did not wrap stay the same."
     evidence = """

@@ -23,7 +23,7 @@ class InfiniteDifference(FaultRule):
         """
     when_not = """
         Masks of indices (causal, bounds, lengths): the first tile of a row then has a valid element. A finite lowest
-        value such as -1e30. A guard, `tl.where(m == -float("inf"), 0.0, m)`, on the way.
+        value such as -1e30. A guard on the way, `tl.where(m == -float("inf"), 0.0, m)`, or around it, `if tl.max(valid) > 0:`.
         """
     fix_safety = """
         No automatic fix: what a row without valid elements should give is the author's to say.

@@ -14,7 +14,7 @@ class ZeroDivisor(FaultRule):
     summary = "a tile is divided by its largest magnitude, which is zero for a tile of zeros"
     what_it_does = """
         Finds divisions by a value that was made from `tl.max(tl.abs(x))` by scaling alone, as in dynamic
-        quantisation.
+        quantisation. A warning where the quotient, or what is computed from it, is stored as a float; elsewhere a remark.
         """
     why = """
         A block of zeros (padding, a dead channel) gives 0/0 = NaN for every element of it, or a scale of infinity
@@ -22,7 +22,7 @@ class ZeroDivisor(FaultRule):
         """
     when_not = """
         A lower bound (`tl.maximum(scale, 1e-12)`), an added epsilon, or a `tl.where` that replaces the divisor or the
-        result.
+        result. Comparisons, `tl.clamp`, minima, maxima and integers, which a NaN does not pass, are what makes it a remark.
         """
     fix_safety = """
         No automatic fix: the lower bound depends on the format.

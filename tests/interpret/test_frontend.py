@@ -280,3 +280,149 @@ def test_raise_behind_an_unknown_condition_is_none() -> None:
     body = LOAD + "if B > 64:\n    raise ValueError\ntl.store(y + i, v)"
     assert "unsupported-syntax" not in kinds(body)
     assert "unsupported-syntax" in kinds(LOAD + "raise ValueError")
+
+
+STARRED = "def strides(x):\n    return x.unknown\n\ndef part(x, a, b, c):\n    return kernel[(16,)](x, a, c, B=64)\n"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        pytest.param("kernel[(16,)](x, *(y, *x.unknown), B=64)", id="starred in a tuple"),
+        pytest.param("part(x, *strides(x), c=1)", id="bound by a helper"),
+        pytest.param("part(x, y, *strides(x))", id="the rest of a helper's"),
+    ],
+)
+def test_what_a_starred_list_of_unknown_length_reaches_is_not_counted(call: str) -> None:
+    assert not {k for k in kinds(LOAD + "tl.store(y + i, v)", call=call, head=STARRED) if k.startswith("launch")}
+
+
+def test_difference_that_a_choice_discards_is_none() -> None:
+    body = "i = tl.arange(0, B)\ne = tl.load(x + i) & 3\nw = tl.exp2((e - 1).to(tl.float32)) * 0.5\n{}"
+    assert "unsigned-wrap" in kinds(body.format("tl.store(y + i, w)"), dtype="uint8")
+    assert "unsigned-wrap" in kinds(body.format("tl.store(y + i, tl.where(i == 0, 0.0, w))"), dtype="uint8")
+    assert "unsigned-wrap" not in kinds(body.format("tl.store(y + i, tl.where(e == 0, 0.0, w))"), dtype="uint8")
+    renamed = body.replace("e ", "code ").replace("(e ", "(code ")
+    assert "unsigned-wrap" not in kinds(renamed.format("tl.store(y + i, tl.where(0 == code, 0.0, w))"), dtype="uint8")
+
+
+def test_sum_of_booleans_is_unsigned() -> None:
+    body = (
+        LOAD + "if tl.program_id(0) == 0:\n    c = tl.full((), 0, tl.{})\nelse:\n    c = tl.sum(v > 0)\ntl.store(y, c)"
+    )
+    assert "branch-type" in kinds(body.format("int32"))
+    assert "branch-type" not in kinds(body.format("uint32"))
+
+
+def test_assigned_argument_is_a_run_time_value() -> None:
+    body = "m = n\ni = tl.arange(0, B)\ntl.store(y + i * m.to(tl.int64), 0.0)"
+    assert not kinds(body, call="kernel[(16,)](x, y, 1, B=64)")
+
+
+def test_global_that_may_be_a_constexpr_is_one() -> None:
+    body = LOAD + "tl.store(y + i, v * SCALE)"
+    assert not kinds(body, head="from other import HAS\nSCALE = tl.constexpr(2.0) if HAS else 2.0\n")
+    assert "plain-global" in kinds(body, head="from other import HAS\nSCALE = 3.0 if HAS else 2.0\n")
+
+
+def test_heuristics_that_are_not_followed_may_set_any_parameter() -> None:
+    call = "kernel[(16,)](x, y, x.numel())"
+    assert not kinds("tl.store(y, 0.0)", call=call, head="import ours\n@triton.heuristics(ours.config('k'))")
+    assert "launch-missing" in kinds("tl.store(y, 0.0)", call=call, head="@triton.heuristics({'C': lambda args: 1})")
+
+
+def test_jit_functions_of_a_library_can_be_called() -> None:
+    body = LOAD + "tl.store(y + i, helpers.isnan(v))"
+    assert not kinds(body, head="from torch._inductor.runtime.triton_helpers import libdevice as helpers\n")
+    assert "host-function" in kinds(body.replace("helpers", "torch"))
+
+
+VERSIONED = "@triton.jit\ndef log(v):\n    return tl.{}(v)\n"
+
+
+@pytest.mark.parametrize(
+    ("guard", "fails"),
+    [
+        pytest.param('version.parse(triton.__version__) >= version.parse("3.0.0")', False, id="packaging"),
+        pytest.param('Version(triton.__version__).release[:2] < (3, 0)', True, id="release"),
+        pytest.param('tuple(int(p) for p in triton.__version__.split(".")[:2]) >= (3, 1)', False, id="by hand"),
+        pytest.param('hasattr(tl, "log")', False, id="hasattr"),
+        pytest.param('hasattr(tl.math, "nothing")', True, id="hasattr of nothing"),
+        pytest.param('getattr(tl, "nothing", None) is None', False, id="getattr"),
+        pytest.param('int(triton.__version__[0]) < 3', True, id="first digit"),
+    ],
+)  # fmt: skip
+def test_version_tests_decide_what_is_compiled(guard: str, fails: bool) -> None:
+    good, bad = (textwrap.indent(VERSIONED.format(name), "    ") for name in ("log", "math.nothing"))
+    head = f"from packaging import version\nfrom packaging.version import Version\nif {guard}:\n{good}else:\n{bad}\n"
+    assert bool(kinds(LOAD + "tl.store(y + i, log(v))", head=head)) is fails
+
+
+def test_import_of_what_the_release_lacks_is_caught() -> None:
+    good, bad = (textwrap.indent(VERSIONED.format(name), "    ") for name in ("log", "nothing"))
+    head = f"try:\n    from triton.language import {{}}\n{good}except ImportError:\n{bad}\n"
+    body = LOAD + "tl.store(y + i, log(v))"
+    assert not kinds(body, head=head.format("exp2"))
+    assert "missing-name" in kinds(body, head=head.format("nowhere"))
+
+
+def test_definition_under_a_condition_that_nobody_knows_is_not_certain() -> None:
+    good, bad = (textwrap.indent(VERSIONED.format(name), "    ") for name in ("log", "nothing"))
+    head = f"from ours import OLD\nif OLD:\n{good}else:\n{bad}\n"
+    assert not kinds(LOAD + "tl.store(y + i, log(v))", head=head)
+
+
+FLAGS = """
+@triton.jit
+def kernel(x, y, A: tl.constexpr, C: tl.constexpr):
+    i = tl.arange(0, 64)
+    if A:
+        v = tl.load(x + i)
+    elif C:
+        v = tl.load(x + i) + 1.0
+    tl.store(y + i, v)
+
+def run(x, y, a: bool, c: bool):
+    kernel[(1,)](x, y, {}, C=c)
+"""
+
+
+@pytest.mark.parametrize(("a", "fails"), [("a", False), ("not a", False), ("a is True", False), ("False", False)])
+def test_flags_that_are_only_presumed_false_prove_nothing(a: str, fails: bool) -> None:
+    assert bool(_of_program(FLAGS.format(a))) is fails
+    assert bool(_of_program(FLAGS.format("False").replace("C=c", "C=False"))) is True
+
+
+def _of_program(source: str) -> list[Fault]:
+    program = Program(parse_module(HEAD + source, "k.py"), None, Question(target=Target()))
+    launches = [launch for workload in program.workloads() for launch in workload.launches()]
+    assert launches
+    return [f for launch in launches for f in launch.kernel.faults if f.certain]
+
+
+def test_none_that_torch_takes_for_a_tensor_is_no_argument() -> None:
+    source = (
+        FLAGS.format("x is not None")
+        .replace("a: bool, c: bool", "c=False")
+        .replace("def run(x, y", "def run(y, x=None")
+    )
+    assert _of_program(source.replace("C=c", "C=False"))
+    like = "    kernel[(1,)]"
+    assert not _of_program(source.replace("C=c", "C=False").replace(like, "    z = torch.empty_like(x)\n" + like))
+
+
+def test_helper_of_a_kernel_that_is_a_method_is_no_kernel() -> None:
+    source = """
+@triton.jit
+def store(p, v):
+    tl.store(p + tl.program_id(0), tl.sum(v, axis=0))
+
+class Op:
+    @staticmethod
+    @triton.jit
+    def kernel(x, o):
+        store(o, tl.load(x + tl.arange(0, 64)))
+"""
+    program = Program(parse_module(HEAD + source, "k.py"), None, Question(target=Target()))
+    assert [w.entry for w in program.bare_kernels()] == []
+    assert [w.entry for w in Program(parse_module(HEAD + source.split("class")[0], "k.py")).bare_kernels()] == ["store"]

@@ -31,6 +31,13 @@ def found(source: str, code: str, version: str | None = None) -> list[str]:
         pytest.param(
             "KL714", "@triton.autotune(configs=[], key=[], tune=1)\n@triton.jit\ndef f(x): ...\n", id="keyword"
         ),
+        pytest.param("KL714", "@triton.autotune([{'B': 64}], key=[])\n@triton.jit\ndef f(x): ...\n", id="dict"),
+        pytest.param(
+            "KL714",
+            "SPACE = [dict(B=b) for b in (1, 2)]\n@triton.autotune(SPACE, [])\n@jit\ndef f(x): ...\n",
+            id="made dicts",
+        ),
+        pytest.param("KL712", "def f(x):\n    i = tl.program_id(0)\n    kernel(x, i, B=2)\n", id="kernel without jit"),
         pytest.param("KL803", "import triton.ops\n", id="removed package"),
         pytest.param("KL803", "from triton.language import libdevice\n", id="removed name"),
         pytest.param("KL702", "def f(x):\n    return math.pi\n", id="undefined"),
@@ -51,6 +58,17 @@ def test_hit(code: str, rest: str) -> None:
         pytest.param("KL712", "@decorate\ndef k2(x):\n    kernel(x, 1, B=2)\n", id="unknown decorator"),
         pytest.param("KL714", "@triton.autotune(configs=[], key=['x'])\n@triton.jit\ndef f(x): ...\n", id="well tuned"),
         pytest.param("KL714", "@triton.autotune(configs=[], key=[])\n@mine.jit\ndef f(x): ...\n", id="another jit"),
+        pytest.param(
+            "KL714",
+            "@triton.autotune([triton.Config({'B': 64})], key=[])\n@triton.jit\ndef f(x): ...\n",
+            id="configuration",
+        ),
+        pytest.param(
+            "KL714", "@triton.autotune(make({'B': 64}), key=[])\n@triton.jit\ndef f(x): ...\n", id="made elsewhere"
+        ),
+        pytest.param(
+            "KL712", "@pointwise(1)\n@jit\ndef k2(x): ...\ndef f(x):\n    k2(x)\n", id="a decorator that launches"
+        ),
         pytest.param("KL714", "@triton.autotune(**options)\n@triton.jit\ndef f(x): ...\n", id="options elsewhere"),
         pytest.param("KL803", "try:\n    import triton.ops\nexcept ImportError:\n    pass\n", id="guarded"),
         pytest.param("KL803", "def f():\n    import triton.ops\n", id="in a function"),

@@ -141,6 +141,57 @@ def test_divisor_above_zero(body):
     assert not found("KL776", body)
 
 
+@pytest.mark.parametrize(
+    "stored",
+    [
+        pytest.param("tl.clamp(v / s, -448.0, 448.0)", id="clamp"),
+        pytest.param("tl.minimum(v / s, 448.0)", id="minimum"),
+        pytest.param("(v / s > 0.5).to(tl.float32)", id="comparison"),
+        pytest.param("tl.where(v / s > 0.5, 1.0, 0.0)", id="condition"),
+        pytest.param("(v / s).to(tl.int8).to(tl.float32)", id="integer"),
+    ],
+)
+def test_zero_divisor_that_goes_no_further_is_a_remark(stored):
+    body = f"s = tl.max(tl.abs(v)) / 448.0\ntl.store(o + c, {stored})"
+    assert {finding.severity for finding in found("KL776", body).findings} <= {"info"}
+
+
+@pytest.mark.parametrize(
+    "stored", ["(v / s) * 2.0 + u", "(v / s).to(tl.float16)", "u - v * (1.0 / s)", "-(v / s) + 1.0"]
+)
+def test_zero_divisor_goes_through_arithmetic(stored):
+    body = f"s = tl.max(tl.abs(v)) / 448.0\ntl.store(o + c, {stored})"
+    assert found("KL776", body).only().severity == "warning"
+
+
+GUARDED = """m = tl.full((), float("-inf"), tl.float32)
+total = 0.0
+for s in range(0, n, B):
+    q = tl.load(x + s + c)
+    valid = (tl.load(w + s + c) > 0) & (c >= 0)
+    if {guard}:
+        q = tl.where(valid, q, float("-inf"))
+        new = tl.maximum(m, tl.max(q, axis=0))
+        total = total * tl.exp(m - new) + tl.sum(tl.exp(q - new), axis=0)
+        m = new
+tl.store(o, total)"""
+
+
+@pytest.mark.parametrize(
+    ("guard", "finds"),
+    [
+        ("tl.max(valid, axis=0) > 0", False),
+        ("tl.sum(valid.to(tl.int32), axis=0) != 0", False),
+        ("tl.sum(valid) >= 1", False),
+        ("tl.max(valid, axis=0) >= 0", True),
+        ("tl.max(tl.load(x + c) > 0, axis=0) > 0", True),
+        ("row > 0", True),
+    ],
+)
+def test_branch_that_makes_sure_of_a_valid_element(guard, finds):
+    assert bool(found("KL774", GUARDED.format(guard=guard))) is finds
+
+
 ACCUMULATE = "t = tl.zeros((B,), tl.float32)\nfor i in range(n):\n    {step}\ntl.store(o + c, t)"
 
 

@@ -35,6 +35,8 @@ def tuned(configs=TWO, extra="", source="x", target="x", value="v * 0.5", args="
         pytest.param(tuned(), id="same-parameter"),
         pytest.param(tuned(target="y", args="x, x"), id="same-tensor-twice"),
         pytest.param(tuned(extra=", restore_value=['y']"), id="another-is-restored"),
+        pytest.param(tuned(value="tl.where(v < 9, 0.0, v)"), id="replaced-by-what-it-is"),
+        pytest.param(tuned(value="tl.where(i < 9, v * 2.0, v)"), id="one-arm-changes-it"),
         pytest.param(tuned(configs="*[triton.Config({'BLOCK': b}) for b in (64, 128)]"), id="computed-configurations"),
     ],
 )
@@ -54,6 +56,8 @@ def test_tuning_repeats_updates(source):
         pytest.param(tuned(value="1.0"), id="store-of-a-constant"),
         pytest.param(tuned(source="y"), id="overwritten"),
         pytest.param(tuned(source="(x + n)"), id="other-elements"),
+        pytest.param(tuned(value="tl.where(i < 9, 0.0, v)"), id="kept-or-replaced"),
+        pytest.param(tuned(value="tl.where(i < 9, 0.0, tl.where(i > 90, v, 1.0))"), id="kept-or-replaced-twice"),
     ],
 )  # fmt: skip
 def test_tuning_repeats_nothing(source):
@@ -118,6 +122,29 @@ def test_reading_back():
     assert findings("KL759", BARRIER.format(between="pass", index="(N + i)")) == []
     one_warp = BARRIER + "\ndef run(x, tmp, y):\n    turn[(1,)](x, tmp, y, N=64, num_warps=1)\n"
     assert findings("KL759", one_warp.format(between="pass", index="(N - 1 - i)")) == []
+
+
+DIAGONAL = """
+@triton.jit
+def blocks(a, y, H, B: tl.constexpr):
+    i = tl.arange(0, B)
+    for j in tl.static_range(4):
+        tl.store(a + (j * B + i[:, None]) * H + j * B + i[None, :], tl.load(y + i[:, None] * B + i[None, :]))
+    tl.store(y + i[:, None] * B + i[None, :], tl.load(a + i[:, None] * H + {column} + i[None, :]))
+
+def run(a, y):
+    blocks[(1,)](a, y, 64, B=16)
+"""
+
+
+def test_tiles_that_do_not_meet():
+    assert findings("KL759", DIAGONAL.format(column="B")) == []
+    assert findings("KL759", DIAGONAL.format(column="3 * B")) == []
+    assert severities("KL759", DIAGONAL.format(column="1")) == ["warning"]
+
+
+def test_barriers_of_other_devices_are_not_known():
+    assert severities("KL759", "import torch_npu\n" + DIAGONAL.format(column="1")) == ["info"]
 
 
 NEIGHBOUR = """

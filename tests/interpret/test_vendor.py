@@ -1,0 +1,78 @@
+"""Which modules another vendor's fork of Triton compiles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kernlint.interpret.vendor import other_vendor, package_files
+from kernlint.syntax.tree import parse_module
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param("import torch_npu\n", id="extension of torch"),
+        pytest.param("import torch\nimport torch_mlu.utils as u\n", id="part of one"),
+        pytest.param("from triton.language.extra.cann import extension\n", id="extension of tl"),
+        pytest.param("from triton.language.extra import deeplink\n", id="name of an extension"),
+        pytest.param("from triton.backends.enflame.driver import Driver\n", id="back end"),
+        pytest.param("import torch\nx = torch.empty(4, device='npu:0')\n", id="device"),
+    ],
+)
+def test_for_another_vendor(source: str) -> None:
+    assert other_vendor(parse_module(source, "k.py"))
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param("import torch\nimport triton\nfrom triton.language.extra import libdevice\n", id="Triton's own"),
+        pytest.param("from triton.language.extra.hip import libdevice\n", id="AMD"),
+        pytest.param("from triton.backends.compiler import GPUTarget\n", id="compiler"),
+        pytest.param("try:\n    import torch_npu\nexcept ImportError:\n    torch_npu = None\n", id="guarded import"),
+        pytest.param("if NPU:\n    import torch_npu\n", id="import under a condition"),
+        pytest.param("def f():\n    import torch_npu\n", id="import in a function"),
+        pytest.param("# for the npu\nVENDOR = 'ascend'\n", id="words"),
+        pytest.param("x = torch.empty(4, device='cuda')\ny = torch.empty(4, device='npu')\n", id="two devices"),
+        pytest.param("x = torch.empty(4, device=device)\n", id="any device"),
+    ],
+)
+def test_for_triton_itself(source: str) -> None:
+    assert not other_vendor(parse_module(source, "k.py"))
+
+
+def module_in(folder: Path, registration: str) -> str:
+    """The path of an empty module in package ``backend/ops``, of which ``backend`` registers itself so."""
+    (folder / "backend" / "ops").mkdir(parents=True)
+    (folder / "backend" / "__init__.py").write_text(registration)
+    path = folder / "backend" / "ops" / "add.py"
+    path.write_text("import triton\n")
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("registration", "foreign"),
+    [
+        ('register(Info(name="x", devices=("npu",)))\n', True),
+        ('info = Info(vendor_name="xcore", device_name="cuda")\n', True),
+        ('info = Info(vendor_name="nvidia", device_name="cuda")\n', False),
+        ('register(Info(name="x", devices=("npu", "cuda")))\n', False),
+        ('info = Info(device_name=name)\n', False),
+        ('VENDOR = "ascend"\n', False),
+        ('if probe():\n    register(devices="npu")\n', False),
+        ("info = Info(vendor_name=\n", False),
+    ],
+)  # fmt: skip
+def test_registered_package(tmp_path: Path, registration: str, foreign: bool) -> None:
+    path = module_in(tmp_path, registration)
+    assert bool(other_vendor(parse_module("import triton\n", path))) is foreign
+
+
+def test_packages_around_a_module(tmp_path: Path) -> None:
+    path = module_in(tmp_path, "")
+    assert package_files(path) == [tmp_path / "backend" / "__init__.py"]
+    (tmp_path / "backend" / "ops" / "__init__.py").write_text("")
+    assert [file.parent.name for file in package_files(path)] == ["ops", "backend"]
+    assert package_files(str(tmp_path / "alone.py")) == []
