@@ -8,8 +8,10 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
 from kernlint.rules.fusion.chains import chains
 from kernlint.rules.fusion.fused import described, listed, size_text, step_name
+from kernlint.rules.fusion.into_launch import IntoLaunch, absorbing_launch
 from kernlint.rules.fusion.stepping import blamed
 from kernlint.rules.fusion.torch_groups import FuseGroup, Group, groups
+from kernlint.workload import Launch
 
 #: Calls that make a chain; below it the launches saved are few and the code is clearer without a kernel.
 _LEAST = 3
@@ -75,17 +77,30 @@ class UnfusedTorchRows(Rule):
         if not context.launches():
             return
         fused_with_launches = [step for chain in chains(workload) for step in chain.steps]
+        # What only prepares a kernel's operands counts as that kernel's chain, unless the kernel can do all of it.
+        whole = {id(group.ops[0]): group for group in groups(workload, ())}
         for group in groups(workload, fused_with_launches):
             if len(group.ops) < (2 if group.widens else _LEAST) or all(op.kind == "cast" for op in group.ops):
                 continue
             largest = max((t.numel or _BIG for op in group.ops for t in (*op.reads, *op.writes)), default=0)
+            if largest < _BIG:
+                continue
             variant = context.variant.then(transform=FuseGroup(group.places))
             before, after = context.gpu_us(context.variant), context.gpu_us(variant)
-            if largest < _BIG or (before is not None and after is not None and after >= before):
-                continue
-            yield self._finding(context, group, variant)
+            wider = whole.get(id(group.ops[0]), group)
+            reader = absorbing_launch(workload, wider)
+            if reader is not None:
+                inside = context.variant.then(transform=IntoLaunch(wider.places))
+                there = context.gpu_us(inside)
+                if after is None or there is None or there < after:
+                    group, variant, after = wider, inside, there
+                else:
+                    reader = None
+            if before is None or after is None or after < before:
+                yield self._finding(context, group, variant, reader)
 
-    def _finding(self, context: Context, group: Group, variant: Variant) -> Finding:
+    def _finding(self, context: Context, group: Group, variant: Variant, reader: Launch | None = None) -> Finding:
+        """``reader`` is the launch that is to do the work, None where a kernel of its own does."""
         ops = group.ops
         names = listed([f"`{op.name}`" for op in ops])
         shape = "[" + ", ".join(map(size_text, group.shape)) + "]"
@@ -93,15 +108,24 @@ class UnfusedTorchRows(Rule):
         size = f", {moved / 1e6:.1f} MB in all" if moved >= 50_000 else ""
         inputs = listed([f"`{described(t)[0]}`" for t in group.reads]) if group.reads else "its inputs"
         what = "row kernel that keeps each row on chip" if group.reduces else "elementwise kernel"
+        first, last = ops[0].span.line, ops[-1].span.line
+        lines = f"lines {first} to {last}" if last > first else f"line {first}"
+        if reader is None:
+            method = f"Do them in one Triton {what}: {inputs} read once, the final result written once."
+            plan = f"Write one kernel for {lines}, compute in fp32 registers, and launch it once in their place."
+        else:
+            kernel = reader.kernel.name
+            method = f"Let `{kernel}` compute it: its programs load whole rows of {inputs} anyway."
+            plan = (
+                f"In `{kernel}` do what {lines} {'do' if last > first else 'does'} with the loaded row, in fp32 registers, and "
+                "drop the calls and the argument for their result."
+            )
         return Finding(
             self, self.severity, f"{len(ops)} torch calls work on the same {shape} values one after another: {names}",
             ops[0].span, blamed(context.workload, ops), "",
             tuple(Evidence(f"{step_name(op)} is a pass of its own over {shape}", op.span) for op in ops),
             Change(
-                variant,
-                f"{len(ops)} torch calls ({names}) each read and write {shape} values through global memory{size}.",
-                f"Do them in one Triton {what}: {inputs} read once, the final result written once.",
-                f"Write one kernel for lines {ops[0].span.line} to {ops[-1].span.line}, compute in fp32 registers, and "
-                "launch it once in their place.",
+                variant, f"{len(ops)} torch calls ({names}) each read and write {shape} values through global memory{size}.",
+                method, plan,
             ),
         )  # fmt: skip

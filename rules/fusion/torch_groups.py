@@ -86,18 +86,24 @@ class FuseGroup:
     places: tuple[Place, ...]
 
     def __call__(self, workload: Workload) -> Workload:
-        members = steps_at(workload, self.places)
-        if members is None or not isinstance(members[0], TorchOp):
+        group = group_at(workload, self.places)
+        if group is None:
             return workload
-        shape = _rows(members[0])
-        for steps, looped in sequences(workload.steps):
-            if shape is not None and all(any(step is member for step in steps) for member in members):
-                ops = [member for member in members if isinstance(member, TorchOp)]
-                group = _group(workload, ops, shape, places_of(workload), looped)
-                if group is not None and len(ops) == len(members):
-                    fused = replace(workload, steps=replaced(workload.steps, members, group.fused))
-                    return without_allocations(fused, {t.storage.id for t in group.inner})
-        return workload
+        fused = replace(workload, steps=replaced(workload.steps, group.ops, group.fused))
+        return without_allocations(fused, {t.storage.id for t in group.inner})
+
+
+def group_at(workload: Workload, places: tuple[Place, ...]) -> Group | None:
+    """The group of the torch calls at ``places``; None where they are none any more."""
+    members = steps_at(workload, places)
+    if members is None or not isinstance(members[0], TorchOp):
+        return None
+    shape = _rows(members[0])
+    for steps, looped in sequences(workload.steps):
+        if shape is not None and all(any(step is member for step in steps) for member in members):
+            ops = [member for member in members if isinstance(member, TorchOp)]
+            return _group(workload, ops, shape, places_of(workload), looped) if len(ops) == len(members) else None
+    return None
 
 
 def _rows(op: TorchOp) -> tuple[Size, ...] | None:
