@@ -7,10 +7,12 @@ import dataclasses
 import pickle
 from collections.abc import Callable
 from dataclasses import field, replace
+from functools import cached_property
 from typing import Any, ClassVar
 
 import pytest
 
+from kernlint import records
 from kernlint.records import dataclass as ours
 
 
@@ -131,3 +133,28 @@ def test_a_record_that_holds_itself_can_be_shown() -> None:
     value = Frozen(1)
     value.c.append(value)  # type: ignore[arg-type]
     assert "..." in repr(value)
+
+
+@ours(frozen=True)
+class Asked:
+    a: int
+    b: int = 2
+
+    @cached_property
+    def total(self) -> int:
+        return self.a + self.b
+
+
+def test_replace_makes_a_changed_copy_that_knows_nothing_of_kept_answers() -> None:
+    old = Asked(1)
+    assert old.total == 3
+    new = records.replace(old, a=5)
+    assert (new, new.total, old, old.total) == (Asked(5), 7, Asked(1), 3)
+    assert records.replace(old) == old
+
+
+def test_replace_refuses_what_is_no_field_or_not_just_fields() -> None:
+    with pytest.raises(TypeError, match="no field total"):
+        records.replace(Asked(1), total=4)
+    with pytest.raises(AssertionError, match="Plain"):
+        records.replace(Plain(1), a=2)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 
 _DATA = Path(__file__).parent / "data"
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import replace
 from typing import Any
 
 import libcst as cst
@@ -67,6 +66,7 @@ from kernlint.interpret.values import (
     dtype_attribute,
     is_concrete,
 )
+from kernlint.records import replace
 from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import parameters, walk

@@ -10,7 +10,6 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any, NoReturn
 
@@ -55,7 +54,7 @@ from kernlint.interpret.values import (
     Unknown,
     is_concrete,
 )
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import parameters

@@ -11,7 +11,6 @@ import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import replace
 from typing import Any
 
 import libcst as cst
@@ -45,7 +44,7 @@ from kernlint.interpret.values import (
     dtype_attribute,
     is_concrete,
 )
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.walk import parameters
 from kernlint.workload import (

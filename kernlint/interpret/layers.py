@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
 from kernlint.interpret import torch_ops
 from kernlint.interpret.values import Builtin, Function, Instance, Unknown
+from kernlint.records import replace
 from kernlint.workload import Dtype, Expr, Tensor
 from kernlint.workload import dtype as dt
 

@@ -9,10 +9,9 @@ operation that is not understood, so that silence is the default.
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.workload import Dtype, Span
 from kernlint.workload import dtype as dt
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Union
 
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.workload import Repeat, Step
 
 

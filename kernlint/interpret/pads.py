@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from kernlint.interpret.values import Block
+from kernlint.records import replace
 from kernlint.workload.expr import Expr
 from kernlint.workload.kernel import Bounds, Pad
 

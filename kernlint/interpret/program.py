@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -22,7 +22,7 @@ from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Retu
 from kernlint.interpret.trace import Trace
 from kernlint.interpret.values import Class, Deferred, Function, Jit, Namespace, Presumed, Scope, Unknown
 from kernlint.interpret.vendor import other_vendor, package_files
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk, walk_until

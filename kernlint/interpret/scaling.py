@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 
 from kernlint.interpret.values import Block, Scaled
+from kernlint.records import replace
 from kernlint.workload import Cast, Span
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from kernlint.interpret.pads import renamed
 from kernlint.interpret.values import Block, Unknown
+from kernlint.records import replace
 from kernlint.workload import Expr, Lane
 
 #: An extent of a tile; None, where types allow it, for one that is not known.

@@ -7,7 +7,6 @@ operation.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -15,6 +14,7 @@ import libcst as cst
 from kernlint.interpret import numerics, pads, widths
 from kernlint.interpret.tiles import align, broadcast, expand, permute, rename_lanes
 from kernlint.interpret.values import Block, Descriptor, Function, Jit, Unknown
+from kernlint.records import replace
 from kernlint.workload import Atomic, Cast, Dot, Dtype, Expr, Load, Operand, ProgramId, Reduce, Scan, Store
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex

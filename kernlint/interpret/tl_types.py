@@ -6,7 +6,6 @@ One table, by the function's last name: ``tl.exp``, ``tl.math.exp``, ``libdevice
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -23,7 +22,7 @@ from kernlint.interpret.typed import (
     tensor,
 )
 from kernlint.interpret.values import Builtin, Namespace, Unknown
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.workload import Dtype
 from kernlint.workload import dtype as dt
 

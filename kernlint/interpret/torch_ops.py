@@ -8,12 +8,12 @@ allocates, copies or computes is recorded as a :class:`~kernlint.workload.TorchO
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
 from kernlint.interpret.values import Builtin, Unknown
+from kernlint.records import replace
 from kernlint.workload import Dtype, Expr, Size, Tensor
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex

@@ -7,11 +7,11 @@ A Python number, string, tuple or None stands for a compile-time constant (``tl.
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any
 
 from kernlint.interpret.values import Unknown
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.workload import Dtype, Span
 from kernlint.workload import dtype as dt
 

@@ -7,10 +7,10 @@ integers. Offsets are in elements, not bytes.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Union
 
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.workload.dtype import Dtype
 from kernlint.workload.expr import Atom, Expr, Lane, Opaque, Size, simplify
 from kernlint.workload.fault import Fault

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Union
 
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.workload.dtype import Dtype
 from kernlint.workload.expr import Expr, Size, concrete
 from kernlint.workload.fault import Fault
