@@ -7,6 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, ClassVar
 
+from kernlint.records import dataclass
+
 if TYPE_CHECKING:
     from kernlint.rules.finding import Context, Finding
     from kernlint.workload import Workload
@@ -33,6 +35,22 @@ _NAME = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _REQUIRED_TEXTS = ("summary", "what_it_does", "why", "when_not", "fix_safety", "evidence", "bad", "good")
 
 
+@dataclass(frozen=True)
+class Option:
+    """A number that the configuration can set for a rule, ``least`` or more."""
+
+    name: str
+    default: float
+    meaning: str
+    least: float = 0
+
+
+#: What every rule about speed takes.
+MIN_GAIN = Option(
+    "min-gain", 1.05, "A finding whose change is predicted to gain less than this factor is a remark (`info`).", 1
+)
+
+
 class Rule(ABC):
     """One anti-pattern. Subclasses set the class attributes below; a wrong or missing one fails at import.
 
@@ -56,6 +74,8 @@ class Rule(ABC):
     remark_if_open: ClassVar[bool] = False
     #: Whether the rule reads the module's source alone: it is asked once a file, with a workload that has no steps.
     lexical: ClassVar[bool] = False
+    #: What of the condition the configuration can set; a check asks :meth:`Context.option` for the value.
+    options: ClassVar[tuple[Option, ...]] = ()
 
     what_it_does: ClassVar[str]
     why: ClassVar[str]
@@ -87,6 +107,11 @@ class Rule(ABC):
     def concerns(self, workload: Workload) -> Workload:
         """The call of ``workload`` that the rule looks at."""
         return workload.first_call() if self.first_call else workload
+
+    @classmethod
+    def configurable(cls) -> tuple[Option, ...]:
+        """All that the configuration can set for this rule."""
+        return cls.options if cls.category in NOT_ABOUT_SPEED else (*cls.options, MIN_GAIN)
 
     @abstractmethod
     def check(self, context: Context) -> Iterable[Finding]:

@@ -20,6 +20,7 @@ def to_markdown(rule: type[Rule] | Rule) -> str:
         ("When it does not apply", cleandoc(rule.when_not)),
         ("Fix safety", cleandoc(rule.fix_safety)),
         ("Evidence", cleandoc(rule.evidence)),
+        ("Options", "\n".join(f"- `{o.name}` (default {o.default:g}): {o.meaning}" for o in rule.options)),
         ("References", "\n".join(f"- {reference}" for reference in rule.references)),
     ]
     head = [

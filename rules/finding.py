@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
@@ -94,8 +94,15 @@ class Context:
     device: Device
     variant: Variant = Variant()
     price: Callable[[Workload], Estimate] = field(kw_only=True)
+    #: What the configuration sets: code and name of an option to its value.
+    options: Mapping[tuple[str, str], float] = field(default_factory=dict, kw_only=True)
     _after: dict[Variant, Workload | None] = field(default_factory=dict)
     _estimates: dict[int, tuple[Workload, Estimate]] = field(default_factory=dict)
+
+    def option(self, rule: Rule, name: str) -> float:
+        """The value of an option of ``rule``: what the configuration sets, else its default."""
+        default = next(option.default for option in rule.configurable() if option.name == name)
+        return self.options.get((rule.code, name), default)
 
     def after(self, variant: Variant) -> Workload | None:
         if variant not in self._after:

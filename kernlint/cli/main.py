@@ -56,6 +56,7 @@ class _Commands(click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         own_options = {"--version", *ctx.help_option_names}
         if not args or args[0] not in {*_COMMANDS, *own_options}:
+            _recognise(args)
             args = [_DEFAULT, *args]
         return super().parse_args(ctx, args)
 
@@ -70,6 +71,17 @@ class _Commands(click.Group):
         with formatter.section("Options"):
             formatter.write_dl(list(records.values()))
         self.format_commands(ctx, formatter)
+
+
+def _recognise(args: list[str]) -> None:
+    """Complain of what looks like a misspelt command, before it is taken for a file that does not exist."""
+    if not args or args[0].startswith("-") or os.path.lexists(args[0]):
+        return
+    from difflib import get_close_matches  # imported here: only a mistake needs it
+
+    close = get_close_matches(args[0], sorted(set(_COMMANDS) - {_DEFAULT}), n=1)
+    if close:
+        raise click.UsageError(f"no command and no file {args[0]!r}; did you mean {close[0]}?")
 
 
 @click.command(cls=_Commands, context_settings=_CONTEXT)

@@ -60,8 +60,8 @@ class Cache:
         """What the rules are called, where a run before has noted it."""
         record = self._read(os.path.join(self._folder, "rules.json"))
         try:
-            return None if record is None else [Entry(**item) for item in record]
-        except TypeError:
+            return None if record is None else [_entry(item) for item in record]
+        except (KeyError, TypeError):
             return None
 
     def put_catalogue(self, entries: Iterable[Entry]) -> None:
@@ -113,6 +113,10 @@ class Cache:
                        and e.stat().st_mtime < time.time() - _KEEP_S]  # fmt: skip
             for path in old:
                 shutil.rmtree(path, ignore_errors=True)
+
+
+def _entry(item: dict[str, Any]) -> Entry:
+    return Entry(**{**item, "options": tuple(tuple(option) for option in item["options"])})
 
 
 def job_key(job: Job) -> str:

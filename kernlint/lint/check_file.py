@@ -27,7 +27,7 @@ from kernlint.lint.notebook import Notebook, read_notebook
 from kernlint.lint.reading import concerns_us
 from kernlint.lint.settings import FileSettings
 from kernlint.records import dataclass
-from kernlint.rules.base import NOT_ABOUT_SPEED, calls_for
+from kernlint.rules.base import MIN_GAIN, NOT_ABOUT_SPEED, calls_for
 from kernlint.sandbox import summary_of
 
 if TYPE_CHECKING:
@@ -42,9 +42,6 @@ if TYPE_CHECKING:
     from kernlint.syntax.tree import Module
     from kernlint.verdict.judge import Candidate
     from kernlint.workload import Span, Workload
-
-#: A change that is predicted to gain less than this does not fail a build.
-MIN_GAIN = 1.05
 
 #: Source lines kept of a finding; a whole kernel would bury the message.
 EXCERPT_LINES = 4
@@ -236,7 +233,9 @@ class _Check:
         from kernlint.cost.estimate import estimate
         from kernlint.rules.finding import Context
 
-        context = Context(program, workload, device, price=lambda w: estimate(w, device))
+        context = Context(
+            program, workload, device, price=lambda w: estimate(w, device), options=self.job.settings.options
+        )
         known = self._guarded("the cost model", lambda: _has_time(context.estimate(workload).total_us), False)
         for rule in rules:
             none: list[Candidate] = []
@@ -266,7 +265,7 @@ class _Check:
         gain = Gain(self.job.settings.device, scopes) if scopes else None
         proven = "info" if gain is None and rule.remark_if_open else found.severity
         severity = self.job.settings.severity.get(rule.code, proven)
-        if gain is not None and gain.best < MIN_GAIN and rule.category not in NOT_ABOUT_SPEED:
+        if not self._pays(rule, gain):
             severity = "info"
         return Finding(
             code=rule.code,
@@ -283,9 +282,14 @@ class _Check:
             fix=self._fix(candidate, gain) if self.job.fixes else None,
         )
 
+    def _pays(self, rule: Rule, gain: Gain | None) -> bool:
+        """Whether the change of a finding is worth failing a build: whatever it gains where that is not the point."""
+        least = self.job.settings.options.get((rule.code, MIN_GAIN.name), MIN_GAIN.default)
+        return gain is None or gain.best >= least or rule.category in NOT_ABOUT_SPEED
+
     def _fix(self, candidate: Candidate, gain: Gain | None) -> Fix | None:
         """The change as edits of the file, where it pays and a rewrite can make it."""
-        pays = gain is None or gain.best >= MIN_GAIN or candidate.finding.rule.category in NOT_ABOUT_SPEED
+        pays = self._pays(candidate.finding.rule, gain)
         change = candidate.finding.change
         program = candidate.program
         if not pays or change is None or program is None or program.kernel.text != self.code:

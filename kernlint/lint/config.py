@@ -13,7 +13,7 @@ from typing import Any
 from kernlint.errors import UsageError
 from kernlint.lint.model import SEVERITIES
 from kernlint.lint.patterns import Patterns
-from kernlint.lint.selection import Choice, parse_selector
+from kernlint.lint.selection import Choice, entries, parse_selector
 from kernlint.lint.settings import EXCLUDE, OUTPUT_FORMATS, Settings
 from kernlint.records import dataclass
 
@@ -150,6 +150,7 @@ class _Reader:
             "ignore": self._selectors,
             "per-file-ignores": self._per_file_ignores,
             "severity": self._severity,
+            "rules": self._rules,
             "references": self._references,
             "device": self._device,
             "target-triton": self._version,
@@ -223,6 +224,19 @@ class _Reader:
         for text, level in self._table(value).items():
             self._selector(text)
             found.append((text, self._one_of(level, SEVERITIES)))
+        return tuple(found)
+
+    def _rules(self, value: Any) -> tuple[tuple[str, str, float], ...]:
+        found = []
+        for text, options in self._table(value).items():
+            self._selector(text)
+            known = {name: least for code in parse_selector(text).codes for name, _, least in entries()[code].options}
+            for name, number in self._table(options).items():
+                if name not in known:
+                    raise self._wrong(f"{text} has no option {name!r}{nearest(name, known)}")
+                if isinstance(number, bool) or not isinstance(number, (int, float)) or not known[name] <= number < 1e9:
+                    raise self._wrong(f"{text}: {name}: expected a number, at least {known[name]:g}")
+                found.append((text, name, number))
         return tuple(found)
 
     def _references(self, value: Any) -> tuple[tuple[str, str], ...]:

@@ -23,6 +23,8 @@ class Entry:
     severity: str
     summary: str
     default: bool
+    #: Name, default and least value of each option.
+    options: tuple[tuple[str, float, float], ...] = ()
 
 
 #: Importing the rules costs more than a whole run from the cache, which therefore remembers what they are called.
@@ -44,7 +46,18 @@ def catalogue() -> tuple[Entry, ...]:
         return _remembered[0]
     from kernlint.rules.registry import all_rules
 
-    rules = [Entry(r.code, r.name, r.category, r.severity, " ".join(r.summary.split()), r.default) for r in all_rules()]
+    rules = [
+        Entry(
+            r.code,
+            r.name,
+            r.category,
+            r.severity,
+            " ".join(r.summary.split()),
+            r.default,
+            tuple((option.name, option.default, option.least) for option in r.configurable()),
+        )
+        for r in all_rules()
+    ]
     own = [Entry(d.code, d.name, d.category, d.severity, d.summary, True) for d in DIAGNOSTICS]
     return tuple(sorted([*rules, *own], key=lambda entry: entry.code))
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from kernlint.lint.patterns import Patterns
-from kernlint.lint.selection import Choice, codes_of, parse_selector, selected_codes
+from kernlint.lint.selection import Choice, codes_of, entries, parse_selector, selected_codes
 from kernlint.records import dataclass
 
 DEFAULT_DEVICE = "h100-sxm"
@@ -48,8 +48,9 @@ class Settings:
     """The settings of one configuration file (the defaults without one), command line included.
 
     ``root`` is the folder that patterns are relative to, ``source`` the file they came from. ``choices`` select the
-    rules; ``severity`` maps selectors to levels, ``references`` patterns of kernel files to the absolute path of
-    their PyTorch reference; ``timeout_s`` is the limit for one file.
+    rules; ``severity`` maps selectors to levels, ``rules`` holds selectors with an option and its value, ``references``
+    maps patterns of kernel files to the absolute path of their PyTorch reference; ``timeout_s`` is the limit for one
+    file.
     """
 
     root: str
@@ -57,6 +58,7 @@ class Settings:
     choices: tuple[Choice, ...] = ()
     per_file_ignores: tuple[tuple[str, str, tuple[str, ...]], ...] = ()
     severity: tuple[tuple[str, str], ...] = ()
+    rules: tuple[tuple[str, str, float], ...] = ()
     references: tuple[tuple[str, str], ...] = ()
     device: str = DEFAULT_DEVICE
     target_triton: str | None = None
@@ -93,6 +95,18 @@ class Settings:
                     levels[code] = (selector.specificity, level)
         return {code: level for code, (_, level) in levels.items()}
 
+    @cached_property
+    def _options(self) -> dict[tuple[str, str], float]:
+        """The options that are set, by code and name; the more specific selector decides, then the later one."""
+        found: dict[tuple[str, str], tuple[int, float]] = {}
+        for text, name, value in self.rules:
+            selector = parse_selector(text)
+            for code in selector.codes:
+                known = any(option == name for option, _, _ in entries()[code].options)
+                if known and selector.specificity >= found.get((code, name), (-1, 0.0))[0]:
+                    found[code, name] = (selector.specificity, value)
+        return {key: value for key, (_, value) in found.items()}
+
     def of_file(self, path: str) -> FileSettings:
         """The settings for the file at the absolute ``path``."""
         codes = self.codes
@@ -100,7 +114,12 @@ class Settings:
             if patterns.match(path):
                 codes -= ignored
         reference = next((target for patterns, target in self._references if patterns.match(path)), None)
-        return FileSettings(codes, self._levels, self.device, self.target_triton, self.timeout_s, reference)
+        return FileSettings(
+            codes, self._levels, self._options, self.device, self.target_triton, self.timeout_s, reference
+        )
+
+    def _options_of(self, code: str) -> dict[str, float]:
+        return {name: value for (other, name), value in sorted(self._options.items()) if other == code}
 
     def to_json(self) -> dict[str, Any]:
         """What ``--show-settings`` prints."""
@@ -109,6 +128,7 @@ class Settings:
             "root": self.root,
             "rules": sorted(self.codes),
             "severity": dict(sorted(self._levels.items())),
+            "rule-options": {code: self._options_of(code) for code in sorted({code for code, _ in self._options})},
             "per-file-ignores": {pattern: sorted(codes_of(texts)) for _, pattern, texts in self.per_file_ignores},
             "references": dict(self.references),
             "device": self.device,
@@ -126,10 +146,12 @@ class Settings:
 
 @dataclass(frozen=True)
 class FileSettings:
-    """What bears on the findings of one file; ``reference`` is the path of its PyTorch reference."""
+    """What bears on the findings of one file; ``options`` are set options of rules, by code and name; ``reference``
+    is the path of its PyTorch reference."""
 
     codes: frozenset[str]
     severity: Mapping[str, str] = field(default_factory=dict)
+    options: Mapping[tuple[str, str], float] = field(default_factory=dict)
     device: str = DEFAULT_DEVICE
     target_triton: str | None = None
     timeout_s: float = DEFAULT_TIMEOUT_S
@@ -137,4 +159,5 @@ class FileSettings:
 
     def key(self) -> list[Any]:
         """What the cached findings of the file depend on; the reference counts by its content, not its path."""
-        return [sorted(self.codes), sorted(self.severity.items()), self.device, self.target_triton]
+        options = sorted([*key, value] for key, value in self.options.items())
+        return [sorted(self.codes), sorted(self.severity.items()), options, self.device, self.target_triton]

@@ -1,4 +1,4 @@
-"""JUnit XML: a test suite a file, a failed test case a finding."""
+"""JUnit XML: a test suite a file, a test case a finding, failed unless it is a remark."""
 
 from __future__ import annotations
 
@@ -10,14 +10,21 @@ from kernlint.report.text_findings import where
 
 
 def render(report: LintReport) -> str:
-    """All findings are failures, as JUnit knows no grades. Without findings there is one passed case, since some
+    """Findings are failures, as JUnit knows no grades, but for those of level info, which fail no run by default: they are
+    passed cases with an output. Without findings there is one passed case, since some
     servers take a report without cases for a broken run."""
     root = ElementTree.Element("testsuites", name="kernlint")
     for file, group in groupby(report.findings, key=lambda finding: finding.file):
         findings = list(group)
-        count = str(len(findings))
+        failures = sum(finding.severity != "info" for finding in findings)
         suite = ElementTree.SubElement(
-            root, "testsuite", name=_xml(file), tests=count, failures=count, errors="0", skipped="0"
+            root,
+            "testsuite",
+            name=_xml(file),
+            tests=str(len(findings)),
+            failures=str(failures),
+            errors="0",
+            skipped="0",
         )
         for finding in findings:
             place = finding.place
@@ -29,9 +36,12 @@ def render(report: LintReport) -> str:
                 file=_xml(file),
                 line=str(place.line),
             )
-            message = _xml(located_message(finding))
-            failure = ElementTree.SubElement(case, "failure", message=message, type=finding.severity)
-            failure.text = _xml("\n".join([f"{where(finding)}: {finding.message}", *finding.evidence]))
+            if finding.severity == "info":
+                said = ElementTree.SubElement(case, "system-out")
+            else:
+                message = _xml(located_message(finding))
+                said = ElementTree.SubElement(case, "failure", message=message, type=finding.severity)
+            said.text = _xml("\n".join([f"{where(finding)}: {finding.message}", *finding.evidence]))
     if not report.findings:
         suite = ElementTree.SubElement(
             root, "testsuite", name="kernlint", tests="1", failures="0", errors="0", skipped="0"

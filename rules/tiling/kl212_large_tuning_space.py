@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kernlint.rules.base import Rule
+from kernlint.rules.base import Option, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.kernel_source import kernels_once
 
@@ -18,6 +18,7 @@ class LargeTuningSpace(Rule):
     category = "tiling"
     severity = "info"
     bare = True
+    options = (Option("most-configurations", MOST, "How many configurations are not too many.", 1),)
     summary = "autotune tries a large product of configurations, unpruned and forgotten at exit"
     what_it_does = f"""
         Counts the configurations given to `triton.autotune`, comprehensions and helper functions included, and reports more
@@ -67,10 +68,11 @@ class LargeTuningSpace(Rule):
     )
 
     def check(self, context: Context) -> Iterable[Finding]:
+        most = context.option(self, "most-configurations")
         for launch in kernels_once(context):
             tuning, kernel = launch.tuning, launch.kernel
             count = tuning.configurations if tuning is not None else None
-            if tuning is None or count is None or count <= MOST or tuning.pruned or tuning.kept:
+            if tuning is None or count is None or count <= most or tuning.pruned or tuning.kept:
                 continue
             yield Finding(
                 self,

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import libcst as cst
 
-from kernlint.rules.base import Rule
+from kernlint.rules.base import Option, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.kernel_source import kernels_once
 from kernlint.rules.launch.sizes import per_call_sizes
@@ -23,6 +23,7 @@ class LongStaticRange(Rule):
     name = "long-static-range"
     category = "tiling"
     severity = "warning"
+    options = (Option("most-iterations", MOST, "How many copies of a loop body are not too many.", 1),)
     summary = "tl.static_range unrolls a loop many times over, or as often as a size of the call says"
     what_it_does = f"""
         Finds `tl.static_range` loops of more than {MOST} iterations, and those whose count is a `tl.constexpr` that the launch
@@ -67,6 +68,7 @@ class LongStaticRange(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         varying = per_call_sizes(context)
+        most = context.option(self, "most-iterations")
         seen = set()
         for launch in kernels_once(context):
             for loop, _ in launch.kernel.walk(Loop):
@@ -75,7 +77,7 @@ class LongStaticRange(Rule):
                     continue
                 trip, opened = concrete(loop.trip), _open_bound(context, launch, loop)
                 by_size = [n for n in opened if symbols_of(launch.open_constexprs.get(n, 0)) & varying]
-                if not by_size and (opened or trip is None or trip <= MOST):
+                if not by_size and (opened or trip is None or trip <= most):
                     continue
                 seen.add(loop.span)
                 count = f"as often as {', '.join(by_size)} says" if by_size else f"{trip} times"

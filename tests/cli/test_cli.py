@@ -56,6 +56,13 @@ def source(tmp_path):
     return write
 
 
+def test_a_misspelt_command_is_told_from_a_missing_file(tmp_path):
+    assert refused(run(REAL, "chek", "kernels", cwd=tmp_path)) == "no command and no file 'chek'; did you mean check?"
+    assert "no such file" in refused(run(REAL, "kernels.py", cwd=tmp_path))
+    (tmp_path / "chek").write_text("x = 1\n")
+    assert "did you mean" not in refused(run(REAL, "chek", cwd=tmp_path))
+
+
 # -- verdicts ---------------------------------------------------------------------------------------------------------
 
 

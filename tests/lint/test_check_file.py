@@ -5,7 +5,6 @@ import json
 import pytest
 from support.lint import CODE, DOT, KERNEL, NAME, check
 
-from kernlint.lint.check_file import MIN_GAIN
 from kernlint.rules.registry import find_rule
 
 
@@ -38,10 +37,12 @@ def test_open_sizes_keep_the_severity_of_a_proven_condition():
     assert finding.severity == "warning"
 
 
-def test_a_gain_within_the_noise_is_information(monkeypatch):
-    monkeypatch.setattr("kernlint.lint.check_file.MIN_GAIN", 1e9)
-    assert MIN_GAIN == 1.05
-    assert [finding.severity for finding in check(KERNEL)] == ["info"]
+def test_a_gain_below_the_least_that_counts_is_information():
+    (finding,) = check(KERNEL)
+    assert finding.severity == "warning" and finding.gain is not None and finding.gain.best > 1.05
+    least = finding.gain.best + 0.01
+    assert [finding.severity for finding in check(KERNEL, options={(CODE, "min-gain"): least})] == ["info"]
+    assert [finding.severity for finding in check(KERNEL, options={("KL201", "min-gain"): least})] == ["warning"]
 
 
 def test_severity_can_be_overridden():

@@ -27,6 +27,7 @@ baseline = "known.json"
 fail-on = "error"
 output-format = "concise"
 per-file-ignores = { "tests/**" = ["KL1"], "bench_*.py" = ["ALL"] }
+rules = { KL212 = { most-configurations = 64 }, tiling = { min-gain = 1.5 }, KL201 = { min-gain = 2 } }
 severity = { KL3 = "info", KL301 = "error" }
 references = { "kernels/*.py" = "ref.py" }
 """
@@ -56,6 +57,10 @@ def test_every_key(settings, tmp_path):
     assert kernel.reference == str(tmp_path / "ref.py")
     assert (kernel.severity["KL301"], kernel.severity["KL302"]) == ("error", "info")
     assert "KL101" in kernel.codes
+    options = kernel.options
+    assert (options["KL201", "min-gain"], options["KL202", "min-gain"], options["KL212", "min-gain"]) == (2, 1.5, 1.5)
+    assert options["KL212", "most-configurations"] == 64 and ("KL301", "min-gain") not in options
+    assert found.to_json()["rule-options"]["KL212"] == {"min-gain": 1.5, "most-configurations": 64}
     test = found.of_file(str(tmp_path / "tests" / "deep" / "t.py"))
     assert "KL101" not in test.codes
     assert test.reference is None
@@ -91,6 +96,14 @@ def test_the_schema_knows_the_same_keys_and_values():
         ("severity = { KL101 = 'fatal' }", "severity: 'fatal' is none of"),
         ("severity = { KL999 = 'info' }", "severity: unknown rule selector 'KL999'"),
         ("severity = 'info'", "severity: expected a table"),
+        ("rules = { KL101 = 1 }", "rules: expected a table"),
+        ("rules = { KL101 = { most = 1 } }", "rules: KL101 has no option 'most'"),
+        ("rules = { KL101 = { mingain = 1 } }", "KL101 has no option 'mingain'; did you mean min-gain?"),
+        ("rules = { KL7 = { min-gain = 1.5 } }", "rules: KL7 has no option 'min-gain'"),
+        ("rules = { KL101 = { min-gain = 0.5 } }", "rules: KL101: min-gain: expected a number, at least 1"),
+        ("rules = { KL212 = { most-configurations = 'x' } }", "expected a number"),
+        ("rules = { KL212 = { most-configurations = nan } }", "expected a number"),
+        ("rules = { KL999 = {} }", "rules: unknown rule selector 'KL999'"),
         ("per-file-ignores = { 'a' = 'KL1' }", "per-file-ignores: expected a list of strings"),
         ("references = { 'k.py' = 'none.py' }", "references: no such file: none.py"),
         ("references = { 'k.py' = 1 }", "references: expected strings"),
