@@ -37,10 +37,17 @@ MAX_TENSOR_BYTES = 1 << 42
 class Analysis:
     """What was read and judged; ``verdict`` is the answer, ``judgement`` the numbers behind it."""
 
-    task: Task
-    program: Program
+    reading: Reading
     judgement: Judgement
     verdict: Verdict
+
+    @property
+    def task(self) -> Task:
+        return self.reading.task
+
+    @property
+    def program(self) -> Program:
+        return self.reading.program
 
 
 @dataclass(frozen=True)
@@ -107,8 +114,10 @@ def analysis(
     assumptions: Iterable[str] = (),
     performance: str | None = None,
     performance_path: str = "performance data",
+    autotune: bool = False,
 ) -> Analysis:
-    """As :func:`analyze`, with everything the verdict was made from."""
+    """As :func:`analyze`, with everything the verdict was made from. ``autotune`` asks for tiles that the autotuner chooses
+    where a fixed one would do for the sizes at hand."""
     reading = read_program(
         source,
         path=path,
@@ -119,7 +128,7 @@ def analysis(
         overrides=overrides,
         assumptions=assumptions,
     )
-    return judged(reading, scope, performance, performance_path)
+    return judged(reading, scope, performance, performance_path, autotune)
 
 
 def read_program(
@@ -157,17 +166,25 @@ def read_program(
 
 
 def judged(
-    reading: Reading, scope: str, performance: str | None = None, performance_path: str = "performance data"
+    reading: Reading,
+    scope: str,
+    performance: str | None = None,
+    performance_path: str = "performance data",
+    autotune: bool = False,
 ) -> Analysis:
     """The verdict on what was read, in ``scope``, with measured times where there are any."""
-    best = best_change(reading, scope, performance, performance_path)
+    best = best_change(reading, scope, performance, performance_path, autotune)
     rules = [rule for rule in all_rules() if rule.default and rule.category in NOT_ABOUT_SPEED]
     best = with_errors(best, reading.program, reading.device, rules)
-    return Analysis(reading.task, reading.program, best, write_verdict(best, reading.device, MODEL_VERSION))
+    return Analysis(reading, best, write_verdict(best, reading.device, MODEL_VERSION))
 
 
 def best_change(
-    reading: Reading, scope: str, performance: str | None = None, performance_path: str = "performance data"
+    reading: Reading,
+    scope: str,
+    performance: str | None = None,
+    performance_path: str = "performance data",
+    autotune: bool = False,
 ) -> Judgement:
     """What the verdict of :func:`judged` would choose, without the errors and the words."""
     if scope not in ("gpu", "call"):
@@ -178,7 +195,7 @@ def best_change(
     judgements = []
     for workload in reading.workloads:
         calibration = calibrate(estimate(workload, gpu), measured, scope) if measured else None
-        judgements.append(judge(program, workload, gpu, scope, rules, calibration))
+        judgements.append(judge(program, workload, gpu, scope, rules, calibration, autotune))
     # Of several public functions the one with the largest saving; of equals the first.
     return max(judgements, key=lambda j: (j.worth, j.saving_us))
 

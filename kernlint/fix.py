@@ -10,7 +10,7 @@ from dataclasses import field
 from pathlib import PurePath
 from typing import Any
 
-from kernlint.analysis import DEFAULT_DEVICE, Reading, best_change, read_program
+from kernlint.analysis import DEFAULT_DEVICE, Analysis, Reading, best_change, read_program
 from kernlint.cost.estimate import estimate, speedup
 from kernlint.errors import KernlintError, SourceError
 from kernlint.interpret.edits import NO_EDITS
@@ -23,7 +23,7 @@ from kernlint.rules.finding import Context
 from kernlint.rules.registry import find_rule
 from kernlint.syntax.source import SourceText
 from kernlint.syntax.task import is_markdown
-from kernlint.verdict.judge import NOT_WORTH, WORTH, Candidate, Priced, best_candidate, price
+from kernlint.verdict.judge import NOT_WORTH, WORTH, Candidate, Judgement, Priced, best_candidate, price
 from kernlint.workload import Workload
 
 #: Fixes of one run; each is followed by a fresh analysis.
@@ -100,6 +100,7 @@ class _Question:
     rules: tuple[Rule, ...]
     unsafe: bool
     follow_ups: bool
+    autotune: bool = False
     performance: Mapping[str, Any] = field(default_factory=dict)
     done: list[Applied] = field(default_factory=list)
     refused: dict[tuple[str, str, str], Refused] = field(default_factory=dict)
@@ -117,15 +118,18 @@ class _Found:
 class _Version:
     """One version of the program under ``asked``."""
 
-    def __init__(self, reading: Reading, asked: _Question) -> None:
+    def __init__(self, reading: Reading, asked: _Question, judgement: Judgement | None = None) -> None:
         self.reading = reading
         self.asked = asked
+        self.judgement = judgement
         self.text = reading.task.kernel.text
 
     def found(self) -> Iterator[_Found]:
         """What there is to change: that of the verdict, or what the rules that were named find in each workload."""
         if not self.asked.rules:
-            judgement = best_change(self.reading, self.asked.scope, **self.asked.performance)
+            judgement = self.judgement or best_change(
+                self.reading, self.asked.scope, **self.asked.performance, autotune=self.asked.autotune
+            )
             yield _Found(judgement.workload, judgement.candidates, judgement.chosen)
             return
         for workload, rules in self._asked_of():
@@ -147,7 +151,9 @@ class _Version:
 
     def context(self, workload: Workload) -> Context:
         gpu = self.reading.device
-        return Context(self.reading.program, workload, gpu, price=lambda w: estimate(w, gpu))
+        return Context(
+            self.reading.program, workload, gpu, price=lambda w: estimate(w, gpu), autotune=self.asked.autotune
+        )
 
 
 def fix_source(
@@ -166,12 +172,16 @@ def fix_source(
     rules: Iterable[str] = (),
     follow_ups: bool = False,
     unsafe: bool = False,
+    autotune: bool = False,
+    analysed: Analysis | None = None,
 ) -> Fixed:
     """``source`` with the change made that its verdict chooses, or those of ``rules`` (codes or names).
 
     The arguments up to ``performance_path`` are those of :func:`kernlint.analysis.analyze`. ``follow_ups`` goes on with
     what is worth doing next until nothing is, at most ``MAX_ROUNDS`` times; ``unsafe`` allows changes that are not
-    declared safe. Of a Markdown task file the result is the kernel's own source.
+    declared safe; with ``autotune`` a change of the tile adds ``@triton.autotune``. ``analysed`` is what
+    :func:`kernlint.analysis.analysis` makes of the same arguments, where it is at hand. Of a Markdown task file the result is
+    the kernel's own source.
 
     Every fix is read again before it counts: the new source must parse, the finding must be gone, and the cost model must
     see the predicted time. Raises what :func:`~kernlint.analysis.analyze` raises; a fix that cannot be made is no error
@@ -187,10 +197,13 @@ def fix_source(
     }
     selected = tuple(find_rule(rule) for rule in rules)
     options["for_rules"] = any(r.bare or r.lexical or r.category in NOT_ABOUT_SPEED for r in selected)
-    asked = _Question(options, scope, selected, unsafe, follow_ups)
+    asked = _Question(options, scope, selected, unsafe, follow_ups, autotune)
     if performance is not None:
         asked.performance = {"performance": performance, "performance_path": performance_path}
-    version = _Version(read_program(source, path=path, **options), asked)
+    if analysed is not None:
+        version = _Version(analysed.reading, asked, analysed.judgement)
+    else:
+        version = _Version(read_program(source, path=path, **options), asked)
     before = version.text
     if is_markdown(SourceText(source, path)):
         # From here on the kernel is a Python file of its own, and the reference another.

@@ -86,7 +86,8 @@ class Context:
     """One workload under the eyes of the rules.
 
     ``after(variant)`` is the workload as it would be under a variant (None when the changed program cannot be
-    followed); ``estimate`` prices a workload on ``device``. Both remember their answers.
+    followed); ``estimate`` prices a workload on ``device``. Both remember their answers. ``autotune`` says that tiles are to be
+    left to the autotuner rather than fixed for the sizes at hand.
     """
 
     program: Program
@@ -96,6 +97,7 @@ class Context:
     price: Callable[[Workload], Estimate] = field(kw_only=True)
     #: What the configuration sets: code and name of an option to its value.
     options: Mapping[tuple[str, str], float] = field(default_factory=dict, kw_only=True)
+    autotune: bool = field(default=False, kw_only=True)
     _after: dict[Variant, Workload | None] = field(default_factory=dict)
     _estimates: dict[int, tuple[Workload, Estimate]] = field(default_factory=dict)
 

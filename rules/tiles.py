@@ -10,7 +10,7 @@ from kernlint.records import dataclass
 from kernlint.rules.finding import Context, Variant
 from kernlint.rules.layout import find_dot
 from kernlint.rules.shared_memory import overflowing
-from kernlint.workload import Access, Dot, Launch, Loop, Opaque, concrete
+from kernlint.workload import Access, Dot, Launch, Loop, Opaque, Span, Workload, concrete
 
 #: Output tiles worth trying, rows by columns. Powers of two, as tl.arange demands; 16 is the least that MMA takes.
 _TILES = [(m, n) for m in (16, 32, 64, 128, 256) for n in (16, 32, 64, 128, 256) if 512 <= m * n <= 32_768]
@@ -88,7 +88,18 @@ def _moves_grid(context: Context, base: Variant, launch: Launch, dot: Dot, name:
 def best_tile(
     context: Context, base: Variant, launch: Launch, dot: Dot, names: TileNames, num_stages: tuple[int, ...] = _STAGES
 ) -> tuple[Tile, Variant] | None:
-    """The tile with the least predicted device time, and the program with it; None when no candidate can be priced.
+    """The tile with the least predicted device time, and the program with it; None when no candidate can be priced."""
+    priced = priced_tiles(context, base, launch, dot, names, num_stages)
+    if not priced:
+        return None
+    best = min(priced, key=lambda tile: priced[tile][0])
+    return best, priced[best][1]
+
+
+def priced_tiles(
+    context: Context, base: Variant, launch: Launch, dot: Dot, names: TileNames, num_stages: tuple[int, ...] = _STAGES
+) -> dict[Tile, tuple[float, Variant]]:
+    """The tiles worth trying that fit, each with the predicted device time (us) of the program that has it.
 
     First every output tile with the usual K extent, then the best few of them with other K extents and stages: time
     depends on the output tile far more than on the rest.
@@ -97,10 +108,9 @@ def best_tile(
 
     def price(tile: Tile) -> None:
         if tile not in priced:
-            variant = base.then(_tile_edits(launch, names, tile))
-            time = context.gpu_us(variant)
-            if time is not None and fits(context, variant, launch, dot) and _covers(context, variant, launch, dot):
-                priced[tile] = (time, variant)
+            found = priced_tile(context, base, launch, dot, names, tile)
+            if found is not None:
+                priced[tile] = found
 
     usual, *other = _k_extents(max(dot.a.dtype.bits, dot.b.dtype.bits))
     for tile in _tiles(names, usual, num_stages[0]):
@@ -110,27 +120,56 @@ def best_tile(
             for k in (usual, *other):
                 if _consistent(names, near.m, near.n, k):
                     price(replace(near, k=k, num_stages=stages))
-    if not priced:
+    return priced
+
+
+def priced_tile(
+    context: Context, base: Variant, launch: Launch, dot: Dot, names: TileNames, tile: Tile
+) -> tuple[float, Variant] | None:
+    """The predicted device time (us) of the program with ``tile``, and that program; None where the tile does not fit the
+    device or the problem."""
+    variant = base.then(tile_edits(launch, names, tile))
+    time = context.gpu_us(variant)
+    if time is None or not fits(context, variant, launch, dot) or not _covers(context, variant, launch, dot):
         return None
-    best = min(priced, key=lambda tile: priced[tile][0])
-    return best, priced[best][1]
+    return time, variant
 
 
 def fits(context: Context, variant: Variant, launch: Launch, dot: Dot) -> bool:
     """Whether the launch has the shared memory it needs under ``variant``."""
-    found = find_dot(context.after(variant), launch.span, dot.span)
-    return found is None or not overflowing(found[0], context.device)
+    found = counterpart(context, variant, launch)
+    return found is None or not overflowing(found, context.device)
+
+
+def counterpart(context: Context, variant: Variant, launch: Launch) -> Launch | None:
+    """What becomes of ``launch`` under ``variant``, where one place may launch several times; None where it is gone."""
+    place = next((i for i, one in enumerate(launches_at(context.workload, launch.span)) if one is launch), 0)
+    found = launches_at(context.after(variant), launch.span)
+    return found[place] if place < len(found) else None
+
+
+def launches_at(workload: Workload | None, span: Span) -> list[Launch]:
+    """The launches that the source writes at ``span``, in order."""
+    return [one for one in workload.launches() if one.span == span] if workload is not None else []
+
+
+def dot_at(launch: Launch | None, span: Span) -> Dot | None:
+    """The dot of ``launch`` that stands at ``span``."""
+    return next((dot for dot in launch.kernel.dots() if dot.span == span), None) if launch is not None else None
 
 
 def _covers(context: Context, variant: Variant, launch: Launch, dot: Dot) -> bool:
     """Whether the launch computes the same elements under ``variant``: its tiles leave none out, and reach beyond the
     tensors no more than before where no mask holds them back."""
-    found = find_dot(context.after(variant), launch.span, dot.span)
+    found = counterpart(context, variant, launch)
+    new_dot = dot_at(found, dot.span)
     old = next(((d, loops) for d, loops in launch.kernel.walk(Dot) if d is dot), None)
-    new = next(((d, loops) for d, loops in found[0].kernel.walk(Dot) if d.span == dot.span), None) if found else None
-    if found is None or old is None or new is None or launch.programs is None or found[0].programs is None:
+    new = next(((d, loops) for d, loops in found.kernel.walk(Dot) if d is new_dot), None) if found else None
+    if found is None or new_dot is None or old is None or new is None:
         return False
-    area, new_area = launch.programs * dot.m * dot.n, found[0].programs * found[1].m * found[1].n
+    if launch.programs is None or found.programs is None:
+        return False
+    area, new_area = launch.programs * dot.m * dot.n, found.programs * new_dot.m * new_dot.n
     output = max((t.numel or 0 for s in launch.kernel.stores() if (t := launch.tensor(s.base)) is not None), default=0)
     if new_area < min(area, output or area):
         return False
@@ -180,7 +219,8 @@ def _k_extents(bits: int) -> tuple[int, ...]:
     return {8: (128, 64), 16: (64, 32, 128), 32: (32, 64)}.get(bits, (32, 64))
 
 
-def _tile_edits(launch: Launch, names: TileNames, tile: Tile) -> Edits:
+def tile_edits(launch: Launch, names: TileNames, tile: Tile) -> Edits:
+    """The edits that launch with ``tile``."""
     values = {
         names.k: tile.k,
         names.n: tile.n,

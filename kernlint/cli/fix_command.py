@@ -30,6 +30,7 @@ def fix(
     settings: tuple[str, ...],
     rules: tuple[str, ...],
     follow_ups: bool,
+    autotune: bool,
     unsafe_fixes: bool,
     diff: bool,
     output: str | None,
@@ -53,7 +54,8 @@ def fix(
     task = read_task_input(device=device, **given)
     if output is None and not diff and is_markdown(task.source):
         raise UsageError(f"{task.source.path}: a Markdown task file is not rewritten; name a file with -o")
-    options = {"rules": list(rules), "follow_ups": follow_ups, "unsafe": unsafe_fixes, "overrides": overrides}
+    options: dict[str, Any] = {"rules": list(rules), "follow_ups": follow_ups, "autotune": autotune}
+    options |= {"unsafe": unsafe_fixes, "overrides": overrides}
     patience = _PATIENCE if follow_ups or rules else 1
     result: Fixed = worker.run_on_task(_fix, task, options, patience)
     if result.applied:

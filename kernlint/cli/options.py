@@ -47,6 +47,9 @@ _OPTIONS = (
 _FIX_OPTIONS = (
     click.option("--rule", "rules", metavar="RULE", multiple=True, help="Fix what this rule finds, by code or name."),
     click.option("--follow-ups", is_flag=True, help="Go on with the next change until none is worth it."),
+    click.option(
+        "--autotune", is_flag=True, help="Let tiles be tuned on the device, where a fixed one would be advised."
+    ),
     click.option("--unsafe-fixes", is_flag=True, help="Make changes too that alter results or lose comments."),
 )
 

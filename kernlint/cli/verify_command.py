@@ -46,6 +46,7 @@ def verify(
     backend: str,
     rules: tuple[str, ...],
     follow_ups: bool,
+    autotune: bool,
     unsafe_fixes: bool,
     numerics: str | None,
     timeout: float,
@@ -72,10 +73,12 @@ def verify(
     from kernlint.verify.versions import require
 
     require()
-    if fixed is not None and (rules or follow_ups or unsafe_fixes):
-        raise UsageError("--fixed names the changed version; --rule, --follow-ups and --unsafe-fixes make one")
-    options: dict[str, Any] = {"rules": list(rules), "follow_ups": follow_ups, "unsafe": unsafe_fixes}
-    options |= {"overrides": parse_overrides(settings), "numerics": numerics}
+    if fixed is not None and (rules or follow_ups or autotune or unsafe_fixes):
+        raise UsageError(
+            "--fixed names the changed version; --rule, --follow-ups, --autotune and --unsafe-fixes make one"
+        )
+    options: dict[str, Any] = {"rules": list(rules), "follow_ups": follow_ups, "autotune": autotune}
+    options |= {"unsafe": unsafe_fixes, "overrides": parse_overrides(settings), "numerics": numerics}
     task = read_task_input(device=device, **given)
     if fixed is not None:
         changed = read_source(fixed)

@@ -153,6 +153,20 @@ class Program:
             self._traces[entry] = reading.trace
         return self._traces[entry]
 
+    def at(
+        self,
+        sizes: Mapping[Symbol, Size] | None = None,
+        constants: Mapping[str, int] | None = None,
+        dtypes: Mapping[str, Dtype] | None = None,
+    ) -> Program:
+        """The same source asked about another call: open sizes get the values ``sizes``, module-level constants those of
+        ``constants``, and arguments that are tensors of unknown element type the ``dtypes``, by name."""
+        facts = (*self.question.facts, *(Fact(name, dtype=dtype) for name, dtype in (dtypes or {}).items()))
+        overrides = {**self.question.overrides, **(constants or {})}
+        other = Program(self.kernel, self.reference, replace(self.question, overrides=overrides, facts=facts))
+        other._resolved = _close({**self._resolved, **(sizes or {})}) if not constants else dict(sizes or {})
+        return other
+
     def second_call(self) -> Workload | None:
         """The workload of calling ``forward`` again, on the same object and other tensors; None where there is no model.
 

@@ -26,7 +26,7 @@ def set_literals(site: Site, literals: Iterable[tuple[Span, int]]) -> Rewriting:
     effects = Effects()
     for launch in site.workload.launches():
         names = {name for name, spans in launch.literals.items() if changed.intersection(spans)}
-        effects |= _order_of_sums(launch, names)
+        effects |= order_of_sums(launch, names)
     return Rewriting(tuple(edits), effects)
 
 
@@ -44,7 +44,7 @@ def set_options(site: Site, options: Iterable[tuple[Span, str, int]]) -> Rewriti
             names.setdefault(span, set()).add(name)
     effects = Effects()
     for launch in site.workload.launches():
-        effects |= _order_of_sums(launch, names.get(launch.span, set()))
+        effects |= order_of_sums(launch, names.get(launch.span, set()))
     return Rewriting(_in_one_place(edits), effects)
 
 
@@ -52,7 +52,7 @@ def set_options(site: Site, options: Iterable[tuple[Span, str, int]]) -> Rewriti
 _OPTIONS = frozenset({"num_warps", "num_stages"})
 
 
-def _order_of_sums(launch: Launch, names: set[str]) -> Effects:
+def order_of_sums(launch: Launch, names: set[str]) -> Effects:
     """A tile of another shape, and a reduction over another number of threads, add up in another order; stages do not
     matter, nor does any of it where nothing is summed in floating point."""
     kernel = launch.kernel

@@ -120,10 +120,11 @@ def judge(
     scope: str,
     rules: Sequence[Rule],
     measured: Calibration | None = None,
+    autotune: bool = False,
 ) -> Judgement:
     """The best single change to ``workload`` on ``device`` in ``scope``; priced by the cost model, corrected by what was
-    ``measured``."""
-    context = Context(program, workload, device, price=_pricing(device, measured))
+    ``measured``. With ``autotune``, tiles are left to the autotuner."""
+    context = Context(program, workload, device, price=_pricing(device, measured), autotune=autotune)
     candidates = price(context, rules)
     chosen = best_candidate(candidates, scope)
     reference = estimate(workload.reference, device) if workload.reference is not None else None
@@ -178,7 +179,7 @@ def _candidate(context: Context, finding: Finding) -> Candidate:
 def best_candidate(candidates: Sequence[Candidate], scope: str) -> Candidate | None:
     """The largest saving, where structure comes before tuning: the best tile depends on operand type, layout, fusion
     and algorithm, so it is chosen after them, as a follow-up. Of changes without a known gain the first proven one,
-    when none has a known gain."""
+    no tile if there is another, when none has a known gain."""
     for candidate in candidates:
         # An error that the cost model has no term for, such as compiling on every call, outweighs what it has one for.
         change = candidate.finding.change
@@ -189,4 +190,4 @@ def best_candidate(candidates: Sequence[Candidate], scope: str) -> Candidate | N
         structural = [c for c in known if not c.finding.rule.tuning and c.gains[scope].middle >= WORTH]
         return max(structural or known, key=lambda c: c.gains[scope].saving_us)
     open_ones = [c for c in candidates if not c.gains and c.finding.change is not None and c.finding.severity != "info"]
-    return open_ones[0] if open_ones else None
+    return min(open_ones, key=lambda c: c.finding.rule.tuning, default=None)

@@ -87,6 +87,7 @@ def make_plan(
     rules: Iterable[str] = (),
     follow_ups: bool = False,
     unsafe: bool = False,
+    autotune: bool = False,
 ) -> Plan | NothingToProve:
     """The plan for ``source`` and ``fixed``, the changed version (None: the one that :func:`kernlint.fix.fix_source` makes).
 
@@ -102,7 +103,9 @@ def make_plan(
         "performance": performance,
         "performance_path": performance_path,
     }
-    read = analysis(source, path=path, reference=reference, reference_path=reference_path, **settings)
+    read = analysis(
+        source, path=path, reference=reference, reference_path=reference_path, autotune=autotune, **settings
+    )
     if reference is None and read.task.reference is not None:
         reference = read.task.reference.text
     notes: list[str] = []
@@ -115,6 +118,8 @@ def make_plan(
             rules=rules,
             follow_ups=follow_ups,
             unsafe=unsafe,
+            autotune=autotune,
+            analysed=read,
             **settings,
         )
         if not made.applied:

@@ -7,7 +7,15 @@ from collections.abc import Iterable
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.grid_literals import joined
-from kernlint.rules.tiles import best_tile, current_tile, main_dot, tile_names
+from kernlint.rules.tiles import TileNames, best_tile, current_tile, launches_at, main_dot, tile_names
+from kernlint.rules.tiling.other_sizes import scaled_calls
+from kernlint.rules.tiling.tuned_tiles import Tuned, autotune_words, tuned_tiles
+from kernlint.workload import Dot, Launch
+
+#: How much less the whole call must take with a tile for each of several launches than with one for all.
+_WORTH_TUNING = 0.95
+#: Configurations where the user asked for an autotuner, if so many are near the best.
+_ASKED_FOR = 4
 
 
 class IllFittingFixedTile(Rule):
@@ -127,13 +135,19 @@ class IllFittingFixedTile(Rule):
                     f"The fixed tile {dot.m}x{dot.n}x{dot.k} loads {dot.m + dot.n} values per K-step for {dot.m * dot.n} results and "
                     "keeps the tensor cores waiting for operands."
                 )
-            change = Change(
-                variant,
-                why,
-                f"Launch `{launch.kernel.name}` with the tile {tile}.",
-                f"Set {names.m}={tile.m}, {names.n}={tile.n}, {names.k}={tile.k}, num_warps={tile.num_warps}, "
-                f"num_stages={tile.num_stages} at line {launch.span.line}, or autotune over tiles near it with the sizes as key.",
-            )
+            tuned = _tuned(context, launch, dot, names, stages, after)
+            if tuned is not None:
+                method, plan = autotune_words(launch, tuned)
+                change = Change(tuned.variant, why, method, plan)
+            else:
+                change = Change(
+                    variant,
+                    why,
+                    f"Launch `{launch.kernel.name}` with the tile {tile}.",
+                    f"Set {names.m}={tile.m}, {names.n}={tile.n}, {names.k}={tile.k}, num_warps={tile.num_warps}, "
+                    f"num_stages={tile.num_stages} at line {launch.span.line}, or autotune over tiles near it with the sizes as "
+                    "key.",
+                )
             yield Finding(
                 self,
                 self.severity,
@@ -144,3 +158,20 @@ class IllFittingFixedTile(Rule):
                 (Evidence(f"grid {grid} = {launch.programs} programs of tile {dot.m}x{dot.n}x{dot.k}", launch.span),),
                 change,
             )
+
+
+def _tuned(
+    context: Context, launch: Launch, dot: Dot, names: TileNames, stages: tuple[int, ...], fixed_us: float
+) -> Tuned | None:
+    """The tile left to the autotuner: where the user wants it so, or where the place launches at several sizes and no one
+    tile (``fixed_us`` is the time of the call with the best) suits them all."""
+    several = len(launches_at(context.workload, launch.span)) > 1
+    if not context.autotune and not several:
+        return None
+    calls = scaled_calls(context, launch) if context.autotune else [context]
+    count = _ASKED_FOR if context.autotune else 2
+    tuned = tuned_tiles(context, calls, launch, dot, names, stages, count)
+    if tuned is None or len(tuned.tiles) < 2 or context.autotune:
+        return tuned if tuned is not None and len(tuned.tiles) > 1 else None
+    after = context.gpu_us(tuned.variant)
+    return tuned if after is not None and after < _WORTH_TUNING * fixed_us else None

@@ -1,0 +1,197 @@
+"""KL220."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import exp, log
+
+import libcst as cst
+
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.tiles import TileNames, current_tile, main_dot, tile_names
+from kernlint.rules.tiling.other_sizes import open_calls
+from kernlint.rules.tiling.tuned_tiles import Tuned, autotune_words, tuned_tiles
+from kernlint.syntax.tree import Module
+from kernlint.workload import Dot, Dtype, Launch, Span
+
+_HALF, _SINGLE = Dtype("float16", 16, "float"), Dtype("float32", 32, "float")
+#: Of calls with operands of the other type, so many as tell whether the tile is no better for them.
+_OTHER_TYPE_CALLS = 3
+#: Mean predicted gain over the calls looked at, below which a fixed tile may stay.
+_LEAST_GAIN = 1.2
+
+
+class FixedTileForOpenSizes(Rule):
+    code = "KL220"
+    name = "fixed-tile-for-open-sizes"
+    category = "tiling"
+    severity = "warning"
+    tuning = True
+    summary = (
+        "a matmul whose sizes its caller chooses is launched with one hard-coded tile that is slow at most of them"
+    )
+    what_it_does = """
+        Finds matmul-like kernels (one `tl.dot` in a loop) whose tile is written as literals at a launch with open sizes. The
+        launch is priced with every tile worth trying at a spread of sizes: small, medium and large ones, one of them small or
+        large, and sizes that no tile divides. Found are tiles that are slower than the best of a few by 1.2 times in the
+        geometric mean. Where the element types are open too, that must hold for 16-bit and for 32-bit operands.
+        """
+    why = """
+        One tile cannot suit all sizes: a large one fills the tensor cores when the problem is large and a few of the SMs when
+        it is small, a small one the other way round.
+        """
+    when_not = """
+        Autotuned launches. Tiles that the host chooses: in a branch, by a conditional expression, from a table. Sizes that are
+        given (with a reference, `--set` or `--assume`): then KL201 looks at those.
+        """
+    fix_safety = """
+        Safe: adds `@triton.autotune` with the few tiles that are near the best everywhere, and tunes anew for the sizes that the
+        best tile depends on; the number of rows, which changes from call to call, counts by its next power of two. Tensors
+        that the kernel updates are restored after each measurement. The order of a K sum changes with the tile.
+        """
+    evidence = """
+        H100, fp16 at 2048^3: tile 32x32x32 with 4 warps 133 us, 128x128x64 with 8 warps 29 us; at M=64, N=K=4096 another tile
+        is the best (`benchmarks/facts/h100-gemm.csv`). Pattern rows PERF-011, PERF-012.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+            m = tl.program_id(0) * BM + tl.arange(0, BM)
+            n = tl.program_id(1) * BN + tl.arange(0, BN)
+            k = tl.arange(0, BK)
+            acc = tl.zeros((BM, BN), tl.float32)
+            for start in range(0, K, BK):
+                x = tl.load(a + m[:, None] * K + (start + k)[None, :], mask=(m < M)[:, None] & (start + k < K)[None, :], other=0.0)
+                y = tl.load(b + (start + k)[:, None] * N + n[None, :], mask=(n < N)[None, :] & (start + k < K)[:, None], other=0.0)
+                acc = tl.dot(x, y, acc)
+            tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16), mask=(m < M)[:, None] & (n < N)[None, :])
+
+        def linear(a, b):
+            assert a.dtype == torch.float16 and b.dtype == torch.float16
+            assert a.is_contiguous() and b.is_contiguous()
+            M, K = a.shape
+            N = b.shape[1]
+            c = torch.empty((M, N), device=a.device, dtype=torch.float16)
+            BM, BN = 16, 16
+            grid = (triton.cdiv(M, BM), triton.cdiv(N, BN))
+            matmul[grid](a, b, c, M, N, K, BM, BN, BK=32)
+            return c
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        TILES = [(128, 128, 8), (64, 128, 4), (64, 64, 4)]
+
+        @triton.autotune([triton.Config({"BM": m, "BN": n, "BK": 64}, num_warps=w) for m, n, w in TILES], key=["N", "K"])
+        @triton.jit
+        def matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+            m = tl.program_id(0) * BM + tl.arange(0, BM)
+            n = tl.program_id(1) * BN + tl.arange(0, BN)
+            k = tl.arange(0, BK)
+            acc = tl.zeros((BM, BN), tl.float32)
+            for start in range(0, K, BK):
+                x = tl.load(a + m[:, None] * K + (start + k)[None, :], mask=(m < M)[:, None] & (start + k < K)[None, :], other=0.0)
+                y = tl.load(b + (start + k)[:, None] * N + n[None, :], mask=(n < N)[None, :] & (start + k < K)[:, None], other=0.0)
+                acc = tl.dot(x, y, acc)
+            tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16), mask=(m < M)[:, None] & (n < N)[None, :])
+
+        def linear(a, b):
+            assert a.dtype == torch.float16 and b.dtype == torch.float16
+            assert a.is_contiguous() and b.is_contiguous()
+            M, K = a.shape
+            N = b.shape[1]
+            c = torch.empty((M, N), device=a.device, dtype=torch.float16)
+            grid = lambda META: (triton.cdiv(M, META["BM"]), triton.cdiv(N, META["BN"]))
+            matmul[grid](a, b, c, M, N, K)
+            return c
+        """
+    example = "matmul[grid](a, b, c, M, N, K, BM=16, BN=16, BK=32)"
+    use_instead = '@triton.autotune(CONFIGS, key=["N", "K"])\n@triton.jit\ndef matmul(...): ...'
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        if context.workload.bare or not context.workload.symbols:
+            return
+        seen: set[Span] = set()
+        for launch in context.launches():
+            found = main_dot(launch)
+            if launch.span in seen or launch.autotuned or found is None or not found[1] or launch.programs is not None:
+                continue
+            seen.add(launch.span)
+            dot = found[0]
+            names = tile_names(context, context.variant, launch, dot) if launch.kernel.complete else None
+            if names is None or not _written_once(context.program.kernel, launch, names):
+                continue
+            advice = _advice(context, launch, dot, names)
+            if advice is not None:
+                yield self._finding(launch, dot, names, advice)
+
+    def _finding(self, launch: Launch, dot: Dot, names: TileNames, tuned: Tuned) -> Finding:
+        old, kernel = current_tile(launch, dot), launch.kernel.name
+        if len(tuned.tiles) > 1:
+            method, plan = autotune_words(launch, tuned)
+        else:
+            (tile,) = tuned.tiles
+            method = f"Launch `{kernel}` with the tile {tile}, which is near the best at all sizes looked at."
+            plan = (
+                f"Set {names.m}={tile.m}, {names.n}={tile.n}, {names.k}={tile.k}, num_warps={tile.num_warps}, "
+                f"num_stages={tile.num_stages} at line {launch.span.line}."
+            )
+        why = (
+            f"The sizes of `{kernel}` are its caller's, and one tile serves them all: at {len(tuned.gains)} calls from small to large "
+            f"it is predicted to take {min(tuned.gains):.1f} to {max(tuned.gains):.1f} times as long as the best of "
+            f"{len(tuned.tiles)}."
+        )
+        return Finding(
+            self, self.severity, f"`{kernel}` runs with the fixed tile {old} at every size", launch.span, kernel, kernel,
+            (Evidence(f"tile {dot.m}x{dot.n}x{dot.k}, grid {' x '.join(map(str, launch.grid))}", launch.span),),
+            Change(tuned.variant, why, method, plan),
+        )  # fmt: skip
+
+
+def _advice(context: Context, launch: Launch, dot: Dot, names: TileNames) -> Tuned | None:
+    """Better tiles, where those at hand are slow for operands of every type they may have."""
+    stages = (launch.num_stages,) if launch.num_stages < 2 else (3, 4)
+    half = open_calls(context, _HALF)
+    if not half or (_screened(context, half, launch, dot, names, stages) or 0.0) < _LEAST_GAIN:
+        return None
+    known = dot.a.known and dot.b.known
+    single = [] if known else open_calls(context, _SINGLE)[:_OTHER_TYPE_CALLS]
+    tuned = tuned_tiles(context, [*half, *single], launch, dot, names, stages)
+    parts = (tuned.gains[: len(half)], tuned.gains[len(half) :]) if tuned is not None else ()
+    return tuned if parts and all(_mean(part) >= _LEAST_GAIN for part in parts if part) else None
+
+
+def _screened(
+    context: Context, calls: list[Context], launch: Launch, dot: Dot, names: TileNames, stages: tuple[int, ...]
+) -> float | None:
+    """The mean gain in a few of the ``calls``: most tiles that are good show it there."""
+    tuned = tuned_tiles(context, calls[:_OTHER_TYPE_CALLS], launch, dot, names, stages)
+    return _mean(tuned.gains) if tuned is not None else None
+
+
+def _mean(gains: tuple[float, ...]) -> float:
+    return exp(sum(map(log, gains)) / len(gains))
+
+
+def _written_once(module: Module, launch: Launch, names: TileNames) -> bool:
+    """Whether each extent of the tile is a literal that no condition chooses."""
+    literals = [launch.literals.get(name) for name in (names.m, names.n, names.k)]
+    choices = [module.span(node) for kind in (cst.If, cst.IfExp, cst.Match) for node in module.of(kind)]
+    return all(
+        span is not None and not any(_inside(span, choice) for choice in choices) for span in (*literals, launch.span)
+    )
+
+
+def _inside(inner: Span, outer: Span) -> bool:
+    return (outer.line, outer.column) <= (inner.line, inner.column) and (inner.end_line, inner.end_column) <= (
+        outer.end_line,
+        outer.end_column,
+    )

@@ -1,0 +1,343 @@
+"""A matmul tile that is left to ``triton.autotune``: which configurations it should try, and for which sizes anew.
+
+The cost model prices every tile worth trying in every call at hand (calls of other sizes, or one place that launches at
+several). Of those tiles a few are taken, so that each call has one that is near its best. The key is made of the arguments
+without which a call would run with another call's tile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import field, replace
+from math import exp, log
+
+from kernlint.records import dataclass
+from kernlint.rules.correctness.sharing import partners
+from kernlint.rules.finding import Context, Variant
+from kernlint.rules.launch.sizes import per_call_sizes
+from kernlint.rules.space import symbols_of
+from kernlint.rules.tiles import (
+    Tile,
+    TileNames,
+    counterpart,
+    current_tile,
+    dot_at,
+    launches_at,
+    priced_tile,
+    priced_tiles,
+    tile_edits,
+)
+from kernlint.workload import Access, Atomic, Dot, Expr, Launch, Loop, Span, Symbol, Tuning, Workload
+from kernlint.workload.expr import lift
+from kernlint.workload.steps import map_launch
+
+#: Each takes a compilation and some thirty launches at every new key.
+MOST_CONFIGURATIONS = 8
+#: How much slower than its best tile a call may be with the best of the list: what the model does not tell apart.
+_NEAR = 1.05
+#: Output tiles of each call that may come into the list.
+_BEST_OF_CALL = 3
+#: Predicted times of two tiles that differ by no more may be the other way round.
+_UNSURE = 1.3
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One candidate of an autotuner: the constexprs it sets and its launch options."""
+
+    values: tuple[tuple[str, int], ...]
+    num_warps: int
+    num_stages: int
+
+
+@dataclass(frozen=True)
+class Autotuned:
+    """The workload with the launches at ``launch`` left to ``triton.autotune``.
+
+    ``key`` are the arguments to tune anew for; those of them in ``bucketed`` change from call to call and count by their
+    next power of two. ``restored`` are the parameters whose tensors the kernel updates, which a measurement must not change.
+    ``launches`` are, for each launch that the place makes, those under the ``configurations``.
+    """
+
+    launch: Span
+    configurations: tuple[Configuration, ...]
+    key: tuple[str, ...]
+    bucketed: frozenset[str]
+    restored: tuple[str, ...]
+    launches: tuple[tuple[Launch, ...], ...] = field(compare=False, repr=False)
+
+    def __call__(self, workload: Workload) -> Workload:
+        left = list(self.launches)
+
+        def tuned(launch: Launch) -> Launch:
+            first, *others = left.pop(0) if left else (launch,)
+            swept = frozenset(name for one in self.configurations for name, _ in one.values)
+            count = len(self.configurations)
+            tuning = Tuning(
+                self.key,
+                count,
+                swept,
+                pruned=False,
+                kept=False,
+                span=self.launch,
+                parameters=swept,
+                restored=frozenset(self.restored),
+            )
+            first, *others = (replace(one, autotuned=True, tuning=tuning) for one in (first, *others))
+            return replace(first, alternatives=tuple(others))
+
+        return map_launch(workload, self.launch, tuned)
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The advice: ``tiles`` to try, the most useful first, and the program ``variant`` that tries them, or has the one tile
+    that is near the best of every call. ``gains`` are predicted times (of the launch) with the tile at hand over those with
+    the best of the list, one for each call."""
+
+    tiles: tuple[Tile, ...]
+    key: tuple[str, ...]
+    variant: Variant
+    gains: tuple[float, ...]
+
+    @property
+    def mean_gain(self) -> float:
+        """Their geometric mean."""
+        return exp(sum(map(log, self.gains)) / len(self.gains))
+
+
+def autotune_words(launch: Launch, tuned: Tuned) -> tuple[str, str]:
+    """(method, plan) of a change to several tiles."""
+    kernel, key = launch.kernel.name, ", ".join(f'"{name}"' for name in tuned.key)
+    tiles = "; ".join(map(str, tuned.tiles))
+    change = next(one for one in tuned.variant.transforms if isinstance(one, Autotuned))
+    names = ", ".join(name for name, _ in change.configurations[0].values)
+    bucket = "".join(f", {name} rounded with triton.next_power_of_2" for name in tuned.key if name in change.bucketed)
+    restored = f", restore_value={list(change.restored)}" if change.restored else ""
+    return (
+        f"Let `@triton.autotune` choose the tile of `{kernel}` from {len(tuned.tiles)} configurations.",
+        f"Decorate `{kernel}` with `@triton.autotune(configs=[...], key=[{key}]{restored})`{bucket}, with the tiles {tiles}; at line "
+        f"{launch.span.line} drop {names}, num_warps and num_stages, and compute the grid from META with `triton.cdiv`.",
+    )
+
+
+@dataclass(frozen=True)
+class _Call:
+    """A launch in a context, with what it takes by tile in microseconds (None where a tile does not fit it)."""
+
+    context: Context
+    launch: Launch
+    dot: Dot
+    times: dict[Tile, float | None] = field(default_factory=dict, compare=False)
+
+    @property
+    def now_us(self) -> float | None:
+        return self._us(self.context.variant)
+
+    def us(self, names: TileNames, tile: Tile) -> float | None:
+        if tile not in self.times:
+            found = priced_tile(self.context, self.context.variant, self.launch, self.dot, names, tile)
+            self.times[tile] = self._us(found[1]) if found is not None else None
+        return self.times[tile]
+
+    def best(self, names: TileNames, stages: tuple[int, ...]) -> list[Tile]:
+        """The tiles that are fastest here, of each output tile one."""
+        priced = priced_tiles(self.context, self.context.variant, self.launch, self.dot, names, stages)
+        timed = {tile: us for tile in priced if (us := self.us(names, tile)) is not None}
+        found: dict[tuple[int, int], Tile] = {}
+        for tile in sorted(timed, key=lambda tile: timed[tile]):
+            found.setdefault((tile.m, tile.n), tile)
+        return list(found.values())[:_BEST_OF_CALL]
+
+    def _us(self, variant: Variant) -> float | None:
+        workload, launch = self.context.after(variant), counterpart(self.context, variant, self.launch)
+        if workload is None or launch is None:
+            return None
+        return next((s.gpu_us for s in self.context.estimate(workload).steps if s.step is launch), None)
+
+
+def tuned_tiles(
+    context: Context,
+    contexts: Iterable[Context],
+    launch: Launch,
+    dot: Dot,
+    names: TileNames,
+    stages: tuple[int, ...],
+    count: int = 1,
+) -> Tuned | None:
+    """The tiles for the launch of ``context`` in the calls of ``contexts``: at least ``count``, if so many are near the best of
+    some call. None where the calls cannot be priced, or where no argument tells the autotuner for which of them it should
+    tune anew."""
+    calls = _calls(contexts, launch, dot)
+    now = [call.now_us for call in calls]
+    if not calls or None in now:
+        return None
+    at_hand = current_tile(launch, dot)
+    shortlist = dict.fromkeys(tile for call in calls for tile in call.best(names, stages))
+    shortlist[at_hand] = None
+    fitting = [tile for tile in shortlist if all(call.us(names, tile) is not None for call in calls)]
+    table = {tile: [call.times[tile] or 0.0 for call in calls] for tile in fitting}
+    tiles = _few(table)
+    tiles += _next(table, tiles, at_hand)[: max(0, count - len(tiles))]
+    if not tiles or context.variant.transforms:
+        return None
+    best = [min(table[tile][i] for tile in tiles) for i in range(len(calls))]
+    gains = tuple((us or 0.0) / least for us, least in zip(now, best))
+    if len(tiles) == 1:
+        return Tuned(tuple(tiles), (), context.variant.then(tile_edits(launch, names, tiles[0])), gains)
+    key, bucketed = _key(context, launch, names, calls, {tile: table[tile] for tile in tiles})
+    variant = _variant(context, launch, names, tiles, key, bucketed) if key else None
+    return Tuned(tuple(tiles), key, variant, gains) if variant is not None else None
+
+
+def _calls(contexts: Iterable[Context], launch: Launch, dot: Dot) -> list[_Call]:
+    found = []
+    for context in contexts:
+        for one in launches_at(context.workload, launch.span):
+            same = dot_at(one, dot.span)
+            if same is None:
+                return []
+            found.append(_Call(context, one, same))
+    return found
+
+
+def _few(table: dict[Tile, list[float]]) -> list[Tile]:
+    """The tiles that leave no call far from its best, found one after another: each is the one that helps the mean most."""
+    if not table:
+        return []
+    least = [min(times) for times in zip(*table.values())]
+    chosen: list[Tile] = []
+    while len(chosen) < min(MOST_CONFIGURATIONS, len(table)):
+
+        def loss(tile: Tile) -> float:
+            return sum(log(min(times) / best) for times, best in zip(zip(*(table[t] for t in (*chosen, tile))), least))
+
+        chosen.append(min((tile for tile in table if tile not in chosen), key=loss))
+        if all(min(times) <= _NEAR * best for times, best in zip(zip(*(table[t] for t in chosen)), least)):
+            break
+    return chosen
+
+
+def _next(table: dict[Tile, list[float]], chosen: list[Tile], at_hand: Tile) -> list[Tile]:
+    """The tiles beside those ``chosen`` that may be the best of some call, for all that the model knows; the one at hand
+    first, so that a call for which the model is wrong keeps it."""
+    least = [min(times) for times in zip(*table.values())]
+    ratios = {tile: min(us / best for us, best in zip(table[tile], least)) for tile in table if tile not in chosen}
+    return sorted((t for t in ratios if ratios[t] <= _UNSURE), key=lambda tile: (tile != at_hand, ratios[tile]))
+
+
+# -- the key ------------------------------------------------------------------------------------------------------------
+
+
+def _key(
+    context: Context, launch: Launch, names: TileNames, calls: Sequence[_Call], table: dict[Tile, list[float]]
+) -> tuple[tuple[str, ...], frozenset[str]]:
+    """The arguments to tune anew for, and those of them that change from call to call.
+
+    Beginning with all sizes the launch is given, those go that no call needs to get a tile near its best, first those that
+    change from call to call. Constexprs that the caller sets shape the kernel, and stay.
+    """
+    sizes = _sizes(context, launch)
+    values = {name: [call.launch.arguments.get(name) for call in calls] for name in sizes}
+    kept = [name for name in sizes if all(isinstance(value, int) for value in values[name])]
+    if len(calls) > 1:
+        distinct = {tuple(values[name]): name for name in reversed(kept) if len(set(values[name])) > 1}
+        kept = [name for name in kept if name in distinct.values()]
+    per_call = _per_call(context, launch, kept)
+    types = [(call.dot.a.memory_dtype, call.dot.b.memory_dtype) for call in calls]
+    for name in sorted(kept, key=lambda name: (name not in per_call, -kept.index(name))):
+        rest = [other for other in kept if other != name]
+        if (
+            len(calls) > 1
+            and rest
+            and _loss(rest, values, types, table) <= max(_NEAR, _loss(kept, values, types, table))
+        ):
+            kept = rest
+    tuned = {names.m, names.n, names.k}
+    shaping = [
+        name
+        for name in launch.constexprs
+        if name in launch.explicit and name not in launch.literals and name not in tuned
+    ]
+    return (*kept, *shaping), frozenset(per_call & set(kept))
+
+
+def _sizes(context: Context, launch: Launch) -> list[str]:
+    """The arguments that bound the kernel's loops and masks, in the order of its parameters."""
+    kernel = context.program.open_kernel(launch.kernel)
+    if kernel is None:
+        return []
+    bounds: list[Expr] = []
+    for node, _ in kernel.walk((Access, Loop)):
+        if isinstance(node, Loop):
+            bounds += [lift(node.trip)] if node.trip is not None else []
+        elif isinstance(node, Access):
+            bounds += [lift(side) for pair in node.mask or () for side in pair]
+    names = {atom.name for bound in bounds for atom in symbols_of(bound)}
+    return [name for name in launch.arguments if name in names]
+
+
+def _per_call(context: Context, launch: Launch, names: Iterable[str]) -> set[str]:
+    """Those of ``names`` that count rows of the work, as far as the source leaves them open."""
+    varying: set[Symbol] = per_call_sizes(context)
+    values = {name: launch.arguments.get(name) for name in names}
+    return {name for name, value in values.items() if isinstance(value, Expr) and symbols_of(value) & varying}
+
+
+def _loss(
+    key: Sequence[str],
+    values: dict[str, list[object]],
+    types: Sequence[object],
+    table: dict[Tile, list[float]],
+) -> float:
+    """How much longer than with its own best tile some call takes where calls that agree in ``key`` and in
+    their ``types``, which are part of every key, share one."""
+    calls = range(len(next(iter(table.values()))))
+    least = [min(times[i] for times in table.values()) for i in calls]
+    groups: dict[tuple[object, ...], list[int]] = {}
+    for i in calls:
+        groups.setdefault((types[i], *(values[name][i] for name in key)), []).append(i)
+
+    def shared(group: list[int]) -> Callable[[Tile], float]:
+        return lambda tile: max(table[tile][i] / least[i] for i in group)
+
+    return max(min(map(shared(group), table)) for group in groups.values())
+
+
+# -- the program --------------------------------------------------------------------------------------------------------
+
+
+def _variant(
+    context: Context,
+    launch: Launch,
+    names: TileNames,
+    tiles: Sequence[Tile],
+    key: tuple[str, ...],
+    bucketed: frozenset[str],
+) -> Variant | None:
+    base, places = context.variant, launches_at(context.workload, launch.span)
+    by_tile = []
+    for tile in tiles:
+        workload = context.after(base.then(tile_edits(launch, names, tile)))
+        launches = launches_at(workload, launch.span) if workload is not None else []
+        if len(launches) != len(places):
+            return None
+        by_tile.append(launches)
+    # Constexprs that share a literal are set together.
+    spans = {launch.literals.get(name) for name in (names.m, names.n, names.k)} - {None}
+    tuned = [n for n in launch.constexprs if n in (names.m, names.n, names.k) or launch.literals.get(n) in spans]
+    configurations = tuple(
+        Configuration(tuple((n, int(launches[0].constexprs[n])) for n in tuned), tile.num_warps, tile.num_stages)  # type: ignore[call-overload]
+        for tile, launches in zip(tiles, by_tile)
+    )
+    change = Autotuned(launch.span, configurations, key, bucketed, _updated(launch), tuple(zip(*by_tile)))
+    return base.then(transform=change)
+
+
+def _updated(launch: Launch) -> tuple[str, ...]:
+    """The parameters through which the kernel changes what it also reads, in place or with atomics."""
+    kernel = launch.kernel
+    read = {name for load in kernel.loads() for name in partners(launch, load.base)}
+    changed = {store.base for store in kernel.stores() if store.base in read}
+    changed |= {node.base for node, _ in kernel.walk(Atomic) if isinstance(node, Atomic)}
+    return tuple(name for name in launch.arguments if name in changed)
