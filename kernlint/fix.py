@@ -200,7 +200,7 @@ def fix_source(
     asked = _Question(options, scope, selected, unsafe, follow_ups, autotune)
     if performance is not None:
         asked.performance = {"performance": performance, "performance_path": performance_path}
-    if analysed is not None:
+    if analysed is not None and not options["for_rules"]:
         version = _Version(analysed.reading, asked, analysed.judgement)
     else:
         version = _Version(read_program(source, path=path, **options), asked)

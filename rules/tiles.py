@@ -143,7 +143,9 @@ def fits(context: Context, variant: Variant, launch: Launch, dot: Dot) -> bool:
 
 def counterpart(context: Context, variant: Variant, launch: Launch) -> Launch | None:
     """What becomes of ``launch`` under ``variant``, where one place may launch several times; None where it is gone."""
-    place = next((i for i, one in enumerate(launches_at(context.workload, launch.span)) if one is launch), 0)
+    # Whoever knows more of a launch keeps its arguments.
+    now = launches_at(context.workload, launch.span)
+    place = next((i for i, one in enumerate(now) if one.arguments is launch.arguments), 0)
     found = launches_at(context.after(variant), launch.span)
     return found[place] if place < len(found) else None
 
@@ -178,7 +180,7 @@ def _covers(context: Context, variant: Variant, launch: Launch, dot: Dot) -> boo
     if bare and new_area != area:
         return False
     k_bare = any(load.mask is None for load in launch.kernel.loads() if load.id in (dot.a.load, dot.b.load))
-    return not k_bare or contracted(*old) == contracted(*new)  # type: ignore[arg-type]
+    return not k_bare or contracted(*old) == contracted(*new)
 
 
 def _wraps(access: Access) -> bool:

@@ -719,7 +719,9 @@ class HostEvaluator(Evaluator):
             )
         if not isinstance(block, (tuple, list)) or not is_concrete(block):
             return Unknown("descriptor")
-        return HostDescriptor(base, tuple(shape or ()), tuple(strides or ()), tuple(block))
+        # The shape of a tensor of unknown rank has no extents that could be told.
+        shape, strides = (tuple(self.iterate(v) or ()) if v is not None else () for v in (shape, strides))
+        return HostDescriptor(base, shape, strides, tuple(block))
 
     def _builtin(self, name: str, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
         if name == "range":

@@ -44,8 +44,10 @@ class _Rewrite:
         self.source, self.host, self.call = place.source, place.host, place.call
         self.editor = Editor(place.source)
         self.names = [name for name, _ in change.configurations[0].values]
-        #: What the host calls the extents of the tile: the text of a name or attribute, and the constexpr it is passed for.
-        self.constants: dict[str, str] = {}
+        #: What the host calls the extents of the tile: the text of a name or attribute, and the constexprs it is passed for.
+        self.constants: dict[str, list[str]] = {}
+        #: The constexprs that numbers of the grid stand for.
+        self.numbers = {span: name for name, span in change.literals}
         #: Variables that only the grid used.
         self.computed: list[str] = []
         #: Nodes that go or are replaced, so that what they mention is no further use.
@@ -105,7 +107,7 @@ class _Rewrite:
             isinstance(value, cst.Attribute) and isinstance(value.value, cst.Name)
         ):
             raise CannotRewrite(f"`{code}`, passed for {name}, is computed at the launch")
-        self.constants.setdefault(code, name)
+        self.constants.setdefault(code, []).append(name)
 
     # -- the grid ---------------------------------------------------------------------------------------------------
 
@@ -182,9 +184,9 @@ class _Rewrite:
         found: list[tuple[int, cst.BaseExpression, str]] = []
         covered: set[int] = set()
         for inner in walk(node):
-            if id(inner) in covered or not isinstance(inner, (cst.Name, cst.Attribute)):
+            if id(inner) in covered or not isinstance(inner, (cst.Name, cst.Attribute, cst.Integer)):
                 continue
-            if self.source.code(inner) in self.constants:
+            if self._is_extent(inner):
                 covered |= {id(one) for one in walk(inner)}
                 found.append((self.source.start(inner), inner, self._from_meta(inner, _META)))
             elif isinstance(inner, cst.Name) and self._is_variable(inner):
@@ -222,10 +224,16 @@ class _Rewrite:
 
     def _mentions(self, node: cst.CSTNode) -> Iterator[cst.BaseExpression]:
         for inner in walk(node):
-            if isinstance(inner, (cst.Name, cst.Attribute)) and self.source.code(inner) in self.constants:
+            if isinstance(inner, (cst.Name, cst.Attribute, cst.Integer)) and self._is_extent(inner):
                 parent = self.source.parent(inner)
                 if not (isinstance(parent, cst.Arg) and parent.keyword is inner):
                     yield inner
+
+    def _is_extent(self, node: cst.BaseExpression) -> bool:
+        """Whether ``node`` is the number of the tile, or what the host calls it."""
+        if isinstance(node, cst.Integer):
+            return self.source.module.span(node) in self.numbers
+        return self.source.code(node) in self.constants
 
     def _is_variable(self, node: cst.Name) -> bool:
         return node in self.host.parents and self.host.is_variable(node)
@@ -234,7 +242,12 @@ class _Rewrite:
         return any(param.name.value == name for param in parameters(self.host.node))
 
     def _from_meta(self, node: cst.BaseExpression, meta: str) -> str:
-        return f'{meta}["{self.constants[self.source.code(node)]}"]'
+        """One of the constexprs that ``node`` is passed for: they are equal, and taken in turn."""
+        if isinstance(node, cst.Integer):
+            return f'{meta}["{self.numbers[self.source.module.span(node)]}"]'
+        names = self.constants[self.source.code(node)]
+        names.append(names.pop(0))
+        return f'{meta}["{names[-1]}"]'
 
     # -- what the host computed from the tile ------------------------------------------------------------------------
 

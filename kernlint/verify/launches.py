@@ -10,7 +10,7 @@ from kernlint.workload import Dtype, Expr, Launch, Tensor, Workload, concrete
 from kernlint.workload.kernel import Atomic, Branch, Compute, Dot, Load, Loop, Node, Store
 
 #: Of one launch under all its configurations.
-_MOST_CONFIGURATIONS = 4
+_MOST_CONFIGURATIONS = 8
 _ALIGNMENT_BYTES = 16
 
 #: The interpreter's time: seconds for one program, one interpreted operation, one element of its tile, one multiply-add of a

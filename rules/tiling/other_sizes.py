@@ -14,7 +14,7 @@ from kernlint.errors import KernlintError
 from kernlint.interpret.program import Program
 from kernlint.rules.finding import Context
 from kernlint.rules.tiles import launches_at
-from kernlint.workload import Dtype, Launch, Size, Symbol, Tensor, Workload, concrete
+from kernlint.workload import Dtype, Expr, Launch, Size, Symbol, Tensor, Workload, concrete
 from kernlint.workload.expr import lift
 
 #: More open sizes than a batched matmul has: what a spread of them would look like is a guess.
@@ -22,13 +22,14 @@ _MOST_SIZES = 4
 #: All sizes at once; one of them while the others are average.
 _ALL = (256, 1024, 4096)
 _ONE = ((64, 4096), (16_384, 1024))
-#: Sizes that no tile divides.
-_ODD = 1009
+#: Sizes of which every tile leaves another rest, apart from each other.
+_ODD_STEP, _ODD_REST = 1024, 5
 #: Factors for sizes that are given.
 _FACTORS = (4.0, 0.25)
 _LEAST_SIZE = 16
 
 _SHAPE = re.compile(r"(?P<tensor>.+)\.shape\[\d+\]")
+_AXIS = re.compile(r"(?P<tensor>.+)\.(shape\[|stride\()(?P<axis>\d+)[\])]")
 _STRIDE = re.compile(r"(?P<tensor>.+)\.stride\((?P<axis>\d+)\)")
 
 
@@ -65,7 +66,7 @@ def _independent(workload: Workload, sizes: list[str]) -> list[str]:
     used: set[str] = set()
     for launch in workload.launches():
         values = [*launch.grid, *(v for v in launch.arguments.values() if not isinstance(v, (Tensor, float)))]
-        used |= {a.name for v in values if v is not None for a in lift(v).atoms() if isinstance(a, Symbol)}  # type: ignore[arg-type]
+        used |= {a.name for v in values if v is not None for a in lift(v).atoms() if isinstance(a, Symbol)}
     return [name for name in sizes if name in used]
 
 
@@ -75,19 +76,30 @@ def _spread(names: list[str]) -> Iterator[dict[str, int]]:
     for one, others in _ONE:
         for name in names:
             yield {**dict.fromkeys(names, others), name: one}
-    yield {name: _ODD + 2 * index for index, name in enumerate(names)}
+    yield {name: _ODD_STEP * (index + 1) + _ODD_REST for index, name in enumerate(names)}
 
 
 def _contiguous_stride(workload: Workload, name: str, sizes: Mapping[Symbol, Size]) -> int | None:
     """What the stride called ``name`` is where its tensor is contiguous."""
     match = _STRIDE.fullmatch(name)
     assert match is not None
+    axis = int(match["axis"])
     tensors = [v for launch in workload.launches() for v in launch.arguments.values() if isinstance(v, Tensor)]
     tensor = next((t for t in (*tensors, *workload.inputs) if t.name == match["tensor"] and t.shape is not None), None)
-    if tensor is None or tensor.shape is None:
-        return None
-    extents = [concrete(lift(extent).substitute(sizes)) for extent in tensor.shape[int(match["axis"]) + 1 :]]  # type: ignore[arg-type]
-    return prod(e for e in extents if e is not None) if None not in extents else None
+    extents: list[Size] = []
+    if tensor is not None and tensor.shape is not None:
+        extents = list(tensor.shape[axis + 1 :])
+    else:
+        # Of unknown rank: it has the axes that are asked about.
+        asked = [
+            int(m["axis"])
+            for n in workload.symbols
+            for m in (_AXIS.fullmatch(n),)
+            if m and m["tensor"] == match["tensor"]
+        ]
+        extents = [Expr.atom(Symbol(f"{match['tensor']}.shape[{i}]")) for i in range(axis + 1, max(asked) + 1)]
+    numbers = [concrete(lift(extent).substitute(sizes)) for extent in extents]  # type: ignore[arg-type]
+    return prod(n for n in numbers if n is not None) if None not in numbers else None
 
 
 def scaled_calls(context: Context, launch: Launch) -> list[Context]:

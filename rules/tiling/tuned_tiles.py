@@ -7,9 +7,9 @@ without which a call would run with another call's tile.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
-from math import exp, log
+from math import log
 
 from kernlint.records import dataclass
 from kernlint.rules.correctness.sharing import partners
@@ -56,6 +56,7 @@ class Autotuned:
 
     ``key`` are the arguments to tune anew for; those of them in ``bucketed`` change from call to call and count by their
     next power of two. ``restored`` are the parameters whose tensors the kernel updates, which a measurement must not change.
+    ``literals`` are the numbers that set the tile now, in the grid too, with the constexpr that each of them is for;
     ``launches`` are, for each launch that the place makes, those under the ``configurations``.
     """
 
@@ -64,6 +65,7 @@ class Autotuned:
     key: tuple[str, ...]
     bucketed: frozenset[str]
     restored: tuple[str, ...]
+    literals: tuple[tuple[str, Span], ...]
     launches: tuple[tuple[Launch, ...], ...] = field(compare=False, repr=False)
 
     def __call__(self, workload: Workload) -> Workload:
@@ -99,11 +101,6 @@ class Tuned:
     key: tuple[str, ...]
     variant: Variant
     gains: tuple[float, ...]
-
-    @property
-    def mean_gain(self) -> float:
-        """Their geometric mean."""
-        return exp(sum(map(log, self.gains)) / len(self.gains))
 
 
 def autotune_words(launch: Launch, tuned: Tuned) -> tuple[str, str]:
@@ -286,7 +283,7 @@ def _per_call(context: Context, launch: Launch, names: Iterable[str]) -> set[str
 
 def _loss(
     key: Sequence[str],
-    values: dict[str, list[object]],
+    values: Mapping[str, Sequence[object]],
     types: Sequence[object],
     table: dict[Tile, list[float]],
 ) -> float:
@@ -324,13 +321,15 @@ def _variant(
             return None
         by_tile.append(launches)
     # Constexprs that share a literal are set together.
-    spans = {launch.literals.get(name) for name in (names.m, names.n, names.k)} - {None}
-    tuned = [n for n in launch.constexprs if n in (names.m, names.n, names.k) or launch.literals.get(n) in spans]
+    extents = (names.m, names.n, names.k)
+    shared = {span for name in extents for span in launch.literals.get(name, ())}
+    tuned = [n for n in launch.constexprs if n in extents or shared.intersection(launch.literals.get(n, ()))]
     configurations = tuple(
         Configuration(tuple((n, int(launches[0].constexprs[n])) for n in tuned), tile.num_warps, tile.num_stages)  # type: ignore[call-overload]
         for tile, launches in zip(tiles, by_tile)
     )
-    change = Autotuned(launch.span, configurations, key, bucketed, _updated(launch), tuple(zip(*by_tile)))
+    literals = tuple((name, span) for name in tuned for span in launch.literals.get(name, ()))
+    change = Autotuned(launch.span, configurations, key, bucketed, _updated(launch), literals, tuple(zip(*by_tile)))
     return base.then(transform=change)
 
 

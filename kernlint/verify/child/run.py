@@ -36,6 +36,7 @@ def main(job: Mapping[str, Any], results: str) -> None:
             reporter.event("end")
             return
         for index, case in enumerate(job["cases"]):
+            _Tuning.turn = index
             if index and time.monotonic() - started > job["budget_s"]:
                 reporter.event("case", name=case["name"], sizes=case["set"], status="skipped", why="no time was left")
                 continue
@@ -55,23 +56,33 @@ def _prepare(job: Mapping[str, Any], interpreted: bool, stack: ExitStack) -> Non
 
         pretend_cuda(job["device"])
         stack.enter_context(PretendCuda())
-        _tune_for_one()
+        _tune_in_turn()
     else:
         torch.cuda.set_per_process_memory_fraction(_DEVICE_SHARE)
         torch.cuda.init()
     stack.enter_context(torch.no_grad())
 
 
-def _tune_for_one() -> None:
-    """The interpreter cannot time: each autotuner takes its first configuration."""
+class _Tuning:
+    """``turn`` is the number of the case that runs."""
+
+    turn = 0
+
+
+def _tune_in_turn() -> None:
+    """The interpreter cannot time: each autotuner takes its first configuration for the first case, the second for the
+    second, and so on, so that all of them are tried where there are cases enough."""
     from triton.runtime.autotuner import Autotuner
 
-    plain = Autotuner.__init__
+    plain = Autotuner.run
 
-    def first_only(self: Any, fn: Any, arg_names: Any, configs: Any, *args: Any, **kwargs: Any) -> None:
-        plain(self, fn, arg_names, list(configs)[:1], *args, **kwargs)
+    def run_one(self: Any, *args: Any, **kwargs: Any) -> Any:
+        every = vars(self).setdefault("every_configuration", list(self.configs))
+        if every:
+            self.configs = [every[_Tuning.turn % len(every)]]
+        return plain(self, *args, **kwargs)
 
-    Autotuner.__init__ = first_only
+    Autotuner.run = run_one
 
 
 class _Case:
