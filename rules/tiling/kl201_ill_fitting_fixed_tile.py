@@ -105,7 +105,8 @@ class IllFittingFixedTile(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         for launch in context.launches():
             found = main_dot(launch)
-            if launch.autotuned or found is None or not found[1] or launch.programs is None:
+            programs = launch.programs
+            if launch.autotuned or found is None or not found[1] or programs is None:
                 continue
             dot = found[0]
             launch = joined(context, launch)
@@ -125,7 +126,7 @@ class IllFittingFixedTile(Rule):
                 continue
             grid = " x ".join(map(str, launch.grid))
             device = context.device
-            if launch.programs < device.sm_count:
+            if programs < device.sm_count:
                 why = (
                     f"The fixed tile {dot.m}x{dot.n}x{dot.k} gives {launch.programs} programs for {device.sm_count} SMs, so part "
                     "of the device idles while few programs walk the whole K loop."
