@@ -142,7 +142,7 @@ def _context_of(context: Context, program: Program) -> Context | None:
         return None
     if workload is None or context.variant.transforms:
         return None
-    return Context(program, workload, context.device, context.variant, price=context.price)
+    return Context(program, workload, context.device, context.variant, price=context.price, options=context.options)
 
 
 def _fits_device(context: Context) -> bool:
