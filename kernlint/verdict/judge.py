@@ -176,10 +176,15 @@ def _candidate(context: Context, finding: Finding) -> Candidate:
     return Candidate(finding, gains, new, context.program, context.workload.entry, context.workload.bare)
 
 
+#: Structure is left behind where its speedup, to this power, is below that of tuning alone.
+_FAR = 3.0
+
+
 def best_candidate(candidates: Sequence[Candidate], scope: str) -> Candidate | None:
     """The largest saving, where structure comes before tuning: the best tile depends on operand type, layout, fusion
-    and algorithm, so it is chosen after them, as a follow-up. Of changes without a known gain the first proven one,
-    no tile if there is another, when none has a known gain."""
+    and algorithm, so it is chosen after them, as a follow-up. Only where structure goes a small part of the way that tuning
+    alone goes, it is the follow-up. Of changes without a known gain the first proven one, no tile if there is another, when
+    none has a known gain."""
     for candidate in candidates:
         # An error that the cost model has no term for, such as compiling on every call, outweighs what it has one for.
         change = candidate.finding.change
@@ -188,6 +193,9 @@ def best_candidate(candidates: Sequence[Candidate], scope: str) -> Candidate | N
     known = [c for c in candidates if scope in c.gains and c.gains[scope].middle >= 1.0]
     if known:
         structural = [c for c in known if not c.finding.rule.tuning and c.gains[scope].middle >= WORTH]
-        return max(structural or known, key=lambda c: c.gains[scope].saving_us)
+        best = max(known, key=lambda c: c.gains[scope].saving_us)
+        ahead = max(structural, key=lambda c: c.gains[scope].saving_us, default=best)
+        near = ahead.gains[scope].middle ** _FAR >= best.gains[scope].middle
+        return ahead if near else best
     open_ones = [c for c in candidates if not c.gains and c.finding.change is not None and c.finding.severity != "info"]
     return min(open_ones, key=lambda c: c.finding.rule.tuning, default=None)
