@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from kernlint.workload import Atomic, Launch, Load, Repeat, Step, Store, Tensor, TorchOp, Workload
 
@@ -29,6 +29,21 @@ def _accessed(launch: Launch, kinds: tuple[type, ...]) -> list[Tensor]:
 def storages(tensors: list[Tensor]) -> set[int]:
     """The ids of the storages behind ``tensors``."""
     return {tensor.storage.id for tensor in tensors}
+
+
+def fed_by(workload: Workload, sources: Iterable[int]) -> set[int]:
+    """The storages whose contents depend on those of ``sources`` (ids), themselves included."""
+    found = set(sources)
+    while True:
+        more = {
+            storage
+            for step, _ in workload.walk()
+            if storages(read_tensors(step)) & found
+            for storage in storages(written_tensors(step))
+        }
+        if more <= found:
+            return found
+        found |= more
 
 
 def blocks(workload: Workload) -> Iterator[tuple[Step, ...]]:

@@ -222,7 +222,7 @@ class HostEvaluator(Evaluator):
         if reads and all(map(self.is_hosted, reads)) and not name.endswith("_") and name != "setitem":
             self.hosted.update(t.storage.id for t in writes)
             return
-        if all(self._perhaps_number(t) for t in reads):
+        if all(self.perhaps_number(t) for t in reads):
             self.perhaps.update(t.storage.id for t in writes if reads)
         if self.sinks:
             self.record(TorchOp(name, kind, reads, writes, self.span(node), self.symbol, flops, dims or {}))
@@ -435,6 +435,8 @@ class HostEvaluator(Evaluator):
             return torch_ops.attribute(self, value, name, node)
         if isinstance(value, Instance):
             return self._instance_attribute(value, name)
+        if name == "value" and isinstance(value, (int, float, str)):
+            return value  # a member of an Enum, or a constexpr
         if isinstance(value, Class):
             return self._class_attribute(value, name, None)
         if isinstance(value, Namespace):
@@ -570,7 +572,7 @@ class HostEvaluator(Evaluator):
                     self.unknown(f"line {self.span(node).line}: what `{_code(node)}` is set to")
                 self.torch_op("setitem", "copy" if reads else "fill", reads, (target,), node)
             return
-        self._escape(value, local=isinstance(container, list))
+        self.escape(value, local=isinstance(container, list))
         super().setitem(container, index, value, node)
 
     def call(self, function: Any, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
@@ -591,7 +593,7 @@ class HostEvaluator(Evaluator):
         if isinstance(function, Unknown):
             tensors = torch_ops._tensors([*args, *kwargs.values()])
             if tensors:
-                self._escape(tensors)
+                self.escape(tensors)
                 self.unknown(f"call of {_code(node.func)}")
             return Unknown("call")
         return super().call(function, args, kwargs, node)
@@ -684,7 +686,7 @@ class HostEvaluator(Evaluator):
                 return None  # such code never runs on the device in question
             return torch_ops.function(self, name, args, kwargs, node)
         if torch_ops._tensors([*args, *kwargs.values()]):
-            self._escape(torch_ops._tensors([*args, *kwargs.values()]))
+            self.escape(torch_ops._tensors([*args, *kwargs.values()]))
             self.unknown(f"call of {path}")
         return Unknown(path)
 
@@ -764,7 +766,7 @@ class HostEvaluator(Evaluator):
         if name == "super":
             return Builtin("super", lambda a, k, n: None)
         if name in ("int", "float", "bool") and args and isinstance(args[0], Tensor):
-            if self._perhaps_number(args[0]):
+            if self.perhaps_number(args[0]):
                 return Unknown(name)
             return torch_ops.function(self, "item", args, {}, node)
         if name in ("int", "abs", "round") and args and isinstance(args[0], Expr):
@@ -798,7 +800,7 @@ class HostEvaluator(Evaluator):
             return Unknown("type")
         return Unknown(name)
 
-    def _perhaps_number(self, x: Tensor) -> bool:
+    def perhaps_number(self, x: Tensor) -> bool:
         """Whether ``x`` is an argument that only the lack of anything known makes a tensor: ``int(n)`` may as well get a
         number."""
         x = self.current(x)
@@ -892,10 +894,10 @@ class HostEvaluator(Evaluator):
             if isinstance(value, (int, float, bool)):
                 self.constants[name] = int(value) if isinstance(value, Literal) else value
         if isinstance(target, cst.Attribute):
-            self._escape(value)
+            self.escape(value)
         super().assign(target, value, scope)
 
-    def _escape(self, value: Any, local: bool = False) -> None:
+    def escape(self, value: Any, local: bool = False) -> None:
         """``value`` is given to something that is not followed, or that outlives the call."""
         if (
             self.sinks

@@ -41,7 +41,7 @@ def memoises(function: cst.FunctionDef) -> bool:
     for inner in walk(function.body):
         if not isinstance(inner, cst.FunctionDef):
             continue
-        calls = [n for n in _own(inner) if type(n) is cst.Call and dotted_name(n.func) in given]  # type: ignore[attr-defined]
+        calls = [n for n in _own(inner) if type(n) is cst.Call and dotted_name(n.func) in given]
         returns = [n for n in _own(inner) if type(n) is cst.Return]
         bare = [r for r in returns if not any(c in calls for c in walk(r))]
         if len(calls) == 1 and len(bare) > 1 and _Places(inner, None).fills_anything(inner.body.body):
@@ -65,8 +65,7 @@ def _setup_functions(module: Module) -> frozenset[str]:
     names = {s.name.value for s in module.tree.body if isinstance(s, cst.FunctionDef)}
     uses: dict[str, set[str]] = {name: set() for name in names}
     for user, name in _uses(module, names):
-        if user != name:
-            uses[name].add(user)
+        uses[name].add(user)
     found = {name for name, users in uses.items() if users}
     while wrong := {name for name in found if not all(user == _ONCE or user in found for user in uses[name])}:
         found -= wrong
@@ -78,9 +77,11 @@ _ONCE, _ANY = "<once>", "<any>"
 
 
 def _uses(module: Module, names: set[str]) -> Iterator[tuple[str, str]]:
-    """(user, name) for each mention of ``names``: the module-level function that mentions it, or how often it runs."""
+    """(user, name) for each mention of ``names`` outside the function itself: the module-level function that mentions it, or
+    how often the mention runs."""
     for statement in module.tree.body:
-        owner, methods = _ANY, [statement]
+        owner = _ANY
+        methods: list[cst.CSTNode] = [statement]
         if isinstance(statement, cst.ClassDef):
             methods = list(statement.body.body)
         elif isinstance(statement, cst.FunctionDef):
@@ -100,8 +101,8 @@ def _uses(module: Module, names: set[str]) -> Iterator[tuple[str, str]]:
                 for node in nodes:
                     if not inside and node in skipped:
                         continue
-                    if type(node) is cst.Name and node.value in names:  # type: ignore[attr-defined]
-                        yield (_ONCE if inside else user), node.value  # type: ignore[attr-defined]
+                    if type(node) is cst.Name and node.value in names and node.value != owner:
+                        yield (_ONCE if inside else user), node.value
 
 
 def _below(statements: Iterable[cst.CSTNode]) -> Iterator[cst.CSTNode]:
@@ -201,6 +202,9 @@ class _Places:
             return node.value
         if isinstance(node, cst.Name) and node.value in self.given:
             return node.value
+        if isinstance(node, cst.Name) and node.value not in self.fresh and depth <= 4:
+            values = self.values.get(node.value, [])
+            return self.container(values[0], depth + 1) if values else None
         return self.place(node, depth)
 
     def _looked_up(self, call: cst.Call, depth: int) -> str | None:

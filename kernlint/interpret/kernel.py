@@ -594,7 +594,7 @@ class KernelEvaluator(Evaluator):
             self.guards.append((arms, 1 if arms_returned == [True, False] else 0, self.span(node), conditions))
             self.stack.append(list(arms[self.guards[-1][1]]))
         elif any(arms):
-            self.emit(Branch(tuple(arms), self.span(node), conditions))
+            self.emit(Branch(tuple(arms), self.span(node), conditions, isinstance(test, Block)))
         if not ends:
             scope.vars = before
             if returned:

@@ -40,6 +40,8 @@ def function(h: HostEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.
         reads = tuple(t for t in _tensors(args) + _tensors(list(kwargs.values())))
         if reads:
             h.torch_op(name, "unknown", reads, (), node, flops=None)
+            if h.perhaps_number(reads[0]):
+                h.escape(reads)  # a method of some other object, perhaps one that keeps what it is given
             h.unknown(f"torch function {name}")
         return Unknown(f"torch.{name}")
     try:

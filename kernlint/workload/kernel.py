@@ -281,11 +281,13 @@ class Loop:
 @dataclass(frozen=True)
 class Branch:
     """An ``if`` on a run-time condition; the arms exclude each other. After ``if ...: return`` the rest of the kernel
-    stands in an arm. ``conditions`` has for each arm the bounds that hold in it (None: other than bounds)."""
+    stands in an arm. ``conditions`` has for each arm the bounds that hold in it (None: other than bounds). ``run_time``
+    says that the condition was followed and is no compile-time constant that merely is not known."""
 
     arms: tuple[tuple[Node, ...], ...]
     span: Span
     conditions: tuple[Bounds | None, ...] = ()
+    run_time: bool = False
 
     @property
     def share(self) -> float:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.provenance import fed_by, replaces_model
-from kernlint.rules.dataflow import storages
+from kernlint.rules.correctness.provenance import replaces_model
+from kernlint.rules.dataflow import fed_by, storages
 from kernlint.rules.finding import Context, Evidence, Finding, tensor_name
 from kernlint.workload import Span, Tensor, Workload
 

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from kernlint.rules.dataflow import read_tensors, storages, written_tensors
 from kernlint.workload import HostSync, Launch, TorchOp, Workload
 
 
@@ -21,21 +18,6 @@ def is_followed(workload: Workload) -> bool:
         if isinstance(step, HostSync):
             return False
     return not workload.unknowns
-
-
-def fed_by(workload: Workload, sources: Iterable[int]) -> set[int]:
-    """The storages whose contents depend on those of ``sources`` (ids), themselves included."""
-    found = set(sources)
-    while True:
-        more = {
-            storage
-            for step, _ in workload.walk()
-            if storages(read_tensors(step)) & found
-            for storage in storages(written_tensors(step))
-        }
-        if more <= found:
-            return found
-        found |= more
 
 
 def replaces_model(workload: Workload) -> bool:

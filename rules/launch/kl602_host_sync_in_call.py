@@ -9,16 +9,14 @@ import libcst as cst
 
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
-from kernlint.rules.dataflow import is_alloc
+from kernlint.rules.dataflow import fed_by, is_alloc, read_tensors, written_tensors
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.source import node_at
+from kernlint.rules.source import names_in, node_at
 from kernlint.syntax.names import dotted_name
-from kernlint.syntax.walk import walk
+from kernlint.syntax.tree import Module
+from kernlint.syntax.walk import parameters, walk
 from kernlint.workload import HostSync, Launch, Span, Step, TorchOp, Workload
 from kernlint.workload.steps import map_steps
-
-#: Constructors whose tensor is on the CPU unless a device is given.
-_ON_HOST = frozenset({"torch.tensor", "torch.as_tensor", "torch.from_numpy"})
 
 
 class HostSyncInCall(Rule):
@@ -96,16 +94,20 @@ class HostSyncInCall(Rule):
             if loops:
                 # The next iteration's work waits as well.
                 waiting += [s for s, around in walked if _on_device(s) and around[: len(loops)] == loops]
-            if not waiting or _of_host_values(context, step):
+            if not waiting:
                 continue
             seen.add(step.span)
-            yield self._finding(context, step, waiting[0], [s for s, _ in walked[:index] if _on_device(s)])
+            before = [s for s, _ in walked[:index] if _on_device(s)]
+            certain = _read_from_device(step, [s for s, _ in walked]) and not (
+                _asked_for(context, step) or _left_out(context, step)
+            )
+            yield self._finding(context, step, waiting[0], before, certain)
 
-    def _finding(self, context: Context, sync: HostSync, waiting: Step, before: list[Step]) -> Finding:
+    def _finding(self, context: Context, sync: HostSync, waiting: Step, before: list[Step], certain: bool) -> Finding:
         first = next((s for s in (waiting, *before) if isinstance(s, Launch)), None)
         return Finding(
             self,
-            self.severity,
+            self.severity if certain else "info",
             f"`{sync.function}` waits for the device before it issues {_name(waiting)}: {sync.what}",
             sync.span,
             sync.function,
@@ -127,19 +129,56 @@ class HostSyncInCall(Rule):
         )
 
 
-def _of_host_values(context: Context, sync: HostSync) -> bool:
-    """Whether the value read is a tensor made there and then from host values, which lives on the CPU."""
+def _read_from_device(sync: HostSync, steps: list[Step]) -> bool:
+    """Whether what ``sync`` reads is surely on the device: an argument that nothing but the host looks at may be anywhere."""
+    if sync.reads is None:
+        return True
+    used = {t.storage.id for s in steps if _on_device(s) for t in (*read_tensors(s), *written_tensors(s))}
+    return sync.reads.storage.id in used
+
+
+def _asked_for(context: Context, sync: HostSync) -> bool:
+    """Whether the call returns a tensor whose size is what ``sync`` waits for."""
+    workload = context.workload
+    made = {
+        t.storage.id
+        for step, _ in workload.walk()
+        if isinstance(step, TorchOp) and step.span == sync.span
+        for t in step.writes
+        if t.shape is None
+    }
+    return bool(made) and any(t.shape is None and t.storage.id in fed_by(workload, made) for t in workload.outputs)
+
+
+def _left_out(context: Context, sync: HostSync) -> bool:
+    """Whether ``sync`` stands behind a test that an optional argument of the entry is None: nothing in view says that
+    any caller leaves it out."""
+    if sync.function != context.workload.entry:
+        return False
     call = node_at(context, sync.span, cst.Call)
-    calls = [node for node in walk(call) if isinstance(node, cst.Call)] if call is not None else []
-    return any(
-        dotted_name(node.func) in _ON_HOST
-        and not any(a.keyword is not None and a.keyword.value == "device" for a in node.args)
-        for node in calls
-    )
+    module = context.program.kernel
+    for branch in module.of(cst.If):
+        if call is None or not any(node is call for node in walk(branch.body)):
+            continue
+        if names_in(branch.test) & _optional(module, sync.function) and _tests_none(branch.test):
+            return True
+    return False
+
+
+def _optional(module: Module, function: str) -> set[str]:
+    """The parameters of a function that default to None."""
+    nodes = [f for f in module.of(cst.FunctionDef) if f.name.value == function.rsplit(".", 1)[-1]]
+    return {p.name.value for f in nodes for p in parameters(f) if dotted_name(p.default) == "None"}
+
+
+def _tests_none(test: cst.BaseExpression) -> bool:
+    return any(isinstance(n, (cst.Is, cst.Not)) for n in walk(test))
 
 
 def _on_device(step: Step) -> bool:
-    return isinstance(step, Launch) or (isinstance(step, TorchOp) and not is_alloc(step) and step.kind != "alloc")
+    """Whether ``step`` surely gives the device something to do."""
+    work = isinstance(step, TorchOp) and not is_alloc(step) and step.kind not in ("alloc", "unknown")
+    return isinstance(step, Launch) or work
 
 
 def _name(step: Step) -> str:

@@ -167,7 +167,7 @@ def _timings(context: Context) -> Iterator[_Timing]:
         for node in walk(routine.node)
     )
     for routine in reached:
-        for node in each_time(routine.node.body, enters):
+        for node in each_time(routine, enters):
             if not isinstance(node, cst.Call):
                 continue
             if origin_of(node.func, imports) in _TIMERS:

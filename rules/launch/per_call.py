@@ -7,6 +7,7 @@ from functools import cached_property
 
 import libcst as cst
 
+from kernlint.interpret.kept import SETUP_METHODS, is_memoised, run_once
 from kernlint.records import dataclass
 from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.tree import Module
@@ -14,17 +15,16 @@ from kernlint.syntax.walk import walk_until
 
 #: Where kernels and autotuners are made.
 MAKERS = frozenset({"triton.jit", "triton.autotune", "triton.runtime.jit.jit", "triton.runtime.autotuner.autotune"})
-_CACHES = frozenset({"lru_cache", "cache", "cached_property"})
-#: Methods that run once per object, not per call.
-_ONCE = frozenset({"__init__", "__new__", "__post_init__", "__init_subclass__", "__set_name__"})
 
 
 @dataclass(frozen=True)
 class Routine:
-    """A function or method of the module: its name as the source calls it, ``Class.method`` for a method."""
+    """A function or method of the module: its name as the source calls it, ``Class.method`` for a method, and those of its
+    statements that run once because what they make is kept."""
 
     symbol: str
     node: cst.FunctionDef
+    once: frozenset[cst.CSTNode]
 
     @property
     def name(self) -> str:
@@ -33,7 +33,7 @@ class Routine:
     @cached_property
     def each_time(self) -> tuple[cst.CSTNode, ...]:
         """The nodes of its body that run whenever it does (:func:`each_time`)."""
-        return tuple(each_time(self.node.body))
+        return tuple(each_time(self))
 
 
 #: Whether the body of an ``if`` counts as run by every call.
@@ -62,17 +62,18 @@ def _known(module: Module) -> dict[str, list[Routine]]:
 
 def routines(module: Module) -> list[Routine]:
     """The functions of ``module`` and the methods of its classes."""
-    return list(_routines(module.tree.body, ""))
+    return list(_routines(module, module.tree.body, ""))
 
 
-def _routines(body: Iterable[cst.CSTNode], owner: str) -> Iterator[Routine]:
+def _routines(module: Module, body: Iterable[cst.CSTNode], owner: str) -> Iterator[Routine]:
     for node in body:
         if isinstance(node, cst.FunctionDef):
-            yield Routine(f"{owner}.{node.name.value}" if owner else node.name.value, node)
+            symbol = f"{owner}.{node.name.value}" if owner else node.name.value
+            yield Routine(symbol, node, run_once(node, module))
         elif isinstance(node, cst.ClassDef):
-            yield from _routines(node.body.body, node.name.value)
+            yield from _routines(module, node.body.body, node.name.value)
         elif isinstance(node, (cst.If, cst.Try)):
-            yield from _routines(node.body.body, owner)
+            yield from _routines(module, node.body.body, owner)
 
 
 def _reached(routines: list[Routine], entry: str, imports: Mapping[str, str], enters: Enters) -> list[Routine]:
@@ -81,7 +82,7 @@ def _reached(routines: list[Routine], entry: str, imports: Mapping[str, str], en
     for routine in found:
         called = {
             (dotted_name(node.func) or "").rsplit(".", 1)[-1]
-            for node in (routine.each_time if enters is never else each_time(routine.node.body, enters))
+            for node in (routine.each_time if enters is never else each_time(routine, enters))
             if type(node) is cst.Call
         }  # fmt: skip
         found += [r for r in routines if r.name in called and r not in found and not _runs_once(r, imports)]
@@ -89,19 +90,18 @@ def _reached(routines: list[Routine], entry: str, imports: Mapping[str, str], en
 
 
 def _runs_once(routine: Routine, imports: Mapping[str, str]) -> bool:
-    decorators = [origin_of(d.decorator, imports) for d in routine.node.decorators]
-    return routine.name in _ONCE or any(
-        d is not None and (d in MAKERS or d.rsplit(".", 1)[-1] in _CACHES) for d in decorators
-    )
+    made = any(origin_of(d.decorator, imports) in MAKERS for d in routine.node.decorators)
+    return made or routine.name in SETUP_METHODS or is_memoised(routine.node, imports)
 
 
 _ELSEWHERE = frozenset({cst.FunctionDef, cst.Lambda, cst.ClassDef, cst.ExceptHandler})
 
 
-def each_time(body: cst.CSTNode, enters: Enters = never) -> Iterator[cst.CSTNode]:
-    """The nodes of a function's body that run whenever it does: not those of nested functions, nor what stands behind a
-    condition (unless ``enters`` says so) or in an exception handler, where caches are filled."""
-    return walk_until(
-        body,
-        lambda node: type(node) in _ELSEWHERE or (type(node) is cst.If and not enters(node)),
-    )
+def each_time(routine: Routine, enters: Enters = never) -> Iterator[cst.CSTNode]:
+    """The nodes of its body that run whenever ``routine`` does: not those of nested functions, nor what stands behind a
+    condition (unless ``enters`` says so), in an exception handler, or behind the return of what a cache holds."""
+
+    def stops(node: cst.CSTNode) -> bool:
+        return node in routine.once or type(node) in _ELSEWHERE or (type(node) is cst.If and not enters(node))
+
+    return (node for node in walk_until(routine.node.body, stops) if node not in routine.once)

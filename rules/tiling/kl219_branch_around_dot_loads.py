@@ -16,7 +16,7 @@ class BranchAroundDotLoads(Rule):
     code = "KL219"
     name = "branch-around-dot-loads"
     category = "tiling"
-    severity = "info"
+    severity = "warning"
     bare = True
     summary = "a run-time if that does not change in the loop stands around the loads of a tl.dot"
     what_it_does = """
@@ -94,7 +94,7 @@ def _branched(launch: Launch) -> Iterator[tuple[Loop, Branch, Load]]:
         assert isinstance(loop, Loop)
         fed = {id for node in loop.body if isinstance(node, Dot) for id in (*node.a.loads, *node.b.loads)}
         for branch in loop.body:
-            if isinstance(branch, Branch) and fed:
+            if isinstance(branch, Branch) and branch.run_time and fed:
                 tiles = [
                     n for arm in branch.arms for n in arm if isinstance(n, Load) and n.id in fed and len(n.shape) == 2
                 ]

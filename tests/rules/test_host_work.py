@@ -17,6 +17,10 @@ def run(x, s):
     return y
 
 class ModelNew(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = None
+
     def forward(self, x):
         {body}
 
@@ -57,6 +61,11 @@ def test_sync_between_launches(body):
         pytest.param("y = run(x, 2.0)\nreturn y.cpu()", id="the answer on the CPU"),
         pytest.param("n = int(x.shape[0])\nreturn run(x, float(n))", id="shapes are on the host"),
         pytest.param("s = x.max()\nreturn run(x, s)", id="value stays on the device"),
+        pytest.param(
+            "if self.scale is None:\n    self.scale = x.max().item()\nreturn run(x, self.scale)",
+            id="read once and kept",
+        ),
+        pytest.param("n = torch.tensor([4, 8]).max().item()\nreturn run(x, float(n))", id="a list on the host"),
     ],
 )
 def test_no_sync_in_the_way(body):
@@ -142,3 +151,37 @@ def test_jit_per_call(source, symbol):
 )
 def test_jit_once(source):
     assert not run_rule("KL603", source + END)
+
+
+UNSURE = {
+    "argument that only the host reads": """
+def forward(x, lengths):
+    n = lengths.max().item()
+    return run(x, float(n))
+""".replace("lengths.max()", "lengths"),
+    "optional argument": """
+def forward(x, s=None):
+    if s is None:
+        s = x.max().item()
+    return run(x, s)
+""",
+    "size of the result": """
+def forward(x):
+    found = x.nonzero()
+    y = run(x, 2.0)
+    return y, found
+""",
+}
+
+
+@pytest.mark.parametrize("source", UNSURE.values(), ids=UNSURE)
+def test_a_sync_that_may_not_be_one_is_a_remark(source):
+    start = SYNC.index("class ModelNew")
+    found = run_rule("KL602", SYNC[:start] + source)
+    assert [f.severity for f in found.findings] == ["info"]
+
+
+def test_a_sync_on_what_the_device_made_is_more_than_a_remark():
+    start = SYNC.index("class ModelNew")
+    source = "def forward(x, lengths):\n    return run(x, float(lengths.max().item()))\n"
+    assert run_rule("KL602", SYNC[:start] + source).only().severity == "warning"
