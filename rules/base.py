@@ -69,8 +69,8 @@ class Rule(ABC):
     tuning: ClassVar[bool] = False
     #: Whether the rule also looks at kernels that no followed call launches (``Workload.bare``).
     bare: ClassVar[bool] = False
-    #: Whether a finding whose gain cannot be predicted, its sizes being open, is a remark only: so for rules that were
-    #: found to be wrong about code that runs once, or that never meets the sizes where it would matter.
+    #: Whether a finding whose gain cannot be predicted, its sizes being open, is a remark only: so for rules whose matter
+    #: counts at some sizes and not at others.
     remark_if_open: ClassVar[bool] = False
     #: Whether the rule reads the module's source alone: it is asked once a file, with a workload that has no steps.
     lexical: ClassVar[bool] = False

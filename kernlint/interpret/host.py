@@ -893,7 +893,7 @@ class HostEvaluator(Evaluator):
                 value = self.overrides[name]
             if isinstance(value, (int, float, bool)):
                 self.constants[name] = int(value) if isinstance(value, Literal) else value
-        if isinstance(target, cst.Attribute):
+        if isinstance(target, cst.Attribute) and not isinstance(self.eval(target.value, scope), Instance):
             self.escape(value)
         super().assign(target, value, scope)
 
@@ -909,8 +909,14 @@ class HostEvaluator(Evaluator):
 
     def setattr(self, owner: Instance, name: str, value: Any) -> None:
         if self.sinks:
-            self.kept += torch_ops._tensors([value])
+            self.save(torch_ops._tensors([value]))
+            if owner.kind != "torch.autograd.function.FunctionCtx":  # which nobody has without the result
+                self.escape(value)
         super().setattr(owner, name, value)
+
+    def save(self, tensors: Iterable[Tensor]) -> None:
+        """``tensors`` outlive the call."""
+        self.kept += tensors
 
     def _integers(self, values: Iterable[Any]) -> None:
         """``values`` are used as integers: arguments that were taken for tensors are none."""

@@ -89,7 +89,7 @@ def attribute(h: HostEvaluator, instance: Instance, name: str) -> Any:
     if name == "append" and "_items" in instance.attrs:
         return Builtin(name, lambda a, k, n: instance.attrs["_items"].append(a[0]) if a else None)
     if name == "save_for_backward":
-        return Builtin(name, lambda a, k, n: h.kept.extend(torch_ops._tensors(a)))
+        return Builtin(name, lambda a, k, n: h.save(torch_ops._tensors(a)))
     if name in ("mark_dirty", "mark_non_differentiable", "set_materialize_grads"):
         return Builtin(name, lambda a, k, n: None)
     if name in ("parameters", "named_parameters", "buffers", "modules", "children"):

@@ -42,6 +42,7 @@ from kernlint.workload import (
     TorchOp,
     Workload,
 )
+from kernlint.workload.kernel import Access
 
 _ROUNDS = 4
 
@@ -400,11 +401,16 @@ class _Reading:
             yield workload
 
     def _has_effect(self, node: cst.FunctionDef, workload: Workload) -> bool:
-        """Whether anything that the call computes on the device is seen by others: it returns a tensor, keeps one, writes
-        to one that it was given, or hands one to code that is not followed. What has none tests, measures or warms up."""
-        if workload.outputs or self.host.escapes or not _returns_answers(node):
+        """Whether the call may be part of what a program is there for. One that returns no tensor is not where it works on
+        data that it makes up, or where nobody sees what it computes: it keeps no tensor, writes to none that it was given and
+        hands none to code that is not followed. Such a call tests, measures or warms up."""
+        if not _returns_answers(node):
             return True
-        return any(_writes_to_others(step) for step, _ in workload.first_call().walk())
+        steps = [step for step, _ in workload.first_call().walk()]
+        given = {tensor.storage.id for tensor in workload.inputs}
+        if not given or not any(_touches(step, given) for step in steps):
+            return False
+        return self.host.escapes or any(_writes_to_others(step) for step in steps)
 
     def _fitting(self, candidates: list[Any]) -> tuple[Function, list[Any]] | None:
         """The one public function that the reference's ``get_inputs`` can be meant for, with what that returns: there is no
@@ -582,6 +588,7 @@ class _Reading:
         later, first = later_steps(steps), first_steps(steps)
         inputs = tuple(a for a in given if isinstance(a, Tensor))
         outputs = torch_ops._tensors([result, host.kept])
+        host.escapes |= bool(torch_ops._tensors([result]))
         sizes = {n: v for n, v in host.constants.items() if isinstance(v, int) and not isinstance(v, bool)}
         workload = Workload(
             entry,
@@ -636,6 +643,17 @@ def _is_answer(value: cst.BaseExpression | None) -> bool:
         name = (dotted_name(value.func) or "").rpartition(".")[2]
         return name in ("bool", "isinstance", "hasattr", "all", "any", "allclose", "equal", "is_available")
     return isinstance(value, cst.Name) and value.value in ("None", "True", "False")
+
+
+def _touches(step: Step, storages: set[int]) -> bool:
+    """Whether ``step`` reads or writes one of ``storages``, or perhaps does."""
+    if isinstance(step, TorchOp):
+        return any(t.storage.id in storages for t in (*step.reads, *step.writes))
+    if isinstance(step, Launch):
+        accessed = [step.arguments.get(a.base) for a, _ in step.kernel.walk(Access)]  # type: ignore[union-attr]
+        unseen = any(not isinstance(t, Tensor) or t.storage.id in storages for t in accessed)
+        return unseen or not step.kernel.complete
+    return False
 
 
 def _writes_to_others(step: Step) -> bool:

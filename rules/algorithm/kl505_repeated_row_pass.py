@@ -31,7 +31,7 @@ from kernlint.workload import (
     Workload,
     concrete,
 )
-from kernlint.workload.expr import Atom
+from kernlint.workload.expr import Atom, lift
 from kernlint.workload.steps import map_launch
 
 #: Longest row that one program keeps: 64 KB of fp32, a quarter of an SM's registers, spread over up to 16 warps.
@@ -43,18 +43,28 @@ _WARPS = (4, 8, 16)
 class RowPasses:
     """Loops among the same statements that sweep one row of ``row`` elements in tiles of ``tile``.
 
-    ``again`` are the loads of later loops that repeat one of an earlier loop.
+    ``again`` are the loads of later loops that repeat one of an earlier loop. ``depth`` is 0 where the tiles are pieces of
+    the row; else they lie beside each other, ``depth`` of them: each lane walks down a column.
     """
 
     loops: tuple[Loop, ...]
     again: tuple[Load, ...]
     tile: int
     row: int
+    depth: int = 0
 
     @property
     def whole(self) -> int:
-        """The tile that holds the row: a power of two, as tl.arange demands."""
-        return power_of_two(self.row)
+        """The elements of the tile that holds the row: powers of two, as tl.arange demands."""
+        return power_of_two(self.depth) * self.tile if self.depth else power_of_two(self.row)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of that tile."""
+        return (power_of_two(self.depth), self.tile) if self.depth else (self.whole,)
+
+    def __str__(self) -> str:
+        return f"{self.depth} x {self.tile} tile" if self.depth else f"{self.row:,}-element row"
 
 
 class RepeatedRowPass(Rule):
@@ -157,7 +167,7 @@ class RepeatedRowPass(Rule):
         return Finding(
             self,
             self.severity,
-            f"`{kernel}` sweeps the same {found.row:,}-element row of `{name}` in {count} loops",
+            f"`{kernel}` sweeps the same {found} of `{name}` in {count} loops",
             load.span,
             kernel,
             kernel,
@@ -166,15 +176,14 @@ class RepeatedRowPass(Rule):
                     f"the loops at lines {listed} load the same addresses of `{name}`, {found.tile} at a time",
                     found.loops[0].span,
                 ),
-                Evidence(f"the row has {found.row:,} elements, so one tile of {found.whole:,} holds it", load.span),
+                Evidence(f"it has {found.row:,} elements, so one tile of {found.whole:,} holds it", load.span),
             ),
             Change(
                 variant,
-                f"Each program loads its {found.row:,}-element row of `{name}` {count} times, {found.tile} elements at a time, waiting for "
+                f"Each program loads its {found} of `{name}` {count} times, {found.tile} elements at a time, waiting for "
                 "memory in every pass.",
-                "Load the whole row once into one masked tile and do all passes on it in registers.",
-                f"Set the block to {found.whole:,} (next power of two of the row) with {warps} warps, drop the loops "
-                f"at lines {listed}, load "
+                "Load all of it once into one masked tile and do all passes on it in registers.",
+                f"{_how(found)} with {warps} warps, drop the loops at lines {listed}, load "
                 f"`{name}` once with a mask, and reduce and write from that tile.",
             ),
         )
@@ -193,13 +202,17 @@ def row_passes(launch: Launch) -> RowPasses | None:
     if trip is None or trip < 2 or any(loop.trip != loops[0].trip for loop in loops):
         return None
     tile = found[0].pairs[0][0].elements
-    if not all(_walks(node, loop, tile) for loop in loops for node in loop.body):
-        return None
-    row = _length(found[0].pairs[0][0], loops[0], tile * trip)
-    if row > MAX_ROW:
+    nodes = [(node, loop) for loop in loops for node in loop.body]
+    depth = 0
+    if all(_walks(node, loop, tile) for node, loop in nodes):
+        row = _length(found[0].pairs[0][0], loops[0], tile * trip)
+    elif all(_walks_down(node, loop, tile) for node, loop in nodes):
+        row, depth = tile * trip, trip
+    else:
         return None
     again = tuple({b.id: b for s in found for _, b in s.pairs}.values())
-    return RowPasses(tuple(loops), again, tile, row)
+    passes = RowPasses(tuple(loops), again, tile, row, depth)
+    return passes if max(row, passes.whole) <= MAX_ROW else None
 
 
 def _walks(node: Node, loop: Loop, tile: int) -> bool:
@@ -212,6 +225,25 @@ def _walks(node: Node, loop: Loop, tile: int) -> bool:
         return False
     step, stride = node.offset.coefficient(LoopIndex(loop.id)), node.stride(0)
     return step is not None and stride is not None and (step == tile * stride)
+
+
+def _walks_down(node: Node, loop: Loop, tile: int) -> bool:
+    """A load or store of one tile whose next iteration lies beside it, each lane at the head of a column; anything that is
+    no memory access, as long as it is lane by lane."""
+    if isinstance(node, (Loop, Reduce)):
+        return False
+    if not isinstance(node, (Load, Store)) or node.elements == 1:
+        return True
+    if node.offset is None or node.shape != (tile,):
+        return False
+    step, stride = concrete(node.offset.coefficient(LoopIndex(loop.id))), concrete(node.stride(0))
+    return step is not None and stride is not None and abs(step) >= tile * abs(stride) > 0
+
+
+def _how(found: RowPasses) -> str:
+    if found.depth:
+        return f"Add an axis of {found.shape[0]} to the tile of {found.tile}"
+    return f"Set the block to {found.whole:,} (next power of two of the row)"
 
 
 def _length(load: Load, loop: Loop, padded: int) -> int:
@@ -257,9 +289,21 @@ def _on_one_tile(body: tuple[Node, ...], found: RowPasses) -> Iterator[Node]:
         if isinstance(node, Loop):
             for inner in node.body:
                 if id(inner) not in again:
-                    yield _widened(inner, found)
+                    yield _deepened(inner, found, node) if found.depth else _widened(inner, found)
         else:
-            yield _widened(node, found)
+            yield node if found.depth else _widened(node, found)
+
+
+def _deepened(node: Node, found: RowPasses, loop: Loop) -> Node:
+    """``node`` of ``loop`` on a tile of all iterations: the loop's index becomes the first axis."""
+    if isinstance(node, (Load, Store)) and node.shape == (found.tile,) and node.offset is not None:
+        axes: dict[Atom, Size] = {Lane(0): Expr.atom(Lane(1)), LoopIndex(loop.id): Expr.atom(Lane(0))}
+        inside = ((Expr.atom(Lane(0)), lift(found.depth)),)
+        mask = tuple((a.substitute(axes), b.substitute(axes)) for a, b in node.mask or ()) + inside
+        return replace(node, shape=found.shape, offset=node.offset.substitute(axes), mask=mask)
+    if isinstance(node, Compute) and node.elements == found.tile:
+        return replace(node, elements=found.whole)
+    return node
 
 
 def _widened(node: Node, found: RowPasses) -> Node:

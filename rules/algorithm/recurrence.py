@@ -14,12 +14,12 @@ from kernlint.syntax.walk import children, walk
 _ASSOCIATIVE = frozenset({"maximum", "minimum", "max", "min"})
 
 
-def associative_updates(loop: cst.For | cst.While) -> dict[str, str] | None:
+def associative_updates(loop: cst.For | cst.While, sums: bool = False) -> dict[str, str] | None:
     """The variables that ``loop`` carries (the counter that a ``while`` tests left out), each with its kind: ``sum`` (added
     to), ``product``, ``extremum``, or ``linear`` (``h = a * h + b`` with ``a`` and ``b`` free of carried variables).
 
     None where a variable is updated in another way, twice, under a condition, or from another carried one: then no scan
-    is known to do it.
+    is known to do it. With ``sums`` several additions to a variable are one sum, for loops that nobody looks into.
     """
     carried = carried_names(loop)
     if isinstance(loop, cst.While):
@@ -27,10 +27,11 @@ def associative_updates(loop: cst.For | cst.While) -> dict[str, str] | None:
     kinds: dict[str, str] = {}
     for name in sorted(carried):
         updates = [u for u in assignments(loop.body) if name in bound_names(u)]
-        if len(updates) != 1 or _conditional(loop, updates[0]):
+        if not updates or any(_conditional(loop, update) for update in updates):
             return None
-        kind = _kind(updates[0], name, carried)
-        if kind is None:
+        found = {_kind(update, name, carried) for update in updates}
+        kind = found.pop()
+        if kind is None or found or (len(updates) > 1 and not (sums and kind == "sum")):
             return None
         kinds[name] = kind
     return kinds or None

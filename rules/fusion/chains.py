@@ -174,6 +174,6 @@ def _next_user(steps: tuple[Step, ...], members: list[int], fused: Launch, writt
 
 def _worth_telling(chain: Chain) -> bool:
     launches, others = chain.launches, chain.torch_ops
-    if not launches:
-        return False
+    if not launches or any(launch.kernel.assumed for launch in launches):
+        return False  # with other constants a kernel may be another one
     return len(launches) > 1 or any(op.kind != "cast" for op in others)

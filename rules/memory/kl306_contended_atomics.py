@@ -49,6 +49,7 @@ class ContendedAtomics(Rule):
     name = "contended-atomics"
     category = "memory"
     severity = "warning"
+    remark_if_open = True
     summary = "every program adds to the same few addresses with atomics"
     what_it_does = """
         Finds `tl.atomic_add`, `atomic_max` and `atomic_min` whose address depends on no program id and whose result is not

@@ -13,6 +13,7 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
 from kernlint.rules.pricing import cheapest, gain
 from kernlint.rules.source import node_at
+from kernlint.rules.tiles import main_dot
 from kernlint.workload import Atomic, Dot, Launch, Loop, Span, Store, Tensor, TorchOp, Workload
 from kernlint.workload.expr import ceildiv, concrete
 from kernlint.workload.kernel import Node
@@ -81,7 +82,7 @@ class SerialLoopOnFewPrograms(Rule):
                 statement = node_at(context, loop.span, cst.For)
                 if trip is None or trip < _LEAST_TRIP or statement is None:
                     continue
-                updates = associative_updates(statement)
+                updates = associative_updates(statement, sums=True)
                 if not updates or set(updates.values()) != {"sum"}:
                     continue
                 variants = {
@@ -121,12 +122,13 @@ class SerialLoopOnFewPrograms(Rule):
 
 
 def _top_loops(launch: Launch) -> Iterator[Loop]:
-    """The counted loops of the kernel's own body, where nothing is stored inside them and no dot is their own:
-    the one loop over K of a product is the matter of KL203."""
+    """The counted loops of the kernel's own body, where nothing is stored inside them, but for the one loop over K of a
+    product, which is the matter of KL203."""
+    product = main_dot(launch) is not None
     for node in launch.kernel.body:
         if not isinstance(node, Loop) or node.kind == "while" or not node.carried:
             continue
-        if any(isinstance(inner, Dot) for inner in node.body):
+        if product and any(isinstance(inner, Dot) for inner in node.body):
             continue
         if not any(isinstance(inner, (Store, Atomic)) for inner in _inside(node)):
             yield node

@@ -199,6 +199,7 @@ def run(x, w):
 NO_EFFECT = {
     "test": "def run():\n    x = torch.randn(64)\n    y = launch(x.clone())\n    assert torch.allclose(x, y)\n",
     "verdict of a check": "def run(x):\n    y = launch(x.exp())\n    return bool((x - y).abs().max().item() < 1e-3)\n",
+    "check with code from elsewhere": "def run(n=64):\n    x = torch.randn(n)\n    measured(launch(x.exp()))\n",
     "warm-up": "def run():\n    launch(torch.zeros(64).exp())\n",
 }
 
