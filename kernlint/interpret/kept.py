@@ -57,7 +57,7 @@ def is_memoised(function: cst.FunctionDef, imports: Mapping[str, str]) -> bool:
 
 def setup_functions(module: Module) -> frozenset[str]:
     """Module-level functions that the module uses, but only from code that runs once: constructors, memoised functions, what
-    fills a cache, other such functions, and the statements of the module itself."""
+    fills a cache, and other such functions."""
     return module.once(_setup_functions)
 
 
@@ -87,7 +87,7 @@ def _uses(module: Module, names: set[str]) -> Iterator[tuple[str, str]]:
         elif isinstance(statement, cst.FunctionDef):
             owner = statement.name.value
         elif isinstance(statement, cst.SimpleStatementLine) and _calls_only(statement, names):
-            owner = _ONCE
+            continue  # an example or a test of the module's own
         elif isinstance(statement, cst.If) and _is_main_guard(statement):
             continue
         for part in methods:

@@ -33,6 +33,8 @@ def tensor_core_product(site: Site, transform: TensorCoreProduct) -> Rewriting:
     call = site.module.at(transform.reduce, cst.Call)
     if found is None or call is None or call not in kernel.parents:
         raise CannotRewrite("the sum of the product stands in a helper function")
+    if found.padded:
+        raise CannotRewrite("tl.dot needs an axis padded to 16")
     value = kernel.values.get(call)
     if not isinstance(value, Block) or len(value.shape) != 2 or value.dtype is None:
         raise CannotRewrite("the sum keeps the summed axis")

@@ -12,10 +12,12 @@ from kernlint.records import dataclass
 from kernlint.rules.algorithm.outer_product import BlockedProduct, OuterProduct, is_written_so, outer_products
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.pricing import gain
 from kernlint.rules.source import node_at
 from kernlint.rules.synthesis import dot
 from kernlint.rules.tiles import editable, setting
 from kernlint.workload import (
+    Branch,
     Compute,
     Dtype,
     Launch,
@@ -32,10 +34,12 @@ from kernlint.workload import (
 from kernlint.workload.dtype import promote
 from kernlint.workload.steps import map_configurations
 
-#: The least extent of a tile that `tl.dot` takes.
+#: The least extent of a tile that `tl.dot` takes without padding.
 _LEAST = 16
 #: Along K a tile of that many bytes fills a row of swizzled shared memory.
 _DEPTH_BYTES = 128
+#: Predicted gain below which padding an axis to that is not worth it.
+_LEAST_GAIN = 1.2
 
 
 @dataclass(frozen=True)
@@ -67,6 +71,11 @@ class BroadcastProduct:
         return self.reduce.shape[self.b.axis]
 
     @property
+    def padded(self) -> bool:
+        """Whether `tl.dot` needs rows or columns beside those that there are."""
+        return min(self.m, self.n) < _LEAST
+
+    @property
     def k(self) -> int:
         assert self.reduce.axis is not None
         return self.reduce.shape[self.reduce.axis]
@@ -80,14 +89,15 @@ class BroadcastMultiplySumMatmul(Rule):
     summary = "a matrix product is written as a broadcast multiply and tl.sum instead of tl.dot"
     what_it_does = """
         Finds `tl.sum` over the shared axis of a three-dimensional product of two loaded tiles, each of which lacks one of the
-        two axes that remain, both of at least 16: a matrix product without tensor cores. Likewise loops that add the outer
-        product of two loaded vectors, a column and a row, to a tile in each iteration.
+        two axes that remain: a matrix product without tensor cores. Where one of these axes is shorter than 16, `tl.dot` needs
+        padding, and the finding is made only where that is predicted to be faster.
+        Likewise loops that add the outer product of two loaded vectors, a column and a row, to a tile in each iteration.
         """
     why = """
         The product of all three axes is formed element by element on the FMA units, in registers that hold rows x columns x
         depth values, and then added up. `tl.dot` does the same sum on tensor cores and holds only the operands and the result.
         """
-    when_not = "One of the two remaining axes is shorter than 16, as in a matrix-vector product: tensor cores would be mostly padding."
+    when_not = "One of the two remaining axes is 1, or so short that tensor cores would be mostly padding: a matrix-vector product."
     fix_safety = """
         Safe for operands of 8 or 16 bits, whose products are exact in the accumulator; sums are taken in another order. Unsafe for
         fp32 operands, which go through tf32 unless `input_precision="ieee"` is given.
@@ -138,7 +148,9 @@ class BroadcastMultiplySumMatmul(Rule):
                 if place in seen or not _multiplies(context, found.product[-1].span):
                     continue
                 seen.add(place)
-                yield self._finding(context, launch, found)
+                finding = self._finding(context, launch, found)
+                if not found.padded or _pays(context, finding):
+                    yield finding
             for outer in outer_products(launch):
                 place = (launch.span, outer.product.span)
                 if place not in seen and is_written_so(context, outer):
@@ -217,27 +229,37 @@ class BroadcastMultiplySumMatmul(Rule):
 
 def broadcast_products(launch: Launch) -> Iterator[BroadcastProduct]:
     """Every sum of a kernel that is a matrix product of two loaded tiles."""
-    for body, loops in _bodies(launch.kernel.body, ()):
-        loads = [node for node in body if isinstance(node, Load)]
+    for body, loops, outer in _bodies(launch.kernel.body, (), ()):
+        loads = [*outer, *(node for node in body if isinstance(node, Load))]
         for index, node in enumerate(body):
             if isinstance(node, Reduce) and node.op == "sum" and len(node.shape) == 3 and node.axis is not None:
-                found = _product(node, body[:index], [load for load in loads if load.id in node.depends], loops)
+                tiles = [load for load in loads if load.id in node.depends and len(load.shape) > 1]
+                found = _product(node, body[:index], tiles, loops)
                 if found is not None:
                     yield found
 
 
-def _bodies(body: tuple[Node, ...], loops: tuple[Loop, ...]) -> Iterator[tuple[tuple[Node, ...], tuple[Loop, ...]]]:
-    yield body, loops
-    for node in body:
+def _bodies(
+    body: tuple[Node, ...], loops: tuple[Loop, ...], outer: tuple[Load, ...]
+) -> Iterator[tuple[tuple[Node, ...], tuple[Loop, ...], tuple[Load, ...]]]:
+    """Each body with the loops around it and the loads in front of these."""
+    yield body, loops, outer
+    for index, node in enumerate(body):
         if isinstance(node, Loop):
-            yield from _bodies(node.body, (*loops, node))
+            before = tuple(load for load in body[:index] if isinstance(load, Load))
+            yield from _bodies(node.body, (*loops, node), (*outer, *before))
+        elif isinstance(node, Branch):
+            before = tuple(load for load in body[:index] if isinstance(load, Load))
+            for arm in node.arms:
+                yield from _bodies(arm, loops, (*outer, *before))
 
 
 def _product(
     reduce: Reduce, before: tuple[Node, ...], loads: list[Load], loops: tuple[Loop, ...]
 ) -> BroadcastProduct | None:
     kept = [axis for axis in range(3) if axis != reduce.axis]
-    if len(loads) != 2 or any(reduce.shape[axis] < _LEAST for axis in kept):
+    short, long = sorted(reduce.shape[axis] for axis in kept)
+    if len(loads) != 2 or long < _LEAST or short < 2:
         return None
     if any(not (load.dtype.is_float or load.dtype.bits == 8) or load.dtype.bits > 32 for load in loads):
         return None
@@ -258,8 +280,8 @@ def _product(
 def _factor(load: Load, reduce: Reduce, axis: int, loops: tuple[Loop, ...]) -> Factor | None:
     """``load`` as a tile over the reduced axis and the kept ``axis``; None where it cannot be that.
 
-    A tile loaded in three dimensions says so itself. In one of two, the dimension that the loop walks along is the
-    reduced one; without a loop, the dimension that a program id selects is the kept one.
+    A tile loaded in three dimensions says so itself, and one of two that is not square. In a square one the dimension that
+    the loop walks along is the reduced one; without a loop, the dimension that a program id selects is the kept one.
     """
     assert reduce.axis is not None
     depth, extent = reduce.shape[reduce.axis], reduce.shape[axis]
@@ -273,6 +295,8 @@ def _factor(load: Load, reduce: Reduce, axis: int, loops: tuple[Loop, ...]) -> F
         kept = 1 - reduced
         if load.shape[reduced] != depth or load.shape[kept] != extent:
             continue
+        if depth != extent:
+            return Factor(load, reduced, kept, axis)  # its shape leaves no choice
         if loops:
             step, stride = load.offset.coefficient(LoopIndex(loops[-1].id)), load.stride(reduced)
             if step is not None and stride is not None and step != 0 and step == depth * stride:
@@ -294,6 +318,13 @@ def _multiplies(context: Context, span: Span) -> bool:
     """Whether the operator at ``span`` is a multiplication (a difference or a sum of tiles is no matrix product)."""
     node = node_at(context, span, cst.BinaryOperation)
     return node is not None and isinstance(node.operator, cst.Multiply)
+
+
+def _pays(context: Context, finding: Finding) -> bool:
+    """Whether the change is predicted to gain enough."""
+    variant = finding.change.variant if finding.change is not None else None
+    expected = gain(context, variant) if variant is not None else None
+    return expected is not None and expected >= _LEAST_GAIN
 
 
 def _operand_dtype(found: BroadcastProduct) -> Dtype:
@@ -343,7 +374,8 @@ class TensorCoreProduct:
         dtype = _operand_dtype(found)
         a, b = (self._operand(factor, dtype) for factor in (found.a, found.b))
         # An id that no node of the kernel has: loads and loops count up from one.
-        return dot(-found.reduce.span.line, found.m, found.n, found.k, a, b, self.reduce)
+        m, n = max(found.m, _LEAST), max(found.n, _LEAST)
+        return dot(-found.reduce.span.line, m, n, found.k, a, b, self.reduce)
 
     def _operand(self, factor: Factor, dtype: Dtype) -> Operand:
         load = factor.load

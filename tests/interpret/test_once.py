@@ -249,3 +249,10 @@ def test_a_copy_to_the_host_waits_once():
 def test_back_on_the_device():
     source = "def run(x):\n    c = torch.tensor([1, 2]).to(x.device)\n    n = c.sum().item()\n    return launch(x)\n"
     assert steps_of(source)[0] == ["sum", "sync", "copy"]
+
+
+def test_an_example_in_the_module_is_no_caller():
+    source = (
+        "def run(x):\n    return launch(x)\n\ndef example():\n    return run(torch.randn(64))\n\nresult = example()\n"
+    )
+    assert steps_of(source)[0] == ["copy"]

@@ -109,7 +109,6 @@ def test_a_shallow_tile_is_deepened():
         pytest.param(
             program(X, Y, "acc = tl.maximum(acc, tl.max(x[:, None, :] * y[None, :, :], axis=2))"), id="maximum"
         ),
-        pytest.param(program(X, Y, "acc += tl.sum(x[:, None, :] * y[None, :, :], axis=2)", bm=4), id="four rows"),
         pytest.param(program(X, Y, "acc += tl.dot(x, tl.trans(y))"), id="dot"),
         pytest.param(program(X, "acc += tl.sum(x[:, None, :] * x[None, :, :], axis=2)"), id="one tile with itself"),
     ],
@@ -192,3 +191,13 @@ def test_blocks_of_outer_products_are_dots():
 )
 def test_loops_that_are_no_sum_of_outer_products(old, new):
     assert not run_rule("KL502", OUTER.replace(old, new))
+
+
+def test_few_rows_are_padded_where_that_pays():
+    finding = run_rule("KL502", program(X, Y, "acc += tl.sum(x[:, None, :] * y[None, :, :], axis=2)", bm=4)).only()
+    assert finding.change is not None
+    assert "[4, " in finding.message
+
+
+def test_one_row_is_no_matrix_product():
+    assert not run_rule("KL502", program(X, Y, "acc += tl.sum(x[:, None, :] * y[None, :, :], axis=2)", bm=1))
