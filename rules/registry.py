@@ -49,7 +49,7 @@ def rules_in(module: ModuleType) -> list[type[Rule]]:
         for member in members
         # On Python 3.10 an alias such as list[int] is an instance of type, but no class.
         if issubclass(type(member), type)
-        and issubclass(member, Rule)
+        and Rule in member.__mro__  # `issubclass` of an abstract class asks all of its subclasses
         and member.__module__ == module.__name__
         and not inspect.isabstract(member)
     ]
