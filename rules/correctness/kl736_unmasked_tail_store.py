@@ -31,7 +31,8 @@ class UnmaskedTailStore(Rule):
         """
     when_not = """
         Buffers that are padded to whole tiles, as an allocation in view shows or `assert n % BLOCK == 0` tells.
-        Offsets wrapped by `% n`.
+        Offsets wrapped by `% n`. A remark only where sizes are open and some function of the module tests for multiples of
+        the tile: it may keep other sizes away before the call.
         """
     fix_safety = """
         Safe: the access gets the mask of another one at the same offsets, or `index < size` where one parameter of

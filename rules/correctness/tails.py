@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+
+import libcst as cst
 
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.bounds import overruns, overshoots, sizes_told, witness
 from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.jit_functions import jit_functions
 from kernlint.rules.repair import Repair, mending
+from kernlint.syntax.tree import Module
 from kernlint.workload import Launch, Load, Span, Store
 
 
 def unmasked_tails(rule: Rule, context: Context, kind: type[Load] | type[Store]) -> Iterator[Finding]:
     """Findings of ``rule`` on accesses of ``kind``: errors with a witness at the sizes in view, warnings where sizes are
-    open and tiles are counted rounded up. One at a place."""
+    open and tiles are counted rounded up (remarks where the module knows of multiples). One at a place."""
     noun, verb = ("load", "reads") if kind is Load else ("store", "writes")
     seen = set()
     for over in overruns(context.workload, kind):
@@ -37,10 +41,11 @@ def unmasked_tails(rule: Rule, context: Context, kind: type[Load] | type[Store])
         if shot.launch.premises or (kernel, access.span) in seen:
             continue
         seen.add((kernel, access.span))
+        guarded = _tests_divisibility(context, shot.tile)
         partial = f"tiles of {shot.tile} cover {shot.count} rounded up: {sizes_told(shot.sizes)} leaves a partial tile"
         yield Finding(
             rule,
-            "warning",
+            "info" if guarded else "warning",
             f"the {noun} has no mask and {verb} past {shot.count} unless that is a multiple of {shot.tile}",
             access.span,
             kernel,
@@ -67,3 +72,29 @@ def masking(context: Context, launch: Launch, place: Span, wrong: str) -> Change
         "Mask the access with the size that the tiles are counted for.",
         f"Add `mask=` at line {place.line}; a load that is reduced needs a fitting `other` too.",
     )
+
+
+def _tests_divisibility(context: Context, tile: int) -> bool:
+    """Whether the module tests anywhere whether something is a multiple of ``tile``, or of a multiple of it: what keeps other
+    sizes away may then stand before the call, in a function that says which sizes are supported."""
+    module = context.program.kernel
+    for node in module.of(cst.BinaryOperation):
+        if isinstance(node.operator, cst.Modulo):
+            divisor = _constant(node.right, context.workload.sizes)
+            if divisor is not None and divisor > 0 and divisor % tile == 0 and not _in_kernel(module, node):
+                return True
+    return False
+
+
+def _constant(node: cst.BaseExpression, sizes: Mapping[str, int]) -> int | None:
+    """The integer that an expression is, as a literal or by the name of a constant of the module."""
+    if isinstance(node, cst.Integer):
+        return node.evaluated_value
+    return sizes.get(node.value) if isinstance(node, cst.Name) else None
+
+
+def _in_kernel(module: Module, node: cst.CSTNode) -> bool:
+    """Whether ``node`` stands in a jit function, where ``%`` is index arithmetic."""
+    line = module.span(node).line
+    spans = [module.span(function.node) for function in jit_functions(module)]
+    return any(span.line <= line <= span.end_line for span in spans)

@@ -69,6 +69,37 @@ def test_open_sizes_that_a_check_makes_multiples():
     assert severities("KL735", source.format(check="assert n % 32 == 0")) == ["warning"]
 
 
+TILE = """
+    SIDE = 64
+
+    @triton.jit
+    def scale(x, y, n, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(y + i, tl.load(x + i) * 2.0 + (i % {inside}))
+
+    def run(x, y, n: int):
+        scale[(triton.cdiv(n, SIDE),)](x, y, n, BLOCK=SIDE)
+
+    def supported(n):
+        return {test}
+"""
+
+
+@pytest.mark.parametrize(
+    ("test", "inside", "severity"),
+    [
+        ("n % SIDE == 0", 3, "info"),
+        ("not n % 128", 3, "info"),
+        ("n % 32 == 0", 3, "warning"),
+        ("n // SIDE", 3, "warning"),
+        ("n % other", 3, "warning"),
+        ("True", 64, "warning"),
+    ],
+)
+def test_caller_may_have_tested_for_multiples_of_the_tile(test, inside, severity):
+    assert severities("KL735", TILE.format(test=test, inside=inside)) == [severity]
+
+
 def test_block_pointers_check_their_bounds_only_when_asked():
     source = """
     @triton.jit
