@@ -1,4 +1,4 @@
-"""KL311 and KL220: tiles whose contiguous axis the compiler cannot see, and tiles as large as the problem."""
+"""KL311 and KL221: tiles whose contiguous axis the compiler cannot see, and tiles as large as the problem."""
 
 import pytest
 from support.findings import run_rule
@@ -58,7 +58,7 @@ def test_hidden_axis_under_other_names():
     ],
 )
 def test_tile_as_large_as_the_matrices(replaced):
-    finding = run_rule("KL220", program("KL220", *replaced)).only()
+    finding = run_rule("KL221", program("KL221", *replaced)).only()
     assert finding.severity == "warning"
 
 
@@ -76,4 +76,4 @@ def test_tile_as_large_as_the_matrices(replaced):
     ],
 )
 def test_no_whole_problem(replaced):
-    assert not run_rule("KL220", program("KL220", *replaced))
+    assert not run_rule("KL221", program("KL221", *replaced))

@@ -1,4 +1,4 @@
-"""KL220."""
+"""KL221."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kernlint.workload import Dot, Launch, Symbol, concrete
 
 
 class WholeProblemTile(Rule):
-    code = "KL220"
+    code = "KL221"
     name = "whole-problem-tile"
     category = "tiling"
     severity = "warning"
