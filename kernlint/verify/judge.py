@@ -132,6 +132,9 @@ def _judge_outputs(event: Mapping[str, Any], numerics: str, interpreted: bool, n
                 continue
         if wrong_before:
             notes.append(f"the version before is wrong here: {row['path']}: {wrong_before}")
+        elif not problem and numerics == "exact":
+            problem, note = _moved(row)
+            notes += [f"{row['path']} {note}"] if note else []
         if problem:
             problems.append(f"{row['path']}: {problem}")
         share = (error_after or 0.0) / allowed if allowed else error_after or 0.0
@@ -149,6 +152,33 @@ def _judge_outputs(event: Mapping[str, Any], numerics: str, interpreted: bool, n
         note = f"both versions are wrong here in the same way: {blamed_before[0]}"
         return CaseResult(name, sizes, "skipped", *known, "", note)
     return CaseResult(name, sizes, "correct", *known, "", "; ".join(notes))
+
+
+def _moved(row: Mapping[str, Any]) -> tuple[str, str]:
+    """(what is wrong, what to say) of an output under a change that is to leave every number as it is.
+
+    Where the version before rounds what the changed one computes exactly (integer sums in float32), numbers may differ, but
+    none may get farther from the reference.
+    """
+    moved = row.get("moved")
+    if moved is None:
+        return "", ""
+    if not moved["count"]:
+        return "", "is bit for bit what it was" if row["path"].startswith("result") else ""
+    many = f"{moved['count']} of {moved['of']} elements"
+    if moved.get("away"):
+        place = "[" + ", ".join(map(str, moved["worst"])) + "]"
+        return (
+            f"the change is declared exact, but {many} differ from before, {moved['away']} of them farther from the reference: "
+            f"at {place} it is {_number(moved['after'])}, before {_number(moved['before'])}, the reference {_number(moved['expected'])}",
+            "",
+        )
+    if "away" in moved:
+        return (
+            "",
+            f"is not bit for bit what it was: {many} differ, none farther from the reference by more than a rounding",
+        )
+    return "", f"is not bit for bit what it was: {many} differ by a rounding, and no reference says which is nearer"
 
 
 def _grew(before: float | None, after: float | None) -> bool:

@@ -143,3 +143,42 @@ def test_speed(pairs, word):
 
 def test_no_samples_are_no_timing():
     assert timing([]) is None
+
+
+@pytest.mark.parametrize(
+    ("moved", "outcome", "note"),
+    [
+        ({"count": 0, "of": 9}, "correct", "bit for bit what it was"),
+        ({"count": 3, "of": 9, "away": 0}, "correct", "3 of 9 elements differ, none farther"),
+        ({"count": 3, "of": 9}, "correct", "no reference says"),
+        (
+            {"count": 3, "of": 9, "away": 1, "worst": [2], "after": 1.5, "before": 1.0, "expected": 1.0},
+            "incorrect",
+            "",
+        ),
+    ],
+)  # fmt: skip
+def test_an_exact_change_leaves_every_bit(moved, outcome, note):
+    row = output() | {"moved": moved}
+    found = judge_case(event(row), "exact", False)
+    assert found.outcome == outcome
+    assert note in found.note
+    assert outcome == "correct" or "at [2] it is 1.5, before 1" in found.message
+    # A change that may round otherwise is judged by its errors alone.
+    assert judge_case(event(row), "reordered", False).outcome == "correct"
+
+
+def test_elements_that_move_are_told_from_those_that_get_away():
+    torch = pytest.importorskip("torch")
+    from kernlint.verify.child.metrics import moved
+
+    truth = torch.tensor([1.0, 2.0, 4.0, float("nan")], dtype=torch.float64)
+    before = torch.tensor([1.001, 2.0, 4.0, float("nan")], dtype=torch.float16)
+    nearer = torch.tensor([1.0, 2.0, 4.0, float("nan")], dtype=torch.float16)
+    assert moved(before, before, truth) == {"count": 0, "of": 4}
+    assert moved(nearer, before, truth) == {"count": 1, "of": 4, "away": 0}
+    farther = torch.tensor([1.0, 2.0, 4.1, float("nan")], dtype=torch.float16)
+    found = moved(farther, nearer, truth)
+    assert (found["count"], found["away"], found["worst"]) == (1, 1, [2])
+    assert moved(torch.tensor([3]), torch.tensor([2]), torch.tensor([2]))["away"] == 1
+    assert "away" not in moved(farther, nearer, None)

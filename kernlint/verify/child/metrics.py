@@ -53,6 +53,35 @@ def error(result: torch.Tensor, truth: torch.Tensor) -> dict[str, Any]:
     }
 
 
+def moved(after: torch.Tensor, before: torch.Tensor, truth: torch.Tensor | None) -> dict[str, Any]:
+    """What a change that is to leave each element as it is did to them; all tensors are of one shape.
+
+    ``count`` elements of ``of`` are not the same number (NaN is the same as NaN). With a ``truth``, ``away`` counts those of
+    them that are farther from it than before by more than one rounding of their type, and ``worst`` is the index of the one
+    that got away farthest.
+    """
+    y, x = after.double(), before.double()
+    differs = (y != x) & ~(torch.isnan(y) & torch.isnan(x))
+    found: dict[str, Any] = {"count": int(differs.sum()), "of": y.numel()}
+    if truth is None or not found["count"]:
+        return found
+    t = truth.double()
+    epsilon = torch.finfo(after.dtype).eps if after.dtype.is_floating_point else 0.0
+    farther = (y - t).abs() - (x - t).abs() - epsilon * t.abs()
+    # A number that is finite no more, or is so only now, is judged as wrong elsewhere.
+    farther = torch.where(differs & torch.isfinite(farther), farther, torch.full_like(farther, -1.0))
+    found["away"] = int((farther > 0).sum())
+    if found["away"]:
+        index = _unravelled(int(farther.argmax()), tuple(after.shape))
+        found |= {
+            "worst": list(index),
+            "after": float(y[index]),
+            "before": float(x[index]),
+            "expected": float(t[index]),
+        }
+    return found
+
+
 def _unravelled(flat: int, shape: tuple[int, ...]) -> tuple[int, ...]:
     index = []
     for extent in reversed(shape):

@@ -319,7 +319,7 @@ def _results(returned: Any, given: list[Any]) -> dict[str, Any]:
 
 def _compared(outcomes: Mapping[str, Any], truth: Mapping[str, Any] | None) -> list[dict[str, Any]]:
     """One entry for each output: the errors of both versions against the truth, and against each other."""
-    from kernlint.verify.child.metrics import error
+    from kernlint.verify.child.metrics import error, moved
 
     paths = dict.fromkeys(path for outcome in outcomes.values() for path in outcome["results"])
     if truth is not None:
@@ -347,5 +347,7 @@ def _compared(outcomes: Mapping[str, Any], truth: Mapping[str, Any] | None) -> l
         before, after = results.get("before"), results.get("after")
         if before is not None and after is not None and before.shape == after.shape:
             row["difference"] = error(after, before)
+            same_shape = exact is not None and exact.shape == after.shape
+            row["moved"] = moved(after, before, exact if same_shape else None)
         rows.append(row)
     return rows
