@@ -630,7 +630,7 @@ class HostEvaluator(Evaluator):
             return releases.parse(args[0]) if args and isinstance(args[0], str) else Unknown("version")
         if path in ("triton.cdiv", "triton.language.cdiv") or name == "cdiv":
             if len(args) == 2 and all(isinstance(a, (int, Expr)) for a in args):
-                return ex.ceildiv(*args) if args[1] != 0 else Unknown("division by zero")
+                return bounded(ex.ceildiv(*args)) if args[1] != 0 else Unknown("division by zero")
             self._integers(args)
             return Unknown("cdiv")
         if name == "next_power_of_2":
@@ -735,7 +735,7 @@ class HostEvaluator(Evaluator):
         if name in ("min", "max"):
             values = self.iterate(args[0]) if len(args) == 1 else args
             if values and all(isinstance(v, (int, Expr)) for v in values):
-                return (ex.minimum if name == "min" else ex.maximum)(*values)
+                return bounded((ex.minimum if name == "min" else ex.maximum)(*values))
             if values and is_concrete(values) and "key" not in kwargs:
                 return _pure(min if name == "min" else max, [values])
             return Unknown(name)

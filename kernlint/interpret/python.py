@@ -39,10 +39,10 @@ from kernlint.workload.expr import Expr
 MAX_DEPTH = 40
 MAX_UNROLL = 4096
 
-#: Bits of the largest integer, terms of the longest sum and items of the longest sequence that are computed with.
-#: Programs stay far below; a float still holds such a number, and neither its text nor the next product costs time.
+#: Bits of the largest integer, length of the longest symbolic one and items of the longest sequence that are computed
+#: with. Programs stay below; a float still holds such a number, and neither its text nor the next product costs time.
 MAX_BITS = 512
-MAX_TERMS = 256
+MAX_LENGTH = 20_000
 MAX_ITEMS = 10_000
 
 
@@ -718,8 +718,7 @@ def python_binary(name: str, function: Callable[[Any, Any], Any], a: Any, b: Any
 def bounded(value: Any) -> Any:
     """``value``, or ``Unknown`` where it is a number or a sequence of a size that no program computes with."""
     if isinstance(value, Expr):
-        coefficients = value.terms.values()
-        huge = len(coefficients) > MAX_TERMS or any(c.bit_length() > MAX_BITS for c in coefficients)
+        huge = value.length > MAX_LENGTH or any(c.bit_length() > MAX_BITS for c in value.terms.values())
     elif isinstance(value, (str, list, tuple)):
         huge = len(value) > MAX_ITEMS
     else:
@@ -733,18 +732,21 @@ def symbolic_binary(name: str, a: ex.Size, b: ex.Size) -> Any:
     if name == "-":
         return bounded(ex.simplify(ex.lift(a) - b))
     if name == "*":
-        return bounded(ex.simplify(ex.lift(a) * b))
+        left, right = ex.lift(a), ex.lift(b)
+        if len(left.terms) * len(right.terms) > MAX_LENGTH:
+            return Unknown("huge value")
+        return bounded(ex.simplify(left * right))
     if name == "//":
-        return ex.floordiv(a, b)
+        return bounded(ex.floordiv(a, b))
     if name == "%":
-        return ex.mod(a, b)
+        return bounded(ex.mod(a, b))
     shift = ex.concrete(b)
     if name == "<<" and shift is not None and 0 <= shift < 64:
         return bounded(ex.simplify(ex.lift(a) * (1 << shift)))
     if name == ">>" and shift is not None and 0 <= shift < 64:
-        return ex.floordiv(a, 1 << shift)
+        return bounded(ex.floordiv(a, 1 << shift))
     op = {"&": "and", "|": "or", "^": "xor"}.get(name)
-    return ex.opaque(op, a, b) if op else Unknown("arithmetic")
+    return bounded(ex.opaque(op, a, b)) if op else Unknown("arithmetic")
 
 
 def python_compare(name: str, function: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:

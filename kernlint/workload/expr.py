@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from typing import Union
 
 from kernlint.records import dataclass
@@ -82,7 +83,7 @@ class Expr:
     :func:`minimum`, :func:`maximum` and :func:`ceildiv` for the rest.
     """
 
-    __slots__ = ("_atoms", "_hash", "_text", "terms")
+    __slots__ = ("_atoms", "_hash", "_length", "_text", "terms")
 
     terms: dict[Monomial, int]
 
@@ -91,6 +92,7 @@ class Expr:
         # Answers kept: most expressions are never asked, the rest again and again.
         self._atoms: set[Atom] | None = None
         self._hash: int | None = None
+        self._length = 0
         self._text = ""
 
     @staticmethod
@@ -153,6 +155,17 @@ class Expr:
         return None
 
     @property
+    def length(self) -> int:
+        """How many terms and atoms it takes to write this down, those of opaque ones counted each time they stand there."""
+        if not self._length:
+            self._length = len(self.terms) + sum(
+                1 + sum(arg.length for arg in atom.args) if isinstance(atom, Opaque) else 1
+                for monomial in self.terms
+                for atom in monomial
+            )
+        return self._length
+
+    @property
     def is_followed(self) -> bool:
         """Whether this is made of sizes, indices and constants alone: no value read from memory, none that was not
         followed."""
@@ -197,10 +210,15 @@ class Expr:
 
     def rewrite(self, change: Callable[[Atom], Size | None]) -> Expr:
         """This with each atom replaced by ``change(atom)``, or kept (its arguments rewritten) where that is None."""
+        return self._rewritten(change, {})
+
+    def _rewritten(self, change: Callable[[Atom], Size | None], known: dict[int, Expr | None]) -> Expr:
+        """``known`` holds what became of atoms, by identity: index arithmetic uses each intermediate result several times
+        (``r = i - i // n * n``), so that without it the work would double with each step."""
         total: dict[Monomial, int] = {}
         changed = False
         for monomial, coefficient in self.terms.items():
-            factors = [_rewrite_atom(atom, change) for atom in monomial]
+            factors = [_rewrite_atom(atom, change, known) for atom in monomial]
             if all(factor is None for factor in factors):
                 total[monomial] = total.get(monomial, 0) + coefficient
                 continue
@@ -216,13 +234,17 @@ class Expr:
 
     def evaluate(self, values: Mapping[Atom, float]) -> float | None:
         """The number this is under ``values``; None where an atom has none (or is a loaded value)."""
+        return self._evaluated(values, {})
+
+    def _evaluated(self, values: Mapping[Atom, float], known: dict[int, float | None]) -> float | None:
+        """``known`` as in :meth:`_rewritten`."""
         total: float = 0
         for monomial, coefficient in self.terms.items():
             product: float = coefficient
             for atom in monomial:
                 number = values.get(atom)
                 if number is None and isinstance(atom, Opaque):
-                    number = _evaluate_opaque(atom, values)
+                    number = _evaluate_opaque(atom, values, known)
                 if number is None:
                     return None
                 product *= number
@@ -358,16 +380,18 @@ def _add_terms(total: dict[Monomial, int], summand: Expr) -> None:
         total[monomial] = total.get(monomial, 0) + coefficient
 
 
-def _rewrite_atom(atom: Atom, change: Callable[[Atom], Size | None]) -> Expr | None:
+def _rewrite_atom(atom: Atom, change: Callable[[Atom], Size | None], known: dict[int, Expr | None]) -> Expr | None:
     """What ``atom`` becomes; None where it stays as it is."""
+    if id(atom) in known:
+        return known[id(atom)]
     new = change(atom)
-    if new is not None:
-        return lift(new)
-    if isinstance(atom, Opaque):
-        args = tuple(arg.rewrite(change) for arg in atom.args)
+    result = None if new is None else lift(new)
+    if result is None and isinstance(atom, Opaque):
+        args = tuple(arg._rewritten(change, known) for arg in atom.args)
         if args != atom.args:
-            return lift(_APPLY[atom.op](*args)) if atom.op in _APPLY else Expr.atom(Opaque(atom.op, args, atom.key))
-    return None
+            result = lift(_APPLY[atom.op](*args)) if atom.op in _APPLY else Expr.atom(Opaque(atom.op, args, atom.key))
+    known[id(atom)] = result
+    return result
 
 
 _APPLY: dict[str, Callable[..., Size]] = {
@@ -393,17 +417,18 @@ OPERATIONS: dict[str, Callable[..., float]] = {
 }
 
 
-def _evaluate_opaque(atom: Opaque, values: Mapping[Atom, float]) -> float | None:
+def _evaluate_opaque(atom: Opaque, values: Mapping[Atom, float], known: dict[int, float | None]) -> float | None:
+    if id(atom) in known:
+        return known[id(atom)]
     function = OPERATIONS.get(atom.op)
-    if function is None:
-        return None
-    args = [arg.evaluate(values) for arg in atom.args]
-    if any(a is None for a in args):
-        return None
-    try:
-        return function(*args)
-    except (ZeroDivisionError, OverflowError, ValueError):
-        return None
+    result = None
+    if function is not None:
+        args = [arg._evaluated(values, known) for arg in atom.args]
+        if None not in args:
+            with suppress(ZeroDivisionError, OverflowError, ValueError):
+                result = function(*args)
+    known[id(atom)] = result
+    return result
 
 
 def _atom_order(atom: Atom) -> tuple[str, str]:

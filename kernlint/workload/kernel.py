@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import field
+from functools import cache
 from typing import Union
 
 from kernlint.records import dataclass, replace
@@ -110,6 +111,7 @@ class Access:
 def _smooth(offset: Expr, lane: Lane) -> Expr:
     """``offset`` without the jumps that floor divisions and modulos of ``lane`` make."""
 
+    @cache
     def unfold(atom: Atom) -> Expr | None:
         # x % n == x - n * (x // n), so that (x // n) * n + x % n folds back into x.
         if isinstance(atom, Opaque) and atom.op == "mod" and any(lane in arg.atoms() for arg in atom.args):
