@@ -265,7 +265,9 @@ class KernelEvaluator(Evaluator):
         if name in ("&", "|", "^") and dtype == dt.BOOL:
             bounds = _both(a, b) if name == "&" else None
             partly = _partly(a) or _partly(b)
-            return Block(dtype, shape, bounds=bounds, partly=partly, form=numerics.of_logic(a, b), **common)
+            classes = a.classes + b.classes if name == "&" else ()
+            form = numerics.of_logic(a, b)
+            return Block(dtype, shape, bounds=bounds, partly=partly, form=form, classes=classes, **common)
         constant = None
         if a.constant is not None and b.constant is not None and name in _FLOAT_OPS:
             value = python_binary(name, _FLOAT_OPS[name], a.constant, b.constant)
@@ -371,7 +373,8 @@ class KernelEvaluator(Evaluator):
                 bounds = ((y, x + 1),)
         loads, carried = left.loads | right.loads, left.carried | right.carried
         form = numerics.of_comparison(name, left, right)
-        return Block(dt.BOOL, shape, bounds=bounds, loads=loads, carried=carried, form=form)
+        classes = _residue_class(x, y) if name == "==" else ()
+        return Block(dt.BOOL, shape, bounds=bounds, loads=loads, carried=carried, form=form, classes=classes)
 
     def boolean(self, name: str, a: Any, b: Any, node: cst.CSTNode) -> Any:
         left, right = self.lift(a), self.lift(b)
@@ -974,6 +977,18 @@ def _leave(value: Any, loop: int) -> Any:
     if isinstance(value, Block) and loop in value.carried:
         value = replace(value, carried=value.carried - {loop})
     return value
+
+
+def _residue_class(x: Expr | None, y: Expr | None) -> Bounds:
+    """(dividend, divisor) where ``x == y`` compares a remainder with a number."""
+    for side, other in ((x, y), (y, x)):
+        if side is None or other is None or other.value is None or len(side.terms) != 1:
+            continue
+        (monomial, factor), *_ = side.terms.items()
+        if factor == 1 and len(monomial) == 1 and isinstance(monomial[0], ex.Opaque) and monomial[0].op == "mod":
+            dividend, divisor = monomial[0].args
+            return ((dividend, divisor),)
+    return ()
 
 
 def _partly(mask: Block) -> bool:

@@ -46,7 +46,7 @@ def align(block: Block, shape: tuple[int, ...]) -> Block:
 
 def _relabelled(block: Block, names: Mapping[int, int]) -> Block:
     """``block`` with the lanes of all it says beside its index renamed."""
-    if not (block.bounds or block.narrow or block.shadow or block.pads):
+    if not (block.bounds or block.narrow or block.shadow or block.pads or block.classes):
         return block
     bounds = block.bounds
     if bounds:
@@ -56,6 +56,7 @@ def _relabelled(block: Block, names: Mapping[int, int]) -> Block:
         bounds=bounds,
         narrow=tuple(replace(n, value=rename_lanes(n.value, names)) for n in block.narrow),
         shadow=rename_lanes(block.shadow, names) if block.shadow is not None else None,
+        classes=tuple((rename_lanes(x, names), rename_lanes(y, names)) for x, y in block.classes),
         pads=renamed(block.pads, lambda e: rename_lanes(e, names)),
     )
 

@@ -338,6 +338,7 @@ def _address(k: KernelEvaluator, pointer: Block, mask: Any, stretched: bool) -> 
         "narrow": widths.widened(pointer) if not pointer.base else pointer.narrow,
         "through": pointer.loads,
         "tested": mask.loads if isinstance(mask, Block) else frozenset(),
+        "classes": mask.classes if isinstance(mask, Block) else (),
         "stretched": stretched,
         "barriers": k.barriers,
     }

@@ -213,7 +213,8 @@ class Block:
     are the loops that are known not to change it. ``form`` says how a number came about, where that matters.
     ``product`` is the multiplication in a 32-bit index, with its rank: 2 where both factors vary. ``narrow`` are 32-bit
     indices that were widened on the way, ``shadow`` the index that a value of unknown type is if it is an integer.
-    ``pads`` say what masked lanes hold, ``nonnegative`` that no value is below 0.
+    ``pads`` say what masked lanes hold, ``nonnegative`` that no value is below 0. ``classes`` are, for a boolean, the
+    residue classes that it confines lanes to: pairs of a dividend and a divisor of which it tests the remainder.
     """
 
     dtype: Dtype | None
@@ -235,6 +236,7 @@ class Block:
     shadow: Expr | None = None
     pads: tuple[Pad, ...] = ()
     nonnegative: bool = False
+    classes: Bounds = ()
     scaled: Scaled | None = None
     steady: frozenset[int] = frozenset()
 

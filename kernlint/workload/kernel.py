@@ -68,6 +68,7 @@ class Access:
     ``mask_known`` is false when the mask has further conditions that are no such bounds.
     ``narrow`` are the 32-bit indices in the address. ``through`` are the loads that the address depends on.
     ``tested`` are those that its mask depends on; ``stretched`` says that the mask has fewer dimensions than the tile.
+    ``classes`` are the residue classes that the mask confines lanes to: pairs of a dividend and a divisor.
     ``checked`` says that a block pointer or descriptor keeps the access inside the tensor, ``barriers`` how many barriers
     stand before the access in program order.
     """
@@ -83,6 +84,7 @@ class Access:
     through: frozenset[int] = field(default=frozenset(), kw_only=True)
     tested: frozenset[int] = field(default=frozenset(), kw_only=True)
     stretched: bool = field(default=False, kw_only=True)
+    classes: Bounds = field(default=(), kw_only=True)
     checked: bool = field(default=False, kw_only=True)
     barriers: int = field(default=0, kw_only=True)
 

@@ -1,0 +1,182 @@
+"""KL510."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from kernlint.records import dataclass
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.workload import Dot, Expr, Lane, Launch, Load, Loop, Symbol, concrete
+
+
+@dataclass(frozen=True)
+class Sparse:
+    """A ``load`` that feeds ``dot``, with the divisors that the indices of its rows must be multiples of in ``loop``."""
+
+    load: Load
+    dot: Dot
+    loop: Loop
+    divisors: tuple[Expr, ...]
+
+    @property
+    def share(self) -> int | None:
+        """One row in how many is live; None where a divisor is open."""
+        product = 1
+        for divisor in self.divisors:
+            number = concrete(divisor)
+            if number is None:
+                return None
+            product *= number
+        return product
+
+
+class ProductsOfMaskedLanes(Rule):
+    code = "KL510"
+    name = "products-of-masked-lanes"
+    category = "algorithm"
+    severity = "warning"
+    bare = True
+    summary = "a loop multiplies tiles whose rows are masked out unless an index is a multiple of a stride"
+    what_it_does = """
+        Finds `tl.dot` in a loop with an operand whose load is masked by `index % stride == 0` (or another remainder), where the
+        index changes from row to row of the tile: of `stride` neighbouring rows one is live.
+        """
+    why = """
+        Masked rows are multiplied all the same. A transposed convolution that asks each output point which taps reach it
+        spends `stride` times the arithmetic per axis that is strided: eight times in three dimensions of stride 2.
+        """
+    when_not = "A stride of 1, for which the test is always true."
+    fix_safety = "Safe: the same products; those that are left out are zero."
+    evidence = """
+        H100, transposed convolution in 3-D, stride 2, 27 taps in bf16: 28.7 ms with such masks, 7.8 ms with the output points
+        sorted by phase (published by the authors of the kernel; `docs/labels.md`). No time of our own.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def transposed(x, w, y, L, OL, C, S, TAPS, BM: tl.constexpr, BN: tl.constexpr, BC: tl.constexpr):
+            o = tl.program_id(0) * BM + tl.arange(0, BM)
+            n, c = tl.arange(0, BN), tl.arange(0, BC)
+            acc = tl.zeros((BM, BN), tl.float32)
+            for tap in range(0, TAPS):
+                t = o - tap
+                i = t // S
+                live = (t >= 0) & (t % S == 0) & (i < L)
+                a = tl.load(x + i[:, None] * C + c[None, :], mask=live[:, None], other=0.0)
+                b = tl.load(w + tap * C * BN + c[:, None] * BN + n[None, :])
+                acc = tl.dot(a, b, acc)
+            tl.store(y + o[:, None] * BN + n[None, :], acc.to(tl.float16), mask=(o < OL)[:, None])
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x, w):
+                length = 2 * (x.shape[0] - 1) + w.shape[0]
+                y = torch.empty(length, 64, device=x.device, dtype=x.dtype)
+                transposed[(triton.cdiv(length, 64),)](x, w, y, x.shape[0], length, 64, 2, w.shape[0], BM=64, BN=64, BC=64)
+                return y
+
+        def get_inputs():
+            return [torch.randn(65536, 64, dtype=torch.float16), torch.randn(5, 64, 64, dtype=torch.float16)]
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def transposed(x, w, y, L, OL, C, S, TAPS, BM: tl.constexpr, BN: tl.constexpr, BC: tl.constexpr):
+            phase = tl.program_id(1)
+            q = tl.program_id(0) * BM + tl.arange(0, BM)
+            n, c = tl.arange(0, BN), tl.arange(0, BC)
+            acc = tl.zeros((BM, BN), tl.float32)
+            for tap in range(phase, TAPS, S):
+                i = q - tap // S
+                live = (i >= 0) & (i < L)
+                a = tl.load(x + i[:, None] * C + c[None, :], mask=live[:, None], other=0.0)
+                b = tl.load(w + tap * C * BN + c[:, None] * BN + n[None, :])
+                acc = tl.dot(a, b, acc)
+            o = q * S + phase
+            tl.store(y + o[:, None] * BN + n[None, :], acc.to(tl.float16), mask=(o < OL)[:, None])
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x, w):
+                length = 2 * (x.shape[0] - 1) + w.shape[0]
+                y = torch.empty(length, 64, device=x.device, dtype=x.dtype)
+                grid = (triton.cdiv(length, 128), 2)
+                transposed[grid](x, w, y, x.shape[0], length, 64, 2, w.shape[0], BM=64, BN=64, BC=64)
+                return y
+
+        def get_inputs():
+            return [torch.randn(65536, 64, dtype=torch.float16), torch.randn(5, 64, 64, dtype=torch.float16)]
+        """
+    example = "live = (t % stride == 0) & ...\na = tl.load(x + (t // stride) * C, mask=live[:, None])\nacc = tl.dot(a, b, acc)"
+    use_instead = "for tap in range(phase, TAPS, stride):  # the taps that reach outputs of this phase"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        seen = set()
+        for launch in context.launches():
+            for found in _sparse(launch):
+                if found.load.span in seen:
+                    continue
+                seen.add(found.load.span)
+                yield self._finding(launch, found)
+
+    def _finding(self, launch: Launch, found: Sparse) -> Finding:
+        kernel, load, share = launch.kernel.name, found.load, found.share
+        divisors = list(dict.fromkeys(map(str, found.divisors)))
+        strides = ", ".join(f"`{d}`" for d in divisors)
+        live = f"one row in {share}"
+        if share is None:
+            live = f"one row in {strides}" if len(divisors) == 1 else f"one row in the product of {strides}"
+        above = "" if share is not None else ": most of the work is lost once that is above 1"
+        return Finding(
+            self,
+            self.severity,
+            f"`{kernel}` multiplies tiles of which {live} is not masked out{above}",
+            load.span,
+            kernel,
+            kernel,
+            (
+                Evidence(
+                    f"the mask of `{load.base}` holds where indices of its rows leave a given remainder by {strides}",
+                    load.span,
+                ),
+                Evidence("tl.dot multiplies all rows of the tile", found.dot.span),
+            ),
+            Change(
+                None,
+                f"The mask lets {live} of `{load.base}` through, and `tl.dot` multiplies the others as zeros.",
+                "Sort the outputs by phase, so that in each program all rows use the same taps and none is masked.",
+                f"Add a grid axis for each phase (index modulo {strides}), let the rows of a program be outputs of one phase, and step the "
+                f"loop at line {found.loop.span.line} over the taps of that phase only; the test at line {load.span.line} is then always "
+                "true.",
+                priced=False,
+            ),
+        )
+
+
+def _sparse(launch: Launch) -> Iterator[Sparse]:
+    """The masked operands of the dots in a kernel's loops."""
+    for dot, loops in launch.kernel.walk(Dot):
+        assert isinstance(dot, Dot)
+        fed = dot.a.loads | dot.b.loads
+        for loop in loops:
+            for load in loop.body:
+                if not isinstance(load, Load) or load.id not in fed or len(load.shape) != 2:
+                    continue
+                divisors = tuple(divisor for dividend, divisor in load.classes if _confines(dividend, divisor))
+                if divisors:
+                    yield Sparse(load, dot, loop, divisors)
+
+
+def _confines(dividend: Expr, divisor: Expr) -> bool:
+    """Whether neighbouring rows leave different remainders: the dividend changes along the tile, and the divisor is an
+    argument, or a number above 1."""
+    if not any(isinstance(atom, Lane) for atom in dividend.atoms()):
+        return False
+    number = concrete(divisor)
+    return number > 1 if number is not None else all(isinstance(atom, Symbol) for atom in divisor.atoms())
