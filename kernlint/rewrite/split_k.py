@@ -37,6 +37,8 @@ def split_k(site: Site, transform: SplitK) -> list[TextEdit]:
     place = LaunchSource(site, transform.launch)
     place.check_only_launch()
     place.check_one_launch()
+    if place.launch.autotuned:
+        raise CannotRewrite("the kernel is autotuned, and the one that adds the parts needs configurations of its own")
     return _Rewrite(place, transform.split).edits()
 
 

@@ -101,9 +101,16 @@ class UnderfilledGrid(Rule):
         device = context.device
         for launch in context.launches():
             found = main_dot(launch)
-            programs = launch.programs
-            if launch.autotuned or found is None or not found[1] or programs is None or programs >= device.sm_count:
+            counts = [one.programs for one in (launch, *launch.alternatives)]
+            if found is None or not found[1] or any(n is None or n >= device.sm_count for n in counts):
                 continue
+            # Tuning among tiles that all leave SMs idle does not help.
+            programs = max(n for n in counts if n is not None)
+            some = (
+                f"{programs} programs"
+                if len(set(counts)) == 1
+                else f"at most {programs} programs, in any configuration,"
+            )
             dot = found[0]
             loop = next(loops[-1] for node, loops in launch.kernel.walk(Dot) if node is dot)
             trip = concrete(loop.trip) if loop.trip is not None else None
@@ -122,7 +129,7 @@ class UnderfilledGrid(Rule):
             _, split, variant = min(options)
             change = Change(
                 variant,
-                f"Only {programs} programs run on {device.sm_count} SMs, and each walks {trip} K-steps alone, so most of the device "
+                f"Only {some} run on {device.sm_count} SMs, and each walks {trip} K-steps alone, so most of the device "
                 "idles while the few are bound by the latency of their own loads.",
                 f"Split K over {split} programs per tile ({programs * split} programs) and add the fp32 partial sums.",
                 f"Add a grid axis of {split}; let each program sum K/{split} and store its fp32 tile to a scratch buffer; add the "
@@ -131,7 +138,7 @@ class UnderfilledGrid(Rule):
             yield Finding(
                 self,
                 self.severity,
-                f"`{launch.kernel.name}` runs {programs} programs on {device.sm_count} SMs while each walks {trip} K-steps",
+                f"`{launch.kernel.name}` runs {some} on {device.sm_count} SMs while each walks {trip} K-steps",
                 launch.span,
                 launch.kernel.name,
                 launch.kernel.name,
@@ -157,14 +164,17 @@ class SplitK:
         # The kernel that adds the parts stands at the same place in the source, but has no dot.
         if not step.kernel.dots() or not step.kernel.stores():
             return step
-        axis = len(step.grid)
-        kernel = step.kernel
-        store = kernel.stores()[-1]
-        output = step.tensor(store.base)
+        output = step.tensor(step.kernel.stores()[-1].base)
         count = output.numel if output is not None else None
         if output is None or count is None:
             return step
         scratch = Tensor("partial", dt.FLOAT32, (self.split, count), (count, 1), Storage(-1, "empty"))
+        parts = [self._parts(one, scratch, count) for one in (step, *step.alternatives)]
+        return (replace(parts[0], alternatives=tuple(parts[1:])), self._add(step, output, scratch))
+
+    def _parts(self, step: Launch, scratch: Tensor, count: int) -> Launch:
+        """``step`` with ``split`` programs for each tile, which store their sums to ``scratch``, ``count`` elements apart."""
+        axis, kernel = len(step.grid), step.kernel
         part = Expr.atom(ProgramId(axis))
         loop = next(loops[-1] for _, loops in kernel.walk(Dot))
         steps = ceildiv(loop.trip or 1, self.split)
@@ -182,13 +192,12 @@ class SplitK:
                 return replace(node, base="partial", dtype=dt.FLOAT32, offset=offset)
             return node
 
-        partial_sums = replace(
+        return replace(
             step,
             kernel=replace(kernel, body=rewrite(kernel.body, change), dims=axis + 1),
             grid=(*step.grid, self.split),
             arguments={**step.arguments, "partial": scratch},
         )
-        return (partial_sums, self._add(step, output, scratch))
 
     def _add(self, step: Launch, output: Tensor, scratch: Tensor) -> Launch:
         block = 512

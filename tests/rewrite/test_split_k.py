@@ -140,3 +140,11 @@ def test_what_cannot_be_proven_is_left_alone(case: str) -> None:
 def test_the_parts_add_up(case: str, tmp_path: Path) -> None:
     sizes = {"B": 16, "N": 160, "K": 1088}, {"B": 1, "N": 1, "K": 1}, {"B": 3, "N": 130, "K": 2000}
     assert relative_error(rewritten("KL203", CASES[case]), tmp_path, *sizes) <= 2e-3
+
+
+def test_an_autotuned_kernel_is_left_alone():
+    launch = """grid = lambda META: (triton.cdiv(N, META['BN']),)
+        skinny[grid](x, w, bias, y, B, N, K, BM=16)"""
+    tuner = "@triton.autotune(configs=[triton.Config({'BN': 128, 'BK': 64}), triton.Config({'BN': 64, 'BK': 64})], key=['K'])"
+    with pytest.raises(CannotRewrite, match="autotuned"):
+        rewritten("KL203", source(launch=launch).replace("@triton.jit", f"{tuner}\n@triton.jit"))

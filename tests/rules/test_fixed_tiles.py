@@ -53,3 +53,23 @@ def test_what_is_advised_fits_shared_memory(rule: str) -> None:
     source = textwrap.dedent(find_rule(rule).bad).replace("BK=32", "BK=128").replace("BK=64", "BK=128")
     after = fix_source(source, path="k.py", rules=[rule]).after
     assert not run_rule("KL207", after)
+
+
+SKINNY = textwrap.dedent(find_rule("KL203").bad).replace("[(8,)]", '[lambda meta: (triton.cdiv(1024, meta["BN"]),)]')
+SKINNY = SKINNY.replace(", BM=16, BN=128, BK=64", ", BM=16")
+SKINNY = SKINNY.replace("@triton.jit", "@triton.autotune(configs=CONFIGS, key=['N', 'K'])\n@triton.jit", 1)
+
+
+@pytest.mark.parametrize(
+    ("rows", "found"),
+    [
+        pytest.param("(128, 64)", True, id="8 or 16 programs"),
+        pytest.param("(128, 4)", False, id="a configuration that fills the device"),
+    ],
+)
+def test_configurations_that_all_leave_the_device_idle(rows: str, found: bool) -> None:
+    configs = f"CONFIGS = [triton.Config({{'BN': n, 'BK': 64}}) for n in {rows}]"
+    findings = run_rule("KL203", f"{configs}\n{SKINNY}").findings
+    assert bool(findings) == found
+    if findings:
+        assert "at most 16 programs" in findings[0].message
