@@ -357,6 +357,9 @@ def _gain(before: Workload, after: Workload, version: _Version, candidate: Candi
 
 
 def _alike(one: Candidate, other: Candidate, scope: str, least: float) -> bool:
-    """Whether ``one`` is a finding like ``other``, and more than the model's noise."""
+    """Whether ``one`` is a finding like ``other``, and more than the model's noise. Of wrong code it must say the same: where
+    one fault is mended the analysis gets further, and may find the next."""
     gain = one.gains.get(scope)
+    if one.finding.rule.category in NOT_ABOUT_SPEED and one.finding.message != other.finding.message:
+        return False
     return _key(one) == _key(other) and (gain is None or gain.middle >= least or math.isclose(gain.middle, least))

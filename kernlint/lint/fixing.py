@@ -13,6 +13,7 @@ from kernlint.lint.model import Edit, Finding, Fix
 from kernlint.lint.run import Outcome
 from kernlint.records import dataclass
 from kernlint.rewrite.text import CannotRewrite, apply_edits
+from kernlint.rules.base import NOT_ABOUT_SPEED
 from kernlint.rules.registry import find_rule
 from kernlint.syntax.source import decode_source
 from kernlint.write import encoded
@@ -21,8 +22,9 @@ MAX_ROUNDS = 10
 
 _BROKEN = frozenset({SYNTAX_ERROR.code, ANALYSIS_FAILED.code})
 
-#: What a finding of a file is known by from one round to the next: code, kernel.
-_Kind = tuple[str, str]
+#: What a finding of a file is known by from one round to the next: code, kernel, and of wrong code what it says, as the
+#: analysis may get to the next fault where one is mended.
+_Kind = tuple[str, str, str]
 
 
 @dataclass
@@ -151,7 +153,7 @@ def _by_file(findings: Iterable[Finding]) -> dict[str, list[Finding]]:
 
 
 def _kind(finding: Finding) -> _Kind:
-    return finding.code, finding.kernel
+    return finding.code, finding.kernel, finding.message if finding.category in NOT_ABOUT_SPEED else ""
 
 
 def _name(finding: Finding) -> str:

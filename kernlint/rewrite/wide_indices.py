@@ -9,12 +9,14 @@ import libcst as cst
 from kernlint.rewrite.bindings import variable
 from kernlint.rewrite.conversions import assigned_value, cast, converted
 from kernlint.rewrite.effects import Effects
+from kernlint.rewrite.function import argument
 from kernlint.rewrite.rereading import reread
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rules.correctness.overflow import WideIndices, reported
-from kernlint.syntax.names import targets
+from kernlint.syntax.names import bound_by
+from kernlint.syntax.walk import walk
 from kernlint.workload import Span
 
 #: Products that come to light one after another as those around them are widened.
@@ -172,6 +174,19 @@ def _may_be_wide(source: Source, name: str, function: cst.FunctionDef | None, se
     return all(_takes_any_width(source, read, function, seen) for read in found.reads)
 
 
+def _is_pointer(source: Source, name: str, function: cst.FunctionDef) -> bool:
+    """Whether the variable is what a load or store goes through, alone or with an offset added to it: of an address the type
+    does not depend on that of its offsets."""
+    for call in walk(function):
+        if isinstance(call, cst.Call) and _triton_name(source, call) in ("load", "store") and call.args:
+            pointer = argument(call, "pointer", 0)
+            while isinstance(pointer, cst.BinaryOperation) and isinstance(pointer.operator, cst.Add):
+                pointer = pointer.left
+            if isinstance(pointer, cst.Name) and pointer.value == name:
+                return True
+    return False
+
+
 def _takes_any_width(source: Source, read: cst.Name, function: cst.FunctionDef, seen: set[str]) -> bool:
     node: cst.CSTNode = read
     while True:
@@ -180,9 +195,11 @@ def _takes_any_width(source: Source, read: cst.Name, function: cst.FunctionDef, 
             node = above
         elif isinstance(above, (cst.Comparison, cst.ComparisonTarget, cst.If, cst.While)):
             return True
-        elif isinstance(above, cst.Assign):
-            bound = [one.value for target in above.targets for one in targets(target.target)]
-            return above.value is node and len(bound) == 1 and _may_be_wide(source, bound[0], function, seen)
+        elif isinstance(above, (cst.Assign, cst.AugAssign)):
+            bound = [one.value for one in bound_by(above)]
+            if above.value is not node or len(bound) != 1:
+                return False
+            return _is_pointer(source, bound[0], function) or _may_be_wide(source, bound[0], function, seen)
         elif isinstance(above, cst.Arg):
             call = source.parent(above)
             name = _triton_name(source, call) if isinstance(call, cst.Call) else ""

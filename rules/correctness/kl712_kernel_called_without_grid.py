@@ -35,7 +35,7 @@ class KernelCalledWithoutGrid(Rule):
         Names that the calling function binds itself; functions, and kernels, with other decorators than Triton's; functions
         wrapped by `triton.jit(function)`.
         """
-    fix_safety = "Not automatic: the grid is not known."
+    fix_safety = "No automatic fix: the grid is not known."
     evidence = """
         Run: RuntimeError at the call on Triton 3.9. Of 723 evaluated LLM-written kernels 16 failed with a message of this
         family.

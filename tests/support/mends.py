@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import textwrap
 
-from kernlint.fix import Fixed, fix_source
+from support.rewriting import HEADER
 
-HEADER = "import torch\nimport triton\nimport triton.language as tl\n\n\n"
+from kernlint.fix import Fixed, fix_source
 
 
 def mended(source: str, *rules: str, unsafe: bool = False, **options: object) -> Fixed:
