@@ -9,24 +9,26 @@ from collections.abc import Iterable
 import libcst as cst
 
 from kernlint.errors import KernlintError, UsageError
+from kernlint.lint.cells import with_cell_edits
 from kernlint.lint.diagnostics import CATEGORY
 from kernlint.lint.model import Finding
+from kernlint.lint.notebook import read_notebook
 from kernlint.lint.reading import read_bytes
-from kernlint.syntax.source import SourceText, decode_source
+from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits, line_starts
+from kernlint.syntax.source import SourceText, decode_source, split_lines
 from kernlint.syntax.task import read_task
-from kernlint.syntax.tree import Module
+from kernlint.syntax.tree import Module, parse_module
 from kernlint.syntax.walk import walk
 from kernlint.write import encoded, write_whole
 
 _EXISTING = re.compile(r"(?P<head>\s*#\s*kernlint:\s*ignore\[)(?P<rules>[^\]]*)(?P<rest>\].*)", re.DOTALL)
-_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
 
 
 def add_ignores(findings: Iterable[Finding], reason: str) -> tuple[int, list[Finding]]:
-    """Suppress ``findings`` in their files; how many were, and those that could not be: in notebooks, in files that
-    cannot be written, and diagnostics, which are mended and not suppressed.
+    """Suppress ``findings`` in their files; how many were, and those that could not be: in files that cannot be written,
+    and diagnostics, which are mended and not suppressed.
 
-    Nothing but the comment lines changes: encoding, byte-order mark and line ends stay. Raises ``UsageError`` for a
+    Nothing but the comment lines changes: encoding, byte-order mark, line ends and the JSON of notebooks stay. Raises ``UsageError`` for a
     reason of more than one line, or none.
     """
     reason = reason.strip()
@@ -35,7 +37,7 @@ def add_ignores(findings: Iterable[Finding], reason: str) -> tuple[int, list[Fin
     by_file: dict[str, list[Finding]] = defaultdict(list)
     left: list[Finding] = []
     for finding in findings:
-        if finding.category == CATEGORY or finding.place.cell is not None:
+        if finding.category == CATEGORY:
             left.append(finding)
         else:
             by_file[finding.file].append(finding)
@@ -51,26 +53,40 @@ def add_ignores(findings: Iterable[Finding], reason: str) -> tuple[int, list[Fin
 
 
 def with_ignores(source: SourceText, findings: Iterable[Finding], reason: str) -> str:
-    """The text of ``source`` with comments that suppress ``findings`` in it."""
-    module = read_task(source).kernel
+    """The text of ``source`` with comments that suppress ``findings`` in it. Raises :class:`CannotRewrite`."""
+    if not source.path.endswith(".ipynb"):
+        places = [(finding.place.line, finding.code) for finding in findings]
+        return apply_edits(source.text, _comments(read_task(source).kernel, source.text, places, reason))
+    notebook = read_notebook(source.text)
+    places = [(notebook.line(finding.place), finding.code) for finding in findings]
+    comments = _comments(parse_module(notebook.text, source.path), notebook.text, places, reason)
+    edits = notebook.edits(comments)
+    if edits is None:
+        raise CannotRewrite("a comment would not stand in one cell")
+    return with_cell_edits(source.text, edits)
+
+
+def _comments(module: Module, text: str, places: Iterable[tuple[int, str]], reason: str) -> list[TextEdit]:
+    """The edits of ``text``, whose lines are those that ``module`` counts, which suppress a code at each line."""
     statements = _statements(module)
     codes: dict[int, dict[str, None]] = defaultdict(dict)
-    for finding in findings:
-        codes[_start_of(statements, finding.place.line)][finding.code] = None
-    lines = _LINE.findall(source.text)
-    end = next((line[len(line.rstrip("\r\n")) :] for line in lines if line.endswith(("\r", "\n"))), "\n")
-    for number in sorted(codes, reverse=True):
-        wanted = list(codes[number])
+    for line, code in places:
+        codes[_start_of(statements, line)][code] = None
+    starts, lines = line_starts(text), split_lines(text)
+    edits = []
+    for number, wanted in codes.items():
         above = _EXISTING.fullmatch(lines[number - 2]) if number >= 2 else None
         if above:
-            rules = [text.strip() for text in above["rules"].split(",") if text.strip()]
+            rules = [rule.strip() for rule in above["rules"].split(",") if rule.strip()]
             rules += [code for code in wanted if code not in rules]
-            lines[number - 2] = f"{above['head']}{', '.join(rules)}{above['rest']}"
+            start = starts[number - 2] + above.start("rules")
+            edits.append(TextEdit(start, start + len(above["rules"]), ", ".join(rules)))
         else:
             line = lines[number - 1]
             indent = line[: len(line) - len(line.lstrip(" \t\f"))]
-            lines.insert(number - 1, f"{indent}# kernlint: ignore[{', '.join(wanted)}] {reason}{end}")
-    return "".join(lines)
+            comment = f"{indent}# kernlint: ignore[{', '.join(wanted)}] {reason}\n"
+            edits.append(TextEdit(starts[number - 1], starts[number - 1], comment))
+    return edits
 
 
 def _statements(module: Module) -> list[tuple[int, int]]:

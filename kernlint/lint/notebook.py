@@ -47,6 +47,10 @@ class Notebook:
         cell, start = self.cell_of(place.line)
         return replace(place, line=place.line - start + 1, end_line=place.end_line - start + 1, cell=cell)
 
+    def line(self, place: Place) -> int:
+        """The line of ``text`` that a place in a cell is on."""
+        return dict(self.starts)[place.cell or 1] + place.line - 1
+
     def edits(self, edits: Sequence[TextEdit]) -> tuple[Edit, ...] | None:
         """``edits`` of ``text`` as edits of cells; None where one reaches from a cell into the next or concerns a line that
         is not Python, and where the notebook would not read as the edits say."""

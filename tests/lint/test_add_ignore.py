@@ -1,5 +1,7 @@
 """``--add-ignore``: comments that suppress what was found, and change nothing else."""
 
+import json
+
 import pytest
 from support.lint import CODE, DOT, KERNEL, check
 
@@ -81,3 +83,22 @@ def test_what_cannot_be_suppressed_is_left(file, tmp_path):
 def test_a_reason_is_one_line(reason):
     with pytest.raises(UsageError):
         add_ignores([], reason)
+
+
+@pytest.mark.parametrize("split", [True, False], ids=["lines", "one string"])
+def test_in_a_notebook_only_the_cell_changes(file, split):
+    kernel, launcher = KERNEL.split("\n\n\ndef multiply")
+    sources = ["%matplotlib inline\nx = 1", kernel, "def multiply" + launcher.rstrip("\n"), "multiply()"]
+    cells = [
+        {"cell_type": "code", "source": s.splitlines(keepends=True) if split else s, "outputs": [{"text": ["é"]}]}
+        for s in sources
+    ]
+    text = json.dumps({"cells": cells, "metadata": {}}, indent=2, ensure_ascii=False)
+    path = file(text, "k.ipynb")
+    assert add_ignores(check(text, "k.ipynb"), "for now") == (1, [])
+    after = path.read_text(encoding="utf-8")
+    assert check(after, "k.ipynb") == []
+    changed = "".join(json.loads(after)["cells"][1]["source"])
+    assert changed == kernel.replace(DOT, f"        {COMMENT}\n{DOT}")
+    cells[1]["source"] = changed.splitlines(keepends=True) if split else changed
+    assert after == json.dumps({"cells": cells, "metadata": {}}, indent=2, ensure_ascii=False)
