@@ -106,9 +106,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status; errors become one line on standard error, never a traceback."""
     try:
         # Not `cli.main`: it has its own ways to end on Ctrl-C and on a closed pipe.
-        with cli.make_context("kernlint", list(sys.argv[1:] if arguments is None else arguments)) as context:
-            cli.invoke(context)
-        sys.stdout.flush()
+        try:
+            with cli.make_context("kernlint", list(sys.argv[1:] if arguments is None else arguments)) as context:
+                cli.invoke(context)
+        finally:
+            sys.stdout.flush()
     except click.exceptions.Exit as exit_:
         return exit_.exit_code
     except click.ClickException as error:

@@ -63,6 +63,21 @@ def test_a_misspelt_command_is_told_from_a_missing_file(tmp_path):
     assert "did you mean" not in refused(run(REAL, "chek", cwd=tmp_path))
 
 
+def test_nothing_of_the_output_is_lost_whatever_the_status():
+    """The process ends without Python's own clean-up, which would have flushed what is left in a buffer."""
+    program = (
+        "import click, importlib, sys\n"
+        "main = importlib.import_module('kernlint.cli.main')\n"
+        "@main.cli.command('x')\n"
+        "def x(): sys.stdout.write('y' * 100_000); raise click.exceptions.Exit(1)\n"
+        "main._Commands.get_command = lambda self, ctx, name: x\n"
+        "main._COMMANDS['x'] = ''\n"
+        "sys.argv = ['kernlint', 'x']; main.command()"
+    )
+    done = run([sys.executable, "-c", program])
+    assert (done.returncode, len(done.stdout)) == (1, 100_000)
+
+
 # -- verdicts ---------------------------------------------------------------------------------------------------------
 
 
