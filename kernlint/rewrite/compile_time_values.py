@@ -98,11 +98,13 @@ def constexpr_extent(site: Site, fault: MendedFault) -> Rewriting:
         if isinstance(binding, cst.Param):
             if binding.annotation is None:
                 effects |= _given_at_compile_time(site, function, name)
-                edits.append(TextEdit(*[source.end(binding.name)] * 2, annotation))
+                end = source.end(binding.name)
+                edits.append(TextEdit(end, end, annotation))
         elif isinstance(binding, cst.Assign) and len(binding.targets) == 1:
             if not _is_constant(source, binding.value, function):
                 raise CannotRewrite(f"`{name}` is computed from run-time values")
-            edits.append(TextEdit(*[source.end(binding.targets[0].target)] * 2, annotation))
+            end = source.end(binding.targets[0].target)
+            edits.append(TextEdit(end, end, annotation))
         elif not isinstance(binding, cst.AnnAssign):
             raise CannotRewrite(f"`{name}` is a run-time value")
     if not edits:

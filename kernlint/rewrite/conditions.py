@@ -53,7 +53,7 @@ def _is_comparison(comparison: cst.Comparison, source: Source, start: int, end: 
 def bitwise(site: Site, fault: MendedFault) -> list[TextEdit]:
     """``a < n and not skip`` becomes ``(a < n) & (skip == 0)``."""
     source = site.source
-    node: cst.BaseExpression = source.at(fault.place, cst.BaseExpression)
+    node = source.expression_at(fault.place)
     # The outermost operator of the chain: parts of it are no blocks any more otherwise.
     while isinstance(above := source.parent(node), (cst.BooleanOperation, cst.UnaryOperation)) and _is_boolean(above):
         node = above
@@ -97,7 +97,7 @@ def _is_mask(node: cst.BaseExpression) -> bool:
 def chosen_by_where(site: Site, fault: MendedFault) -> list[TextEdit]:
     """``a if block else b``, and an ``if block:`` that gives one variable a value, become ``tl.where``."""
     source = site.source
-    test = source.at(fault.place, cst.BaseExpression)
+    test = source.expression_at(fault.place)
     above = source.parent(test)
     where = source.spelled("triton.language.where")
     if isinstance(above, cst.IfExp) and above.test is test:

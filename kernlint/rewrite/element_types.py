@@ -88,7 +88,7 @@ def literal_of_same_bits(site: Site, fault: MendedFault) -> list[TextEdit]:
 def seed_of_its_type(site: Site, fault: MendedFault) -> list[TextEdit]:
     """``s = 0`` in front of a loop that adds floats becomes ``s = 0.0``."""
     source = site.source
-    statement = source.statement(source.at(fault.place, cst.CSTNode))
+    statement = source.statement(source.node_at(fault.place))
     function, loop = source.function(statement), source.around(statement, (cst.For, cst.While))
     if function is None or loop is None:
         raise CannotRewrite("the loop is not in this file")

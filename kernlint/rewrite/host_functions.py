@@ -26,7 +26,7 @@ _MODULES = ("math", "torch", "numpy", "triton", "builtins", "")
 def tritons_function(site: Site, fault: MendedFault) -> list[TextEdit]:
     """``torch.exp(x)``, ``math.exp(x)`` and ``abs(x)`` become ``tl.exp(x)`` and ``tl.abs(x)``."""
     source = site.source
-    node = source.at(fault.place, cst.BaseExpression)
+    node = source.expression_at(fault.place)
     call = node if isinstance(node, cst.Call) else source.parent(node)
     if not isinstance(call, cst.Call) or (call is not node and call.func is not node):
         raise CannotRewrite("the function is not called there")

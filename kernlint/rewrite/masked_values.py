@@ -107,7 +107,7 @@ def _loads(workload: Workload, kernel: str, place: Span) -> Iterator[tuple[Load,
     for launch in workload.launches():
         if launch.kernel.name != kernel:
             continue
-        body = [node for node, _ in launch.kernel.walk()]
+        body: list[object] = [node for node, _ in launch.kernel.walk()]
         for node in body:
             if isinstance(node, Load) and _starts(node.span) == _starts(place):
                 yield node, body

@@ -32,7 +32,7 @@ def summed_in_float32(site: Site, fault: MendedFault) -> Rewriting:
 def product_in_float32(site: Site, fault: MendedFault) -> Rewriting:
     """``total += a * b`` becomes ``total += a.to(tl.float32) * b``."""
     source = site.source
-    node = source.at(fault.place, cst.CSTNode)
+    node = source.node_at(fault.place)
     terms = [node.left, node.right] if isinstance(node, cst.BinaryOperation) else [getattr(node, "value", None)]
     products = [one for one in map(_product, terms, [source] * len(terms)) if one is not None]
     if len(products) != 1:
@@ -53,7 +53,7 @@ def _product(node: cst.BaseExpression | None, source: Source) -> cst.BinaryOpera
 def literal_beside_float32(site: Site, fault: MendedFault) -> Rewriting:
     """``v + 1e-8`` becomes ``v.to(tl.float32) + 1e-8``."""
     source = site.source
-    node = source.at(fault.place, cst.BaseExpression)
+    node = source.expression_at(fault.place)
     if isinstance(node, cst.BinaryOperation):
         sides = [node.left, node.right]
     else:

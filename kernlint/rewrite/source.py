@@ -158,6 +158,14 @@ class Source:
             raise CannotRewrite(f"nothing that can be edited stands at line {span.line}")
         return node
 
+    def expression_at(self, span: Span) -> cst.BaseExpression:
+        """The expression that stands exactly at ``span``, whatever its kind. Raises as :meth:`at`."""
+        return self.at(span, cst.BaseExpression)  # type: ignore[type-abstract]
+
+    def node_at(self, span: Span) -> cst.CSTNode:
+        """The outermost node that stands exactly at ``span``. Raises as :meth:`at`."""
+        return self.at(span, cst.CSTNode)  # type: ignore[type-abstract]
+
     def functions(self, name: str) -> list[cst.FunctionDef]:
         """Every function of the module called ``name``."""
         return [node for node in self.module.of(cst.FunctionDef) if node.name.value == name]

@@ -27,7 +27,7 @@ def renamed(site: Site, fault: MendedFault) -> list[TextEdit]:
         raise CannotRewrite(f"nothing that takes the place of {fault.name} has its arguments and meaning")
     if not (target.has(name) or target.has_module(name)):
         raise CannotRewrite(f"Triton {target.release} has no {name}")
-    node = source.at(fault.place, cst.BaseExpression)
+    node = source.expression_at(fault.place)
     if not isinstance(node, cst.Attribute):
         raise CannotRewrite("the name is imported by itself")
     if not name.startswith(_LIBDEVICE):

@@ -124,7 +124,9 @@ class AtomicIntoUninitialised(Rule):
 def _initialising(context: Context, tensor: Tensor, atomic: Atomic) -> Change | None:
     """The change that allocates ``tensor`` with contents; None where its allocation is not in view."""
     place = tensor.storage.span
-    return place and mending(
+    if place is None:
+        return None
+    return mending(
         context,
         Initialised(place, atomic.op, tensor.dtype is not None and tensor.dtype.is_float),
         f"`{tensor.name or 'the buffer'}` holds anything when the kernel begins to accumulate into it",

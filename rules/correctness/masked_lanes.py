@@ -124,7 +124,7 @@ def finding(rule: Rule, context: Context, found: Padded, severity: str, what: st
         found.launch.kernel.name,
         found.launch.kernel.name,
         tuple(evidence),
-        load and _other(context, found, load.span, what),
+        _other(context, found, load.span, what) if isinstance(load, Load) else None,
     )
 
 
