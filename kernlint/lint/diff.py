@@ -45,7 +45,7 @@ def changed_lines(base: str) -> ChangedLines:
         raise UsageError(f"--diff-base {base}: not a commit")
     commit = _git("rev-parse", "--verify", "--quiet", f"{base}^{{commit}}", what=f"--diff-base {base}: not a commit")
     start = _git("merge-base", commit.strip(), "HEAD", what="", check=False).strip() or commit.strip()
-    diff = _git("-c", "core.quotepath=off", "diff", "--unified=0", "--no-color", "--no-ext-diff", "--no-renames",
+    diff = _git("-c", "core.quotepath=off", "diff", "--unified=0", "--no-color", "--no-ext-diff", "--find-renames",
                 "--src-prefix=a/", "--dst-prefix=b/", "--ignore-submodules", start)  # fmt: skip
     ranges: dict[str, list[tuple[int, int]]] = {}
     current: list[tuple[int, int]] = []

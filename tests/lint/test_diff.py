@@ -87,3 +87,11 @@ def test_outside_of_a_repository_it_is_refused(tmp_path, monkeypatch):
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))
     with pytest.raises(UsageError, match="--diff-base: git: not a git repository"):
         changed_lines("main")
+
+
+def test_a_renamed_file_keeps_its_unchanged_lines(repository, tmp_path):
+    repository("mv", "k.py", "moved.py")
+    assert touched("moved.py") == 0
+    changed = KERNEL.replace(DOT, DOT + "  # faster")
+    (tmp_path / "moved.py").write_text(changed)
+    assert touched("moved.py", changed) == 1
