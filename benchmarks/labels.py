@@ -3,7 +3,8 @@
     python benchmarks/labels.py LABELS.json ROOT [--device ID] [--markdown FILE]
 
 LABELS.json is a list of objects with path, kernel, line, label (good, bad), pattern and why; ROOT holds the files that they
-name. A bad kernel is found when a performance rule reports above info level in the function that the label names or about
+name: a checkout of each repository in a folder owner__name, a package unpacked in a folder of its name; where a repository
+publishes a program as text, its name ends in `.py.txt`. A bad kernel is found when a performance rule reports above info level in the function that the label names or about
 the kernel and its launch; a good one must have no such finding. Host syncs (KL602), which stand beside a launch, concern a
 label only where the label names their function. A file that is not below ROOT is reported as missing.
 """
@@ -54,10 +55,12 @@ def answer(row: dict[str, object], root: str, device: str) -> Answer:
     head = (path, kernel, str(row["label"]), str(row["pattern"] or ""))
     file = Path(root) / path
     if not file.exists():
+        file = file.with_name(file.name + ".txt")
+    if not file.exists():
         return Answer(*head, problem="file is missing")
     codes = frozenset(r.code for r in all_rules() if r.default and r.category not in NOT_SPEED)
     settings = FileSettings(codes | {"KL901", "KL902", "KL903"}, device=device)
-    result = check_file(Job(str(file), file.read_bytes(), settings, _reference(file)))
+    result = check_file(Job(str(file.with_suffix(".py")), file.read_bytes(), settings, _reference(file)))
     failures = [f for f in result.findings if f.category == "diagnostic"]
     lines = _lines(file, kernel)
     kernels = {kernel.split()[0], *(f.kernel for f in result.findings if f.kernel and _calls(file, f.kernel, kernel))}
@@ -105,6 +108,8 @@ def report(answers: Sequence[Answer]) -> str:
         f"bad kernels found: {sum(a.right for a in bad)} of {len(bad)}",
         f"good kernels without a finding above info level: {sum(a.right for a in good)} of {len(good)}",
         f"not judged: {sum(bool(a.problem) for a in answers)}",
+        "",
+        "Some of the rules were written with these kernels at hand, so this says that they are found, not how many others would be.",
         "",
         "| kernel | label | pattern | right | findings |",
         "| --- | --- | --- | --- | --- |",
