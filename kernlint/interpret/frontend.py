@@ -181,7 +181,7 @@ class FrontEnd(Evaluator):
             return scope.vars[name]
         function = self.calls[-1]
         if name in self._locals(function.node):
-            text = f"`{name}` is defined only inside a loop or in one branch of a run-time `if`, and used after it"
+            text = f"`{name}` is not defined where it is used: only a loop, or a branch that is not always taken, assigns it"
             return self.fault("branch-undefined", node, text, name)
         closure: Scope | None = function.closure
         while closure is not None:
