@@ -4,9 +4,10 @@
 
 LABELS.json is a list of objects with path, kernel, line, label (good, bad), pattern and why; ROOT holds the files that they
 name: a checkout of each repository in a folder owner__name, a package unpacked in a folder of its name; where a repository
-publishes a program as text, its name ends in `.py.txt`. A bad kernel is found when a performance rule reports above info level in the function that the label names or about
-the kernel and its launch; a good one must have no such finding. Host syncs (KL602), which stand beside a launch, concern a
-label only where the label names their function. A file that is not below ROOT is reported as missing.
+publishes a program as text, its name ends in `.py.txt`. A bad kernel is found when a performance rule reports above info
+level in the function that the label names or about the kernel and its launch; a good one must have no such finding. Host
+syncs (KL602), which stand beside a launch, concern a label only where the label names their function. A file that is not
+below ROOT is reported as missing.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def overwrites(launch: Launch, tensor: Tensor) -> bool:
     """Whether ``launch`` writes every element of ``tensor`` and reads none: one of its stores, under no branch and with no
     mask but bounds, reaches all of its addresses."""
     storage = tensor.storage.id
-    if not launch.kernel.complete or accesses(launch, storage, (Load, Atomic)):
+    if not launch.kernel.complete or launch.kernel.may_leave or accesses(launch, storage, (Load, Atomic)):
         return False
     names = parameters(launch, storage)
     count = elements(tensor)

@@ -114,6 +114,7 @@ class KernelEvaluator(Evaluator):
         self.loops: list[int] = []
         self.notes: list[str] = []
         self.complete = True
+        self.may_leave = False
         self.dims = 0
         self.faults: dict[tuple[str, Span], Fault] = {}
         self.barriers = 0
@@ -596,8 +597,11 @@ class KernelEvaluator(Evaluator):
             # The rest of the kernel runs only where this did not return: it is the other arm.
             self.guards.append((arms, 1 if arms_returned == [True, False] else 0, self.span(node), conditions))
             self.stack.append(list(arms[self.guards[-1][1]]))
-        elif any(arms):
-            self.emit(Branch(tuple(arms), self.span(node), conditions, isinstance(test, Block)))
+        else:
+            # In a helper a return only ends the helper.
+            self.may_leave |= bool(returned and ends) and len(self.calls) == 1
+            if any(arms):
+                self.emit(Branch(tuple(arms), self.span(node), conditions, isinstance(test, Block)))
         if not ends:
             scope.vars = before
             if returned:
@@ -834,6 +838,7 @@ def read_kernel(
         name_span=function.module.span(function.node.name),
         file=function.module.path,
         complete=evaluator.complete,
+        may_leave=evaluator.may_leave,
         notes=tuple(evaluator.notes),
         assumed=tuple(assumed),
         dims=max(evaluator.dims, len(grid)),

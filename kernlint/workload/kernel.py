@@ -308,7 +308,8 @@ class Kernel:
 
     ``complete`` is false when something in the body was not followed; ``notes`` then say what. ``assumed`` names the
     constexprs that no source fixes, with the value taken for them. ``faults`` is what is wrong in it, in source order.
-    ``random`` are the 32-bit offsets of random numbers.
+    ``random`` are the 32-bit offsets of random numbers. ``may_leave`` says that a return stands behind nested conditions, so
+    that some programs may not get to what follows.
     """
 
     name: str
@@ -322,6 +323,7 @@ class Kernel:
     dims: int = 3
     faults: tuple[Fault, ...] = ()
     random: tuple[Narrow, ...] = ()
+    may_leave: bool = False
 
     def walk(self, kind: type | tuple[type, ...] = object) -> Iterator[tuple[Node, tuple[Loop, ...]]]:
         """Every node of ``kind`` with the loops around it, in program order."""

@@ -98,7 +98,7 @@ class HostSyncInCall(Rule):
             seen.add(step.span)
             before = [s for s, _ in walked[:index] if _on_device(s)]
             certain = _read_from_device(step, [s for s, _ in walked]) and not (
-                _asked_for(context, step) or _left_out(context, step)
+                _asked_for(context, step, waiting) or _left_out(context, step)
             )
             yield self._finding(context, step, waiting[0], before, certain)
 
@@ -136,8 +136,8 @@ def _read_from_device(sync: HostSync, steps: list[Step]) -> bool:
     return sync.reads.storage.id in used
 
 
-def _asked_for(context: Context, sync: HostSync) -> bool:
-    """Whether the call returns a tensor whose size is what ``sync`` waits for."""
+def _asked_for(context: Context, sync: HostSync, waiting: list[Step]) -> bool:
+    """Whether ``sync`` waits for the size of a tensor that the call returns, or that no kernel waits for."""
     workload = context.workload
     made = {
         t.storage.id
@@ -146,6 +146,8 @@ def _asked_for(context: Context, sync: HostSync) -> bool:
         for t in step.writes
         if t.shape is None
     }
+    if made and not any(isinstance(step, Launch) for step in waiting):
+        return True
     return bool(made) and any(t.shape is None and t.storage.id in fed_by(workload, made) for t in workload.outputs)
 
 

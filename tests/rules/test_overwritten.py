@@ -201,3 +201,24 @@ def test_stores_that_skip_elements_in_bounds(body):
 )
 def test_masks_that_only_bound_the_tail(body):
     assert run_rule("KL302", fill(body, "(188,)")).only().symbol == "run"
+
+
+def test_a_return_behind_nested_conditions_leaves_the_zeros():
+    source = """
+    @triton.jit
+    def rows(x, labels, y, n, HAS: tl.constexpr, BLOCK: tl.constexpr):
+        pid = tl.program_id(0)
+        if HAS:
+            if tl.load(labels + pid) == -100:
+                return
+        i = tl.arange(0, BLOCK)
+        tl.store(y + pid, tl.sum(tl.load(x + pid * n + i, mask=i < n, other=0.0)))
+
+    def run(x, labels, has: HAS_TYPE):
+        y = torch.zeros(x.shape[0], device=x.device)
+        rows[(x.shape[0],)](x, labels, y, x.shape[1], HAS=has, BLOCK=1024)
+        return y
+    """
+    assert not run_rule("KL302", source.replace(": HAS_TYPE", ""))
+    assert not run_rule("KL302", source.replace("has: HAS_TYPE", "has=True"))
+    assert run_rule("KL302", source.replace("has: HAS_TYPE", "has=False"))
