@@ -9,24 +9,16 @@ import libcst as cst
 from kernlint.rewrite.bindings import variable
 from kernlint.rewrite.conversions import assigned_value, cast, converted
 from kernlint.rewrite.effects import Effects
-from kernlint.rewrite.function import argument
+from kernlint.rewrite.index_widths import check_types, may_be_wide, triton_name
 from kernlint.rewrite.rereading import reread
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rules.correctness.overflow import WideIndices, reported
-from kernlint.syntax.names import bound_by
-from kernlint.syntax.walk import walk
 from kernlint.workload import Span
 
 #: Products that come to light one after another as those around them are widened.
 _MAX_ROUNDS = 8
-
-#: Functions of Triton whose result is an index like their arguments, and those that take an index of any width.
-_PASSES_ON = frozenset({"where", "minimum", "maximum", "max_contiguous", "multiple_of", "cdiv"})
-_TAKES = frozenset({"load", "store", "rand", "randn", "randint", "randint4x", "rand4x", "assume", "device_assert"})
-
-_ARITHMETIC = (cst.BinaryOperation, cst.UnaryOperation, cst.Subscript)
 
 
 @codemod(WideIndices, Effects())
@@ -34,10 +26,14 @@ def wide_indices(site: Site, transform: WideIndices) -> list[TextEdit]:
     """Every product that the rule reports in the kernel, in 64 bits."""
     places = reported(site.workload, transform)
     edits: list[TextEdit] = []
+    products: list[cst.BinaryOperation] = []
     for _ in range(_MAX_ROUNDS):
         if not places:
+            check_types(site.source, products, edits)
             return edits
-        added = [edit for place in places for edit in _widened(site.source, _product(site.source, place))]
+        found = [_product(site.source, place) for place in places]
+        products += found
+        added = [edit for product in found for edit in _widened(site.source, product)]
         # Several products may be made of one program id.
         new = [edit for edit in dict.fromkeys(added) if edit not in edits]
         if not new:
@@ -93,11 +89,11 @@ def _widened(source: Source, product: cst.BinaryOperation) -> list[TextEdit]:
         node = terms[0]
     if isinstance(node, cst.Name):
         made = _making_call(source, node)
-        if made is not None and _may_be_wide(source, node.value, source.function(node), set()):
+        if made is not None and may_be_wide(source, node.value, source.function(node)):
             return converted(source, made, "int64")
         surely = made is not None or _is_tensor_variable(source, node)
     elif isinstance(node, cst.Call):
-        surely = _triton_name(source, node) in ("program_id", "load", "arange")
+        surely = triton_name(source, node) in ("program_id", "load", "arange")
     else:
         surely = isinstance(node, cst.Subscript) or _varies(source, node)
     # A plain number, such as a parameter that is 1, has no method to cast it with.
@@ -115,24 +111,18 @@ def _has_product(source: Source, node: cst.BaseExpression) -> bool:
     )
 
 
-def _triton_name(source: Source, node: cst.BaseExpression) -> str:
-    """The name of the Triton function that ``node`` calls, else empty."""
-    origin = (source.origin(node.func) or "") if isinstance(node, cst.Call) else ""
-    return origin.removeprefix("triton.language.") if origin.startswith("triton.language.") else ""
-
-
 def _making_call(source: Source, name: cst.Name) -> cst.Call | None:
     """The ``tl.program_id`` or ``tl.load`` that the variable is assigned, and nothing else."""
     function = source.function(name)
     bindings = variable(source, name.value, function).bindings if function is not None else ()
     value = assigned_value(bindings[0]) if len(bindings) == 1 else None
-    return value if isinstance(value, cst.Call) and _triton_name(source, value) in ("program_id", "load") else None
+    return value if isinstance(value, cst.Call) and triton_name(source, value) in ("program_id", "load") else None
 
 
 def _varies(source: Source, node: cst.BaseExpression, depth: int = 20) -> bool:
     """Whether ``node`` is made of a program id, a loaded value, a tile or a loop variable, rather than of parameters."""
     for inner in (node, *_names_and_calls(node)):
-        if _triton_name(source, inner) in ("program_id", "load", "arange"):
+        if triton_name(source, inner) in ("program_id", "load", "arange"):
             return True
         function = source.function(inner)
         if not isinstance(inner, cst.Name) or function is None or depth == 0:
@@ -160,53 +150,3 @@ def _is_tensor_variable(source: Source, name: cst.Name) -> bool:
     bindings = variable(source, name.value, function).bindings if function is not None else ()
     values = [assigned_value(binding) for binding in bindings]
     return bool(values) and all(value is not None and _varies(source, value) for value in values)
-
-
-def _may_be_wide(source: Source, name: str, function: cst.FunctionDef | None, seen: set[str]) -> bool:
-    """Whether ``name`` and what is computed from it may have 64 bits wherever it is read: in addresses, masks and
-    variables that are assigned once, so that no type changes where two paths meet."""
-    if function is None or name in seen:
-        return True
-    found = variable(source, name, function)
-    if len(found.bindings) != 1:
-        return False
-    seen.add(name)
-    return all(_takes_any_width(source, read, function, seen) for read in found.reads)
-
-
-def _is_pointer(source: Source, name: str, function: cst.FunctionDef) -> bool:
-    """Whether the variable is what a load or store goes through, alone or with an offset added to it: of an address the type
-    does not depend on that of its offsets."""
-    for call in walk(function):
-        if isinstance(call, cst.Call) and _triton_name(source, call) in ("load", "store") and call.args:
-            pointer = argument(call, "pointer", 0)
-            while isinstance(pointer, cst.BinaryOperation) and isinstance(pointer.operator, cst.Add):
-                pointer = pointer.left
-            if isinstance(pointer, cst.Name) and pointer.value == name:
-                return True
-    return False
-
-
-def _takes_any_width(source: Source, read: cst.Name, function: cst.FunctionDef, seen: set[str]) -> bool:
-    node: cst.CSTNode = read
-    while True:
-        above = source.parent(node)
-        if isinstance(above, _ARITHMETIC):
-            node = above
-        elif isinstance(above, (cst.Comparison, cst.ComparisonTarget, cst.If, cst.While)):
-            return True
-        elif isinstance(above, (cst.Assign, cst.AugAssign)):
-            bound = [one.value for one in bound_by(above)]
-            if above.value is not node or len(bound) != 1:
-                return False
-            return _is_pointer(source, bound[0], function) or _may_be_wide(source, bound[0], function, seen)
-        elif isinstance(above, cst.Arg):
-            call = source.parent(above)
-            name = _triton_name(source, call) if isinstance(call, cst.Call) else ""
-            if name in _TAKES:
-                return True
-            if name not in _PASSES_ON or call is None:
-                return False
-            node = call
-        else:
-            return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from support.mends import came, mended, unchanged
+from support.mends import came, mended, refusal, unchanged
 
 KERNEL = """
 @triton.jit
@@ -129,6 +129,23 @@ def test_loaded_tile_and_flat_indices() -> None:
     assert "x + m.to(tl.int64) * stride + c" in came(tile)[0]
     flat = mended(kernel("m = tl.program_id(0) * B + tl.arange(0, B)", "m"), "KL733")
     assert came(flat) == ["m = tl.program_id(0).to(tl.int64) * B + tl.arange(0, B)"]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param("off = 0\nfor i in range(n):\n    off = row * stride", id="carried-by-a-loop"),
+        pytest.param("off = 7\noff += row * stride", id="updated-in-place"),
+    ],
+)
+def test_a_variable_of_one_type(lines: str) -> None:
+    source = kernel(f"row = tl.program_id(0) + 1\n{lines}", "off")
+    assert refusal(source, "KL730") == "`off` would have 64 bits on one path and 32 on another"
+
+
+def test_an_address_may_have_offsets_of_any_width() -> None:
+    source = kernel("row = tl.program_id(0)\nx += row * stride\nx += 1", "0", "row * stride")
+    assert came(mended(source, "KL730")) == ["row = tl.program_id(0).to(tl.int64)"]
 
 
 def test_several_rules_do_not_collide() -> None:
