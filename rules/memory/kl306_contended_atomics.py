@@ -64,7 +64,7 @@ class ContendedAtomics(Rule):
         Grids of a few hundred programs: the estimate decides.
         """
     fix_safety = (
-        "Safe for max, min and integers; float sums are added in another order, and then always in the same one."
+        "Safe; float sums are added in another order, and then always in the same one. Maxima and minima have no fix."
     )
     evidence = """
         H100: scalar atomics by number of addresses (`atomic_scalar`) and tiles of them (`atomic_block`) in
