@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import textwrap
 from collections import Counter
 from pathlib import Path
@@ -487,6 +490,45 @@ def test_computes_the_same_as_right_code(
 ) -> None:
     after = mended(typed(*wrong, **options), rule, unsafe=True).after
     assert_same_results(tmp_path, program(typed(*right, **options)), after, header=False)
+
+
+#: Compiles the kernel of a file for sm_90, as its ModelNew would launch it; no GPU is needed.
+_COMPILE = """
+import importlib.util, sys
+import torch, triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+spec = importlib.util.spec_from_file_location("program", sys.argv[1])
+module = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(module)
+(x,) = module.get_inputs()
+types = {torch.float16: "*fp16", torch.int8: "*i8", torch.uint8: "*u8", torch.int32: "*i32", torch.float32: "*fp32"}
+y = "*fp32" if "dtype=torch.float32" in open(sys.argv[1]).read().split("empty_like")[1].split(")")[0] else types[x.dtype]
+constants = {"BLOCK": 1024, **({"step": 1} if "step" in module.kernel.arg_names else {})}
+signature = {n: "constexpr" if n in constants else {"x": types[x.dtype], "y": y}.get(n, "i32") for n in module.kernel.arg_names}
+triton.compile(ASTSource(module.kernel, signature, constants), target=GPUTarget("cuda", 90, 32))
+"""
+
+
+@pytest.mark.slow
+@needs_interpreter
+@pytest.mark.parametrize(("rule", "wrong", "right", "options"), WRONG_AND_RIGHT)
+def test_the_compiler_takes_it(
+    tmp_path: Path, rule: str, wrong: list[str], right: list[str], options: dict[str, str]
+) -> None:
+    (tmp_path / "k.py").write_text(mended(typed(*wrong, **options), rule, unsafe=True).after)
+    (tmp_path / "compile.py").write_text(_COMPILE)
+    environment = {key: value for key, value in os.environ.items() if key != "TRITON_INTERPRET"}
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "compile.py"), str(tmp_path / "k.py")],
+        env={**environment, "TRITON_CACHE_DIR": str(tmp_path / "cache")},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
 
 
 @pytest.mark.parametrize(
