@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from kernlint.rules.finding import Context
-from kernlint.syntax.walk import walk
+from kernlint.syntax.tree import Module
 from kernlint.workload import Kernel, Launch
 
 
@@ -20,9 +20,9 @@ def definition(context: Context, kernel: Kernel) -> cst.FunctionDef | None:
     return None
 
 
-def names_read(function: cst.FunctionDef) -> set[str]:
+def names_read(function: cst.FunctionDef, module: Module) -> set[str]:
     """The names that stand in the body of ``function``."""
-    return {node.value for node in walk(function.body) if isinstance(node, cst.Name)}
+    return {node.value for node in module.within(function.body, cst.Name)}
 
 
 def kernels_once(context: Context) -> list[Launch]:

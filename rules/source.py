@@ -37,7 +37,7 @@ def names_in(node: cst.CSTNode) -> set[str]:
     """The names and attribute chains (``self.h``) that stand in ``node``."""
     found: set[str] = set()
     for inner in walk(node):
-        if isinstance(inner, (cst.Name, cst.Attribute)):
+        if type(inner) is cst.Name or type(inner) is cst.Attribute:
             name = dotted_name(inner)
             if name is not None:
                 found.add(name)
@@ -68,7 +68,7 @@ def statements(body: cst.BaseSuite) -> Iterator[cst.CSTNode]:
 def assignments(node: cst.CSTNode) -> Iterator[cst.Assign | cst.AnnAssign | cst.AugAssign]:
     """Every assignment statement in ``node``."""
     for inner in walk(node):
-        if isinstance(inner, (cst.Assign, cst.AnnAssign, cst.AugAssign)):
+        if type(inner) is cst.Assign or type(inner) is cst.AnnAssign or type(inner) is cst.AugAssign:
             yield inner
 
 

@@ -180,7 +180,7 @@ class FrontEnd(Evaluator):
         if name in scope.vars:
             return scope.vars[name]
         function = self.calls[-1]
-        if name in self._locals(function.node):
+        if name in self._locals(function):
             text = f"`{name}` is not defined where it is used: only a loop, or a branch that is not always taken, assigns it"
             return self.fault("branch-undefined", node, text, name)
         closure: Scope | None = function.closure
@@ -194,22 +194,21 @@ class FrontEnd(Evaluator):
             return self.fault("host-function", node, f"Python's `{name}` does not exist in a kernel", name)
         return Unknown(name)
 
-    def _locals(self, node: cst.FunctionDef | cst.Lambda) -> frozenset[str]:
+    def _locals(self, function: Function) -> frozenset[str]:
         """Names that a function's body assigns somewhere."""
+        node, module = function.node, function.module
         known = self.local_names.get(node)
         if known is None:
-            names: set[str] = set()
-            for inner in walk(node.body):
-                targets: list[cst.CSTNode] = []
-                kind = type(inner)  # not isinstance(): LibCST's classes are abstract ones, of which it is slow to ask
-                if kind is cst.Assign:
-                    targets = [t.target for t in inner.targets]  # type: ignore[attr-defined]
-                elif kind in (cst.AugAssign, cst.AnnAssign, cst.For, cst.NamedExpr):
-                    targets = [inner.target]  # type: ignore[attr-defined]
-                for target in targets:
-                    if not isinstance(target, (cst.Subscript, cst.Attribute)):
-                        names |= {n.value for n in walk(target) if isinstance(n, cst.Name)}
-            known = self.local_names[node] = frozenset(names)
+            targets: list[cst.CSTNode] = [target.target for target in module.within(node.body, cst.AssignTarget)]
+            for kind in (cst.AugAssign, cst.AnnAssign, cst.For, cst.NamedExpr):
+                targets += [inner.target for inner in module.within(node.body, kind)]
+            known = self.local_names[node] = frozenset(
+                inner.value
+                for target in targets
+                if not isinstance(target, (cst.Subscript, cst.Attribute))
+                for inner in walk(target)
+                if type(inner) is cst.Name
+            )
         return known
 
     def _global(self, name: str, value: Any, closure: Scope, node: cst.CSTNode) -> Any:
@@ -1017,12 +1016,12 @@ def check_kernel(
     function = jit.function
     node = function.node
     assert isinstance(node, cst.FunctionDef)
-    if is_template(node):
+    if is_template(node, function.module):
         return ()
     typed = {p.name.value for p in parameters(node) if p.annotation is not None}
     front = FrontEnd(target, arguments, frozenset({*jit.unspecialised, *typed}))
     scope = Scope(function.closure)
-    anything = bare and not is_entry(node)
+    anything = bare and not is_entry(node, function.module)
     for name, value in arguments.items():
         scope.vars[name] = Unknown(name) if anything else _from_host(name, value, bare)
     for name, value in constexprs.items():

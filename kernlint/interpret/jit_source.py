@@ -14,28 +14,24 @@ from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import parameters, walk
 
 
-def is_entry(node: cst.FunctionDef) -> bool:
+def is_entry(node: cst.FunctionDef, module: Module) -> bool:
     """Whether a jit function that nothing calls is launched, so that its arguments are scalars: it returns nothing, and asks
     for its program or stores something."""
-    acts = False
-    for inner in walk(node.body):
-        if type(inner) is cst.Return and inner.value is not None:
-            return False
-        if type(inner) is cst.Attribute:
-            name = inner.attr.value
-            acts = acts or name in ("program_id", "num_programs", "store") or name.startswith("atomic_")
-    return acts
+    if any(inner.value is not None for inner in module.within(node.body, cst.Return)):
+        return False
+    asked = {inner.attr.value for inner in module.within(node.body, cst.Attribute)}
+    return not asked.isdisjoint(("program_id", "num_programs", "store")) or any(a.startswith("atomic_") for a in asked)
 
 
 #: What Triton or a reader of types knows among annotations that are strings: `"*fp32"`, `"i64"`, `"tl.constexpr"`.
 _TYPE = re.compile(r"\*.*|k?[a-z]+\d\w*|.*[.\[|].*|constexpr|int|float|bool|str|tuple|tensor|Tensor|None")
 
 
-def is_template(node: cst.FunctionDef) -> bool:
+def is_template(node: cst.FunctionDef, module: Module) -> bool:
     """Whether the source is rewritten before it is compiled: parameters, or variables declared without a value, are annotated
     with a string that is no type."""
     declared = [p.annotation for p in parameters(node)]
-    declared += [n.annotation for n in walk(node.body) if isinstance(n, cst.AnnAssign) and n.value is None]
+    declared += [n.annotation for n in module.within(node.body, cst.AnnAssign) if n.value is None]
     texts = [a.annotation for a in declared if a is not None]
     return any(isinstance(t, cst.SimpleString) and not _TYPE.fullmatch(str(t.evaluated_value).strip()) for t in texts)
 

@@ -16,7 +16,7 @@ import libcst as cst
 
 from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.tree import Module
-from kernlint.syntax.walk import parameters, walk, walk_until
+from kernlint.syntax.walk import NESTED, parameters, walk, walk_outside
 
 #: Decorators of the library that keep what a function returned.
 _MEMOISERS = frozenset({"lru_cache", "cache", "cached_property"})
@@ -39,7 +39,7 @@ def memoises(function: cst.FunctionDef) -> bool:
     the decorated one, and puts what that returned into a place outside itself."""
     given = {p.name.value for p in parameters(function)}
     for inner in walk(function.body):
-        if not isinstance(inner, cst.FunctionDef):
+        if type(inner) is not cst.FunctionDef:
             continue
         calls = [n for n in _own(inner) if type(n) is cst.Call and dotted_name(n.func) in given]
         returns = [n for n in _own(inner) if type(n) is cst.Return]
@@ -92,22 +92,15 @@ def _uses(module: Module, names: set[str]) -> Iterator[tuple[str, str]]:
             continue
         for part in methods:
             user = owner
-            skipped: frozenset[cst.CSTNode] = frozenset()
-            if isinstance(part, cst.FunctionDef):
-                skipped = run_once(part, module)
+            mentions = [node for node in module.within(part, cst.Name) if node.value in names and node.value != owner]
+            once: frozenset[cst.CSTNode] = frozenset()
+            if isinstance(part, cst.FunctionDef) and mentions:
                 if is_memoised(part, module.imports) or part.name.value in SETUP_METHODS:
                     user = _ONCE
-            for inside, nodes in ((False, walk_until(part, skipped.__contains__)), (True, _below(skipped))):
-                for node in nodes:
-                    if not inside and node in skipped:
-                        continue
-                    if type(node) is cst.Name and node.value in names and node.value != owner:
-                        yield (_ONCE if inside else user), node.value
-
-
-def _below(statements: Iterable[cst.CSTNode]) -> Iterator[cst.CSTNode]:
-    for statement in statements:
-        yield from walk(statement)
+                once = run_once(part, module)
+            inside = {id(node) for statement in once for node in module.within(statement, cst.Name)}
+            for node in mentions:
+                yield (_ONCE if id(node) in inside else user), node.value
 
 
 def _calls_only(statement: cst.SimpleStatementLine, names: set[str]) -> bool:
@@ -126,8 +119,7 @@ def _known_statements(module: Module) -> dict[cst.FunctionDef, frozenset[cst.CST
 
 def _own(function: cst.FunctionDef) -> Iterator[cst.CSTNode]:
     """The nodes of a function's body without those of nested functions and classes."""
-    nested = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
-    return (n for n in walk_until(function.body, lambda n: isinstance(n, nested)))
+    return walk_outside(function.body, NESTED)
 
 
 class _Places:
@@ -281,7 +273,7 @@ class _Places:
         """The kept places that the statements give something, themselves or in a method that they call."""
         found: set[str] = set()
         for statement in body:
-            for node in walk_until(statement, lambda n: isinstance(n, (cst.FunctionDef, cst.ClassDef, cst.Lambda))):
+            for node in walk_outside(statement, NESTED):
                 kind = type(node)
                 if kind is cst.Assign:
                     if dotted_name(node.value) != "None":  # type: ignore[attr-defined]

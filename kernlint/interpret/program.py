@@ -25,7 +25,7 @@ from kernlint.interpret.vendor import other_vendor, package_files
 from kernlint.records import dataclass, replace
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
-from kernlint.syntax.walk import walk, walk_until
+from kernlint.syntax.walk import NESTED, walk_outside
 from kernlint.workload import (
     Atomic,
     Dtype,
@@ -356,8 +356,8 @@ class _Reading:
         called = {
             name.value
             for function in bodies
-            for name in walk(function.node)
-            if isinstance(name, cst.Name) and name.value != function.name
+            for name in module.within(function.node, cst.Name)
+            if name.value != function.name
         }
         # Only kernels can call one without a grid; those that are no module-level names, methods say, are among the callers.
         called |= {call.func.value for call in module.of(cst.Call) if isinstance(call.func, cst.Name)}
@@ -625,9 +625,8 @@ class _Reading:
 
 def _returns_answers(node: cst.FunctionDef) -> bool:
     """Whether a function returns nothing but None, constants and the results of tests."""
-    nested = (cst.FunctionDef, cst.ClassDef, cst.Lambda)
-    for part in walk_until(node.body, lambda n: isinstance(n, nested)):
-        if isinstance(part, cst.Yield) or (isinstance(part, cst.Return) and not _is_answer(part.value)):
+    for part in walk_outside(node.body, NESTED):
+        if type(part) is cst.Yield or (type(part) is cst.Return and not _is_answer(part.value)):
             return False
     return True
 
@@ -691,12 +690,10 @@ def _may_launch(module: Module) -> frozenset[str]:
     found: set[str] = set()
     for definition in definitions:
         names = uses.setdefault(definition.name.value, set())
-        for node in walk(definition):
-            kind = type(node)
-            if kind is cst.Name:
-                names.add(node.value)  # type: ignore[attr-defined]
-            elif (kind is cst.Call or kind is cst.Assign) and _is_launch(node, decorated):
-                found.add(definition.name.value)
+        names.update(name.value for name in module.within(definition, cst.Name))
+        calls, assignments = module.within(definition, cst.Call), module.within(definition, cst.Assign)
+        if any(_is_launch(node, decorated) for node in (*calls, *assignments)):
+            found.add(definition.name.value)
     while more := {name for name, used in uses.items() if name not in found and used & found}:
         found |= more
     return frozenset(found)

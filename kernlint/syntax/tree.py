@@ -6,7 +6,7 @@ import ast
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
 from typing import Any, TypeVar
@@ -49,6 +49,7 @@ class Module:
         self.first_line = first_line
         self._spans: dict[int, Span | None] = {}
         self._answers: dict[Callable[[Module], Any], Any] = {}
+        self._below: dict[libcst.CSTNode, dict[type, list[Any]]] = {}
 
     def once(self, question: Callable[[Module], _T]) -> _T:
         """``question(self)``, asked once: for what many ask of a tree that does not change."""
@@ -71,10 +72,17 @@ class Module:
 
     @cached_property
     def _kinds(self) -> dict[type, list[Any]]:
-        kinds: dict[type, list[Any]] = {}
-        for node in self.nodes:
-            kinds.setdefault(type(node), []).append(node)
-        return kinds
+        return _by_kind(self.nodes)
+
+    def within(self, node: libcst.CSTNode, kind: type[_Node]) -> list[_Node]:
+        """The nodes of a (concrete) kind in ``node`` of this tree, itself included, in source order.
+
+        Many rules ask much of each kernel: whatever they ask for, it is walked over once.
+        """
+        kinds = self._below.get(node)
+        if kinds is None:
+            kinds = self._below[node] = _by_kind(walk(node))
+        return kinds.get(kind, [])
 
     @cached_property
     def imports(self) -> Mapping[str, str]:
@@ -145,6 +153,13 @@ class Module:
 
     def __repr__(self) -> str:
         return f"Module({self.path!r})"
+
+
+def _by_kind(nodes: Iterable[libcst.CSTNode]) -> dict[type, list[Any]]:
+    kinds: dict[type, list[Any]] = {}
+    for node in nodes:
+        kinds.setdefault(type(node), []).append(node)
+    return kinds
 
 
 def parse_module(text: str, path: str, first_line: int = 1) -> Module:

@@ -7,6 +7,7 @@ trees has another below it but the abstract ones, and those make ``isinstance`` 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
 from operator import attrgetter
 from typing import Any
@@ -20,12 +21,21 @@ _LAYOUT = ("whitespace", "leading_lines", "lines_after", "header", "footer", "se
 
 def walk(node: libcst.CSTNode) -> Iterator[libcst.CSTNode]:
     """``node`` and everything of meaning below it, in source order; white space and punctuation are left out."""
+    return walk_outside(node, frozenset())
+
+
+def walk_outside(node: libcst.CSTNode, kinds: AbstractSet[type]) -> Iterator[libcst.CSTNode]:
+    """Like :func:`walk`, without what is below nodes of ``kinds``, such as ``NESTED``."""
     stack = [node]
     getters = _GETTERS
     while stack:
         node = stack.pop()
         yield node
-        for value in getters[type(node)](node):
+        kind = type(node)
+        get = getters[kind]
+        if get is _no_fields or kind in kinds:
+            continue
+        for value in get(node):
             kind = type(value)
             if kind is tuple or kind is list:
                 stack += value[::-1]
@@ -60,6 +70,10 @@ def parameters(function: libcst.FunctionDef | libcst.Lambda) -> list[libcst.Para
     """All plain parameters of a function, in order; ``*args`` and ``**kwargs`` are left out."""
     params = function.params
     return [*params.posonly_params, *params.params, *params.kwonly_params]
+
+
+#: What opens a scope of its own and may run at another time than the code around it.
+NESTED = frozenset({libcst.FunctionDef, libcst.ClassDef, libcst.Lambda})
 
 
 def _no_fields(node: libcst.CSTNode) -> tuple[Any, ...]:

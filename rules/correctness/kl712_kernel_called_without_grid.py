@@ -12,7 +12,9 @@ from kernlint.rules.jit_functions import Decorated, functions
 from kernlint.syntax.names import origin_of
 from kernlint.syntax.scopes import local_names
 from kernlint.syntax.tree import Module
-from kernlint.syntax.walk import walk_until
+from kernlint.syntax.walk import walk_outside
+
+_DEFINITIONS = frozenset({cst.FunctionDef, cst.ClassDef})
 
 
 class KernelCalledWithoutGrid(Rule):
@@ -127,6 +129,6 @@ def _compiled(function: Decorated) -> bool:
 
 def _own_calls(node: cst.FunctionDef) -> Iterator[cst.Call]:
     """The calls in a function's body, those of nested definitions left out."""
-    for inner in walk_until(node.body, lambda one: isinstance(one, (cst.FunctionDef, cst.ClassDef))):
-        if isinstance(inner, cst.Call):
+    for inner in walk_outside(node.body, _DEFINITIONS):
+        if type(inner) is cst.Call:
             yield inner

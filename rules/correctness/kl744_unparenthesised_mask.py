@@ -11,7 +11,7 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.jit_functions import jit_functions
 from kernlint.rules.repair import Repair, mending
-from kernlint.syntax.walk import walk
+from kernlint.syntax.tree import Module
 from kernlint.workload import Span
 
 
@@ -77,7 +77,7 @@ class UnparenthesisedMask(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         module = context.program.kernel
         for function in jit_functions(module):
-            for node, wrong in _misread(function.node):
+            for node, wrong in _misread(function.node, module):
                 span, name = module.span(node), function.name
                 text = module.tree.code_for_node(wrong)
                 yield Finding(
@@ -97,18 +97,16 @@ class UnparenthesisedMask(Rule):
                 )
 
 
-def _misread(function: cst.FunctionDef) -> Iterator[tuple[cst.Comparison, cst.BinaryOperation]]:
+def _misread(function: cst.FunctionDef, module: Module) -> Iterator[tuple[cst.Comparison, cst.BinaryOperation]]:
     """Comparisons of ``function`` with a bare ``&`` or ``|`` that was meant to join them, and that operation."""
     masks = {
         target.target.value
-        for node in walk(function)
-        if isinstance(node, cst.Assign) and _is_mask(node.value)
+        for node in module.within(function, cst.Assign)
+        if _is_mask(node.value)
         for target in node.targets
         if isinstance(target.target, cst.Name)
     }
-    for node in walk(function):
-        if not isinstance(node, cst.Comparison):
-            continue
+    for node in module.within(function, cst.Comparison):
         operands = [node.left, *(target.comparator for target in node.comparisons)]
         for place, operand in enumerate(operands):
             if not _joins(operand):

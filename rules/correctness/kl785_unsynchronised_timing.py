@@ -12,14 +12,13 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.tree import Module
-from kernlint.syntax.walk import walk_until
+from kernlint.syntax.walk import NESTED, walk_outside
 
 _CLOCKS = frozenset(
     f"time.{name}{unit}" for name in ("time", "perf_counter", "monotonic", "process_time") for unit in ("", "_ns")
 )
 #: The last parts of calls after which the device has finished.
 _SYNCS = frozenset("synchronize item cpu tolist numpy do_bench do_bench_cudagraph elapsed_time".split())
-_NESTED = frozenset({cst.FunctionDef, cst.Lambda, cst.ClassDef})
 
 
 class UnsynchronisedTiming(Rule):
@@ -132,6 +131,6 @@ def _unsynchronised(
 
 def _calls(body: cst.CSTNode) -> Iterator[cst.Call]:
     """The calls in ``body`` in source order, those of nested functions left out."""
-    for node in walk_until(body, lambda one: type(one) in _NESTED):
+    for node in walk_outside(body, NESTED):
         if type(node) is cst.Call:
             yield node

@@ -149,12 +149,12 @@ def _made_per_call(module: Module, entry: str) -> Iterator[_Made]:
 
 def _maker(node: cst.CSTNode, imports: Mapping[str, str]) -> tuple[str, str] | None:
     """(what is made, the kernel's name) where ``node`` makes a jit or autotune object."""
-    if isinstance(node, cst.FunctionDef):
+    if type(node) is cst.FunctionDef:
         for decorator in node.decorators:
             origin = origin_of(decorator.decorator, imports)
             if origin in MAKERS:
                 return f"the {(origin or '').rsplit('.', 1)[-1]} kernel `{node.name.value}`", node.name.value
-    elif isinstance(node, cst.Call) and origin_of(node.func, imports) in MAKERS:
+    elif type(node) is cst.Call and origin_of(node.func, imports) in MAKERS:
         name = dotted_name(node.args[0].value) if node.args else None
         return f"a `{dotted_name(node.func)}` object", name or ""
     return None

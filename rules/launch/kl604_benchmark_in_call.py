@@ -156,19 +156,19 @@ def _timings(context: Context) -> Iterator[_Timing]:
 
     def enters(branch: cst.If) -> bool:
         # A condition on sizes whose branch was followed; one that a cache answers is no call's daily work.
-        called = (dotted_name(node.func) or "" for node in walk(branch.body) if isinstance(node, cst.Call))
+        called = (dotted_name(node.func) or "" for node in module.within(branch.body, cst.Call))
         followed = any(_within(span, module.span(branch)) for span in done)
         return not _asks_cache(branch.test) and (followed or any(name.split(".")[-1] in launching for name in called))
 
     reached, imports = per_call(module, context.workload.entry, enters)
     makes_events = any(
-        isinstance(node, cst.Call) and origin_of(node.func, imports) in _EVENTS
+        origin_of(node.func, imports) in _EVENTS
         for routine in reached
-        for node in walk(routine.node)
+        for node in module.within(routine.node, cst.Call)
     )
     for routine in reached:
         for node in each_time(routine, enters):
-            if not isinstance(node, cst.Call):
+            if type(node) is not cst.Call:
                 continue
             if origin_of(node.func, imports) in _TIMERS:
                 yield _Timing(node, f"`{(origin_of(node.func, imports) or '').rsplit('.', 1)[-1]}`", routine)

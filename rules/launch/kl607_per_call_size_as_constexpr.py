@@ -13,7 +13,7 @@ from kernlint.rules.launch.sizes import exact, per_call_sizes
 from kernlint.rules.source import names_in
 from kernlint.rules.space import symbols_of
 from kernlint.syntax.names import dotted_name
-from kernlint.syntax.walk import walk
+from kernlint.syntax.tree import Module
 from kernlint.workload import Expr, Launch
 
 #: Operators of kernels that run on run-time numbers as well as on constants.
@@ -104,27 +104,29 @@ def _free_of_need(context: Context, launch: Launch) -> Iterator[tuple[str, Expr]
     function = definition(context, launch.kernel) if launch.open_constexprs else None
     if function is None:
         return
-    needed = _needed(function)
+    needed = _needed(function, context.program.kernel)
     for name, value in launch.open_constexprs.items():
         if name not in needed:
             yield name, value
 
 
-def _needed(function: cst.FunctionDef) -> set[str]:
+def _needed(function: cst.FunctionDef, module: Module) -> set[str]:
     """The names that stand in a condition, a loop bound, an assignment to another name or a call other than a memory access:
     anywhere that a constant may be wanted."""
     found: set[str] = set()
-    for node in walk(function.body):
-        if isinstance(node, (cst.If, cst.IfExp, cst.While, cst.Assert)):
-            found |= names_in(node.test)
-        elif isinstance(node, cst.For):
-            found |= names_in(node.iter)
-        elif isinstance(node, (cst.Assign, cst.AnnAssign)) and isinstance(node.value, cst.Name):
-            found.add(node.value.value)
-        elif isinstance(node, cst.Call):
-            name = (dotted_name(node.func) or "").rsplit(".", 1)[-1]
-            if name not in _RUN_TIME_CALLS:
-                found |= {used for argument in node.args for used in names_in(argument.value)}
-        elif isinstance(node, cst.Subscript):
-            found |= names_in(node)
+    body = function.body
+    for kind in (cst.If, cst.IfExp, cst.While, cst.Assert):
+        for test in module.within(body, kind):
+            found |= names_in(test.test)
+    for loop in module.within(body, cst.For):
+        found |= names_in(loop.iter)
+    for assignment in (*module.within(body, cst.Assign), *module.within(body, cst.AnnAssign)):
+        if isinstance(assignment.value, cst.Name):
+            found.add(assignment.value.value)
+    for call in module.within(body, cst.Call):
+        name = (dotted_name(call.func) or "").rsplit(".", 1)[-1]
+        if name not in _RUN_TIME_CALLS:
+            found |= {used for argument in call.args for used in names_in(argument.value)}
+    for subscript in module.within(body, cst.Subscript):
+        found |= names_in(subscript)
     return found

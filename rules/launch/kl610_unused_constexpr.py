@@ -76,5 +76,7 @@ def _unread(context: Context, launch: Launch) -> list[str]:
     function = definition(context, launch.kernel)
     if function is None:
         return []
-    used = names_read(function) | (launch.tuning.swept if launch.tuning is not None else frozenset())
+    used = names_read(function, context.program.kernel) | (
+        launch.tuning.swept if launch.tuning is not None else frozenset()
+    )
     return [name for name in launch.constexprs if name not in used and not launch.grid_follows]
