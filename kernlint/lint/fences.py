@@ -38,13 +38,24 @@ class Fences:
             fence = self._around(place)
             if fence is None:
                 return None
-            placed.append(Edit(self.place(place), new.replace("\n", "\n" + fence.indent * " ")))
+            placed.append(Edit(self.place(place), self._indented(new, place, fence.indent)))
         try:
             whole = apply_edits(self.source.text, [text_edit(self.source.text, edit) for edit in placed])
             changed = joined(kernel_fences(replace(self.source, text=whole)))
         except KernlintError:
             return None
         return tuple(placed) if changed == apply_edits(text, edits) else None
+
+    def _indented(self, text: str, place: Place, indent: int) -> str:
+        """``text``, which is to stand at ``place`` of the module, with the spaces that the lines of its fence begin with;
+        blank lines have fewer, which :meth:`place` leaves before the text and behind it."""
+        first, *others = text.split("\n")
+        if first and place.column == 1:
+            first = (indent - self._indent(place.line)) * " " + first
+        lines = [first, *(indent * " " + line if line else "" for line in others)]
+        if others and not others[-1]:
+            lines[-1] = (self._indent(place.end_line) if place.end_column == 1 else indent) * " "
+        return "\n".join(lines)
 
     def excerpt(self, place: Place) -> list[str]:
         """The lines of the file that ``place`` is on."""

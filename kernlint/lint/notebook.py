@@ -5,8 +5,8 @@ from __future__ import annotations
 import ast
 import json
 import warnings
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from kernlint.errors import SourceError
@@ -23,14 +23,14 @@ _PYTHON = frozenset({"python", "ipython", "python3"})
 @dataclass(frozen=True)
 class Notebook:
     """``text`` is the code of all cells, one after the other as Jupyter would run them; ``starts`` holds, for each
-    cell in it, its number (from 1, of all cells) and the line of ``text`` that it begins at. ``magics`` are the lines of
-    ``text`` that stand for one that is not Python. ``broken`` is the first cell that is not Python, with the reason; it is
-    not in ``text``. ``raw`` is the JSON that all of this was read from."""
+    cell in it, its number (from 1, of all cells) and the line of ``text`` that it begins at. ``magics`` are the lines
+    that are not Python, by the number of the line of ``text`` that stands for each. ``broken`` is the first cell that is
+    not Python, with the reason; it is not in ``text``. ``raw`` is the JSON that all of this was read from."""
 
     text: str
     starts: tuple[tuple[int, int], ...]
     broken: tuple[Place, str] | None = None
-    magics: frozenset[int] = frozenset()
+    magics: Mapping[int, str] = field(default_factory=dict)
     raw: str = ""
 
     def cell_of(self, line: int) -> tuple[int, int]:
@@ -59,16 +59,25 @@ class Notebook:
         from kernlint.rewrite.text import apply_edits, located
 
         placed = []
-        for (line, column, end_line, end_column), text in located(self.text, edits):
-            place = self._in_cell(Place(line, column, end_line, end_column), text)
-            if place is None:
-                return None
-            placed.append(place)
+        for place, text in located(self.text, edits):
+            for part in [Place(*place)] if text else self._by_cell(Place(*place)):
+                edit = self._in_cell(part, text)
+                if edit is None:
+                    return None
+                placed.append(edit)
         try:
             changed = read_notebook(with_cell_edits(self.raw, placed)).text
-            return tuple(placed) if changed == apply_edits(self.text, edits) else None
+            # A cell that is left empty is an empty line.
+            same = _filled_lines(changed) == _filled_lines(apply_edits(self.text, edits))
+            return tuple(placed) if same else None
         except (KernlintError, ValueError, LookupError):
             return None
+
+    def _by_cell(self, place: Place) -> list[Place]:
+        """What is to be deleted, cell by cell."""
+        start, end = (place.line, place.column), (place.end_line, place.end_column)
+        bounds = [(line, 1) for _, line in self.starts if start < (line, 1) < end]
+        return [Place(*first, *last) for first, last in zip([start, *bounds], [*bounds, end])]
 
     def _in_cell(self, place: Place, text: str) -> Edit | None:
         """An edit of ``self.text`` as one of a cell."""
@@ -81,19 +90,28 @@ class Notebook:
         if place.end_line < end:
             return Edit(self.place(place), text)
         # Up to where the next cell begins: the line end that stands before it is none of the cell's own.
-        lines = self.text.split("\n")
-        last = Place(end - 1, len(lines[end - 2]) + 1, end - 1, len(lines[end - 2]) + 1)
+        last_column = self._end_of(end - 1)
         if place.end_line > end or place.end_column > 1:
             return None
         if place.line == end:  # an insertion behind the last line of the last cell
+            last = Place(end - 1, last_column, end - 1, last_column)
             return Edit(self.place(last), "\n" + text.removesuffix("\n")) if text.endswith("\n") else None
-        until = replace(place, end_line=last.line, end_column=last.column)
+        until = replace(place, end_line=end - 1, end_column=last_column)
         if text.endswith("\n"):
             return Edit(self.place(until), text.removesuffix("\n"))
-        if text or place.column > 1 or place.line == start:
+        if text or place.column > 1:
             return None
-        before = len(lines[place.line - 2]) + 1
-        return Edit(self.place(replace(until, line=place.line - 1, column=before)), "")
+        if place.line == start:
+            return Edit(self.place(until), "")
+        return Edit(self.place(replace(until, line=place.line - 1, column=self._end_of(place.line - 1))), "")
+
+    def _end_of(self, line: int) -> int:
+        """The column behind the last character of a line as it stands in its cell."""
+        return len(self.magics.get(line, self.text.split("\n")[line - 1])) + 1
+
+
+def _filled_lines(text: str) -> list[str]:
+    return [line for line in text.split("\n") if line.strip()]
 
 
 def read_notebook(text: str) -> Notebook:
@@ -114,7 +132,7 @@ def read_notebook(text: str) -> Notebook:
         return Notebook("", (), raw=text)
     lines: list[str] = []
     starts = []
-    magics: list[int] = []
+    magics: dict[int, str] = {}
     broken = None
     for number, cell in enumerate(data["cells"], start=1):
         source = _source(cell)
@@ -125,9 +143,9 @@ def read_notebook(text: str) -> Notebook:
             broken = broken or (Place(line, column, line, column, number), reason)
         elif source is not None and code is not None:
             starts.append((number, len(lines) + 1))
-            magics += [len(lines) + i for i, (line, read) in enumerate(zip(source, code), 1) if line != read]
+            magics |= {len(lines) + i: line for i, (line, read) in enumerate(zip(source, code), 1) if line != read}
             lines += code
-    return Notebook("\n".join(lines) + "\n", tuple(starts), broken, frozenset(magics), text)
+    return Notebook("\n".join(lines) + "\n", tuple(starts), broken, magics, text)
 
 
 def _language(data: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from support.fixes import LOADS, gemm
 
-from kernlint.lint.cells import with_cell_edits
+from kernlint.lint.cells import text_edit, with_cell_edits
 from kernlint.lint.fences import read_fences
 from kernlint.lint.model import Edit, Place
 from kernlint.lint.notebook import read_notebook
@@ -123,7 +123,9 @@ def offsets(old: str, new: str) -> TextEdit:
         (offsets("b = 2\npass\n", ""), None),
         (offsets("pass", "x"), None),
         (offsets("c = 3\n\nd", "x"), None),
-        (offsets("d = 4\n", ""), None),
+        (offsets("d = 4\n", ""), ["a = 1\nb = 2", "%magic\nc = 3\n", ""]),
+        (offsets("c = 3\n\nd = 4\n", ""), ["a = 1\nb = 2", "%magic", ""]),
+        (offsets("a = 1\nb = 2\npass\n", ""), None),
         (offsets("c = 3", "%magic"), None),
     ],
 )
@@ -131,8 +133,16 @@ def test_an_edit_is_one_of_a_cell_or_none(edit: TextEdit, expected: list[str] | 
     edits = TWO.edits([edit])
     assert (None if edits is None else sources(with_cell_edits(TWO.raw, edits))) == expected
     if edits is not None:
-        assert read_notebook(with_cell_edits(TWO.raw, edits)).text == apply_edits(TWO.text, [edit])
+        read = read_notebook(with_cell_edits(TWO.raw, edits)).text
+        assert read.split() == apply_edits(TWO.text, [edit]).split()
         assert rest(with_cell_edits(TWO.raw, edits)) == rest(TWO.raw)
+
+
+def test_what_comes_behind_a_magic_leaves_it_alone() -> None:
+    read = read_notebook(notebook(cell("x = 1\n%long_magic with words")))
+    edits = read.edits([TextEdit(len(read.text), len(read.text), "y = 2\n")])
+    assert edits is not None
+    assert sources(with_cell_edits(read.raw, edits)) == ["x = 1\n%long_magic with words\ny = 2"]
 
 
 @pytest.mark.parametrize(
@@ -188,6 +198,15 @@ def test_the_code_of_a_fence_changes_and_no_prose(tmp_path: Path, indent: str, e
     assert after.startswith(f"# Kernel{end}{end}xf here.") and after.endswith(f"{indent}{fence}{end}{end}And xf there.")
 
 
+def test_lines_go_before_a_blank_one_with_their_indentation() -> None:
+    page = SourceText("  ```py\n  for i in triton:\n      a = 1\n\n  b = 2\n  ```\n", "a.md")
+    fences = read_fences(page)
+    edits = fences.edits([TextEdit(*[len("for i in triton:\n    a = 1\n")] * 2, "    c = 3\n")])
+    assert edits is not None
+    after = apply_edits(page.text, [text_edit(page.text, edit) for edit in edits])
+    assert after == "  ```py\n  for i in triton:\n      a = 1\n      c = 3\n\n  b = 2\n  ```\n"
+
+
 def test_a_finding_in_an_indented_fence_stands_where_it_is(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text(fenced("  "))
     (found,) = json.loads(check(tmp_path, "--select", "KL101", "--output-format", "json").stdout)
@@ -205,6 +224,7 @@ PAGE = SourceText("one\n\n  ```py\n  import triton\n  a = 1\n  t = triton\n  ```
         ("t = triton\n", "", "  a = 1\n  ```\n"),
         ("t = triton\n", "t = triton\nc = 2\n", "  t = triton\n  c = 2\n  ```\n"),
         ("import triton\na", "a", "  ```py\n  a = 1\n  t ="),
+        ("a = 1\n", "a = 1\n\nc = 2\n", "  a = 1\n\n  c = 2\n  t ="),
         ("a = 1", "```\nx", None),
         ("t = triton\n\n", "", None),
         ("b = triton\n", "", None),
@@ -218,8 +238,6 @@ def test_an_edit_stays_in_its_fence(old: str, new: str, expected: str | None) ->
     if expected is None:
         assert edits is None
     else:
-        from kernlint.lint.cells import text_edit
-
         assert edits is not None
         after = apply_edits(PAGE.text, [text_edit(PAGE.text, edit) for edit in edits])
         assert (
