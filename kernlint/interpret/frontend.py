@@ -200,8 +200,10 @@ class FrontEnd(Evaluator):
         known = self.local_names.get(node)
         if known is None:
             targets: list[cst.CSTNode] = [target.target for target in module.within(node.body, cst.AssignTarget)]
-            for kind in (cst.AugAssign, cst.AnnAssign, cst.For, cst.NamedExpr):
-                targets += [inner.target for inner in module.within(node.body, kind)]
+            targets += [inner.target for inner in module.within(node.body, cst.AugAssign)]
+            targets += [inner.target for inner in module.within(node.body, cst.AnnAssign)]
+            targets += [inner.target for inner in module.within(node.body, cst.For)]
+            targets += [inner.target for inner in module.within(node.body, cst.NamedExpr)]
             known = self.local_names[node] = frozenset(
                 inner.value
                 for target in targets

@@ -113,20 +113,16 @@ def _free_of_need(context: Context, launch: Launch) -> Iterator[tuple[str, Expr]
 def _needed(function: cst.FunctionDef, module: Module) -> set[str]:
     """The names that stand in a condition, a loop bound, an assignment to another name or a call other than a memory access:
     anywhere that a constant may be wanted."""
-    found: set[str] = set()
     body = function.body
-    for kind in (cst.If, cst.IfExp, cst.While, cst.Assert):
-        for test in module.within(body, kind):
-            found |= names_in(test.test)
-    for loop in module.within(body, cst.For):
-        found |= names_in(loop.iter)
-    for assignment in (*module.within(body, cst.Assign), *module.within(body, cst.AnnAssign)):
-        if isinstance(assignment.value, cst.Name):
-            found.add(assignment.value.value)
+    wanted: list[cst.CSTNode] = [*module.within(body, cst.Subscript)]
+    wanted += [node.test for node in module.within(body, cst.If)]
+    wanted += [node.test for node in module.within(body, cst.IfExp)]
+    wanted += [node.test for node in module.within(body, cst.While)]
+    wanted += [node.test for node in module.within(body, cst.Assert)]
+    wanted += [node.iter for node in module.within(body, cst.For)]
+    wanted += [node.value for node in module.within(body, cst.Assign) if isinstance(node.value, cst.Name)]
+    wanted += [node.value for node in module.within(body, cst.AnnAssign) if isinstance(node.value, cst.Name)]
     for call in module.within(body, cst.Call):
-        name = (dotted_name(call.func) or "").rsplit(".", 1)[-1]
-        if name not in _RUN_TIME_CALLS:
-            found |= {used for argument in call.args for used in names_in(argument.value)}
-    for subscript in module.within(body, cst.Subscript):
-        found |= names_in(subscript)
-    return found
+        if (dotted_name(call.func) or "").rsplit(".", 1)[-1] not in _RUN_TIME_CALLS:
+            wanted += [argument.value for argument in call.args]
+    return {name for node in wanted for name in names_in(node)}
