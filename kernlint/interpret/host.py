@@ -1038,28 +1038,28 @@ class HostEvaluator(Evaluator):
             self._delimit(node.test, scope, False)
             return
         before = dict(scope.vars)
-        outcomes: list[tuple[dict[str, Any], list[Recorded], Return | None]] = []
+        outcomes: list[tuple[dict[str, Any], list[Recorded], Return | Continue | Break | None]] = []
         for arm in (node.body, node.orelse):
             scope.vars = dict(before)
-            returned = None
+            leaves: Return | Continue | Break | None = None
             with self.recording() as steps:
                 try:
                     if isinstance(arm, cst.If):
                         self.exec_If(arm, scope)
                     elif arm is not None:
                         self.run(arm.body.body if isinstance(arm, cst.Else) else arm.body, scope)
-                except Return as result:
-                    returned = result
+                except (Return, Continue, Break) as way:
+                    leaves = way
                 except Raised:
                     continue
-            outcomes.append((scope.vars, steps, returned))
+            outcomes.append((scope.vars, steps, leaves))
         scope.vars = before
         if not outcomes:
             raise Raised
         # Follow the arm that launches more; of two alike, the one that falls through.
         weight = [sum(isinstance(bare(s), (Launch, Repeat)) for s in steps) for _, steps, _ in outcomes]
         best = max(range(len(outcomes)), key=lambda i: (weight[i], outcomes[i][2] is None, i))
-        vars, steps, returned = outcomes[best]
+        vars, steps, leaves = outcomes[best]
         if len(outcomes) > 1 and (weight[0] or weight[1]):
             taken = "holds" if best == 0 else "does not hold"
             self.assume(f"line {self.span(node.test).line}: `{_code(node.test)}` {taken}")
@@ -1069,8 +1069,8 @@ class HostEvaluator(Evaluator):
         for index, (_, untaken, _) in enumerate(outcomes):
             if index != best:
                 self.untaken |= {storage for step in untaken for storage in _written(step)}
-        if returned is not None:
-            raise returned
+        if leaves is not None:
+            raise leaves
         others = [o for i, o in enumerate(outcomes) if i != best and o[2] is None]
         merged = dict(vars)
         if not weight[best]:

@@ -216,7 +216,11 @@ _ARGUMENTS: dict[str, tuple[str, ...]] = {
     "RMSNorm": ("normalized_shape", "eps", "elementwise_affine"),
     "GroupNorm": ("num_groups", "num_channels", "eps", "affine"),
     "Embedding": ("num_embeddings", "embedding_dim"),
-    **{f"BatchNorm{d}d": ("num_features", "eps") for d in (1, 2, 3)},
+    **{
+        f"{kind}Norm{d}d": ("num_features", "eps", "momentum", "affine", "track_running_stats")
+        for kind in ("Batch", "Instance")
+        for d in (1, 2, 3)
+    },
     **dict.fromkeys(("RNN", "LSTM", "GRU"), ("input_size", "hidden_size", "num_layers", "bias", "batch_first")),
 }
 
@@ -229,6 +233,14 @@ _DEFAULTS = {
     "bias": True,
     "elementwise_affine": True,
     "affine": True,
+    "eps": 1e-5,
+    "momentum": 0.1,
+    "track_running_stats": True,
+}
+#: Where a layer differs.
+_OWN_DEFAULTS: dict[str, dict[str, Any]] = {
+    "RMSNorm": {"eps": None},
+    **{f"InstanceNorm{d}d": {"affine": False, "track_running_stats": False} for d in (1, 2, 3)},
 }
 
 
@@ -236,6 +248,7 @@ def _arguments(name: str, args: list[Any], kwargs: dict[str, Any]) -> dict[str, 
     names = _ARGUMENTS.get(name, ())
     return {
         **{k: _DEFAULTS[k] for k in names if k in _DEFAULTS},
+        **_OWN_DEFAULTS.get(name, {}),
         **dict(zip(names, args)),
         **{k: v for k, v in kwargs.items() if k in names},
     }
@@ -283,6 +296,12 @@ def _norm_parameters(key: str, with_bias: bool = True) -> Any:
     return make
 
 
+def _batch_norm_parameters(a: dict[str, Any]) -> dict[str, Any]:
+    """The weight and bias, and the buffers with the statistics of former batches."""
+    shape = (a.get("num_features"),) if a.get("track_running_stats") is not False else None
+    return {**_norm_parameters("num_features")(a), "running_mean": shape, "running_var": shape}
+
+
 _PARAMETERS: dict[str, Any] = {
     "Linear": _linear_parameters,
     **{f"Conv{d}d": _conv_parameters(d) for d in (1, 2, 3)},
@@ -291,5 +310,5 @@ _PARAMETERS: dict[str, Any] = {
     "RMSNorm": _norm_parameters("normalized_shape", False),
     "GroupNorm": _norm_parameters("num_channels"),
     "Embedding": lambda a: {"weight": (a.get("num_embeddings"), a.get("embedding_dim"))},
-    **{f"BatchNorm{d}d": _norm_parameters("num_features") for d in (1, 2, 3)},
+    **{f"{kind}Norm{d}d": _batch_norm_parameters for kind in ("Batch", "Instance") for d in (1, 2, 3)},
 }

@@ -93,6 +93,8 @@ def _set_option(site: Site, span: Span, name: str, value: int) -> list[TextEdit]
         return [_in_dictionary(site, call, name, value)]
     if any(arg.star == "*" for arg in call.args) and name in launch.explicit:
         raise CannotRewrite(f"{name} is among the starred arguments of the launch")
+    if launch.autotuned:
+        raise CannotRewrite(f"{name} is up to the configurations of the tuner")
     return source.add_keyword(call, name, str(value))
 
 

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from kernlint.interpret.edits import Edits
+from kernlint.records import dataclass, replace
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
 from kernlint.rules.flow import next_user, overwrites
 from kernlint.rules.layout import consumers
-from kernlint.workload import Launch, Size, Step, TorchOp
+from kernlint.workload import Launch, Size, Span, Step, TorchOp, Workload
+from kernlint.workload.steps import map_steps
+
+#: What keeping converted parameters has to gain over reading them as they are.
+_AS_GOOD = 1.1
 
 
 class PerCallCopy(Rule):
@@ -22,7 +28,8 @@ class PerCallCopy(Rule):
     what_it_does = """
         Finds `.contiguous()`, `.clone()`, `.to(dtype)` and `zeros_like` passes around a kernel launch: the copy is
         read by Triton kernels only (or is made of a kernel's output only to change its type), so the kernel could read
-        the original through its strides, convert in registers, and write the final type.
+        the original through its strides, convert in registers, and write the final type. What is made of parameters alone
+        can also be made once.
         """
     why = """
         Each such pass reads and writes the whole tensor and is a launch of its own; for a memory-bound kernel it costs
@@ -85,32 +92,93 @@ class PerCallCopy(Rule):
         for step, _ in context.workload.walk():
             if isinstance(step, TorchOp) and _avoidable(context, step):
                 by_function.setdefault(step.function, []).append(step)
+        kernel = next((s.kernel.name for s in context.launches()), "")
         for function, passes in by_function.items():
             if all(p.kind == "fill" for p in passes):
                 continue  # a fill without other passes beside it is KL302's business
-            skipped = frozenset(p.span for p in passes if p.kind != "fill")
-            unfilled = frozenset(p.span for p in passes if p.kind == "fill")
-            names = [f"{p.name} of `{_subject(p)}` (line {p.span.line})" for p in passes]
-            listed = names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
-            moved = sum((t.nbytes or 0) for p in passes for t in (*p.reads, *p.writes))
-            size = f", {moved / 1e6:.1f} MB in all" if moved else ""
-            kernel = next((s.kernel.name for s in context.launches()), "")
+            gone, change = _change(context, passes)
             yield Finding(
                 self,
                 self.severity,
-                f"`{function}` makes avoidable passes over whole tensors on every call: {listed}",
-                passes[0].span,
+                f"`{function}` makes avoidable passes over whole tensors on every call: {_listed(gone)}",
+                gone[0].span,
                 function,
                 kernel,
-                tuple(Evidence(_proof(p), p.span) for p in passes),
-                Change(
-                    context.variant.then(Edits(skipped=skipped, unfilled=unfilled)),
-                    f"Every call runs {len(passes)} extra pass{'es' * (len(passes) > 1)} over whole tensors{size}: {listed}.",
-                    "Read the original tensors through their strides, convert types in registers, and write the final type into "
-                    "an uninitialised output, so that these passes go.",
-                    f"Remove {listed}; pass the strides of the original to the kernel and cast after `tl.load` and before `tl.store`.",
-                ),
+                tuple(Evidence(_proof(p), p.span) for p in gone),
+                change,
             )
+
+
+def _change(context: Context, passes: list[TorchOp]) -> tuple[list[TorchOp], Change]:
+    """The passes that go, and how: all of them, or, where that is faster, with the results of those that convert parameters
+    kept from call to call (a kernel that feeds a product may be slow at what it would have to read instead)."""
+    once = _of_parameters(passes)
+    others = [p for p in passes if not any(p is one for one in once)]
+    kept = KeptBetweenCalls(frozenset(p.span for p in once))
+    options: list[tuple[list[TorchOp], Variant]] = [(passes, context.variant.then(_without(passes)))]
+    if once:
+        options.append((passes, context.variant.then(_without(others), kept)))
+        options.append((once, context.variant.then(transform=kept)))
+    times = [context.gpu_us(variant) for _, variant in options]
+    # Without a second copy of the parameters in memory, where that is about as good.
+    costs = [math.inf if t is None else t * (1.0 if i == 0 else _AS_GOOD) for i, t in enumerate(times)]
+    best = min(range(len(options)), key=lambda i: (costs[i], i))
+    gone, variant = options[best]
+    moved = sum((t.nbytes or 0) for p in gone for t in (*p.reads, *p.writes))
+    size = f", {moved / 1e6:.1f} MB in all" if moved else ""
+    why = f"Every call runs {len(gone)} extra pass{'es' * (len(gone) > 1)} over whole tensors{size}: {_listed(gone)}."
+    if best == 0:
+        return gone, Change(
+            variant,
+            why,
+            "Read the original tensors through their strides, convert types in registers, and write the final type into "
+            "an uninitialised output, so that these passes go.",
+            f"Remove {_listed(gone)}; pass the strides of the original to the kernel and cast after `tl.load` and before `tl.store`.",
+        )
+    rest = f" Do {_listed(others)} in registers." if others and gone is passes else ""
+    return gone, Change(
+        variant,
+        why,
+        f"Convert the parameters once, when they are set, and keep the results.{rest}",
+        f"Do {_listed(once)} in `__init__` (and again when the parameters change), and pass what it gives.{rest}",
+    )
+
+
+@dataclass(frozen=True)
+class KeptBetweenCalls:
+    """The workload without the torch calls at ``ops``, whose results are there from a former call."""
+
+    ops: frozenset[Span]
+
+    def __call__(self, workload: Workload) -> Workload:
+        def change(step: Step) -> Step | None:
+            return None if isinstance(step, TorchOp) and step.span in self.ops else step
+
+        return replace(workload, steps=map_steps(workload.steps, change))
+
+
+def _without(passes: Iterable[TorchOp]) -> Edits:
+    return Edits(
+        skipped=frozenset(p.span for p in passes if p.kind != "fill"),
+        unfilled=frozenset(p.span for p in passes if p.kind == "fill"),
+    )
+
+
+def _of_parameters(passes: list[TorchOp]) -> list[TorchOp]:
+    """Those of ``passes`` whose results depend on parameters of the model alone."""
+    made: set[int] = set()
+    found = []
+    for op in passes:
+        sources = [t.storage for t in op.reads]
+        if sources and all(s.origin == "parameter" or s.id in made for s in sources):
+            made |= {t.storage.id for t in op.writes}
+            found.append(op)
+    return found
+
+
+def _listed(passes: list[TorchOp]) -> str:
+    names = [f"{p.name} of `{_subject(p)}` (line {p.span.line})" for p in passes]
+    return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
 
 
 def _avoidable(context: Context, op: TorchOp) -> bool:

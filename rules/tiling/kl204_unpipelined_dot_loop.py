@@ -63,7 +63,8 @@ class UnpipelinedDotLoop(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         for launch in context.launches():
-            if launch.autotuned or launch.num_stages != 1:
+            # A tuner with one configuration has nothing to choose.
+            if (launch.autotuned and launch.alternatives) or launch.num_stages != 1:
                 continue
             looped = [
                 (dot, loops[-1])
@@ -84,12 +85,15 @@ class UnpipelinedDotLoop(Rule):
             before = context.gpu_us(context.variant)
             if timed and before is not None and timed[stages] >= before:
                 continue
+            where = f"at line {launch.span.line}"
+            if launch.tuning is not None:
+                where = f"in the configuration at line {launch.tuning.span.line}"
             change = Change(
                 variant,
                 f"num_stages=1 turns software pipelining off: each of the {loop.trip} K-steps first waits for its loads from "
                 "memory and only then feeds the tensor cores.",
                 f"Launch with num_stages={stages}, so that the loads of the next K-steps run while the tensor cores work.",
-                f"Set num_stages={stages} at line {launch.span.line}; shared memory grows to {stages} operand tiles, which fits.",
+                f"Set num_stages={stages} {where}; shared memory grows to {stages} operand tiles, which fits.",
             )
             yield Finding(
                 self,

@@ -354,3 +354,39 @@ def test_layers_own_their_parameters() -> None:
     assert conv is not None and conv.shape == (8, 4, 3, 3)
     linear = workload.steps[-1]
     assert isinstance(linear, TorchOp) and linear.dims == {"batch": 1, "m": 2, "n": 3, "k": 5}
+
+
+@pytest.mark.parametrize("way", ["continue", "break"])
+def test_an_open_test_that_may_leave_the_loop_is_not_taken(way: str) -> None:
+    workload = read(f"""
+        class ModelNew(nn.Module):
+            def forward(self, x, which):
+                y = torch.empty_like(x)
+                for e in range(4):
+                    rows = torch.where(which == e)[0]
+                    if rows.numel() == 0:
+                        {way}
+                    k[(1,)](x[rows], y, 128, 0, 0)
+                return y
+        def get_inputs():
+            return [torch.randn(64, 128), torch.randint(0, 4, (64,))]
+        """)
+    assert workload.launches()
+
+
+def test_batch_norm_has_its_statistics_as_buffers() -> None:
+    launch = launch_of(
+        read("""
+        class ModelNew(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.norm = nn.BatchNorm2d(64)
+            def forward(self, x):
+                k[(1,)](self.norm.running_mean, self.norm.running_var, self.norm.eps, 0, 0)
+        def get_inputs():
+            return [torch.randn(4, 64, 8, 8)]
+        """)
+    )
+    mean, var = launch.tensor("x"), launch.tensor("y")
+    assert mean is not None and var is not None and mean.shape == var.shape == (64,)
+    assert launch.arguments["n"] == 1e-5

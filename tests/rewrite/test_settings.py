@@ -97,3 +97,11 @@ def test_precision(given: str, precision: str) -> None:
     (applied,) = result.applied
     assert (applied.effects.applicability, applied.effects.numerics) == ("unsafe", "changed")
     assert "tf32" in refusal(source, "KL104", unsafe=False)
+
+
+def test_one_configuration_of_a_tuner_is_fixed_too_but_by_hand():
+    source = MATMUL.replace(
+        "@triton.jit", "@triton.autotune([triton.Config({}, num_warps=8, num_stages=1)], key=[])\n@triton.jit"
+    )
+    source = source.replace("BK=64, num_warps=8, num_stages=1)", "BK=64)")
+    assert "configurations of the tuner" in refusal(source, "KL204")
