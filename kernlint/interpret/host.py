@@ -877,6 +877,22 @@ class HostEvaluator(Evaluator):
             with self.once() if statement in once else nullcontext():
                 self.execute(statement, scope)
 
+    def exec_With(self, node: cst.With, scope: Scope) -> None:
+        """What a CUDA graph captures once it does again whenever it is replayed."""
+        saved = self.depth_once
+        if any(self._captures(item.item, scope) for item in node.items):
+            self.depth_once = 0
+        try:
+            super().exec_With(node, scope)
+        finally:
+            self.depth_once = saved
+
+    def _captures(self, manager: cst.BaseExpression, scope: Scope) -> bool:
+        if not isinstance(manager, cst.Call) or dotted_name(manager.func) is None:
+            return False
+        function = self.eval(manager.func, scope)
+        return isinstance(function, Namespace) and function.path == "torch.cuda.graph"
+
     def invoke(self, function: Function, args: list[Any], kwargs: dict[str, Any]) -> Any:
         node = function.node
         kept = function.memoised or (

@@ -256,3 +256,22 @@ def test_an_example_in_the_module_is_no_caller():
         "def run(x):\n    return launch(x)\n\ndef example():\n    return run(torch.randn(64))\n\nresult = example()\n"
     )
     assert steps_of(source)[0] == ["copy"]
+
+
+def test_what_a_graph_captures_is_replayed():
+    source = """
+class Layer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.graph = None
+
+    def forward(self, x):
+        if self.graph is None:
+            launch(x.exp())
+            self.graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self.graph):
+                self.y = launch(x)
+        self.graph.replay()
+        return self.y
+"""
+    assert steps_of(source, "Layer.forward") == (["copy"], ["exp", "copy", "copy"])
