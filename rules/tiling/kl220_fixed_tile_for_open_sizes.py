@@ -14,6 +14,7 @@ from kernlint.rules.tiles import TileNames, current_tile, main_dot, tile_names
 from kernlint.rules.tiling.other_sizes import open_calls
 from kernlint.rules.tiling.tuned_tiles import Tuned, autotune_words, tuned_tiles
 from kernlint.syntax.tree import Module
+from kernlint.syntax.walk import walk
 from kernlint.workload import Dot, Dtype, Launch, Span
 
 _HALF, _SINGLE = Dtype("float16", 16, "float"), Dtype("float32", 32, "float")
@@ -197,8 +198,19 @@ def _written_once(module: Module, launch: Launch, names: TileNames) -> bool:
     """Whether each extent of the tile is a literal that no condition chooses."""
     literals = [launch.literals.get(name, ()) for name in (names.m, names.n, names.k)]
     choices = [module.span(node) for kind in (cst.If, cst.IfExp, cst.Match) for node in module.of(kind)]
+    choices += _alternative_returns(module)
     places = [span for spans in literals for span in spans]
     return all(literals) and not any(_inside(span, choice) for span in (*places, launch.span) for choice in choices)
+
+
+def _alternative_returns(module: Module) -> list[Span]:
+    """The returns of functions that have several: which one is reached is a choice too."""
+    found = []
+    for function in module.of(cst.FunctionDef):
+        returns = [node for node in walk(function.body) if isinstance(node, cst.Return)]
+        if len(returns) > 1:
+            found += [module.span(node) for node in returns]
+    return found
 
 
 def _inside(inner: Span, outer: Span) -> bool:
