@@ -128,7 +128,8 @@ def _value(fused: FusedKernel, owner: Part, store: cst.Call, kept: bool) -> str:
         raise CannotRewrite(f"`{owner.name}` stores the intermediate in a loop or under a condition")
     tensor = owner.launch.tensor(owner.base(store))
     block = owner.block(value)
-    assert tensor is not None and tensor.dtype is not None
+    if tensor is None or tensor.dtype is None:
+        raise CannotRewrite("the element type of an intermediate is not known")
     cast = "" if block is not None and block.dtype == tensor.dtype else f".to({owner.place.tl}.{_spelt(tensor)})"
     position = next((i for i, one in enumerate(fused.lines) if one.node is line and one.part is owner), None)
     if position is None:

@@ -3,12 +3,17 @@
 import re
 import textwrap
 import time
+from contextlib import suppress
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.lint import CODE, KERNEL, check
 
+from kernlint.analysis import analyze
+from kernlint.errors import KernlintError
+from kernlint.fix import fix_source
+from kernlint.report.json_ import render
 from kernlint.rules.registry import all_rules
 
 _LINES = KERNEL.splitlines(keepends=True)
@@ -82,6 +87,23 @@ def _changed_programs(draw):
 def test_every_rule_on_programs_gone_wrong(source):
     found = check(source, codes=_ALL)
     assert not [finding for finding in found if "internal error" in finding.message], source
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(_changed_programs(), st.booleans())
+def test_verdicts_and_fixes_of_programs_gone_wrong(source, follow_ups):
+    """The answer is a verdict, the same each time, or a reason why there is none; and so for the fix."""
+    assert _answer(source) == _answer(source)
+    with suppress(KernlintError):
+        after = fix_source(source, path="k.py", unsafe=True, follow_ups=follow_ups).after
+        compile(after, "k.py", "exec", dont_inherit=True)
+
+
+def _answer(source):
+    try:
+        return render(analyze(source, path="k.py"), True)
+    except KernlintError as error:
+        return str(error)
 
 
 def test_a_dot_in_a_kernel_that_stores_nothing():

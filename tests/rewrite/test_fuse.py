@@ -314,3 +314,8 @@ REFUSED = [
 @pytest.mark.parametrize(("body", "reason"), REFUSED)
 def test_refused(body: str, reason: str) -> None:
     assert reason in refusal(sized(program(body)), "KL401")
+
+
+def test_refused_where_the_type_in_memory_is_not_known() -> None:
+    without_inputs = sized(program(ELEMENTWISE)).partition("def get_inputs")[0]
+    assert "the element type" in refusal(without_inputs, "KL401")
