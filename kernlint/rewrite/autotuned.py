@@ -260,8 +260,11 @@ class _Rewrite:
                 if id(node) not in accounted:
                     line = self.source.line_number(self.source.start(node))
                     raise CannotRewrite(f"`{code}` is used at line {line} for more than the launch and its grid")
-        for code in self.constants:
-            self._drop_binding(code)
+        dead = [assign for code in self.constants if (assign := self._dead_binding(code)) is not None]
+        for assign in dead:
+            about = (*self.source.heading(assign), *self.source.trailing(assign))
+            self.editor.add(self.source.delete_comment(comment) for comment in about)
+        self.editor.add(self.source.delete_statements(dead))
 
     def _uses(self, code: str) -> Iterator[cst.BaseExpression]:
         """Where the module reads the variable or attribute ``code``."""
@@ -288,8 +291,9 @@ class _Rewrite:
         outer = self.source.parent(element)
         return outer is not None and isinstance(self.source.parent(outer), cst.AssignTarget)
 
-    def _drop_binding(self, code: str) -> None:
-        """Take out the assignment that gives ``code`` its value. Raises where that is not one plain assignment."""
+    def _dead_binding(self, code: str) -> cst.Assign | None:
+        """The assignment that gives ``code`` its value and has no other purpose; from one that has, ``code`` is taken out.
+        Raises where it is not one plain assignment."""
         bound = [
             assign
             for assign in self.source.module.of(cst.Assign)
@@ -307,8 +311,7 @@ class _Rewrite:
         if not isinstance(line, cst.SimpleStatementLine) or len(line.body) != 1:
             raise CannotRewrite(f"the assignment of `{code}` shares its line")
         if not isinstance(target, cst.Tuple):
-            self.editor.delete(line)
-            return
+            return assign
         if not isinstance(assign.value, cst.Tuple) or len(assign.value.elements) != len(target.elements):
             raise CannotRewrite(f"`{code}` is unpacked from something that is not written out")
         kept = [
@@ -317,10 +320,10 @@ class _Rewrite:
             if self.source.code(left.value) not in self.constants
         ]
         if not kept:
-            self.editor.delete(line)
-        else:
-            left, right = (", ".join(side) for side in zip(*kept))
-            self.editor.replace(assign, f"{left} = {right}")
+            return assign
+        left, right = (", ".join(side) for side in zip(*kept))
+        self.editor.replace(assign, f"{left} = {right}")
+        return None
 
     def _same_scope(self, assign: cst.Assign, code: str) -> bool:
         """Whether ``assign`` is in the function that launches or, where that does not bind ``code``, in the module."""

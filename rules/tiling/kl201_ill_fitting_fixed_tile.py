@@ -14,6 +14,8 @@ from kernlint.workload import Dot, Launch
 
 #: How much less the whole call must take with a tile for each of several launches than with one for all.
 _WORTH_TUNING = 0.95
+#: Predicted gain at other sizes for which a tile that suits those at hand is tuned, if the user asks.
+_LEAST_GAIN = 1.2
 #: Configurations where the user asked for an autotuner, if so many are near the best.
 _ASKED_FOR = 4
 
@@ -122,11 +124,17 @@ class IllFittingFixedTile(Rule):
             tile, variant = best
             after = context.gpu_us(variant)
             old = current_tile(launch, dot)
-            if after is None or after >= before or (tile.m, tile.n, tile.k) == (old.m, old.n, old.k):
+            if after is None:
+                continue
+            better = after < before and (tile.m, tile.n, tile.k) != (old.m, old.n, old.k)
+            tuned = _tuned(context, launch, dot, names, stages, after) if better or context.autotune else None
+            if not better and (tuned is None or max(tuned.gains) < _LEAST_GAIN):
                 continue
             grid = " x ".join(map(str, launch.grid))
             device = context.device
-            if programs < device.sm_count:
+            if not better:
+                why = f"The fixed tile {dot.m}x{dot.n}x{dot.k} suits these sizes, but not larger or smaller ones."
+            elif programs < device.sm_count:
                 why = (
                     f"The fixed tile {dot.m}x{dot.n}x{dot.k} gives {launch.programs} programs for {device.sm_count} SMs, so part "
                     "of the device idles while few programs walk the whole K loop."
@@ -136,7 +144,6 @@ class IllFittingFixedTile(Rule):
                     f"The fixed tile {dot.m}x{dot.n}x{dot.k} loads {dot.m + dot.n} values per K-step for {dot.m * dot.n} results and "
                     "keeps the tensor cores waiting for operands."
                 )
-            tuned = _tuned(context, launch, dot, names, stages, after)
             if tuned is not None:
                 method, plan = autotune_words(launch, tuned)
                 change = Change(tuned.variant, why, method, plan)

@@ -152,6 +152,17 @@ HOSTS = {
 }  # fmt: skip
 
 
+def test_attributes_of_the_module() -> None:
+    body = "matmul[(triton.cdiv(M, self.rows), triton.cdiv(N, self.columns))](a, b, c, M, N, K, K, N, BM=self.rows, BN=self.columns, BK=32)"
+    source = program(body).replace(
+        "    def forward",
+        "    def __init__(self):\n        # the tile\n        self.rows = 32  # of a\n        self.columns = 32\n\n    def forward",
+    )
+    after = tuned(source)
+    assert "    def __init__(self):\n        pass\n" in after
+    assert "self.rows" not in after and "# the tile" not in after and "# of a" not in after
+
+
 @pytest.mark.parametrize("case", HOSTS)
 def test_the_tile_is_tuned(case: str) -> None:
     body, constants = HOSTS[case]
@@ -269,6 +280,15 @@ def test_the_fix_asked_for(store: str, restored: bool, tmp_path: Path, monkeypat
     assert 2 <= len(configurations) <= 8 and len(set(configurations)) == len(configurations)
     assert fix_source(after, path="k.py", rules=["KL201"], autotune=True).after == after
     _assert_same(before, after, tmp_path)
+
+
+def test_a_tile_that_suits_the_sizes_at_hand_is_tuned_where_its_rule_is_named() -> None:
+    body = "T = 128\nmatmul[(triton.cdiv(M, T), triton.cdiv(N, T))](a, b, c, M, N, K, K, N, BM=T, BN=T, BK=64, num_warps=8)"
+    source = program(body).replace("M, N, K = 2048, 1024, 1024", "M, N, K = 4096, 4096, 4096")
+    assert not fix_source(source, path="k.py", rules=["KL201"]).applied
+    result = fix_source(source, path="k.py", rules=["KL201"], autotune=True)
+    assert [one.code for one in result.applied] == ["KL201"], result.refused
+    assert fix_source(source, path="k.py", autotune=True).after == source
 
 
 OPEN = HEADER + KERNEL.format(decorators="@triton.jit\n", store=STORE, more="") + """
