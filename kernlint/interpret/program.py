@@ -142,6 +142,8 @@ class Program:
         edited program no longer gets there."""
         if bare and not entry:
             return self.source_alone
+        if bare and edits not in self._bare:
+            return _Reading(self, edits, self._resolved).bare_kernel(entry)
         workloads = self.bare_kernels(edits) if bare else self.workloads(edits)
         return next((w for w in workloads if w.entry == entry), None)
 
@@ -366,6 +368,11 @@ class _Reading:
             if jit.function.name not in called and module.span(_definition(jit).name) not in launched
         ]  # fmt: skip
         return list(self._open_launches(free))
+
+    def bare_kernel(self, name: str) -> Workload | None:
+        """That of the one kernel called ``name``."""
+        named = [jit for jit in self._kernels() if jit.function.name == name]
+        return next(self._open_launches(named[-1:]), None)
 
     def open_kernel(self, name_span: Span) -> Kernel | None:
         """The module-level kernel whose name stands at ``name_span``, on arguments of which nothing is known."""
