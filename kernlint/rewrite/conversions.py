@@ -47,6 +47,16 @@ def origin_expression(source: Source, node: cst.BaseExpression) -> cst.BaseExpre
     return node
 
 
+def is_cast_of(source: Source, node: cst.BaseExpression, call: cst.Call) -> bool:
+    """Whether ``node`` is what ``call`` gives, behind variables and ``.to(...)``."""
+    origin = origin_expression(source, node)
+    while isinstance(origin, cst.Call) and origin is not call and isinstance(origin.func, cst.Attribute):
+        if origin.func.attr.value != "to":
+            return False
+        origin = origin_expression(source, origin.func.value)
+    return origin is call
+
+
 def assigned_value(binding: cst.CSTNode) -> cst.BaseExpression | None:
     """What a plain assignment to one name gives it."""
     if (

@@ -6,11 +6,16 @@ from collections.abc import Callable, Iterator
 
 import libcst as cst
 
+from kernlint.rewrite.bindings import keeps_value
+from kernlint.rewrite.conversions import assigned_value, is_cast_of
 from kernlint.rewrite.effects import Effects
+from kernlint.rewrite.function import argument
 from kernlint.rewrite.rereading import reread
 from kernlint.rewrite.site import Site, codemod
+from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rules.correctness.masked_lanes import FittingOther, is_wrong, reductions
+from kernlint.syntax.names import variables
 from kernlint.syntax.walk import walk
 from kernlint.workload import Dot, Load, Loop, Reduce, Scan, Span, Workload
 
@@ -30,15 +35,47 @@ _OTHER = 2
 
 @codemod(FittingOther, Effects())
 def fitting_other(site: Site, transform: FittingOther) -> list[TextEdit]:
-    """The load gets the identity of a reduction behind it; the program is read again to see that all agree."""
+    """The load gets the identity of a reduction behind it; the program is read again to see that all agree. Where a mean is
+    taken away from what was loaded, the difference is masked again."""
     source = site.source
     call = source.at(transform.place, cst.Call)
-    return with_fitting_other(
-        site,
-        transform.kernel,
-        transform.place,
-        lambda other: source.set_argument(call, "other", other, _OTHER) if other else [],
-    )
+
+    def with_other(other: str) -> list[TextEdit]:
+        return source.set_argument(call, "other", other, _OTHER) if other else []
+
+    try:
+        return with_fitting_other(site, transform.kernel, transform.place, with_other)
+    except CannotRewrite:
+        masked = _masked_differences(source, call)
+        if not masked:
+            raise
+    zero = "0.0" if argument(call, "other", _OTHER) is None else ""
+    edits = [*masked, *with_other(zero)]
+    later = reread(site, edits)
+    if _disturbed(later.workload, transform.kernel, transform.place) or _new_faults(site.workload, later.workload):
+        raise CannotRewrite("no one value of the masked lanes suits all that is computed from them")
+    return edits
+
+
+def _masked_differences(source: Source, load: cst.Call) -> list[TextEdit]:
+    """Edits that make ``d = v - mean`` a ``d = tl.where(mask, v - mean, 0.0)``, for each variable that is given a difference of
+    what ``load`` reads under the mask."""
+    mask, function = argument(load, "mask", 1), source.function(load)
+    if mask is None or function is None:
+        return []
+    where, condition = source.spelled("triton.language.where"), source.text[slice(*source.whole(mask))]
+    edits = []
+    for statement in walk(function):
+        value = assigned_value(statement)
+        if not isinstance(value, cst.BinaryOperation) or not isinstance(value.operator, cst.Subtract):
+            continue
+        reads = list(variables(value))
+        if not is_cast_of(source, value.left, load):
+            continue
+        if all(keeps_value(source, name.value, source.statement(load), reads) for name in variables(mask)):
+            start, end = source.whole(value)
+            edits += [TextEdit(start, start, f"{where}({condition}, "), TextEdit(end, end, ", 0.0)")]
+    return edits
 
 
 def with_fitting_other(

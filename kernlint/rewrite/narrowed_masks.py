@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from kernlint.rewrite.conversions import followed_by, origin_expression
+from kernlint.rewrite.conversions import followed_by, is_cast_of, origin_expression
 from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.function import argument
 from kernlint.rewrite.site import Site, codemod
@@ -46,7 +46,7 @@ def sentinel_masked(site: Site, transform: SentinelMasked) -> Rewriting:
     call = source.at(transform.place, cst.Call)
     table = source.at(transform.table, cst.Call)
     pointer = argument(call, "pointer", 0)
-    index = next((one for one in _leaves(source, pointer) if _loaded_by(source, one, table)), None)
+    index = next((one for one in _leaves(source, pointer) if is_cast_of(source, _indexed(one), table)), None)
     if index is None:
         raise CannotRewrite("the loaded index has no name of its own in the address")
     edits = _narrowed(source, call, access, f"({source.code(index)} >= 0)")
@@ -138,14 +138,8 @@ def _leaves(source: Source, pointer: cst.BaseExpression | None) -> Iterator[cst.
             yield above if isinstance(above, cst.Subscript) and above.value is node else node
 
 
-def _loaded_by(source: Source, node: cst.BaseExpression, table: cst.Call) -> bool:
-    name = node.value if isinstance(node, cst.Subscript) else node
-    origin = origin_expression(source, name)
-    while isinstance(origin, cst.Call) and origin is not table and isinstance(origin.func, cst.Attribute):
-        if origin.func.attr.value != "to":
-            return False
-        origin = origin.func.value
-    return origin is table
+def _indexed(node: cst.BaseExpression) -> cst.BaseExpression:
+    return node.value if isinstance(node, cst.Subscript) else node
 
 
 def _axes(source: Source, pointer: cst.BaseExpression) -> tuple[set[str], set[str]]:

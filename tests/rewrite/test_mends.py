@@ -116,16 +116,39 @@ def test_other_is_the_identity_of_what_is_computed(reduction: str, other: str, g
     assert line == f"v = tl.load(source + row * width + lane, mask=lane < width, other={other})"
 
 
-@pytest.mark.parametrize(
-    "lines",
-    [
-        pytest.param(["tl.store(target + row, tl.sum(v, 0) / tl.max(v, 0))"], id="sum-and-max"),
-        pytest.param(["d = v - tl.sum(v, 0) / width", "tl.store(target + row, tl.sum(d * d, 0))"], id="variance"),
-    ],
-)
-def test_no_other_suits_both(lines: list[str]) -> None:
-    source = row("v = tl.load(source + row * width + lane, mask=lane < width, other=2.0)", *lines)
-    assert "no one value" in refusal(source, "KL738")
+def test_no_other_suits_both() -> None:
+    load = "v = tl.load(source + row * width + lane, mask=lane < width, other=2.0)"
+    assert "no one value" in refusal(row(load, "tl.store(target + row, tl.sum(v, 0) / tl.max(v, 0))"), "KL738")
+
+
+VARIANCE = [
+    "inside = lane < width",
+    "v = tl.load(source + row * width + lane, mask=inside).to(tl.float32)",
+    "d = v - tl.sum(v, 0) / width",
+    "tl.store(target + row, tl.sum(d * d, 0) / width)",
+]
+
+
+def test_the_difference_from_a_mean_is_masked_again() -> None:
+    assert came(mended(row(*VARIANCE), "KL737", "KL738")) == [
+        "v = tl.load(source + row * width + lane, mask=inside, other=0.0).to(tl.float32)",
+        "d = tl.where(inside, v - tl.sum(v, 0) / width, 0.0)",
+    ]
+    changed = row(*VARIANCE[:2], "inside = lane < 2", *VARIANCE[2:])
+    assert "no one value" in refusal(changed.replace("mask=inside)", "mask=inside, other=0.0)"), "KL738")
+
+
+@pytest.mark.slow
+@needs_interpreter
+def test_a_mended_variance_is_that_of_the_row(tmp_path: Path) -> None:
+    after = mended(row(*VARIANCE), "KL737", "KL738").after
+    right = row(
+        "v = tl.load(source + row * width + lane, mask=lane < width, other=0.0)",
+        "mean = tl.sum(v, 0) / width",
+        "square = tl.sum(v * v, 0) / width - mean * mean",
+        "tl.store(target + row, square)",
+    )
+    assert_same_results(tmp_path, program(right), after, tolerance=1e-5, header=False)
 
 
 @pytest.mark.parametrize(
