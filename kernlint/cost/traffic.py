@@ -316,7 +316,7 @@ def _access(
     elements = access.elements
     active = elements * active_fraction(access, probe)
     fraction = active / elements if elements else 0.0
-    offset = access.offset
+    offset = launch.kernel.likely_offset(access)
     start = None if offset is None else probe.at(offset)
     tensor = launch.tensor(access.base)
     whole = _span_bytes(tensor)

@@ -63,6 +63,7 @@ from kernlint.workload import (
 )
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
+from kernlint.workload.expr import Atom
 from kernlint.workload.kernel import Access, Bounds, Narrow, rewrite
 
 MAX_STATIC_UNROLL = 16
@@ -119,6 +120,7 @@ class KernelEvaluator(Evaluator):
         self.faults: dict[tuple[str, Span], Fault] = {}
         self.barriers = 0
         self.random: list[Narrow] = []
+        self.likely: dict[Atom, Expr] = {}
         #: The masks, by the loads that decide them, of which the branch that is being followed makes sure that some hold.
         self.occupied: set[frozenset[int]] = set()
 
@@ -843,6 +845,7 @@ def read_kernel(
         assumed=tuple(assumed),
         dims=max(evaluator.dims, len(grid)),
         random=tuple(dict.fromkeys(evaluator.random)),
+        likely=tuple(evaluator.likely.items()),
         faults=tuple(sorted(evaluator.faults.values(), key=lambda fault: (fault.span, fault.kind))),
     )
 

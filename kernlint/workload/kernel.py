@@ -302,14 +302,19 @@ class Branch:
 Node = Union[Load, Store, Atomic, Dot, Reduce, Scan, Compute, Loop, Branch]
 
 
+#: Conditions inside conditions.
+_NESTED = 4
+
+
 @dataclass(frozen=True)
 class Kernel:
     """A ``@triton.jit`` function, specialised for one launch.
 
     ``complete`` is false when something in the body was not followed; ``notes`` then say what. ``assumed`` names the
     constexprs that no source fixes, with the value taken for them. ``faults`` is what is wrong in it, in source order.
-    ``random`` are the 32-bit offsets of random numbers. ``may_leave`` says that a return stands behind nested conditions, so
-    that some programs may not get to what follows.
+    ``random`` are the 32-bit offsets of random numbers. ``likely`` holds what an index that was not followed mostly is: the
+    one value that a condition chooses, where the other is a constant for masked lanes. ``may_leave`` says that a return
+    stands behind nested conditions, so that some programs may not get to what follows.
     """
 
     name: str
@@ -324,10 +329,22 @@ class Kernel:
     faults: tuple[Fault, ...] = ()
     random: tuple[Narrow, ...] = ()
     may_leave: bool = False
+    likely: tuple[tuple[Atom, Expr], ...] = ()
 
     def walk(self, kind: type | tuple[type, ...] = object) -> Iterator[tuple[Node, tuple[Loop, ...]]]:
         """Every node of ``kind`` with the loops around it, in program order."""
         yield from _walk(self.body, kind, ())
+
+    def likely_offset(self, access: Access) -> Expr | None:
+        """The offset of ``access`` in most lanes: for the traffic, not for proofs. Lanes of a vector only are told apart."""
+        offset, known = access.offset, dict(self.likely)
+        if offset is None or len(access.shape) > 1 or not known:
+            return offset
+        for _ in range(_NESTED):
+            if not any(atom in known for atom in offset.atoms()):
+                break
+            offset = offset.substitute(known)
+        return offset
 
     def loads(self) -> list[Load]:
         return [node for node, _ in self.walk(Load)]  # type: ignore[misc]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.rules.algorithm.convolution import DirectConvolution, ImplicitGemm, direct_convolution
+from kernlint.rules.algorithm.flat_convolution import FlatConvolution, FlatImplicitGemm, flat_convolution
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
 from kernlint.rules.synthesis import power_of_two
@@ -75,15 +76,16 @@ class DirectConvolutionLoops(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         seen = set()
         for launch in context.launches():
-            found = direct_convolution(launch) if launch.span not in seen else None
+            found = direct_convolution(launch) or flat_convolution(launch) if launch.span not in seen else None
             if found is not None:
                 seen.add(launch.span)
                 yield self._finding(context, found)
 
-    def _finding(self, context: Context, found: DirectConvolution) -> Finding:
+    def _finding(self, context: Context, found: DirectConvolution | FlatConvolution) -> Finding:
         launch = found.launch
         kernel = launch.kernel.name
-        x, w = found.pairs[0]
+        flat = isinstance(found, FlatConvolution)
+        x, w = (found.x, found.w) if isinstance(found, FlatConvolution) else found.pairs[0]
         source, weight = tensor_name(found.source, x.base), tensor_name(found.weight, w.base)
         variant, tile = _best(context, found)
         rows, columns, depth, warps = tile
@@ -101,7 +103,9 @@ class DirectConvolutionLoops(Rule):
                     f"`{source}` is loaded as a window of {x.elements} values that the loops ({trips}) shift", x.span
                 ),
                 Evidence(
-                    f"`{weight}` is loaded as one value, so each program makes one of {found.channels} output channels",
+                    f"`{weight}` is loaded again for each output element, by its channel, one of {found.channels}"
+                    if flat
+                    else f"`{weight}` is loaded as one value, so each program makes one of {found.channels} output channels",
                     w.span,
                 ),
             ),
@@ -121,11 +125,12 @@ class DirectConvolutionLoops(Rule):
         )
 
 
-def _best(context: Context, found: DirectConvolution) -> tuple[Variant, tuple[int, int, int, int]]:
+def _best(context: Context, found: DirectConvolution | FlatConvolution) -> tuple[Variant, tuple[int, int, int, int]]:
     options = []
     for tile in _TILES:
         if tile[0] <= max(16, power_of_two(found.channels)):
-            variant = context.variant.then(transform=ImplicitGemm(found.launch.span, *tile))
+            gemm = FlatImplicitGemm if isinstance(found, FlatConvolution) else ImplicitGemm
+            variant = context.variant.then(transform=gemm(found.launch.span, *tile))
             options.append((context.gpu_us(variant) or float("inf"), tile, variant))
     _, tile, variant = min(options, key=lambda option: option[:2])
     return variant, tile

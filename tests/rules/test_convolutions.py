@@ -111,3 +111,101 @@ def test_other_windows_stay(source):
 def test_one_tile_for_each_plane(source):
     (finding,) = run_rule("KL506", source.replace("S = 8, 64, 64, 56", "S = 8, 64, 64, 16")).findings
     assert "2,048 pixels" in finding.change.method
+
+
+FLAT = """
+@triton.jit
+def conv(x, w, y, N, IC, IH, IW, OC, KH, KW, PAD, OH, OW, total, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    inside = i < total
+    ow = i % OW
+    oh = i // OW % OH
+    oc = i // OW // OH % OC
+    n = i // OW // OH // OC
+    acc = tl.zeros((BLOCK,), tl.float32)
+    for ic in range(IC):
+        for kh in range(KH):
+            ih = oh + kh - PAD
+            rows = (ih >= 0) & (ih < IH)
+            for kw in range(KW):
+                iw = ow + kw - PAD
+                ok = inside & rows & (iw >= 0) & (iw < IW)
+                v = tl.load(x + ((n * IC + ic) * IH + ih) * IW + iw, mask=ok, other=0.0)
+                acc += v * tl.load(w + ((oc * IC + ic) * KH + kh) * KW + kw, mask=inside, other=0.0)
+    tl.store(y + i, acc, mask=inside)
+
+N, C, O, S = 8, 32, 64, 56
+
+class ModelNew(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.randn(O, C, 3, 3))
+
+    def forward(self, x):
+        y = torch.empty(N, O, S, S, device=x.device)
+        conv[(triton.cdiv(y.numel(), 128),)](x, self.w, y, N, C, S, S, O, 3, 3, 1, S, S, y.numel(), BLOCK=128)
+        return y
+
+def get_inputs():
+    return [torch.randn(N, C, S, S)]
+"""
+CLAMPED = [("rows = (ih >= 0)", "rows = (ih >= 0)"), ("ih) * IW + iw, mask", "tl.where(rows, ih, 0)) * IW + iw, mask")]
+TRANSPOSED = [
+    ("randn(O, C, 3, 3)", "randn(C, O, 3, 3)"),
+    ("((oc * IC + ic) * KH + kh)", "((ic * OC + oc) * KH + kh)"),
+    ("oh + kh - PAD", "oh + PAD - kh"),
+    ("ow + kw - PAD", "ow + PAD - kw"),
+]
+
+
+def changed(*edits):
+    source = FLAT
+    for old, new in edits:
+        assert old in source
+        source = source.replace(old, new)
+    return source
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        pytest.param([], id="as it is"),
+        pytest.param(CLAMPED, id="clamped rows"),
+        pytest.param(TRANSPOSED, id="transposed"),
+        pytest.param([("ic in range(IC)", "ic in tl.range(0, IC)")], id="tl.range"),
+        pytest.param(
+            [("acc += v * tl.load(w", "acc += tl.load(w"), ("other=0.0)\n    tl.store", "other=0.0) * v\n    tl.store")],
+            id="the weight first",
+        ),
+    ],
+)  # fmt: skip
+def test_one_output_element_a_lane(edits):
+    found = run_rule("KL506", changed(*edits))
+    (finding,), (context,) = found.findings, found.contexts
+    assert "64 output channels by 25,088 pixels, summed over 288" in finding.change.method
+    assert context.gpu_us(finding.change.variant) < context.gpu_us(context.variant) / 2
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        pytest.param(
+            [("randn(O, C, 3, 3)", "randn(O, 1, 3, 3)"), ("in range(IC)", "in range(1)"), ("n * IC + ic)", "n * IC + oc // 2)")],
+            id="depthwise",
+        ),
+        pytest.param([("tl.store(y + i, acc", "tl.store(y + total - 1 - i, acc")], id="written backwards"),
+        pytest.param([("oc * IC + ic", "n * IC + ic")], id="weights by image"),
+        pytest.param([("randn(O, C, 3, 3)", "randn(2 * O, C, 3, 3)")], id="half of the weights"),
+        pytest.param([(" % OC", " % 3")], id="a few channels again and again"),
+    ],
+)  # fmt: skip
+def test_other_sums_of_products_a_lane(edits):
+    assert not run_rule("KL506", changed(*edits))
+
+
+def test_clamped_indices_cost_what_the_indices_do():
+    times = []
+    for edits in ([], CLAMPED):
+        (context,) = run_rule("KL506", changed(*edits)).contexts
+        times.append(context.gpu_us(context.variant))
+    assert times[1] == pytest.approx(times[0], rel=0.3)

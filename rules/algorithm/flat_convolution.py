@@ -1,0 +1,191 @@
+"""Convolutions with one output element for each lane: the lanes' channel, row and column are digits of one flat index."""
+
+from __future__ import annotations
+
+import math
+
+from kernlint.records import dataclass
+from kernlint.rules.synthesis import arith, below, cast, dot, from_load, iteration, lane, launch, pid
+from kernlint.workload import (
+    Atomic,
+    Compute,
+    Expr,
+    Lane,
+    Launch,
+    Load,
+    Loop,
+    LoopIndex,
+    Node,
+    Opaque,
+    Reduce,
+    Span,
+    Store,
+    Tensor,
+    Workload,
+    concrete,
+)
+from kernlint.workload.expr import ceildiv, floordiv, lift, mod
+from kernlint.workload.steps import map_launch
+
+#: Lanes that a tile must have, and output channels without which there is no matrix.
+_LEAST = 16
+_LEAST_CHANNELS = 4
+
+
+@dataclass(frozen=True)
+class FlatConvolution:
+    """A kernel that sums ``x * w`` over ``loops`` for each output element: ``depth`` products each, ``channels`` output
+    channels of ``images`` images with ``plane`` pixels. The loop over input channels moves ``x`` by ``channel_stride``,
+    an image by ``image_stride``."""
+
+    launch: Launch
+    loops: tuple[Loop, ...]
+    x: Load
+    w: Load
+    store: Store
+    source: Tensor
+    weight: Tensor
+    out: Tensor
+    depth: int
+    channels: int
+    images: int
+    plane: int
+    channel_stride: int
+    image_stride: int
+
+
+def flat_convolution(step: Launch) -> FlatConvolution | None:
+    """The convolution that ``step`` computes element by element; None where that is not proven.
+
+    The proof: the output is written in order, so that a lane's element is a flat index; the weights are addressed by the loops
+    and by one digit of that index, which together count them exactly once; and one loop walks through all the channels of an
+    image, so that the digit cannot choose among them: every output channel reads the same windows.
+    """
+    kernel = step.kernel
+    if not kernel.complete or kernel.dots() or any(True for _ in kernel.walk((Atomic, Reduce))):
+        return None
+    loops: list[Loop] = []
+    body: tuple[Node, ...] = kernel.body
+    while inner := [node for node in body if isinstance(node, Loop)]:
+        if len(inner) != 1:
+            return None
+        loops.append(inner[0])
+        body = inner[0].body
+    stores = kernel.stores()
+    loads = [node for node in body if isinstance(node, Load)]
+    if len(loops) < 2 or len(loads) != 2 or len(stores) != 1 or not all(loop.carried for loop in loops):
+        return None
+    if any(not isinstance(node, (Load, Compute)) for node in body) or not _in_order(stores[0]):
+        return None
+    lanes = stores[0].elements
+    work = [n for n in body if isinstance(n, Compute) and n.kind == "arith" and n.elements == lanes]
+    if lanes < _LEAST or len(work) < 2 or any(load.elements != lanes or not load.dtype.is_float for load in loads):
+        return None
+    for x, w in (loads, loads[::-1]):
+        found = _measured(step, tuple(loops), x, w, stores[0])
+        if found is not None:
+            return found
+    return None
+
+
+def _in_order(store: Store) -> bool:
+    """Whether the lanes of all programs write element after element."""
+    return len(store.shape) == 1 and store.offset == lane(0) + pid(0) * store.shape[0]
+
+
+def _measured(step: Launch, loops: tuple[Loop, ...], x: Load, w: Load, store: Store) -> FlatConvolution | None:
+    source, weight, out = step.tensor(x.base), step.tensor(w.base), step.tensor(store.base)
+    trips = [concrete(loop.trip) for loop in loops]
+    if source is None or weight is None or out is None or source.storage.id == weight.storage.id or None in trips:
+        return None
+    depth = math.prod(t for t in trips if t is not None)
+    if not weight.numel or not out.numel or not source.numel or weight.numel % depth or x.offset is None:
+        return None
+    channels = weight.numel // depth
+    if channels < _LEAST_CHANNELS or out.numel % channels or not _counts(w, loops, channels):
+        return None
+    for loop, trip in zip(loops, trips):
+        stride = concrete(x.offset.coefficient(LoopIndex(loop.id)))
+        image = stride * (trip or 0) if stride else 0
+        if image < _LEAST or source.numel % image or (out.numel // channels) % (source.numel // image):
+            continue
+        images = source.numel // image
+        if images == 1 or any(concrete(x.offset.coefficient(digit)) == image for digit in _digits(x.offset)):
+            plane = out.numel // channels // images
+            return FlatConvolution(
+                step, loops, x, w, store, source, weight, out, depth, channels, images, plane, stride or 0, image
+            )  # fmt: skip
+    return None
+
+
+def _digits(offset: Expr) -> list[Opaque]:
+    """The quotients and remainders of the flat index in ``offset``."""
+    return [a for a in offset.atoms() if isinstance(a, Opaque) and a.op in ("floordiv", "mod") and _has_lane(a)]
+
+
+def _has_lane(atom: Opaque) -> bool:
+    return Lane(0) in Expr.atom(atom).atoms()
+
+
+def _counts(w: Load, loops: tuple[Loop, ...], channels: int) -> bool:
+    """Whether the loops and one digit of ``channels`` values address each weight once."""
+    if w.offset is None:
+        return False
+    digits = [a for m in w.offset.terms for a in m if isinstance(a, Opaque)]
+    if len(digits) != 1 or digits[0].op != "mod" or digits[0].args[1].value != channels or not _has_lane(digits[0]):
+        return False
+    indices: list[tuple[LoopIndex | Opaque, int]] = [(digits[0], channels)]
+    indices += [(LoopIndex(loop.id), concrete(loop.trip) or 0) for loop in loops]
+    known = {index for index, _ in indices}
+    if any(len(m) > 1 or (m and m[0] not in known) for m in w.offset.terms):
+        return False
+    steps = sorted((concrete(w.offset.coefficient(index)) or 0, extent) for index, extent in indices)
+    reach = 1
+    for stride, extent in steps:
+        if stride != reach:
+            return False
+        reach *= extent
+    return True
+
+
+@dataclass(frozen=True)
+class FlatImplicitGemm:
+    """The workload with one such convolution as a matrix product: output channels by pixels, summed over channels x taps."""
+
+    launch: Span
+    rows: int
+    columns: int
+    depth: int
+    num_warps: int
+
+    def __call__(self, workload: Workload) -> Workload:
+        return map_launch(workload, self.launch, self._changed)
+
+    def _changed(self, step: Launch) -> Launch:
+        found = flat_convolution(step)
+        return step if found is None else self._gemm(found)
+
+    def _gemm(self, found: FlatConvolution) -> Launch:
+        span, m, n, k = found.launch.span, self.rows, self.columns, self.depth
+        at, pixel, channel = iteration(1) * k, pid(0) * n + lane(1), pid(1) * m + lane(0)
+        weights = Load(
+            2, "weight", found.w.dtype, (m, k), channel * found.depth + at + lane(1),
+            below((channel, found.channels), (at + lane(1), found.depth)), span, 0.0,
+        )  # fmt: skip
+        # Windows that lie side by side are read side by side, whatever their padding and dilation.
+        step = at + lane(0)
+        taps = found.depth * found.channel_stride // found.image_stride
+        window = lift(floordiv(step, taps)) * found.channel_stride + mod(step, taps) + pixel
+        windows = Load(
+            3, "x", found.x.dtype, (k, n), pid(2) * found.image_stride + window,
+            below((step, found.depth), (pixel, found.plane)), span, 0.0,
+        )  # fmt: skip
+        product = dot(4, m, n, k, from_load(weights, 1, span), from_load(windows, 0, span), span)
+        where = (pid(2) * found.channels + channel) * found.plane + pixel
+        out = found.store.dtype
+        store = Store(5, "out", out, (m, n), where, below((channel, found.channels), (pixel, found.plane)), span)
+        loop = Loop(1, "range", ceildiv(found.depth, k), (windows, weights, product), span, None, True)
+        body = (loop, arith(m * n, span), cast(m * n, span, out), store)
+        grid = (ceildiv(found.plane, n), ceildiv(found.channels, m), found.images)
+        arguments = {"x": found.source, "weight": found.weight, "out": found.out}
+        return launch("implicit_gemm", body, grid, arguments, found.launch, found.launch.function, self.num_warps)
