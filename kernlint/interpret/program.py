@@ -84,7 +84,8 @@ class Program:
         self.question = question or Question()
         self._kernels: dict[Any, Kernel] = {}
         self._refused: dict[Any, tuple[Fault, ...]] = {}
-        self._read: dict[Edits, list[Workload]] = {}
+        #: By edits and the one entry that was followed, empty for all.
+        self._read: dict[tuple[Edits, str], list[Workload]] = {}
         self._bare: dict[Edits, list[Workload]] = {}
         self._open: dict[Span, Kernel | None] = {}
         self._opening: _Reading | None = None
@@ -109,11 +110,12 @@ class Program:
         self._asked_vendor = True
         return other_vendor(self.kernel)
 
-    def workloads(self, edits: Edits = NO_EDITS) -> list[Workload]:
-        """The workload of the entry, else of ``ModelNew.forward``, else of each public launching function."""
-        if edits not in self._read:
-            self._read[edits] = self._follow(edits)
-        return self._read[edits]
+    def workloads(self, edits: Edits = NO_EDITS, only: str = "") -> list[Workload]:
+        """The workload of the entry, else of ``ModelNew.forward``, else of each public launching function (of the one called
+        ``only``, if given)."""
+        if (edits, only) not in self._read:
+            self._read[edits, only] = self._follow(edits, only)
+        return self._read[edits, only]
 
     def bare_kernels(self, edits: Edits = NO_EDITS) -> list[Workload]:
         """One workload for each kernel of the module that no followed call launches and no other kernel calls: a single
@@ -144,7 +146,8 @@ class Program:
             return self.source_alone
         if bare and edits not in self._bare:
             return _Reading(self, edits, self._resolved).bare_kernel(entry)
-        workloads = self.bare_kernels(edits) if bare else self.workloads(edits)
+        # A what-if is about one entry: to follow the others again would be in vain.
+        workloads = self.bare_kernels(edits) if bare else self.workloads(edits, only=entry if edits else "")
         return next((w for w in workloads if w.entry == entry), None)
 
     def trace(self, entry: str) -> Trace:
@@ -181,9 +184,9 @@ class Program:
         """Whether a check of the program ties a size of ``tensor`` to another one."""
         return any(symbol.name.startswith((f"{tensor}.shape[", f"{tensor}.numel")) for symbol in self._resolved)
 
-    def _follow(self, edits: Edits) -> list[Workload]:
+    def _follow(self, edits: Edits, only: str) -> list[Workload]:
         for _ in range(_ROUNDS):
-            reading = _Reading(self, edits, self._resolved)
+            reading = _Reading(self, edits, self._resolved, only=only)
             workloads = reading.workloads()
             new = {symbol: value for symbol, value in reading.learned().items() if symbol not in self._resolved}
             integers, needed = reading.host.integers - self._integers, reading.host.needed - self._needed
@@ -220,9 +223,11 @@ def _plain(value: Expr) -> Size:
 
 class _Reading:
     """One pass over the program with the symbols resolved so far; the values that the entry ``traced`` meets are kept
-    in ``trace``."""
+    in ``trace``. Where several functions are entries it follows all, or the one called ``only``."""
 
-    def __init__(self, program: Program, edits: Edits, resolved: Mapping[Symbol, Size], traced: str = "") -> None:
+    def __init__(
+        self, program: Program, edits: Edits, resolved: Mapping[Symbol, Size], traced: str = "", only: str = ""
+    ) -> None:
         question, kernel, reference = program.question, program.kernel, program.reference
         self.question = question
         self.kernel_module = kernel
@@ -233,6 +238,7 @@ class _Reading:
             self.host.target, self.host.refused = question.target, program._refused
         self.program = program
         self.traced = traced
+        self.only = only
         self.trace = Trace()
         self.host.finder = self._find
         program._reading = self
@@ -342,6 +348,8 @@ class _Reading:
                 workload = self._follow(function, given, function.symbol, given)
                 if workload.first_call().launches():
                     return [replace(workload, reference=self._reference([], inputs))]
+        if self.only:
+            candidates = [value for value in candidates if _entry(value) == self.only]
         public = [w for value in candidates if not value.name.startswith("_") for w in self._launching(value)]
         return public or [w for value in candidates if value.name.startswith("_") for w in self._launching(value)]
 
@@ -500,7 +508,7 @@ class _Reading:
         if not is_function:
             first = self._guard(lambda: self.host.construct(cls, [], {}), Unknown("layer"))
         given = self._arguments(forward, None, skip=1)
-        return self._follow(forward, [first, *given], f"{cls.name}.forward", given)
+        return self._follow(forward, [first, *given], _entry(cls), given)
 
     def _of_function(self, function: Function) -> Workload:
         given = self._arguments(function, None, skip=0)
@@ -672,6 +680,11 @@ def _writes_to_others(step: Step) -> bool:
         return isinstance(step, Launch)
     # What the call makes itself knows where that happened.
     return any(not isinstance(t, Tensor) or t.storage.span is None for t in written)
+
+
+def _entry(value: Function | Class) -> str:
+    """What the workload of a function, or of a layer that is no ``ModelNew``, is called."""
+    return value.symbol if isinstance(value, Function) else f"{value.name}.forward"
 
 
 def _definition(jit: Jit) -> cst.FunctionDef:
