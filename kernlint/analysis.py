@@ -174,9 +174,14 @@ def judged(
 ) -> Analysis:
     """The verdict on what was read, in ``scope``, with measured times where there are any."""
     best = best_change(reading, scope, performance, performance_path, autotune)
-    rules = [rule for rule in all_rules() if rule.default and rule.category in NOT_ABOUT_SPEED]
-    best = with_errors(best, reading.program, reading.device, rules)
+    best = with_what_is_wrong(best, reading)
     return Analysis(reading, best, write_verdict(best, reading.device, MODEL_VERSION))
+
+
+def with_what_is_wrong(judgement: Judgement, reading: Reading) -> Judgement:
+    """``judgement`` with the errors that the verdict says to mend first."""
+    rules = [rule for rule in all_rules() if rule.default and rule.category in NOT_ABOUT_SPEED]
+    return with_errors(judgement, reading.program, reading.device, rules)
 
 
 def best_change(

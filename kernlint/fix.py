@@ -10,7 +10,7 @@ from dataclasses import field
 from pathlib import PurePath
 from typing import Any
 
-from kernlint.analysis import DEFAULT_DEVICE, Analysis, Reading, best_change, read_program
+from kernlint.analysis import DEFAULT_DEVICE, Analysis, Reading, best_change, read_program, with_what_is_wrong
 from kernlint.cost.estimate import estimate, speedup
 from kernlint.errors import KernlintError, SourceError
 from kernlint.interpret.edits import NO_EDITS
@@ -28,6 +28,8 @@ from kernlint.workload import Workload
 
 #: Fixes of one run; each is followed by a fresh analysis.
 MAX_ROUNDS = 10
+#: The same for rules about wrong code, of which a file may hold many.
+MAX_MENDS = 50
 
 #: How much slower than predicted the rewritten program may be for the model, unless it is worth it as it is: what-if edits
 #: mean the same as their text, transforms describe the result less exactly.
@@ -108,11 +110,13 @@ class _Question:
 
 @dataclass(frozen=True)
 class _Found:
-    """A ``workload``, its findings with their gains, and the one that the verdict chooses (None where rules were named)."""
+    """A ``workload``, its findings with their gains, and the one that the verdict chooses (None where rules were named);
+    ``wrong`` where they are what the verdict says to mend first."""
 
     workload: Workload
     candidates: Sequence[Candidate]
     chosen: Candidate | None = None
+    wrong: bool = False
 
 
 class _Version:
@@ -125,15 +129,25 @@ class _Version:
         self.text = reading.task.kernel.text
 
     def found(self) -> Iterator[_Found]:
-        """What there is to change: that of the verdict, or what the rules that were named find in each workload."""
+        """What there is to change: what the verdict says to mend first, and its change; or what the rules that were named find
+        in each workload."""
         if not self.asked.rules:
             judgement = self.judgement or best_change(
                 self.reading, self.asked.scope, **self.asked.performance, autotune=self.asked.autotune
             )
+            yield _Found(judgement.workload, self._mendable(judgement), wrong=True)
             yield _Found(judgement.workload, judgement.candidates, judgement.chosen)
             return
         for workload, rules in self._asked_of():
             yield _Found(workload, price(self.context(workload), rules))
+
+    def _mendable(self, judgement: Judgement) -> list[Candidate]:
+        """What is surely wrong and can be mended with the consent that there is."""
+        reading, allowed = self.reading, ("safe", "unsafe") if self.asked.unsafe else ("safe",)
+        if self.judgement is None:
+            judgement = with_what_is_wrong(judgement, reading)
+        made = ((candidate, candidate.attempt.rewriting) for candidate in judgement.errors)
+        return [c for c, rewriting in made if rewriting is not None and rewriting.effects.applicability in allowed]
 
     def _asked_of(self) -> Iterator[tuple[Workload, list[Rule]]]:
         """Each workload with the rules to ask about it."""
@@ -210,14 +224,15 @@ def fix_source(
         if reference is None and version.reading.task.reference is not None:
             asked.options = {**options, "reference": version.reading.task.reference.text}
         path = f"{path.removesuffix(PurePath(path).suffix)}.py"
-    for _ in range(MAX_ROUNDS):
+    for _ in range(MAX_MENDS if options["for_rules"] else MAX_ROUNDS):
         made = _next_fix(version, path)
         if made is None:
             break
         version = made
         # What was measured of the program before is not true of it any more.
         asked.performance = {}
-        if not follow_ups and not selected:
+        mended = find_rule(asked.done[-1].code).category in NOT_ABOUT_SPEED
+        if not follow_ups and not selected and not mended:
             break
     return Fixed(path, before, version.text, tuple(asked.done), tuple(asked.refused.values()))
 
@@ -244,6 +259,8 @@ def _in_order(found: _Found, asked: _Question) -> list[Candidate]:
     """What to try, the most worthwhile first."""
     tuned = {one.code for one in asked.done if find_rule(one.code).tuning}
     left = [c for c in found.candidates if c.finding.rule.code not in tuned and _key(c) not in asked.refused]
+    if found.wrong:
+        return left
     if asked.rules:
         known = [c for c in left if asked.scope not in c.gains or c.gains[asked.scope].middle >= 1.0]
         return sorted(known, key=lambda c: -c.gains[asked.scope].saving_us if asked.scope in c.gains else 0.0)
@@ -264,8 +281,11 @@ def _worth(candidate: Candidate, scope: str) -> bool:
 
 
 def _key(candidate: Candidate) -> tuple[str, str, str]:
+    """What a finding is known by from one version to the next; one about wrong code by what it says too: where one fault is
+    mended the analysis gets further, and may find the next."""
     finding = candidate.finding
-    return finding.rule.code, finding.kernel, finding.symbol
+    said = f": {finding.message}" if finding.rule.category in NOT_ABOUT_SPEED else ""
+    return finding.rule.code, finding.kernel, finding.symbol + said
 
 
 def _refusal(candidate: Candidate, reason: str, unsafe: bool = False) -> Refused:
@@ -357,9 +377,6 @@ def _gain(before: Workload, after: Workload, version: _Version, candidate: Candi
 
 
 def _alike(one: Candidate, other: Candidate, scope: str, least: float) -> bool:
-    """Whether ``one`` is a finding like ``other``, and more than the model's noise. Of wrong code it must say the same: where
-    one fault is mended the analysis gets further, and may find the next."""
+    """Whether ``one`` is a finding like ``other``, and more than the model's noise."""
     gain = one.gains.get(scope)
-    if one.finding.rule.category in NOT_ABOUT_SPEED and one.finding.message != other.finding.message:
-        return False
     return _key(one) == _key(other) and (gain is None or gain.middle >= least or math.isclose(gain.middle, least))

@@ -807,3 +807,46 @@ class ModelNew(torch.nn.Module):
 def get_inputs():
     return [torch.randn(32, 32, dtype=torch.float32), torch.randn(32, 32, dtype=torch.float32)]
 """
+
+
+# -- without a rule -----------------------------------------------------------------------------------------------------
+
+WRONG_AND_SLOW = """
+@triton.jit
+def total(x, y, n, B: tl.constexpr):
+    a = tl.program_id(0) * B + tl.arange(0, B)
+    tl.atomic_add(y, tl.sum(tl.load(x + a, mask=a < n, other=0.0), axis=0))
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y = torch.empty(1, device=x.device)
+        {launch}
+        return y
+
+def get_inputs():
+    return [torch.randn(1 << 24)]
+"""
+
+
+def test_fix_mends_first_what_is_wrong() -> None:
+    source = WRONG_AND_SLOW.format(launch="total[(triton.cdiv(x.numel(), 16),)](x, y, x.numel(), B=16)")
+    result = fix_source(program(source), path="k.py")
+    assert result.applied[0].code == "KL761" and result.applied[0].lines == (15,)
+    # And goes on to what the verdict then advises.
+    assert len(result.applied) > 1 and result.applied[1].code not in {rule.code for rule in SOUND}
+    again = fix_source(result.after, path="k.py")
+    assert "KL761" not in {one.code for one in again.applied}
+
+
+def test_fix_asks_before_it_mends_unsafely() -> None:
+    source = """
+    @triton.autotune(configs=[triton.Config({"B": 1024}), triton.Config({"B": 2048})], key=["n"], reset_to_zero=["y"])
+    @triton.jit
+    def total(x, y, n, B: tl.constexpr):
+        a = tl.program_id(0) * B + tl.arange(0, B)
+        tl.atomic_add(y, tl.sum(tl.load(x + a, mask=a < n, other=0.0), axis=0))
+
+    def run(x, y):
+        total[lambda M: (triton.cdiv(x.numel(), M["B"]),)](x, y, x.numel())
+    """
+    assert "KL753" not in {one.code for one in fix_source(program(source), path="k.py").applied}
