@@ -1,4 +1,4 @@
-"""Convolutions with one output element for each lane: the lanes' channel, row and column are digits of one flat index."""
+"""Convolutions with one output element for each lane, whose channel is a digit of a flat index or of a program id."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from kernlint.workload import (
     LoopIndex,
     Node,
     Opaque,
+    ProgramId,
     Reduce,
     Span,
     Store,
@@ -24,7 +25,7 @@ from kernlint.workload import (
     Workload,
     concrete,
 )
-from kernlint.workload.expr import ceildiv, floordiv, lift, mod
+from kernlint.workload.expr import Atom, ceildiv, floordiv, lift, mod
 from kernlint.workload.steps import map_launch
 
 #: Lanes that a tile must have, and output channels without which there is no matrix.
@@ -57,9 +58,9 @@ class FlatConvolution:
 def flat_convolution(step: Launch) -> FlatConvolution | None:
     """The convolution that ``step`` computes element by element; None where that is not proven.
 
-    The proof: the output is written in order, so that a lane's element is a flat index; the weights are addressed by the loops
-    and by one digit of that index, which together count them exactly once; and one loop walks through all the channels of an
-    image, so that the digit cannot choose among them: every output channel reads the same windows.
+    The proof: the weights are addressed by the loops and by one digit, of the flat index of the output or of a program id, which
+    together count them exactly once; and one loop walks through all the channels of an image, so that the digit cannot choose
+    among them: every output channel reads the same windows.
     """
     kernel = step.kernel
     if not kernel.complete or kernel.dots() or any(True for _ in kernel.walk((Atomic, Reduce))):
@@ -75,11 +76,11 @@ def flat_convolution(step: Launch) -> FlatConvolution | None:
     loads = [node for node in body if isinstance(node, Load)]
     if len(loops) < 2 or len(loads) != 2 or len(stores) != 1 or not all(loop.carried for loop in loops):
         return None
-    if any(not isinstance(node, (Load, Compute)) for node in body) or not _in_order(stores[0]):
+    if any(not isinstance(node, (Load, Compute)) for node in body) or len(stores[0].shape) != 1:
         return None
     lanes = stores[0].elements
     work = [n for n in body if isinstance(n, Compute) and n.kind == "arith" and n.elements == lanes]
-    if lanes < _LEAST or len(work) < 2 or any(load.elements != lanes or not load.dtype.is_float for load in loads):
+    if lanes < _LEAST or len(work) < 2 or any(not load.dtype.is_float for load in loads):
         return None
     for x, w in (loads, loads[::-1]):
         found = _measured(step, tuple(loops), x, w, stores[0])
@@ -90,7 +91,7 @@ def flat_convolution(step: Launch) -> FlatConvolution | None:
 
 def _in_order(store: Store) -> bool:
     """Whether the lanes of all programs write element after element."""
-    return len(store.shape) == 1 and store.offset == lane(0) + pid(0) * store.shape[0]
+    return store.offset == lane(0) + pid(0) * store.elements
 
 
 def _measured(step: Launch, loops: tuple[Loop, ...], x: Load, w: Load, store: Store) -> FlatConvolution | None:
@@ -102,7 +103,10 @@ def _measured(step: Launch, loops: tuple[Loop, ...], x: Load, w: Load, store: St
     if not weight.numel or not out.numel or not source.numel or weight.numel % depth or x.offset is None:
         return None
     channels = weight.numel // depth
-    if channels < _LEAST_CHANNELS or out.numel % channels or not _counts(w, loops, channels):
+    if channels < _LEAST_CHANNELS or out.numel % channels or not _counts(step, w, loops, channels):
+        return None
+    # A weight for each lane has the channel of the lane's element; one for the program that of the program.
+    if x.elements != store.elements or (w.elements != 1 and (w.elements != store.elements or not _in_order(store))):
         return None
     for loop, trip in zip(loops, trips):
         stride = concrete(x.offset.coefficient(LoopIndex(loop.id)))
@@ -110,7 +114,8 @@ def _measured(step: Launch, loops: tuple[Loop, ...], x: Load, w: Load, store: St
         if image < _LEAST or source.numel % image or (out.numel // channels) % (source.numel // image):
             continue
         images = source.numel // image
-        if images == 1 or any(concrete(x.offset.coefficient(digit)) == image for digit in _digits(x.offset)):
+        others = [a for m in x.offset.terms if len(m) == 1 for a in m if not isinstance(a, LoopIndex)]
+        if images == 1 or any(concrete(x.offset.coefficient(one)) == image for one in others):
             plane = out.numel // channels // images
             return FlatConvolution(
                 step, loops, x, w, store, source, weight, out, depth, channels, images, plane, stride or 0, image
@@ -118,34 +123,31 @@ def _measured(step: Launch, loops: tuple[Loop, ...], x: Load, w: Load, store: St
     return None
 
 
-def _digits(offset: Expr) -> list[Opaque]:
-    """The quotients and remainders of the flat index in ``offset``."""
-    return [a for a in offset.atoms() if isinstance(a, Opaque) and a.op in ("floordiv", "mod") and _has_lane(a)]
-
-
-def _has_lane(atom: Opaque) -> bool:
-    return Lane(0) in Expr.atom(atom).atoms()
-
-
-def _counts(w: Load, loops: tuple[Loop, ...], channels: int) -> bool:
+def _counts(step: Launch, w: Load, loops: tuple[Loop, ...], channels: int) -> bool:
     """Whether the loops and one digit of ``channels`` values address each weight once."""
     if w.offset is None:
         return False
-    digits = [a for m in w.offset.terms for a in m if isinstance(a, Opaque)]
-    if len(digits) != 1 or digits[0].op != "mod" or digits[0].args[1].value != channels or not _has_lane(digits[0]):
+    indices: list[tuple[Atom, int]] = [(LoopIndex(loop.id), concrete(loop.trip) or 0) for loop in loops]
+    walked = {index for index, _ in indices}
+    digits = [atom for m in w.offset.terms for atom in m if atom not in walked]
+    if len(digits) != 1 or any(len(m) > 1 for m in w.offset.terms) or _extent(step, digits[0]) != channels:
         return False
-    indices: list[tuple[LoopIndex | Opaque, int]] = [(digits[0], channels)]
-    indices += [(LoopIndex(loop.id), concrete(loop.trip) or 0) for loop in loops]
-    known = {index for index, _ in indices}
-    if any(len(m) > 1 or (m and m[0] not in known) for m in w.offset.terms):
+    if (Lane(0) in Expr.atom(digits[0]).atoms()) != (w.elements > 1):
         return False
-    steps = sorted((concrete(w.offset.coefficient(index)) or 0, extent) for index, extent in indices)
+    indices.append((digits[0], channels))
     reach = 1
-    for stride, extent in steps:
+    for stride, extent in sorted((concrete(w.offset.coefficient(index)) or 0, extent) for index, extent in indices):
         if stride != reach:
             return False
         reach *= extent
     return True
+
+
+def _extent(step: Launch, digit: Atom) -> int | None:
+    """How many values a remainder or a program id takes."""
+    if isinstance(digit, Opaque) and digit.op == "mod":
+        return digit.args[1].value
+    return concrete(step.grid[digit.axis]) if isinstance(digit, ProgramId) and digit.axis < len(step.grid) else None
 
 
 @dataclass(frozen=True)

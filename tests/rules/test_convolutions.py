@@ -209,3 +209,18 @@ def test_clamped_indices_cost_what_the_indices_do():
         (context,) = run_rule("KL506", changed(*edits)).contexts
         times.append(context.gpu_us(context.variant))
     assert times[1] == pytest.approx(times[0], rel=0.3)
+
+
+@pytest.mark.parametrize("ids", [PLANES, AXES], ids=["planes", "three axes"])
+def test_one_channel_a_program_with_clamped_windows(ids):
+    clamped = LOOPS.replace("* H + r + i - 1) * W", "* H + tl.where(ok, r + i - 1, 0)) * W")
+    assert clamped != LOOPS
+    grid = "(N * O, triton.cdiv(S * S, 256))" if ids == PLANES else "(triton.cdiv(S * S, 256), O, N)"
+    (finding,) = run_rule("KL506", program(clamped, ids, grid)).findings
+    assert "64 output channels by 25,088 pixels" in finding.change.method
+
+
+def test_clamped_windows_of_each_channel_alone():
+    clamped = DEPTHWISE.replace("* H + r + i - 1) * W", "* H + tl.where(ok, r + i - 1, 0)) * W")
+    assert clamped != DEPTHWISE
+    assert not run_rule("KL506", program(clamped, weight="O, 1, 3, 3"))
