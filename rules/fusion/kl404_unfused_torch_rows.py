@@ -112,7 +112,7 @@ class UnfusedTorchRows(Rule):
         lines = f"lines {first} to {last}" if last > first else f"line {first}"
         if reader is None:
             method = f"Do them in one Triton {what}: {inputs} read once, the final result written once."
-            plan = f"Write one kernel for {lines}, compute in fp32 registers, and launch it once in their place."
+            plan = _plan(group, lines)
         else:
             kernel = reader.kernel.name
             method = f"Let `{kernel}` compute it: its programs load whole rows of {inputs} anyway."
@@ -129,3 +129,20 @@ class UnfusedTorchRows(Rule):
                 method, plan,
             ),
         )  # fmt: skip
+
+
+def _plan(group: Group, lines: str) -> str:
+    """How to write the one kernel for what ``lines`` do."""
+    names = listed([f"`{op.name}`" for op in group.ops])
+    if not group.reduces:
+        return (
+            f"Write one kernel for {lines}: a program loads a block of each input once, with `mask=i < n`, computes {names} on fp32 "
+            "values and stores the result; launch it with triton.cdiv(n, BLOCK) programs in their place."
+        )
+    columns, rows = size_text(group.shape[-1]), " x ".join(map(size_text, group.shape[:-1]))
+    return (
+        f"Write one kernel for {lines}: a program loads one row of each input with `mask=columns < {columns}` and "
+        f"BLOCK=triton.next_power_of_2({columns}), computes {names} on fp32 values, puts the neutral element into masked lanes "
+        f"(`tl.where`) in front of each reduction over axis 0, and stores the result; launch it with {rows} programs, one a row, "
+        "in their place."
+    )
