@@ -13,6 +13,8 @@ from typing import Any
 from kernlint.verify.result import CaseResult, Timing
 
 #: The spacing of numbers near 1, of the types that results have.
+#: How the note of a case begins that the version before fails.
+WRONG_BEFORE = "the version before is wrong"
 _EPSILON = {
     "float64": 2.0**-52,
     "float32": 2.0**-23,
@@ -131,7 +133,7 @@ def _judge_outputs(event: Mapping[str, Any], numerics: str, interpreted: bool, n
                 blamed_before.append(f"{row['path']}: {wrong_before}")
                 continue
         if wrong_before:
-            notes.append(f"the version before is wrong here: {row['path']}: {wrong_before}")
+            notes.append(f"{WRONG_BEFORE} here: {row['path']}: {wrong_before}")
         elif not problem and numerics == "exact":
             problem, note = _moved(row)
             notes += [f"{row['path']} {note}"] if note else []

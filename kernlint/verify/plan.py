@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,8 @@ from kernlint.interpret.assume import parse_fact
 from kernlint.interpret.program import Program, Question
 from kernlint.records import dataclass
 from kernlint.rewrite.effects import NUMERICS
+from kernlint.rules.base import NOT_ABOUT_SPEED
+from kernlint.rules.registry import find_rule
 from kernlint.syntax.source import STDIN_NAME
 from kernlint.verdict.model import Verdict
 from kernlint.verify.launches import compile_jobs, facts_of, interpreted_s, target_of, tile_extents
@@ -124,7 +126,11 @@ def make_plan(
         )
         if not made.applied:
             return NothingToProve(_refusals(made))
-        change, after = _change(made, numerics), made.after
+        mended = [one.code for one in made.applied if find_rule(one.code).category in NOT_ABOUT_SPEED]
+        if mended and reference is None:
+            return NothingToProve((_without_reference(mended),))
+        # What was wrong before sets no measure of how small the errors have to be.
+        change, after = _change(made, numerics or ("changed" if mended else None)), made.after
     else:
         # What a user has changed may round differently; how much the errors grew is reported.
         change, after = ChangeReport(fixed_path, (), numerics or "changed"), fixed
@@ -157,6 +163,14 @@ def make_plan(
         search=tuple(dict.fromkeys(_folder(p) for p in (path, reference_path) if p != STDIN_NAME)),
         package=_package(path),
         notes=tuple(notes),
+    )
+
+
+def _without_reference(codes: Sequence[str]) -> str:
+    """Why mended code is not compared with the version before it."""
+    return (
+        f"the fix of {', '.join(codes)} mends wrong code, so that results differ from those before; "
+        "name what is right with --reference"
     )
 
 

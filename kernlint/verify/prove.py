@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from kernlint.errors import UsageError
-from kernlint.verify.judge import judge_case, speed, timing, words
+from kernlint.verify.judge import WRONG_BEFORE, judge_case, speed, timing, words
 from kernlint.verify.lowering import compared
 from kernlint.verify.plan import Plan
 from kernlint.verify.result import CaseResult, KernelBinary, Timings, Verification
@@ -249,6 +249,9 @@ def _correctness(cases: Sequence[CaseResult], ended: Ended) -> tuple[str, str]:
         which = f"{len(count['correct'])} of {len(cases)} sizes" if len(cases) > 1 else "the given size"
         skipped = len(cases) - len(count["correct"])
         rest = f" ({skipped} could not be compared)" if skipped else ""
+        wrong = any(WRONG_BEFORE in c.note for c in count["correct"])
+        if wrong:
+            return "correct", f"the change agrees with the reference at {which}{rest}, the version before does not"
         return "correct", f"before and after agree with the reference at {which}{rest}"
     if not ended.finished:
         return _stopped(ended)

@@ -154,6 +154,50 @@ def test_nothing_to_fix_is_nothing_to_prove():
     assert isinstance(made, NothingToProve)
 
 
+WRONG = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def total(x, y, n, B: tl.constexpr):
+    a = tl.program_id(0) * B + tl.arange(0, B)
+    tl.atomic_add(y, tl.sum(tl.load(x + a, mask=a < n, other=0.0), axis=0))
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y = torch.empty(1, device=x.device)
+        total[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), B=1024)
+        return y
+
+def get_inputs():
+    return [torch.randn(1 << 16)]
+"""
+RIGHT = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x.sum().reshape(1)
+
+def get_inputs():
+    return [torch.randn(1 << 16)]
+"""
+
+
+def test_mended_code_is_held_against_the_reference():
+    made = make_plan(WRONG, rules=["KL761"])
+    assert isinstance(made, NothingToProve) and "--reference" in made.reasons[0]
+    made = make_plan(WRONG, reference=RIGHT, rules=["KL761"])
+    assert isinstance(made, Plan) and made.change.numerics == "changed"
+
+
+def test_a_mend_is_proven_where_the_version_before_is_wrong():
+    made = make_plan(WRONG, reference=RIGHT, rules=["KL761"])
+    found = prove(made, "interpreter")
+    assert found.outcome == "correct" and "the version before does not" in found.summary
+
+
 @pytest.mark.gpu
 def test_the_seed_is_faster_on_a_gpu():
     import torch
