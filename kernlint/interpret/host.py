@@ -50,6 +50,7 @@ from kernlint.interpret.values import (
     Jit,
     Namespace,
     Presumed,
+    ReadValue,
     Scope,
     Unknown,
     is_concrete,
@@ -145,6 +146,8 @@ class HostEvaluator(Evaluator):
         #: Storages in the memory of the host, and those of results that are plain numbers if the arguments are.
         self.hosted: set[int] = set()
         self.perhaps: set[int] = set()
+        #: Storages whose size the host has read from a tensor.
+        self.read_sizes: set[int] = set()
         #: Whether something of the call may be seen elsewhere although it is not returned.
         self.escapes = False
         #: How many pieces of code that run once are around the current statement.
@@ -387,6 +390,8 @@ class HostEvaluator(Evaluator):
             if name == "@" and isinstance(a, Tensor) and isinstance(b, Tensor):
                 return torch_ops.matmul(self, "matmul", a, b, node)
             return torch_ops.elementwise(self, _OP_NAMES.get(name, name), [a, b], node, flops=1)
+        if isinstance(a, ReadValue) or isinstance(b, ReadValue):
+            return ReadValue(name)
         return super().binary(name, function, a, b, node)
 
     def augmented(self, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any, node: cst.CSTNode) -> Any:
@@ -549,6 +554,8 @@ class HostEvaluator(Evaluator):
     def subscript(self, value: Any, index: Any, node: cst.CSTNode) -> Any:
         if isinstance(value, Jit):
             return GridLauncher(value, index)
+        if isinstance(value, ReadValue):
+            return value  # one of those that tolist() gave
         if isinstance(value, Tensor):
             return torch_ops.index(self, value, index, node)
         if isinstance(value, ShapeOf):
@@ -726,6 +733,8 @@ class HostEvaluator(Evaluator):
         return HostDescriptor(base, shape, strides, tuple(block))
 
     def _builtin(self, name: str, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
+        if name in ("int", "float", "round", "abs", "max", "min") and any(isinstance(a, ReadValue) for a in args):
+            return ReadValue(name)
         if name == "range":
             if all(isinstance(a, (int, Expr)) for a in args) and args:
                 start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args[:2], args[2] if len(args) > 2 else 1)

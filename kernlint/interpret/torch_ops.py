@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.values import Builtin, Unknown
+from kernlint.interpret.values import Builtin, ReadValue, Unknown
 from kernlint.records import replace
 from kernlint.workload import Dtype, Expr, Size, Tensor
 from kernlint.workload import dtype as dt
@@ -122,6 +122,11 @@ def _tensors(values: Any) -> tuple[Tensor, ...]:
     return tuple(found)
 
 
+def _sized_by_reading(values: Any) -> bool:
+    """Whether the sizes that a constructor gets hold a number read from a tensor."""
+    return any(_sized_by_reading(v) if isinstance(v, (tuple, list)) else isinstance(v, ReadValue) for v in values)
+
+
 def _sizes(values: Any) -> Shape | None:
     """A shape given as ``(2, 3)``, ``[2, 3]`` or spread over arguments."""
     if len(values) == 1 and isinstance(values[0], (tuple, list)):
@@ -169,6 +174,8 @@ def _create(origin: str, kind: str, random: bool = False) -> Callable[..., Any]:
             values = [kwargs["size"]]
         shape = _sizes(values)
         result = h.allocate(_dtype(kwargs, default), shape, origin, node)
+        if _sized_by_reading(values):
+            h.read_sizes.add(result.storage.id)
         if on_cpu(kwargs):
             return h.host_tensor(result)
         bare = origin == "empty" or (bool(h.edits.unfilled) and h.span(node) in h.edits.unfilled)
@@ -222,6 +229,8 @@ def _new(origin: str, kind: str) -> Callable[..., Any]:
         values = args[1:] if kind != "new_full" else args[1:2]
         shape = _sizes([kwargs["size"]] if "size" in kwargs else values)
         result = h.allocate(_dtype(kwargs, x.dtype if isinstance(x, Tensor) else None), shape, origin, node)
+        if _sized_by_reading([kwargs["size"]] if "size" in kwargs else values):
+            h.read_sizes.add(result.storage.id)
         if on_cpu(kwargs) or (isinstance(x, Tensor) and h.is_hosted(x) and "device" not in kwargs):
             return h.host_tensor(result)
         bare = origin == "empty" or (bool(h.edits.unfilled) and h.span(node) in h.edits.unfilled)
@@ -724,7 +733,7 @@ def on_cpu(kwargs: Kwargs) -> bool:
 def _item(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     x = args[0] if args else None
     h.sync("reads a device value on the host", node, x if isinstance(x, Tensor) else None)
-    return Unknown("value of a tensor")
+    return ReadValue("value of a tensor")
 
 
 # -- computation ------------------------------------------------------------------------------------------------------

@@ -45,6 +45,11 @@ class Condition(Unknown):
 
 
 @dataclass(frozen=True)
+class ReadValue(Unknown):
+    """A number that the host has read from a tensor, or computed from such a one."""
+
+
+@dataclass(frozen=True)
 class Namespace:
     """An external module or something inside one, by its canonical dotted path (``torch.nn.functional``)."""
 

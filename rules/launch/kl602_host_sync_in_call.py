@@ -148,7 +148,17 @@ def _asked_for(context: Context, sync: HostSync, waiting: list[Step]) -> bool:
     }
     if made and not any(isinstance(step, Launch) for step in waiting):
         return True
+    if _sizes_result(workload, sync):
+        return True
     return bool(made) and any(t.shape is None and t.storage.id in fed_by(workload, made) for t in workload.outputs)
+
+
+def _sizes_result(workload: Workload, sync: HostSync) -> bool:
+    """Whether what the call returns is made behind ``sync``, with a size that nothing but a value of the device tells."""
+    steps = [step for step, _ in workload.walk()]
+    behind = steps[steps.index(sync) :] if sync in steps else []
+    made = {t.storage.id for s in behind if isinstance(s, TorchOp) for t in s.writes}
+    return any(output.storage.id in made & workload.read_sizes for output in workload.outputs)
 
 
 def _left_out(context: Context, sync: HostSync) -> bool:
