@@ -140,7 +140,7 @@ def _elements(launch: Launch, site: Site, sizes: Mapping[Atom, int]) -> list[int
     first = offset.evaluate(dict.fromkeys(extents, 0))
     if first is None or math.prod(extents.values()) > _MOST_ELEMENTS:
         return None
-    found = [first]
+    found = [int(first)]
     for atom, extent in extents.items():
         step = offset.coefficient(atom)
         if step is None or step.value is None:
