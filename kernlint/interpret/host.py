@@ -146,8 +146,8 @@ class HostEvaluator(Evaluator):
         #: Storages in the memory of the host, and those of results that are plain numbers if the arguments are.
         self.hosted: set[int] = set()
         self.perhaps: set[int] = set()
-        #: Storages whose size the host has read from a tensor.
-        self.read_sizes: set[int] = set()
+        #: Storages whose size the host has read from a tensor, with the places where it did.
+        self.read_sizes: dict[int, frozenset[Span]] = {}
         #: Whether something of the call may be seen elsewhere although it is not returned.
         self.escapes = False
         #: How many pieces of code that run once are around the current statement.
@@ -391,7 +391,7 @@ class HostEvaluator(Evaluator):
                 return torch_ops.matmul(self, "matmul", a, b, node)
             return torch_ops.elementwise(self, _OP_NAMES.get(name, name), [a, b], node, flops=1)
         if isinstance(a, ReadValue) or isinstance(b, ReadValue):
-            return ReadValue(name)
+            return computed_from_read(name, (a, b))
         return super().binary(name, function, a, b, node)
 
     def augmented(self, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any, node: cst.CSTNode) -> Any:
@@ -734,7 +734,7 @@ class HostEvaluator(Evaluator):
 
     def _builtin(self, name: str, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
         if name in ("int", "float", "round", "abs", "max", "min") and any(isinstance(a, ReadValue) for a in args):
-            return ReadValue(name)
+            return computed_from_read(name, args)
         if name == "range":
             if all(isinstance(a, (int, Expr)) for a in args) and args:
                 start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args[:2], args[2] if len(args) > 2 else 1)
@@ -1641,6 +1641,12 @@ def _written(recorded: Recorded) -> Iterator[int]:
     elif isinstance(step, Repeat):
         for inner in step.body:
             yield from _written(inner)
+
+
+def computed_from_read(name: str, values: Iterable[Any]) -> ReadValue:
+    """What ``name`` makes of ``values``, of which some were read from tensors."""
+    places = (value.places for value in values if isinstance(value, ReadValue))
+    return ReadValue(name, frozenset[Span]().union(*places))
 
 
 def _loop(count: Size | None, body: list[Recorded], span: Span, function: str) -> Repeat:

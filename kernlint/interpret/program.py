@@ -617,7 +617,7 @@ class _Reading:
             bounds=tuple(dict.fromkeys(host.bounds)),
             zeros=tuple(dict.fromkeys(host.zeros)),
             elsewhere=frozenset(host.untaken),
-            read_sizes=frozenset(host.read_sizes),
+            read_sizes=dict(host.read_sizes),
             first_steps=first if first != later else None,
         )
         return replace(workload, symbols=open_symbols(workload.first_call()))

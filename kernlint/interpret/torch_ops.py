@@ -122,9 +122,15 @@ def _tensors(values: Any) -> tuple[Tensor, ...]:
     return tuple(found)
 
 
-def _sized_by_reading(values: Any) -> bool:
-    """Whether the sizes that a constructor gets hold a number read from a tensor."""
-    return any(_sized_by_reading(v) if isinstance(v, (tuple, list)) else isinstance(v, ReadValue) for v in values)
+def _note_read_sizes(h: HostEvaluator, x: Tensor, values: Any) -> None:
+    """Remember where the host has read those of ``values``, the sizes of ``x``, that it has read from a tensor."""
+    for value in values:
+        if isinstance(value, (tuple, list)):
+            _note_read_sizes(h, x, value)
+        elif isinstance(value, slice):
+            _note_read_sizes(h, x, (value.start, value.stop))
+        elif isinstance(value, ReadValue):
+            h.read_sizes[x.storage.id] = h.read_sizes.get(x.storage.id, frozenset()) | value.places
 
 
 def _sizes(values: Any) -> Shape | None:
@@ -174,8 +180,7 @@ def _create(origin: str, kind: str, random: bool = False) -> Callable[..., Any]:
             values = [kwargs["size"]]
         shape = _sizes(values)
         result = h.allocate(_dtype(kwargs, default), shape, origin, node)
-        if _sized_by_reading(values):
-            h.read_sizes.add(result.storage.id)
+        _note_read_sizes(h, result, values)
         if on_cpu(kwargs):
             return h.host_tensor(result)
         bare = origin == "empty" or (bool(h.edits.unfilled) and h.span(node) in h.edits.unfilled)
@@ -229,8 +234,7 @@ def _new(origin: str, kind: str) -> Callable[..., Any]:
         values = args[1:] if kind != "new_full" else args[1:2]
         shape = _sizes([kwargs["size"]] if "size" in kwargs else values)
         result = h.allocate(_dtype(kwargs, x.dtype if isinstance(x, Tensor) else None), shape, origin, node)
-        if _sized_by_reading([kwargs["size"]] if "size" in kwargs else values):
-            h.read_sizes.add(result.storage.id)
+        _note_read_sizes(h, result, [kwargs["size"]] if "size" in kwargs else values)
         if on_cpu(kwargs) or (isinstance(x, Tensor) and h.is_hosted(x) and "device" not in kwargs):
             return h.host_tensor(result)
         bare = origin == "empty" or (bool(h.edits.unfilled) and h.span(node) in h.edits.unfilled)
@@ -471,6 +475,7 @@ def index(h: HostEvaluator, x: Tensor, key: Any, node: cst.CSTNode) -> Any:
     parts = list(key) if isinstance(key, tuple) else [key]
     if any(isinstance(p, (Tensor, list)) for p in parts):
         return _gathered(h, x, parts, node)
+    _note_read_sizes(h, x, [part for part in parts if isinstance(part, slice)])
     if x.shape is None:
         return replace(x, shape=None, strides=None, name=x.name)
     rank = len(x.shape)
@@ -733,7 +738,7 @@ def on_cpu(kwargs: Kwargs) -> bool:
 def _item(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     x = args[0] if args else None
     h.sync("reads a device value on the host", node, x if isinstance(x, Tensor) else None)
-    return ReadValue("value of a tensor")
+    return ReadValue("value of a tensor", frozenset({h.span(node)}))
 
 
 # -- computation ------------------------------------------------------------------------------------------------------
@@ -786,6 +791,8 @@ def _inplace(h: HostEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.
     x = args[0] if args else None
     if not isinstance(x, Tensor):
         return Unknown(name)
+    if name == "resize_":
+        _note_read_sizes(h, x, args[1:])
     if name in ("zero_", "fill_"):
         h.torch_op(name, "fill", (), (x,), node)
     elif name in ("normal_", "uniform_", "random_", "bernoulli_", "exponential_", "trunc_normal_"):

@@ -46,7 +46,9 @@ class Condition(Unknown):
 
 @dataclass(frozen=True)
 class ReadValue(Unknown):
-    """A number that the host has read from a tensor, or computed from such a one."""
+    """A number that the host has read from a tensor, at one of ``places``, or computed from such a one."""
+
+    places: frozenset[Span] = frozenset()
 
 
 @dataclass(frozen=True)

@@ -154,11 +154,10 @@ def _asked_for(context: Context, sync: HostSync, waiting: list[Step]) -> bool:
 
 
 def _sizes_result(workload: Workload, sync: HostSync) -> bool:
-    """Whether what the call returns is made behind ``sync``, with a size that nothing but a value of the device tells."""
-    steps = [step for step, _ in workload.walk()]
-    behind = steps[steps.index(sync) :] if sync in steps else []
-    made = {t.storage.id for s in behind if isinstance(s, TorchOp) for t in s.writes}
-    return any(output.storage.id in made & workload.read_sizes for output in workload.outputs)
+    """Whether the value read at ``sync`` is the size of what the call returns, or of what that is made from."""
+    sized = {storage for storage, places in workload.read_sizes.items() if sync.span in places}
+    made = fed_by(workload, sized) if sized else set()
+    return any(t.storage.id in sized or (t.shape is None and t.storage.id in made) for t in workload.outputs)
 
 
 def _left_out(context: Context, sync: HostSync) -> bool:

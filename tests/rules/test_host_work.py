@@ -172,6 +172,20 @@ def forward(x, counts):
     scale[(4,)](x, y, 1024, 2.0, BLOCK=1024)
     return y
 """,
+    "size of what the result is gathered by": """
+def forward(x, counts):
+    ends = counts.cumsum(0)
+    index = torch.empty((ends[-1].item(),), dtype=torch.int64, device=x.device)
+    scale[(4,)](counts, index, 1024, 2.0, BLOCK=1024)
+    return x.index_select(0, index)
+""",
+    "a slice of the result": """
+def forward(x, counts):
+    n = counts.sum().item()
+    y = torch.empty_like(x)
+    scale[(4,)](x, y, 1024, 2.0, BLOCK=1024)
+    return y[:n]
+""",
     "size of the result, read": """
 def forward(x, counts):
     n = counts.sum().item()
