@@ -48,7 +48,9 @@ def run_jobs(jobs: Sequence[Job], workers: int) -> Iterator[tuple[int, Result]]:
                     continue
                 index, result = outcome
                 if index is not None:
-                    yield index, result if isinstance(result, Result) else _failed(jobs[index], result)
+                    if not isinstance(result, Result):
+                        result = _failed(jobs[index], result, worker.exhausted)
+                    yield index, result
                 elif pending:
                     # A worker that cannot even start: the next one would not either.
                     yield from ((i, _failed(jobs[i], str(result))) for i in reversed(pending))
@@ -63,12 +65,12 @@ def run_jobs(jobs: Sequence[Job], workers: int) -> Iterator[tuple[int, Result]]:
             worker.end()
 
 
-def _failed(job: Job, reason: str) -> Result:
+def _failed(job: Job, reason: str, repeatable: bool = False) -> Result:
     findings: tuple[Finding, ...] = ()
     if ANALYSIS_FAILED.code in job.settings.codes:
         level = job.settings.severity.get(ANALYSIS_FAILED.code)
         findings = (ANALYSIS_FAILED.at(job.shown, reason, severity=level),)
-    return Result(findings, repeatable=False)
+    return Result(findings, repeatable)
 
 
 class _Worker:
@@ -85,6 +87,8 @@ class _Worker:
         self.index: int | None = None
         self.idle = False
         self.dead = False
+        #: Whether a job was given up although it had the time of the processor that it may take: it would be again.
+        self.exhausted = False
         self.deadline = time.monotonic() + _START_S
         self._limit_s = _START_S
 
@@ -97,6 +101,10 @@ class _Worker:
         self._begun_s = _processor_s(self.process.pid)
         self.deadline = time.monotonic() + self._limit_s
         self._last = time.monotonic() + _LOADED * self._limit_s
+
+    def _has_had_its_time(self) -> bool:
+        used_s = _processor_s(self.process.pid)
+        return used_s is not None and self._begun_s is not None and used_s - self._begun_s >= 0.9 * self._limit_s
 
     def _waits_for_processor(self) -> bool:
         """Whether the machine is so busy that the job has not had its time yet; the deadline moves then."""
@@ -114,6 +122,7 @@ class _Worker:
             if time.monotonic() < self.deadline or (index is not None and self._waits_for_processor()):
                 return None
             self.dead = True
+            self.exhausted = index is not None and self._has_had_its_time()
             return index, f"took longer than {self._limit_s:g} s and was given up"
         try:
             message = self.pipe.recv()

@@ -160,4 +160,5 @@ class FileSettings:
     def key(self) -> list[Any]:
         """What the cached findings of the file depend on; the reference counts by its content, not its path."""
         options = sorted([*key, value] for key, value in self.options.items())
-        return [sorted(self.codes), sorted(self.severity.items()), options, self.device, self.target_triton]
+        severity = sorted(self.severity.items())
+        return [sorted(self.codes), severity, options, self.device, self.target_triton, self.timeout_s]
