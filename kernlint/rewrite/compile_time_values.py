@@ -24,29 +24,34 @@ def constexpr_global(site: Site, fault: MendedFault) -> Rewriting:
     plain number then."""
     source, name = site.source, fault.name
     bindings = [node for node in walk(site.module.tree) if any(one.value == name for one in bound_by(node))]
-    bindings = [node for node in bindings if source.function(node) is None]
-    (binding,) = bindings if len(bindings) == 1 else (None,)
-    if isinstance(binding, cst.Assign) and len(binding.targets) == 1:
-        head, value = source.range_of(binding.targets[0].target), binding.value
-    elif isinstance(binding, cst.AnnAssign) and binding.value is not None:
-        head, value = source.range_of(binding.target), binding.value
-    else:
+    bindings = [
+        node for node in bindings if source.function(node) is None and source.around(node, cst.ClassDef) is None
+    ]
+    binding = bindings[0] if len(bindings) == 1 else None
+    target, value = _assignment(binding)
+    if binding is None or target is None or value is None:
         raise CannotRewrite(f"`{name}` is not assigned once in this file")
-    if source.around(binding, cst.ClassDef) is not None:
-        raise CannotRewrite(f"`{name}` is made in a class")
     if isinstance(value, (cst.List, cst.Dict, cst.Set, cst.ListComp)):
         raise CannotRewrite(f"`{name}` is a container; tl.constexpr takes numbers and strings")
-    wrapper = _before(source, "triton.language.constexpr", binding)
     start, end = source.whole(value)
-    edits = [TextEdit(start, start, f"{wrapper}("), TextEdit(end, end, ")")]
-    if isinstance(binding, cst.AnnAssign):
-        edits.append(TextEdit(head[1], start, f" = {wrapper}("))
-        edits.remove(TextEdit(start, start, f"{wrapper}("))
+    # The annotation of `SCALE: tl.constexpr = 2.0` makes no constexpr, and goes.
+    head = source.end(target) if isinstance(binding, cst.AnnAssign) else start
+    opening = f"{_before(source, 'triton.language.constexpr', binding)}("
+    edits = [TextEdit(head, start, f" = {opening}" if head < start else opening), TextEdit(end, end, ")")]
     readers = _host_reads(site, name)
     if readers:
         note = f"host code reads `{name}` at line {readers[0]}, where it becomes a tl.constexpr object"
         return Rewriting(tuple(edits), Effects("unsafe", notes=(note,)))
     return Rewriting(tuple(edits))
+
+
+def _assignment(node: cst.CSTNode | None) -> tuple[cst.BaseExpression | None, cst.BaseExpression | None]:
+    """(target, value) of an assignment to one name."""
+    if isinstance(node, cst.AnnAssign):
+        return node.target, node.value
+    if isinstance(node, cst.Assign) and len(node.targets) == 1:
+        return node.targets[0].target, node.value
+    return None, None
 
 
 def _before(source: Source, origin: str, statement: cst.CSTNode) -> str:
