@@ -58,7 +58,7 @@ def _of_a_twin(source: Source, launch: Launch, access: Access, call: cst.Call) -
         twin = one.access
         if twin.offset is None or not twin.mask or (twin.offset, twin.shape) != (access.offset, access.shape):
             continue
-        other = source.at(twin.span, cst.Call) if twin.span.file == source.module.path else None
+        other = source.module.at(twin.span, cst.Call)
         mask = argument(other, "mask", _MASK.get(type(twin), 2)) if other is not None else None
         if other is not None and mask is not None and _means_the_same(source, mask, other, call):
             return source.text[slice(*source.whole(mask))]
