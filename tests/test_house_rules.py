@@ -98,3 +98,14 @@ def test_rule_docs_are_up_to_date() -> None:
     import write_rule_docs
 
     assert write_rule_docs.TARGET.read_text(encoding="utf-8") == write_rule_docs.page()
+
+
+def test_dataclasses_are_made_by_the_house() -> None:
+    """Those of the standard library cost half of what loading kernlint takes."""
+    for folder in ("kernlint", "rules"):
+        for path in _sources(folder):
+            if path.name == "records.py":
+                continue
+            for node in ast.walk(ast.parse(path.read_text())):
+                if isinstance(node, ast.ImportFrom) and node.module == "dataclasses":
+                    assert "dataclass" not in [alias.name for alias in node.names], path
