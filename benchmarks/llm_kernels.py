@@ -10,13 +10,17 @@ at least 2x, or one without a number (compiling or tuning on every call).
 from __future__ import annotations
 
 import argparse
+import ast
 import json
+import re
 import sys
 from collections import Counter
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+
+from accuracy import as_markdown
 
 from kernlint.analysis import analysis
 from kernlint.errors import KernlintError
@@ -37,6 +41,13 @@ class Row:
     before_us: float | None = None
     reference_us: float | None = None
     measured_us: float = 0.0
+    #: Creates or tunes kernels on every call, or measures in it: told by the text alone, not by kernlint.
+    per_call: bool = False
+
+    @property
+    def problem(self) -> str:
+        """The task, without its number."""
+        return re.sub(r"^\d+_", "", self.path.split("/")[2]).strip("_")
 
     @property
     def slow(self) -> bool:
@@ -58,9 +69,10 @@ def judge(row: dict[str, object], checkout: str) -> Row:
     path, reference = str(row["path"]), str(row["reference"])
     speed = float(row["ref_ms"]) / float(row["kernel_ms"])  # type: ignore[arg-type]
     measured = 1000 * float(row["kernel_ms"])  # type: ignore[arg-type]
+    text = (Path(checkout) / path).read_text()
     try:
         answer = analysis(
-            (Path(checkout) / path).read_text(),
+            text,
             path=path,
             reference=(Path(checkout) / reference).read_text(),
             device="rtx-4090",
@@ -82,19 +94,80 @@ def judge(row: dict[str, object], checkout: str) -> Row:
         estimate.before_us,
         estimate.reference_us,
         measured,
+        works_per_call(text),
     )
 
 
-def report(rows: Sequence[Row]) -> str:
+def works_per_call(text: str) -> bool:
+    """Whether a function holds a decorated kernel, or calls a clock or a benchmark (outside of a main block)."""
+    functions = [n for n in ast.walk(ast.parse(text)) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    inner = {node for function in functions for node in ast.walk(function) if node is not function}
+    for node in inner:
+        decorators = node.decorator_list if isinstance(node, ast.FunctionDef) else []
+        if any("triton." in ast.unparse(one) for one in decorators):
+            return True
+        if isinstance(node, ast.Call) and ast.unparse(node.func).rsplit(".", 1)[-1] in _CLOCKS:
+            return True
+    return False
+
+
+_CLOCKS = frozenset({"do_bench", "do_bench_cudagraph", "perf_counter", "elapsed_time"})
+
+
+def figures(rows: Sequence[Row]) -> list[tuple[str, str]]:
+    """The figures that the targets are about."""
     answered = [r for r in rows if r.status == "ok"]
     slow, fast = [r for r in answered if r.slow], [r for r in answered if not r.slow]
-    lines = [
-        f"kernels: {len(rows)}, with a verdict: {len(answered)}",
-        f"slow (below {SLOW}x of PyTorch): {len(slow)}, found {sum(r.flagged for r in slow)}, verdict yes {sum(r.worth for r in slow)}",
-        f"not slow: {len(fast)}, flagged as 2x or more {sum(r.flagged for r in fast)}, verdict yes {sum(r.worth for r in fast)}",
-        f"slow ones found or told that the library is 2x faster: {sum(r.flagged or r.told for r in slow)} of {len(slow)}",
-        f"others flagged or told so: {sum(r.flagged or r.told for r in fast)} of {len(fast)}",
-        f"times known: {sum(r.before_us is not None for r in answered)} of {len(answered)}",
+    working = [r for r in slow if r.per_call]
+
+    def share(some: Sequence[Row], total: Sequence[Row]) -> str:
+        return f"{len(some)} of {len(total)} ({100 * len(some) / max(1, len(total)):.0f} %)"
+
+    return [
+        ("kernels with a verdict", share(answered, rows)),
+        (f"slow (below {SLOW}x of PyTorch)", share(slow, answered)),
+        ("slow, found", share([r for r in slow if r.flagged], slow)),
+        ("slow, verdict yes", share([r for r in slow if r.worth], slow)),
+        ("slow, found or told that the library is 2x faster", share([r for r in slow if r.flagged or r.told], slow)),
+        ("not slow, flagged as 2x or more", share([r for r in fast if r.flagged], fast)),
+        ("not slow, verdict yes", share([r for r in fast if r.worth], fast)),
+        (
+            "not slow, flagged or told that the library is 2x faster",
+            share([r for r in fast if r.flagged or r.told], fast),
+        ),
+        ("slow, kernels created or measured in each call", share([r for r in working if r.flagged], working)),
+        ("times known", share([r for r in answered if r.before_us is not None], answered)),
+    ]
+
+
+def missed(rows: Sequence[Row]) -> list[tuple[str, ...]]:
+    """The slow ones that were not found, by task: how many, how slow, what the model thought, and what the verdict named."""
+    found = [("task", "missed", "speed", "time / model", "library told faster", "rules")]
+    left = [r for r in rows if r.status == "ok" and r.slow and not r.flagged]
+    for problem in sorted({r.problem for r in left}, key=lambda p: min(r.speed for r in left if r.problem == p)):
+        mine = [r for r in left if r.problem == problem]
+        speeds = sorted(r.speed for r in mine)
+        ratios = sorted(r.measured_us / r.before_us for r in mine if r.before_us)
+        rules = Counter(r.rule for r in mine if r.worth)
+        found.append(
+            (
+                problem, str(len(mine)), _range(speeds), _range(ratios) if ratios else "not known",
+                str(sum(r.told for r in mine)), ", ".join(rules) or "-",
+            )
+        )  # fmt: skip
+    return found
+
+
+def _range(values: Sequence[float]) -> str:
+    low, high = f"{values[0]:.2g}", f"{values[-1]:.2g}"
+    return low if low == high else f"{low} to {high}"
+
+
+def report(rows: Sequence[Row]) -> str:
+    slow = [r for r in rows if r.status == "ok" and r.slow]
+    fast = [r for r in rows if r.status == "ok" and not r.slow]
+    lines = [f"{name}: {value}" for name, value in figures(rows)]
+    lines += [
         f"rules on slow ones: {Counter(r.rule for r in slow).most_common()}",
         f"rules on the others: {Counter(r.rule for r in fast).most_common()}",
         f"no verdict: {Counter(r.status[:60] for r in rows if r.status != 'ok').most_common(8)}",
@@ -104,6 +177,10 @@ def report(rows: Sequence[Row]) -> str:
         if not r.flagged:
             times = f"{r.measured_us:.0f} us measured, model {r.before_us or 0:.0f}, library {r.reference_us or 0:.0f}"
             lines.append(f"  {r.speed:.3f}x  {r.path}  rule {r.rule} {r.predicted:.2f}x, {times}")
+    lines += [
+        "others flagged:",
+        *(f"  {r.speed:.2f}x  {r.path}  {r.rule} {r.predicted:.2f}x" for r in fast if r.flagged),
+    ]
     return "\n".join(lines)
 
 
@@ -112,12 +189,16 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("rows")
     parser.add_argument("checkout")
     parser.add_argument("--limit", type=int)
+    parser.add_argument("--markdown")
     options = parser.parse_args(arguments)
     rows = [json.loads(line) for line in Path(options.rows).read_text().splitlines()]
     rows = [row for row in rows if row["correct"]][: options.limit]
     with ProcessPoolExecutor(max_workers=2) as pool:
         judged = list(pool.map(judge, rows, [options.checkout] * len(rows), chunksize=4))
     print(report(judged))
+    if options.markdown:
+        tables = as_markdown([("figure", "value"), *figures(judged)]), as_markdown(missed(judged))
+        Path(options.markdown).write_text("\n\n".join(tables) + "\n")
 
 
 if __name__ == "__main__":
