@@ -215,13 +215,16 @@ def _performance(task: Task, given: str | None, name: str) -> Performance:
 
 
 def _check_sizes(workload: Workload, overrides: Mapping[str, Any]) -> None:
-    """Refuse tensors that no device could hold, or that hold nothing: their times would mean nothing."""
+    """Refuse tensors that no device could hold, and inputs that hold nothing: their times would mean nothing. A kernel may be
+    given an empty tensor in the place of one that it does not need."""
     tensors = [t for step, _ in workload.walk() if isinstance(step, Launch) for t in step.arguments.values()]
+    inputs = {tensor.storage.id for tensor in workload.inputs}
     for tensor in (*workload.inputs, *tensors):
         if not isinstance(tensor, Tensor) or tensor.shape is None:
             continue
         shape = [concrete(extent) for extent in tensor.shape]
-        if any(extent is not None and extent <= 0 for extent in shape) or (tensor.nbytes or 0) > MAX_TENSOR_BYTES:
+        least = 1 if tensor.storage.id in inputs else 0
+        if any(extent is not None and extent < least for extent in shape) or (tensor.nbytes or 0) > MAX_TENSOR_BYTES:
             given = ", ".join(f"{name}={value}" for name, value in overrides.items())
             what = f"{tensor.name or 'a tensor'} would have the shape [{', '.join(map(str, tensor.shape))}]"
             raise UsageError(

@@ -37,6 +37,7 @@ _ACTIVATIONS = {
     "LogSoftmax": "log_softmax",
 }
 
+_GEOMETRY = frozenset({"kernel_size", "stride", "padding", "dilation", "output_padding"})
 _METHODS_THAT_RETURN_SELF = frozenset("cuda to eval train requires_grad_ cpu".split())
 _CASTS = {"half": dt.FLOAT16, "float": dt.FLOAT32, "double": dt.FLOAT64, "bfloat16": dt.BFLOAT16}
 
@@ -71,6 +72,12 @@ def construct(h: HostEvaluator, path: str, args: list[Any], kwargs: dict[str, An
                 tensor = h.allocate(dtype, tuple(shape), "parameter", None, name=attr)
                 instance.attrs[attr] = tensor
     instance.attrs.update({k: v for k, v in _arguments(name, args, kwargs).items() if k not in instance.attrs})
+    if name.startswith("Conv") and name[-2:-1].isdigit():
+        # These layers keep their geometry as one number for each dimension.
+        for attr in _GEOMETRY & instance.attrs.keys():
+            value = instance.attrs[attr]
+            if isinstance(value, (int, Expr, list)):
+                instance.attrs[attr] = tuple(_tuple(value, int(name[-2])))
     return instance
 
 

@@ -390,3 +390,21 @@ def test_batch_norm_has_its_statistics_as_buffers() -> None:
     mean, var = launch.tensor("x"), launch.tensor("y")
     assert mean is not None and var is not None and mean.shape == var.shape == (64,)
     assert launch.arguments["n"] == 1e-5
+
+
+def test_convolutions_keep_their_geometry_for_each_dimension() -> None:
+    launch = launch_of(
+        read("""
+        class ModelNew(nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.conv = nn.ConvTranspose2d(8, 8, 3, padding=(1, 2))
+            def forward(self, x):
+                c = self.conv
+                if c.stride == (1, 1) and c.dilation == (1, 1) and c.padding == (1, 2) and c.kernel_size[1] == 3:
+                    k[(1,)](x, x, c.padding[1], c.stride[0], 0)
+        def get_inputs():
+            return [torch.randn(4, 8, 16, 16)]
+        """)
+    )
+    assert (launch.arguments["n"], launch.arguments["s0"]) == (2, 1)
