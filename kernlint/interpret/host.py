@@ -423,6 +423,8 @@ class HostEvaluator(Evaluator):
             return a if isinstance(a, int) and not isinstance(b, int) else b
         if isinstance(a, Tensor) and isinstance(b, Tensor):
             return a
+        if isinstance(a, ReadValue) and isinstance(b, ReadValue):
+            return computed_from_read("choice", (a, b))
         if isinstance(a, Unknown) or a is None:
             return b
         if isinstance(b, Unknown) or b is None:
@@ -918,6 +920,11 @@ class HostEvaluator(Evaluator):
                 value = self.overrides[name]
             if isinstance(value, (int, float, bool)):
                 self.constants[name] = int(value) if isinstance(value, Literal) else value
+        if isinstance(value, ReadValue) and isinstance(target, cst.Subscript) and isinstance(target.value, cst.Name):
+            # One size among others that are not known: then so is the whole of them.
+            whole = self.eval(target.value, scope)
+            if isinstance(whole, Unknown):
+                scope.assign(target.value.value, computed_from_read("sizes", (whole, value)))
         if isinstance(target, cst.Attribute) and not isinstance(self.eval(target.value, scope), Instance):
             self.escape(value)
         super().assign(target, value, scope)

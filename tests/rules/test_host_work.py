@@ -186,6 +186,24 @@ def forward(x, counts):
     scale[(4,)](x, y, 1024, 2.0, BLOCK=1024)
     return y[:n]
 """,
+    "one size of the result among others": """
+def forward(x, counts, dim):
+    shape = list(x.shape)
+    shape[dim] = counts.sum().item()
+    y = torch.empty(shape, device=x.device)
+    scale[(4,)](x, y, 1024, 2.0, BLOCK=1024)
+    return y
+""",
+    "size of the result, read in either branch": """
+def forward(x, counts):
+    if x.shape[0] == 1:
+        n = counts[0].item()
+    else:
+        n = counts.sum().item()
+    y = torch.empty((n, 4), device=x.device)
+    scale[(4,)](x, y, 1024, 2.0, BLOCK=1024)
+    return y
+""",
     "size of the result, read": """
 def forward(x, counts):
     n = counts.sum().item()
