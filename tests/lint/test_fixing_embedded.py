@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.fixes import LOADS, gemm
 
 from kernlint.lint.cells import text_edit, with_cell_edits
@@ -17,6 +20,7 @@ from kernlint.lint.model import Edit, Place
 from kernlint.lint.notebook import read_notebook
 from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
 from kernlint.syntax.source import SourceText
+from kernlint.syntax.task import joined
 
 SOURCE = gemm(LOADS + "xf = x.to(tl.float32)\nacc += tl.dot(xf, y.to(tl.float32))")
 FIXED = SOURCE.replace("        xf = x.to(tl.float32)\n", "").replace("xf, y.to(tl.float32)", "x, y")
@@ -243,3 +247,83 @@ def test_an_edit_stays_in_its_fence(old: str, new: str, expected: str | None) ->
         assert (
             expected in after and after.startswith("one\n\n  ```py\n") and after.endswith("two\n\n```py\nb = triton\n")
         )
+
+
+# -- any edit of any notebook or page -----------------------------------------------------------------------------------
+
+_LINES = [
+    "a = 1",
+    "b = 'é'",
+    "%magic x",
+    "!ls",
+    "",
+    "if a:",
+    "    c = 3",
+    "    %time",
+    "# triton",
+    "d?",
+    "x = '''",
+    "'''",
+]
+_MARKS = re.compile(r"prose| *```")
+_ENDS = st.sampled_from(["\n", "\r\n", "\r"])
+
+
+@st.composite
+def _notebooks(draw: st.DrawFn) -> str:
+    cells = []
+    for lines in draw(st.lists(st.lists(st.sampled_from(_LINES), max_size=5), min_size=1, max_size=4)):
+        source = draw(_ENDS).join(lines)
+        cells.append(cell(source.splitlines(keepends=True) if draw(st.booleans()) else source))
+    return notebook(*cells, indent=draw(st.sampled_from([None, 1, "\t"])), ensure_ascii=draw(st.booleans()))
+
+
+@st.composite
+def _edit_of(draw: st.DrawFn, text: str) -> TextEdit:
+    start, end = sorted(draw(st.integers(0, len(text))) for _ in range(2))
+    if draw(st.booleans()):  # whole lines
+        start, end = text.rfind("\n", 0, start) + 1, text.find("\n", end) + 1 or len(text)
+    return TextEdit(start, end, draw(st.sampled_from(["", "y = 2\n", "z", "    w = 1\n    v = 2\n", "\n", "```\n"])))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_an_edit_of_a_notebook_changes_nothing_but_code(data: st.DataObject) -> None:
+    raw = data.draw(_notebooks())
+    read = read_notebook(raw)
+    edit = data.draw(_edit_of(read.text))
+    try:
+        expected = apply_edits(read.text, [edit])
+    except CannotRewrite:
+        return
+    edits = read.edits([edit])
+    if edits is None:
+        return
+    after = with_cell_edits(raw, edits)
+    assert rest(after) == rest(raw)
+    again = read_notebook(after)
+    assert again.text.split("\n") == expected.split("\n") or again.text.split() == expected.split()
+    assert list(again.magics.values()) == list(read.magics.values())
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    st.lists(st.lists(st.sampled_from(_LINES), max_size=4), min_size=1, max_size=3),
+    st.sampled_from(["", " ", "   "]),
+    _ENDS,
+    st.data(),
+)
+def test_an_edit_of_a_page_changes_nothing_but_code(
+    fences: list[list[str]], indent: str, end: str, data: st.DataObject
+) -> None:
+    blocks = ["".join(f"{indent}{line}\n" for line in lines) for lines in fences]
+    page = "".join(f"prose {i}\n{indent}```py\n{block}{indent}```\n" for i, block in enumerate(blocks))
+    source = SourceText(page.replace("\n", end), "a.md")
+    holder = read_fences(source)
+    edit = data.draw(_edit_of(joined(list(holder.fences))))
+    edits = holder.edits([edit])
+    if edits is None:
+        return
+    after = apply_edits(source.text, [text_edit(source.text, one) for one in edits])
+    before, now = ([line for line in text.split(end) if _MARKS.match(line)] for text in (source.text, after))
+    assert now == before
