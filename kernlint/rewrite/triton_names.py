@@ -13,6 +13,7 @@ from kernlint.rewrite.site import Site
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rules.faults import MendedFault
+from kernlint.syntax.walk import parameters
 
 _LIBDEVICE = "triton.language.extra.libdevice"
 
@@ -74,13 +75,15 @@ def without_parameter(site: Site, fault: MendedFault) -> list[TextEdit]:
     value = arg.value.value if isinstance(arg.value, cst.Name) else ""
     if keyword == "can_reorder":
         return source.drop_arguments(call, [arg])
-    if value not in ("True", "False"):
-        raise CannotRewrite(f"`{keyword}` is not given as True or False")
     if keyword == "allow_tf32":
         if argument(call, "input_precision", None) is not None:
             raise CannotRewrite("the call names an input_precision too")
-        precision = "tf32" if value == "True" else "ieee"
-        return [source.replace(arg.keyword, "input_precision"), source.replace(arg.value, f'"{precision}"')]
+        precision = {"True": '"tf32"', "False": '"ieee"'}.get(value, f'"tf32" if {value} else "ieee"')
+        if value not in ("True", "False") and not _is_constexpr(source, arg.value):
+            raise CannotRewrite(f"`{keyword}` is neither True nor False nor a constexpr of the kernel")
+        return [source.replace(arg.keyword, "input_precision"), source.replace(arg.value, precision)]
+    if value not in ("True", "False"):
+        raise CannotRewrite(f"`{keyword}` is not given as True or False")
     if keyword not in ("trans_a", "trans_b"):
         raise CannotRewrite(f"nothing takes the place of `{keyword}` as it stands")
     edits = source.drop_arguments(call, [arg])
@@ -91,6 +94,18 @@ def without_parameter(site: Site, fault: MendedFault) -> list[TextEdit]:
         start, end = source.whole(operand)
         edits += [TextEdit(start, start, f"{source.spelled('triton.language.trans')}("), TextEdit(end, end, ")")]
     return edits
+
+
+def _is_constexpr(source: Source, node: cst.BaseExpression) -> bool:
+    """Whether ``node`` names a parameter of its kernel that is annotated ``tl.constexpr``."""
+    function = source.function(node)
+    return function is not None and any(
+        isinstance(node, cst.Name)
+        and param.name.value == node.value
+        and param.annotation is not None
+        and source.origin(param.annotation.annotation) == "triton.language.constexpr"
+        for param in parameters(function)
+    )
 
 
 @mends("where-condition")

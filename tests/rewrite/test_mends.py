@@ -767,6 +767,7 @@ def test_a_launch_of_several_lines_moves_into_the_guard() -> None:
     ("rule", "before", "after"),
     [
         ("KL802", "tl.dot(p, q, allow_tf32=False)", 'tl.dot(p, q, input_precision="ieee")'),
+        ("KL802", "tl.dot(p, q, allow_tf32=D)", 'tl.dot(p, q, input_precision="tf32" if D else "ieee")'),
         ("KL802", "tl.reshape(p, (32, 32), can_reorder=True)", "tl.reshape(p, (32, 32))"),
         ("KL801", "tl.dot(p, q, trans_b=True, trans_a=False)", "tl.dot(p, tl.trans(q))"),
         ("KL801", "tl.math.tanh(p)", "libdevice.tanh(p)"),
@@ -781,7 +782,7 @@ def test_api(rule: str, before: str, after: str) -> None:
 @pytest.mark.parametrize(
     ("rule", "value", "reason"),
     [
-        ("KL802", "tl.dot(p, q, allow_tf32=D > 16)", "not given as True or False"),
+        ("KL802", "tl.dot(p, q, allow_tf32=D > 16)", "neither True nor False nor a constexpr"),
         ("KL801", "tl.load(tl.make_block_ptr(x, (32, 32), (32, 1), (0, 0), (32, 32), (1, 0)))", "takes the place of"),
     ],
 )
