@@ -33,7 +33,8 @@ class DeprecatedApi(RefusalRule):
         """
     fix_safety = """
         Safe: `tl.view` becomes `tl.reshape`, `allow_tf32` an `input_precision`, `can_reorder` goes, `and` and `or`
-        become `&` and `|`, a condition of `tl.where` is compared with zero. Refused where the value is neither a literal nor a constexpr of the kernel.
+        become `&` and `|`, a condition of `tl.where` is compared with zero. Refused where the value is neither a
+        literal nor a constexpr of the kernel.
         """
     evidence = """
         Warnings in the sources of Triton 3.2 to 3.9; `triton_changes.json` holds release, replacement and reference
