@@ -8,8 +8,9 @@ from kernlint.interpret.edits import Edits
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.flow import next_user, overwrites, parameters
+from kernlint.rules.indices import always_run
 from kernlint.rules.registry import find_rule
-from kernlint.workload import Launch, Span, TorchOp
+from kernlint.workload import Launch, Span, Store, TorchOp
 
 
 class ZeroFilledOutput(Rule):
@@ -70,7 +71,7 @@ class ZeroFilledOutput(Rule):
             launch = next_user(context.workload, op, tensor.storage.id)
             if op.span in settled or tensor.storage.span != op.span:
                 continue
-            if not isinstance(launch, Launch) or not overwrites(launch, tensor):
+            if not isinstance(launch, Launch) or not overwrites(launch, tensor) or _leaves_for_others(context, launch):
                 continue
             name = tensor_name(launch.tensor(parameters(launch, tensor.storage.id)[0]), "the output")
             shape = ", ".join(map(str, tensor.shape or ()))
@@ -92,6 +93,18 @@ class ZeroFilledOutput(Rule):
                 ),
                 change,
             )  # fmt: skip
+
+
+def _leaves_for_others(context: Context, launch: Launch) -> bool:
+    """Whether the kernel, with flags that other callers may pass, returns before it has written everything."""
+    if not context.workload.symbols:
+        return False  # what it is called with is known
+    kernel = context.program.open_kernel(launch.kernel)
+    if kernel is None:
+        return False
+    surely = {store.span for store, _ in always_run(launch.kernel, Store)}
+    perhaps = {store.span for store, _ in kernel.walk(Store)} - {store.span for store, _ in always_run(kernel, Store)}
+    return kernel.may_leave or bool(surely & perhaps)
 
 
 def _with_other_passes(context: Context) -> frozenset[Span]:

@@ -221,4 +221,31 @@ def test_a_return_behind_nested_conditions_leaves_the_zeros():
     """
     assert not run_rule("KL302", source.replace(": HAS_TYPE", ""))
     assert not run_rule("KL302", source.replace("has: HAS_TYPE", "has=True"))
-    assert run_rule("KL302", source.replace("has: HAS_TYPE", "has=False"))
+
+
+def test_what_one_caller_leaves_out_another_may_pass():
+    source = """
+@triton.jit
+def rows(x, labels, y, n, HAS: tl.constexpr, BLOCK: tl.constexpr):
+    pid = tl.program_id(0)
+    if HAS:
+        if tl.load(labels + pid) == -100:
+            return
+    i = tl.arange(0, BLOCK)
+    tl.store(y + pid, tl.sum(tl.load(x + pid * n + i, mask=i < n, other=0.0)))
+
+def run(x, labels=None):
+    y = torch.zeros(x.shape[0], device=x.device)
+    rows[(x.shape[0],)](x, labels, y, x.shape[1], HAS=labels is not None, BLOCK=1024)
+    return y
+"""
+    model = """
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        return run(x)
+
+def get_inputs():
+    return [torch.randn(64, 1024)]
+"""
+    assert not run_rule("KL302", source)
+    assert run_rule("KL302", source + model)
