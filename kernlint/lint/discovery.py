@@ -52,9 +52,9 @@ def find_files(paths: Iterable[str], configurations: Configurations) -> Found:
 def shown_name(path: str) -> str:
     """``path`` as findings show it: relative to the working folder where it is below, with forward slashes."""
     absolute = os.path.abspath(path)
-    here = os.getcwd()
-    if absolute.startswith(here.rstrip(os.sep) + os.sep):
-        absolute = os.path.relpath(absolute, here)
+    here = os.getcwd().rstrip(os.sep) + os.sep
+    if absolute.startswith(here):
+        absolute = absolute[len(here) :]
     return absolute.replace(os.sep, "/")
 
 

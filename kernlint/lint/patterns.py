@@ -25,7 +25,9 @@ class Patterns:
         is said of it, as outside the root."""
         if self._spec is None:
             return None
-        relative = os.path.relpath(path, self.root)
+        # What is found in a folder begins with its name; `relpath` takes longer than all patterns.
+        prefix = self.root.rstrip(os.sep) + os.sep
+        relative = path[len(prefix) :] if path.startswith(prefix) else os.path.relpath(path, self.root)
         if relative == os.curdir or relative.startswith(os.pardir):
             return None
         name = relative.replace(os.sep, "/") + ("/" if is_folder else "")
