@@ -118,14 +118,14 @@ def _overlap(workload: Workload, launch: Launch, first: Site, second: Site) -> b
     """Whether the two accesses may touch an element in common in the first program."""
     symbols = open_symbols(launch, first) | open_symbols(launch, second)
     for sizes in samples(workload, symbols):
-        places = [_elements(launch, site, sizes) for site in (first, second)]
-        if all(place is not None for place in places):
-            a, b = ({*place} for place in places if place is not None)
-            return not a.isdisjoint(b)
         ranges = [_range(launch, site, sizes) for site in (first, second)]
-        if all(span is not None for span in ranges):
-            (low, high), (lower, higher) = (span for span in ranges if span is not None)
-            return low <= higher and lower <= high
+        if any(span is None for span in ranges):
+            continue
+        (low, high), (lower, higher) = (span for span in ranges if span is not None)
+        if low > higher or lower > high:
+            return False
+        a, b = (_elements(launch, site, sizes) for site in (first, second))
+        return a is None or b is None or not {*a}.isdisjoint(b)
     return False
 
 
@@ -150,7 +150,7 @@ def _elements(launch: Launch, site: Site, sizes: Mapping[Atom, int]) -> list[int
 
 
 def _range(launch: Launch, site: Site, sizes: Mapping[Atom, int]) -> tuple[int, int] | None:
-    """The smallest and the largest offset in the first program."""
+    """The smallest and the largest offset in the first program, within the mask."""
     space = Space(launch, site, sizes)
     for axis in range(3):
         space.ranges[ProgramId(axis)] = (0, 0)

@@ -143,6 +143,22 @@ def test_tiles_that_do_not_meet():
     assert severities("KL759", DIAGONAL.format(column="1")) == ["warning"]
 
 
+def test_lanes_that_the_mask_leaves_out_are_not_stored():
+    halves = """
+    @triton.jit
+    def halves(q, N: tl.constexpr):
+        i, j = tl.arange(0, N), tl.arange(0, N // 4)
+        v = tl.load(q + i)
+        tl.store(q + i, v * 2.0, mask=i < {end})
+        tl.store(q + N // 2 + 2 * j, tl.load(q + N // 2 + 2 * j) + 1.0)
+
+    def run(q):
+        halves[(1,)](q, N=64)
+    """
+    assert findings("KL759", halves.format(end="N // 2")) == []
+    assert severities("KL759", halves.format(end="N // 2 + 4")) == ["warning"]
+
+
 def test_barriers_of_other_devices_are_not_known():
     assert severities("KL759", "import torch_npu\n" + DIAGONAL.format(column="1")) == ["info"]
 
