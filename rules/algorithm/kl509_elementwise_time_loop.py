@@ -255,13 +255,14 @@ def _persistent(found: StateLoop) -> Launch:
     launch = along(found.loop, found.launch, iteration(_LOOP_ID))
     state = {load.id for load in found.loads}
     kept = {store.id for store in found.kept}
-    body, before, after = [], [], []
+    body: list[Node] = []
+    before: list[Node] = []
+    after: list[Node] = []
     for node in launch.kernel.body:
         first = isinstance(node, Load) and node.id in state
         last = isinstance(node, Store) and node.id in kept
         (before if first else after if last else body).append(node)
-    steps: tuple[Node, ...] = tuple(body)
     span = found.loop.repeat.span
-    loop = KernelLoop(_LOOP_ID, "tl.range", found.loop.count, steps, span, _STAGES, True)
+    loop = KernelLoop(_LOOP_ID, "tl.range", found.loop.count, tuple(body), span, _STAGES, True)
     kernel = replace(launch.kernel, body=(*before, loop, *after))
     return replace(launch, kernel=kernel, alternatives=())

@@ -14,7 +14,7 @@ from kernlint.rules.synthesis import dot, from_load, iteration, lane
 from kernlint.syntax.names import dotted_name
 from kernlint.workload import Compute, Dtype, Expr, Launch, Load, Loop, LoopIndex, Node, Span, Store, Workload, concrete
 from kernlint.workload.dtype import promote
-from kernlint.workload.expr import Lane, ceildiv, lift
+from kernlint.workload.expr import Atom, Lane, Size, ceildiv, lift
 from kernlint.workload.steps import map_configurations
 
 #: The least extent of a tile that `tl.dot` takes.
@@ -184,7 +184,7 @@ class BlockedProduct:
         """``load`` with an axis for the iterations of a block."""
         axis = load.shape.index(load.elements)
         k = iteration(loop.id) * self.depth + lane(depth_dim)
-        moved = {Lane(axis): lane(1 - depth_dim), LoopIndex(loop.id): k}
+        moved: dict[Atom, Size] = {Lane(axis): lane(1 - depth_dim), LoopIndex(loop.id): k}
         shape = (load.elements, self.depth) if depth_dim else (self.depth, load.elements)
         assert load.offset is not None and loop.trip is not None
         mask = tuple((left.substitute(moved), right.substitute(moved)) for left, right in load.mask or ())

@@ -28,7 +28,7 @@ from kernlint.workload import (
     Workload,
 )
 from kernlint.workload import dtype as dt
-from kernlint.workload.expr import Opaque
+from kernlint.workload.expr import Atom, Opaque, Size
 from kernlint.workload.kernel import Node
 from kernlint.workload.steps import map_steps
 
@@ -175,11 +175,12 @@ def _picks(step: Step, rows: Tensor) -> tuple[int, Tensor] | None:
         name = step.name.rsplit(".", 1)[-1]
         if name not in _PICKS or len(step.reads) != 2 or step.reads[0].storage.id != rows.storage.id:
             return None
-        index = step.reads[1]
-        return (index.numel, index) if index.numel is not None else None
+        by = step.reads[1]
+        return (by.numel, by) if by.numel is not None else None
     if not isinstance(step, Launch) or step.programs is None:
         return None
-    total, index = 0, None
+    total = 0
+    index: Tensor | None = None
     for access, loops in step.kernel.walk((Load, Store, Atomic)):
         assert isinstance(access, Access)
         tensor = step.tensor(access.base)
@@ -241,7 +242,7 @@ def _picking(found: PickedRows, launch: Launch, picked: Tensor) -> Launch:
     nodes: list[Node] = [Load(9001, "picked_index", found.index.dtype or dt.INT64, shape, at, None, span)]
     for load in launch.kernel.loads():
         if load.id in found.store.depends and load.offset is not None:
-            moved = {
+            moved: dict[Atom, Size] = {
                 a: chosen if isinstance(a, Lane) else 0 for a in load.offset.atoms() if isinstance(a, (Lane, LoopIndex))
             }
             one = replace(load, id=9002 + load.id, shape=shape, offset=load.offset.substitute(moved), mask=None)
