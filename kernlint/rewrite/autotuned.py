@@ -48,6 +48,8 @@ class _Rewrite:
         self.constants: dict[str, list[str]] = {}
         #: The constexprs that numbers of the grid stand for.
         self.numbers = {span: name for name, span in change.literals}
+        #: What the launch passes for its options.
+        self.options: list[cst.BaseExpression] = []
         #: Variables that only the grid used.
         self.computed: list[str] = []
         #: Nodes that go or are replaced, so that what they mention is no further use.
@@ -74,6 +76,7 @@ class _Rewrite:
             arg = given[name]
             if arg is not None and not isinstance(arg.value, cst.Integer):
                 self._add_constant(name, arg.value)
+        self.options = [arg.value for name in _OPTIONS if (arg := given[name]) is not None]
         kept = [arg for arg in call.args if not any(arg is one for one in dropped)]
         positions = [i for i, arg in enumerate(call.args) if arg.keyword is None and any(arg is one for one in dropped)]
         for i, arg in enumerate(call.args):
@@ -261,10 +264,22 @@ class _Rewrite:
                     line = self.source.line_number(self.source.start(node))
                     raise CannotRewrite(f"`{code}` is used at line {line} for more than the launch and its grid")
         dead = [assign for code in self.constants if (assign := self._dead_binding(code)) is not None]
+        dead += self._dead_options()
         for assign in dead:
             about = (*self.source.heading(assign), *self.source.trailing(assign))
             self.editor.add(self.source.delete_comment(comment) for comment in about)
         self.editor.add(self.source.delete_statements(dead))
+
+    def _dead_options(self) -> list[cst.Assign]:
+        """The assignments of variables of the host that only said the warps and stages of the launch."""
+        found = []
+        for node in self.options:
+            name = node.value if isinstance(node, cst.Name) else ""
+            bound = self.host.bindings(name) if name and name not in self.constants else []
+            if len(bound) == 1 and len(self.host.reads(name)) == 1 and self.host.definition(name) is not None:
+                (assign,) = bound
+                found += [assign] if isinstance(assign, cst.Assign) and isinstance(assign.value, cst.Integer) else []
+        return found
 
     def _uses(self, code: str) -> Iterator[cst.BaseExpression]:
         """Where the module reads the variable or attribute ``code``."""

@@ -13,6 +13,7 @@ from kernlint.rules.grid_literals import joined
 from kernlint.rules.tiles import TileNames, current_tile, main_dot, tile_names
 from kernlint.rules.tiling.other_sizes import open_calls
 from kernlint.rules.tiling.tuned_tiles import Tuned, autotune_words, tuned_tiles
+from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk
 from kernlint.workload import Dot, Dtype, Launch, Span
@@ -23,6 +24,9 @@ _FEW_CALLS = 3
 #: Predicted gain below which a fixed tile may stay: in the mean of the calls looked at, and in at least this share of them.
 _LEAST_GAIN = 1.2
 _MOST = 2 / 3
+#: What a host decides with, and what it looks up.
+_CHOICES = (cst.If, cst.IfExp, cst.Match)
+_TABLES = (cst.Dict, cst.List, cst.ListComp)
 
 
 class FixedTileForOpenSizes(Rule):
@@ -195,12 +199,24 @@ def _mean(gains: tuple[float, ...]) -> float:
 
 
 def _written_once(module: Module, launch: Launch, names: TileNames) -> bool:
-    """Whether each extent of the tile is a literal that no condition chooses."""
+    """Whether each extent of the tile is a literal that nothing chooses: no condition, no table, no function."""
     literals = [launch.literals.get(name, ()) for name in (names.m, names.n, names.k)]
-    choices = [module.span(node) for kind in (cst.If, cst.IfExp, cst.Match) for node in module.of(kind)]
-    choices += _alternative_returns(module)
+    if not all(literals):
+        return False
+    choices = [module.span(node) for kind in _CHOICES for node in module.of(kind)] + _alternative_returns(module)
+    tables = [module.span(node) for kind in _TABLES for node in module.of(kind)]
+    tables += [
+        span for node in module.of(cst.Call) if not _divides(node) and (span := module.span(node)) != launch.span
+    ]
     places = [span for spans in literals for span in spans]
-    return all(literals) and not any(_inside(span, choice) for span in (*places, launch.span) for choice in choices)
+    return not any(_inside(span, choice) for span in (*places, launch.span) for choice in choices) and not any(
+        _inside(span, table) and not _inside(launch.span, table) for span in places for table in tables
+    )
+
+
+def _divides(call: cst.Call) -> bool:
+    """Whether ``call`` is the ``triton.cdiv`` of a grid."""
+    return (dotted_name(call.func) or "").rpartition(".")[2] == "cdiv"
 
 
 def _alternative_returns(module: Module) -> list[Span]:

@@ -152,6 +152,14 @@ HOSTS = {
 }  # fmt: skip
 
 
+def test_a_variable_that_only_says_an_option() -> None:
+    body = PLAIN.replace("BK=32", "BK=32, num_warps=warps, num_stages=stages").replace(
+        "BM, BN", "warps = 8\nstages = 3\nprint(stages)\nBM, BN", 1
+    )
+    after = tuned(program(body))
+    assert "warps = 8" not in after and "stages = 3" in after
+
+
 def test_attributes_of_the_module() -> None:
     body = "matmul[(triton.cdiv(M, self.rows), triton.cdiv(N, self.columns))](a, b, c, M, N, K, K, N, BM=self.rows, BN=self.columns, BK=32)"
     source = program(body).replace(
@@ -325,6 +333,8 @@ OPEN_NO_OPS = {
     "the grid does not follow": CONSTANTS.replace("cdiv(M, T), triton.cdiv(N, T)", "cdiv(M, 32), triton.cdiv(N, 32)"),
     "the host chooses by size": CONSTANTS.replace("T = 32", "T = 32 if M > 64 else 16"),
     "the host chooses in a branch": CONSTANTS.replace("T = 32", "T = 32\n    if M > 64:\n        T = 64"),
+    "a table": CONSTANTS.replace("T = 32", "T = {'tile': 32}['tile']"),
+    "a function": CONSTANTS.replace("T = 32", "T = max(32, 16)"),
     "the caller chooses": CONSTANTS.replace("T = 32", "T = int(a.tile)"),
     "a launch in a branch": "if M > 64:\n        " + CONSTANTS.replace("\n", "\n    "),
     "a tile that is good at most sizes": CONSTANTS.replace("T = 32", "T = 128").replace("BK=32", "BK=64, num_warps=8"),
