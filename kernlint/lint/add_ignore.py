@@ -70,8 +70,8 @@ def _comments(module: Module, text: str, places: Iterable[tuple[int, str]], reas
     """The edits of ``text``, whose lines are those that ``module`` counts, which suppress a code at each line."""
     statements = _statements(module)
     codes: dict[int, dict[str, None]] = defaultdict(dict)
-    for line, code in places:
-        codes[_start_of(statements, line)][code] = None
+    for at, code in places:
+        codes[_start_of(statements, at)][code] = None
     starts, lines = line_starts(text), split_lines(text)
     edits = []
     for number, wanted in codes.items():
