@@ -802,7 +802,7 @@ class HostEvaluator(Evaluator):
             result.update(kwargs)
             return result
         if name == "pow" and len(args) == 2:
-            return self.binary("**", operator.pow, *args, node)
+            return self.binary("**", operator.pow, args[0], args[1], node)
         if name in _PURE and is_concrete(args):
             return _pure(_PURE[name], args)
         if name in ("staticmethod", "classmethod", "property", "iter"):

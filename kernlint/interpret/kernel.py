@@ -508,7 +508,7 @@ class KernelEvaluator(Evaluator):
         if name == "abs" and args and isinstance(args[0], Block):
             return tl_ops.call(self, "abs", args, {}, node)
         if name == "pow" and len(args) == 2:
-            return self.binary("**", operator.pow, *args, node)
+            return self.binary("**", operator.pow, args[0], args[1], node)
         if is_concrete(args) and name in _PURE:
             try:
                 return bounded(_PURE[name](*args))
