@@ -145,9 +145,9 @@ class _Rewrite:
     def _computed(self, node: cst.BaseExpression, op: TorchOp) -> str:
         call = torch_call(node)
         operands = list(call.operands)
-        method = isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute)
-        if method and not (self.source.origin(node.func) or "").startswith("torch."):
-            operands.insert(0, node.func.value)
+        method = node.func if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) else None
+        if method is not None and not (self.source.origin(method) or "").startswith("torch."):
+            operands.insert(0, method.value)
         if not operands:
             raise CannotRewrite(f"the operands of torch `{op.name}` are not written out")
         if op.kind == "reduce":
@@ -184,15 +184,16 @@ class _Rewrite:
 
     def _leaf(self, node: cst.BaseExpression) -> str:
         """A tensor that is loaded, or a number that is passed."""
-        plain = isinstance(node, cst.Name) or (isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name))
         code = self.source.code(node)
-        if not plain:
+        if isinstance(node, cst.Name):
+            wish = node.value
+        elif isinstance(node, cst.Attribute) and isinstance(node.value, cst.Name):
+            wish = node.attr.value
+        else:
             raise CannotRewrite(f"`{code}` is computed in between, by none of the calls")
         if code in self.loaded:
             return self.loaded[code]
         value = self.host.values.get(node)
-        wish = node.value if isinstance(node, cst.Name) else node.attr.value  # type: ignore[union-attr]
-        assert isinstance(wish, str)
         if isinstance(value, (int, float)) and not isinstance(value, bool):
             known = next((p for p, text in self.arguments.items() if text == code), None)
             if known is None:
