@@ -31,6 +31,7 @@ _STRING_PREFIX = r"(?i:[rbu]|br|rb|f|fr|rf|t|tr|rt)?"
 
 _TOKEN = re.compile(
     rf"""
+    [ \t]*(?:
       (?P<string>{_STRING_PREFIX}(?:'''|\"\"\"|'|\"))
     | (?P<name>[^\W\d]\w*)
     | (?P<open>[(\[{{])
@@ -42,7 +43,7 @@ _TOKEN = re.compile(
     | (?P<operator>\*\*|//|<<|>>|<=|>=|==|!=|->|:=|[-+*/%@&|^~<>.])
     | (?P<separator>[,;])
     | (?P<colon>:)
-    """,
+    )""",
     re.VERBOSE,
 )
 
@@ -121,8 +122,9 @@ class _Scan:
             kind = token.lastgroup
             position = token.end()
             if kind == "name":
-                if token.group() in _WORD_OPERATORS:
-                    self._operator(position, token.group() == "lambda")
+                word = token["name"]
+                if word in _WORD_OPERATORS:
+                    self._operator(position, word == "lambda")
             elif kind == "operator":
                 self._operator(position)
             elif kind == "open":
@@ -130,11 +132,11 @@ class _Scan:
                 self._open(position)
             elif kind == "close":
                 if self.levels[-1].field_of:
-                    position = self._resume(position, spec=False) if token.group() == "}" else position
+                    position = self._resume(position, spec=False) if token["close"] == "}" else position
                 else:
                     self._close()
             elif kind == "string":
-                position = self._string(token.group(), position)
+                position = self._string(token["string"], position)
             elif kind == "separator":
                 self._separate()
             elif kind == "colon":

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.bounds import followed, sizes_told
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.repair import Repair, mending
-from kernlint.rules.space import Space, open_symbols, samples, sites, told
-from kernlint.workload import Span
-from kernlint.workload.expr import concrete
+from kernlint.rules.space import Point, Site, Space, open_symbols, samples, sites, told
+from kernlint.workload import Launch, Span, Workload
+from kernlint.workload.expr import Atom, concrete
 
 
 @dataclass(frozen=True)
@@ -91,19 +91,13 @@ class AccessBeforeStart(Rule):
                     continue
                 tensor = launch.tensor(access.base)
                 start = concrete(tensor.offset) if tensor is not None else 0
-                symbols = open_symbols(launch, site)
                 if start is None or (tensor is not None and not followed(launch)):
                     continue
                 if start >= 0 and access.offset.is_natural:
                     continue
-                reached = []
-                for sizes in samples(context.workload, symbols, launch):
-                    found = Space(launch, site, sizes).smallest(access.offset)
-                    if found is not None:
-                        reached.append((sizes, *found))
-                # With open sizes only a constant shift counts: how sizes relate is not in view.
-                if reached and reached[0][1] + start < 0 and len({value for _, value, _ in reached}) == 1:
-                    sizes, value, point = reached[0]
+                reached = _reached(context.workload, launch, site, start)
+                if reached is not None:
+                    sizes, value, point = reached
                     seen.add((launch.kernel.name, access.span))
                     given = f" where {sizes_told(sizes)}" if sizes else ""
                     yield Finding(
@@ -122,3 +116,22 @@ class AccessBeforeStart(Rule):
                             f"Add `& (index >= 0)` to the mask at line {access.span.line}.",
                         ),
                     )
+
+
+def _reached(
+    workload: Workload, launch: Launch, site: Site, start: int
+) -> tuple[Mapping[Atom, int], int, Point] | None:
+    """The element before the start, of a view that begins at ``start``, that the access at ``site`` reaches, with sizes and a
+    point for which it does. With open sizes only a constant shift counts, the same for all: how sizes relate is not in
+    view."""
+    first: tuple[Mapping[Atom, int], int, Point] | None = None
+    assert site.access.offset is not None
+    for sizes in samples(workload, open_symbols(launch, site), launch):
+        found = Space(launch, site, sizes).smallest(site.access.offset)
+        if found is None:
+            continue
+        value, point = found
+        if value + start >= 0 or (first is not None and value != first[1]):
+            return None
+        first = first or (sizes, value, point)
+    return first
