@@ -24,8 +24,8 @@ def refusal(source: str, rule: str, unsafe: bool = True, **options: object) -> s
     """Why what ``rule`` finds in ``source`` is not mended."""
     result = fix_source(program(source), path="k.py", rules=[rule], unsafe=unsafe, **options)  # type: ignore[arg-type]
     assert not result.applied and result.after == result.before
-    (refused,) = result.refused
-    return refused.reason
+    (reason,) = {refused.reason for refused in result.refused}
+    return reason
 
 
 def unchanged(source: str, *rules: str, **options: object) -> bool:
