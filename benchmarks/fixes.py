@@ -1,14 +1,14 @@
 """Automatic fixes against the experts': are they right, and what share of the expert's speedup do they reach?
 
     python benchmarks/fixes.py [--backend gpu|interpreter] [--pair NAME]... [--sizes N] [--jobs N]
-                               [--markdown FILE] [--json FILE]
+                               [--device NAME] [--autotune] [--markdown FILE] [--json FILE]
 
 For each pair of fixtures/pairs, and the seed, at its middle sizes: `fix --follow-ups --unsafe-fixes`, then the original, the
 fixed and the expert's version run on the same arguments. Errors are against the reference in float64, times are of one call
 in a replayed CUDA graph (warm L2), the versions taking turns. The pairs are a test set; no fitting code opens them.
 
 On a machine with a GPU, torch and Triton (3.2 to 3.9) and an installed kernlint: `python benchmarks/fixes.py --markdown
-fixes.md --json fixes.json`. Some minutes on one H100 with 16 cores: several kernels are compiled and checked side by side,
+fixes.md --json fixes.json`. Some minutes on one H100 or H200 (`--device h200`) with 16 cores: several kernels are compiled and checked side by side,
 but while one is timed nothing else runs. `--backend interpreter` needs no GPU: correctness only, at tiny sizes.
 """
 
@@ -29,6 +29,7 @@ from typing import Any
 
 from turns import Batch
 
+from kernlint.analysis import DEFAULT_DEVICE
 from kernlint.verify.judge import judge_case
 from kernlint.verify.plan import NothingToProve, Plan, make_plan
 from kernlint.verify.prove import case_of, files_of, job_of, machine, timings_of
@@ -122,16 +123,18 @@ def subjects(pairs: Sequence[str], count: int) -> list[Subject]:
     return found
 
 
-def planned(subject: Subject) -> Plan | NothingToProve | str:
+def planned(subject: Subject, device: str, autotune: bool) -> Plan | NothingToProve | str:
     """The plan of the automatic fix; a text where it fails."""
     try:
         return make_plan(
             subject.source,
             path=subject.path,
             reference=subject.reference,
+            device=device,
             overrides=subject.settings,
             follow_ups=True,
             unsafe=True,
+            autotune=autotune,
         )
     except Exception as error:
         traceback.print_exc()
@@ -256,12 +259,17 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--backend", choices=("gpu", "interpreter"), default="gpu")
     parser.add_argument("--pair", action="append", default=[], help="a pair's name, or seed")
     parser.add_argument("--sizes", type=int, default=2, help="sizes of each pair")
+    parser.add_argument("--device", default=DEFAULT_DEVICE, help="GPU that the fixes are made for")
+    parser.add_argument("--autotune", action="store_true", help="with @triton.autotune in the place of one tile")
     parser.add_argument("--jobs", type=int, default=6, help="children side by side")
     parser.add_argument("--markdown")
     parser.add_argument("--json")
     options = parser.parse_args(arguments)
     card = machine()
     where = f"{card.get('name') or 'the CPU'}, torch {card['torch']}, triton {card['triton']}, {options.backend}"
+    where += f", fixes for {options.device}"
+    if options.autotune:
+        where += " with --autotune"
     if options.backend == "gpu" and not card.get("gpu"):
         parser.error("torch finds no GPU here; --backend interpreter needs none")
     work = subjects(options.pair, options.sizes if options.backend == "gpu" else 1)
@@ -283,7 +291,7 @@ def main(arguments: Sequence[str]) -> int:
     with ProcessPoolExecutor(options.jobs) as pool, tempfile.TemporaryDirectory() as folder:
         ready: list[tuple[Subject, Plan]] = []
         batch = Batch(options.backend, Path(folder))
-        plans = [(subject, pool.submit(planned, subject)) for subject in work]
+        plans = [(subject, pool.submit(planned, subject, options.device, options.autotune)) for subject in work]
         for index, (subject, future) in enumerate(plans):
             plan = _result(future)
             if isinstance(plan, Plan):
