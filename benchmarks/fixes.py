@@ -8,8 +8,9 @@ fixed and the expert's version run on the same arguments. Errors are against the
 in a replayed CUDA graph (warm L2), the versions taking turns. The pairs are a test set; no fitting code opens them.
 
 On a machine with a GPU, torch and Triton (3.2 to 3.9) and an installed kernlint: `python benchmarks/fixes.py --markdown
-fixes.md --json fixes.json`. Some minutes on one H100 or H200 (`--device h200`) with 16 cores: several kernels are compiled and checked side by side,
-but while one is timed nothing else runs. `--backend interpreter` needs no GPU: correctness only, at tiny sizes.
+fixes.md --json fixes.json`. Some minutes on one H100, or H200 with `--device h200`, with 16 cores: several kernels are compiled
+and checked side by side, but while one is timed nothing else runs. `--backend interpreter` needs no GPU: correctness only, at
+tiny sizes.
 """
 
 from __future__ import annotations
