@@ -283,9 +283,12 @@ class _Check:
         )
 
     def _pays(self, rule: Rule, gain: Gain | None) -> bool:
-        """Whether the change of a finding is worth failing a build: whatever it gains where that is not the point."""
+        """Whether the change of a finding is worth failing a build: whatever it gains where that is not the point. A choice
+        that somebody may have measured must be sure to gain."""
+        if gain is None or rule.category in NOT_ABOUT_SPEED:
+            return True
         least = self.job.settings.options.get((rule.code, MIN_GAIN.name), MIN_GAIN.default)
-        return gain is None or gain.best >= least or rule.category in NOT_ABOUT_SPEED
+        return gain.best >= least and (gain.sure or not rule.tuning)
 
     def _fix(self, candidate: Candidate, gain: Gain | None) -> Fix | None:
         """The change as edits of the file, where it pays and a rewrite can make it."""

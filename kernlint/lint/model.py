@@ -74,6 +74,11 @@ class Gain:
         """The larger of the predicted speedups."""
         return max(numbers["speedup"] for numbers in self.scopes.values())
 
+    @property
+    def sure(self) -> bool:
+        """Whether the interval of a scope holds no loss."""
+        return any(numbers["low"] >= 1 for numbers in self.scopes.values())
+
     def to_json(self) -> dict[str, Any]:
         return {"device": self.device, **{scope: dict(numbers) for scope, numbers in self.scopes.items()}}
 
