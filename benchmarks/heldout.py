@@ -5,6 +5,7 @@
     python benchmarks/heldout.py compare OUT.json [--scope call] [--markdown F]   the verdicts beside the measurements
     python benchmarks/heldout.py verdicts [--device h200]                         the verdicts alone
 
+``--set heldout3`` takes the cases of benchmarks/heldout3/ in place of those of benchmarks/heldout/.
 ``measure`` and ``check`` need torch and Triton (3.2 to 3.9). ``measure`` runs before.py, after.py and the reference of each
 case at its sizes on the same arguments, the versions taking turns: ``gpu`` is one call in a replayed CUDA graph (warm L2),
 ``cold`` the same right after L2 was overwritten, ``call`` wall time per call of an eager loop, all in microseconds. ``check``
@@ -75,10 +76,10 @@ class Subject:
         return job, {**sources, "reference/reference.py": reference}
 
 
-def subjects(names: Sequence[str], tiny: bool = False) -> list[Subject]:
+def subjects(names: Sequence[str], tiny: bool = False, cases: Path = CASES) -> list[Subject]:
     """The chosen cases at all their sizes, or at the tiny one that is for checking."""
     found = []
-    for folder in sorted(one for one in CASES.iterdir() if one.is_dir() and (not names or one.name in names)):
+    for folder in sorted(one for one in cases.iterdir() if one.is_dir() and (not names or one.name in names)):
         case = json.loads((folder / "case.json").read_text())
         found += [Subject(folder, case, size) for size in ([case["check_size"]] if tiny else case["sizes"])]
     return found
@@ -139,9 +140,9 @@ def run(work: Sequence[Subject], backend: str, jobs: int, path: str | None = Non
 # -- comparing --
 
 
-def compared(scope: str, device: str, row: Mapping[str, Any]) -> Case | None:
+def compared(scope: str, device: str, cases: Path, row: Mapping[str, Any]) -> Case | None:
     """The verdict on a measured row; None where nothing was measured in this scope, or the results are not right."""
-    folder = CASES / row["case"]
+    folder = cases / row["case"]
     case = json.loads((folder / "case.json").read_text())
     before = row.get("before", {}).get(f"{scope}_us")
     # What waits for the device cannot be captured: its device time would hold the gaps.
@@ -165,6 +166,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("measure", "check", "compare", "verdicts"))
     parser.add_argument("file", nargs="?", help="measured times: written by measure, read by compare")
+    parser.add_argument("--set", default=CASES.name, help=f"the folder of the cases (default: {CASES.name})")
     parser.add_argument("--case", action="append", default=[])
     parser.add_argument("--jobs", type=int, help="children side by side (default: 8 on a GPU, 2 on a CPU)")
     parser.add_argument("--scope", choices=("gpu", "call"), default="gpu")
@@ -173,20 +175,23 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     if options.what in ("measure", "compare") and options.file is None:
         parser.error(f"{options.what} needs a file")
+    folder = CASES.parent / options.set
+    if not folder.is_dir():
+        parser.error(f"no folder {folder}")
     if options.what == "measure":
         if not machine().get("gpu"):
             parser.error("torch finds no GPU here")
-        done = run(subjects(options.case), "gpu", options.jobs or 8, options.file)
+        done = run(subjects(options.case, cases=folder), "gpu", options.jobs or 8, options.file)
         return 0 if all(row["outcome"] == "correct" for row in done) else 1
     if options.what == "check":
-        done = run(subjects(options.case, tiny=True), "interpreter", options.jobs or 2)
+        done = run(subjects(options.case, tiny=True, cases=folder), "interpreter", options.jobs or 2)
         return 0 if all(row["outcome"] == "correct" for row in done) else 1
     if options.what == "verdicts":
         ask = partial(predicted, options.scope, options.device or "h100")
-        table: list[Any] = subjects(options.case)
+        table: list[Any] = subjects(options.case, cases=folder)
     else:
         measured = json.loads(Path(options.file).read_text())
-        ask = partial(compared, options.scope, options.device or measured["machine"]["name"])
+        ask = partial(compared, options.scope, options.device or measured["machine"]["name"], folder)
         table = [row for row in measured["rows"] if not options.case or row["case"] in options.case]
     with ProcessPoolExecutor(2) as pool:
         cases = [case for case in pool.map(ask, table) if case is not None]
