@@ -85,9 +85,6 @@ _OPTIONS = frozenset(
     "ctas_per_cga launch_cooperative_grid launch_pdl ir_override".split()
 )
 
-#: torch sub-packages of which functions take and give tensors as ``torch.*`` does.
-_TENSOR_MODULES = ("torch", "torch.nn.functional", "torch.special", "torch.linalg", "torch.Tensor", "torch.cuda")
-
 #: torch's interfaces to devices that this analysis knows nothing of.
 _OTHER_DEVICES = ("torch.npu.", "torch.xpu.", "torch.mps.", "torch.mlu.", "torch.musa.", "torch.hpu.")
 
