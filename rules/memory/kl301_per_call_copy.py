@@ -6,13 +6,12 @@ import math
 from collections.abc import Iterable
 
 from kernlint.interpret.edits import Edits
-from kernlint.records import dataclass, replace
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
 from kernlint.rules.flow import next_user, overwrites
 from kernlint.rules.layout import consumers
-from kernlint.workload import Launch, Size, Span, Step, TorchOp, Workload
-from kernlint.workload.steps import map_steps
+from kernlint.rules.memory.dropped import WithoutOps
+from kernlint.workload import Launch, Size, Step, TorchOp
 
 #: What keeping converted parameters has to gain over reading them as they are.
 _AS_GOOD = 1.1
@@ -114,7 +113,7 @@ def _change(context: Context, passes: list[TorchOp]) -> tuple[list[TorchOp], Cha
     kept from call to call (a kernel that feeds a product may be slow at what it would have to read instead)."""
     once = _of_parameters(passes)
     others = [p for p in passes if not any(p is one for one in once)]
-    kept = KeptBetweenCalls(frozenset(p.span for p in once))
+    kept = WithoutOps(frozenset(p.span for p in once))
     options: list[tuple[list[TorchOp], Variant]] = [(passes, context.variant.then(_without(passes)))]
     if once:
         options.append((passes, context.variant.then(_without(others), kept)))
@@ -142,19 +141,6 @@ def _change(context: Context, passes: list[TorchOp]) -> tuple[list[TorchOp], Cha
         f"Convert the parameters once, when they are set, and keep the results.{rest}",
         f"Do {_listed(once)} in `__init__` (and again when the parameters change), and pass what it gives.{rest}",
     )
-
-
-@dataclass(frozen=True)
-class KeptBetweenCalls:
-    """The workload without the torch calls at ``ops``, whose results are there from a former call."""
-
-    ops: frozenset[Span]
-
-    def __call__(self, workload: Workload) -> Workload:
-        def change(step: Step) -> Step | None:
-            return None if isinstance(step, TorchOp) and step.span in self.ops else step
-
-        return replace(workload, steps=map_steps(workload.steps, change))
 
 
 def _without(passes: Iterable[TorchOp]) -> Edits:

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
-from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.dataflow import storages, written_tensors
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.flow import uses
 from kernlint.rules.fusion.fused import listed
-from kernlint.workload import Launch, Span, Step, Tensor, TorchOp, Workload
-from kernlint.workload.steps import map_steps
+from kernlint.rules.memory.dropped import WithoutOps
+from kernlint.workload import Launch, Span, Step, Tensor, TorchOp
 
 _EXPANSIONS = frozenset({"repeat_interleave", "repeat", "tile"})
 
@@ -131,16 +129,3 @@ def _gathers(op: TorchOp) -> bool:
 
 def _reads(step: Step, tensor: Tensor) -> bool:
     return isinstance(step, Launch) and tensor.storage.id not in storages(written_tensors(step))
-
-
-@dataclass(frozen=True)
-class WithoutOps:
-    """The workload without some torch calls; what read their results reads as many bytes of the originals."""
-
-    ops: frozenset[Span]
-
-    def __call__(self, workload: Workload) -> Workload:
-        def change(step: Step) -> Step | None:
-            return None if isinstance(step, TorchOp) and step.span in self.ops else step
-
-        return replace(workload, steps=map_steps(workload.steps, change))
