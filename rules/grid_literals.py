@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from kernlint.interpret.edits import Edits
 from kernlint.rules.finding import Context
+from kernlint.rules.places import counterpart
 from kernlint.workload import Access, Launch, ProgramId, Size, Span, concrete
 from kernlint.workload import expr as ex
 
@@ -103,8 +104,4 @@ def _sizes(launch: Launch) -> set[int | None]:
 
 def _changed(context: Context, launch: Launch, literals: dict[Span, int]) -> Launch | None:
     """``launch`` in the program with these literals."""
-    workload = context.after(context.variant.then(Edits(literals=frozenset(literals.items()))))
-    if workload is None:
-        return None
-    same = (one for one in workload.launches() if (one.span, one.kernel.name) == (launch.span, launch.kernel.name))
-    return next(same, None)
+    return counterpart(context, context.variant.then(Edits(literals=frozenset(literals.items()))), launch)

@@ -8,6 +8,7 @@ from kernlint.cost.device import Device
 from kernlint.interpret.edits import Edits
 from kernlint.records import dataclass
 from kernlint.rules.finding import Context, Evidence, Variant, tensor_name
+from kernlint.rules.places import find_dot
 from kernlint.workload import Dot, Dtype, Launch, Operand, Span, Step, Tensor, TorchOp, Workload
 from kernlint.workload.kernel import Node
 from kernlint.workload.steps import map_configurations
@@ -60,18 +61,6 @@ def operand_tensor(launch: Launch, operand: Operand) -> Tensor | None:
     """The tensor that a direct operand is loaded from."""
     load = launch.kernel.load(operand.load) if operand.load is not None else None
     return launch.tensor(load.base) if load is not None else None
-
-
-def find_dot(workload: Workload | None, launch: Span, dot: Span) -> tuple[Launch, Dot] | None:
-    """The launch and dot at these places in another version of the program."""
-    if workload is None:
-        return None
-    for candidate in workload.launches():
-        if candidate.span == launch:
-            for node in candidate.kernel.dots():
-                if node.span == dot:
-                    return candidate, node
-    return None
 
 
 def k_major_remedy(context: Context, base: Variant, launch: Launch, dot: Dot, side: str) -> Remedy | None:

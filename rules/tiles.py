@@ -8,9 +8,9 @@ from dataclasses import replace
 from kernlint.interpret.edits import Edits
 from kernlint.records import dataclass
 from kernlint.rules.finding import Context, Variant
-from kernlint.rules.layout import find_dot
+from kernlint.rules.places import counterpart, dot_at, find_dot
 from kernlint.rules.shared_memory import overflowing
-from kernlint.workload import Access, Dot, Launch, Loop, Opaque, Span, Workload, concrete
+from kernlint.workload import Access, Dot, Launch, Loop, Opaque, concrete
 
 #: Output tiles worth trying, rows by columns. Powers of two, as tl.arange demands; 16 is the least that MMA takes.
 _TILES = [(m, n) for m in (16, 32, 64, 128, 256) for n in (16, 32, 64, 128, 256) if 512 <= m * n <= 32_768]
@@ -139,25 +139,6 @@ def fits(context: Context, variant: Variant, launch: Launch, dot: Dot) -> bool:
     """Whether the launch has the shared memory it needs under ``variant``."""
     found = counterpart(context, variant, launch)
     return found is None or not overflowing(found, context.device)
-
-
-def counterpart(context: Context, variant: Variant, launch: Launch) -> Launch | None:
-    """What becomes of ``launch`` under ``variant``, where one place may launch several times; None where it is gone."""
-    # Whoever knows more of a launch keeps its arguments.
-    now = launches_at(context.workload, launch.span)
-    place = next((i for i, one in enumerate(now) if one.arguments is launch.arguments), 0)
-    found = launches_at(context.after(variant), launch.span)
-    return found[place] if place < len(found) else None
-
-
-def launches_at(workload: Workload | None, span: Span) -> list[Launch]:
-    """The launches that the source writes at ``span``, in order."""
-    return [one for one in workload.launches() if one.span == span] if workload is not None else []
-
-
-def dot_at(launch: Launch | None, span: Span) -> Dot | None:
-    """The dot of ``launch`` that stands at ``span``."""
-    return next((dot for dot in launch.kernel.dots() if dot.span == span), None) if launch is not None else None
 
 
 def _covers(context: Context, variant: Variant, launch: Launch, dot: Dot) -> bool:

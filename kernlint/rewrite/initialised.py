@@ -53,7 +53,7 @@ def zero_filled(site: Site, place: Span) -> list[TextEdit]:
 def zeroed_before(site: Site, transform: ZeroedBefore) -> Rewriting:
     """A buffer of the call is allocated with zeros; one of the caller's is set to zero before the launch."""
     source = site.source
-    launch = _launch(site, transform.launch)
+    launch = site.launch(transform.launch)
     tensor = launch.tensor(transform.parameter)
     if tensor is not None and tensor.storage.origin == "empty" and tensor.storage.span is not None:
         return Rewriting(tuple(zero_filled(site, tensor.storage.span)))
@@ -64,13 +64,6 @@ def zeroed_before(site: Site, transform: ZeroedBefore) -> Rewriting:
     edit = source.insert_before(call, f"{given.value}.zero_()")
     note = f"what `{given.value}` holds before the call is lost"
     return Rewriting((edit,), Effects("unsafe", notes=(note,)))
-
-
-def _launch(site: Site, span: Span) -> Launch:
-    found = next((one for one in site.workload.launches() if one.span == span), None)
-    if found is None:
-        raise CannotRewrite("the launch was not followed")
-    return found
 
 
 def _position(site: Site, launch: Launch, name: str) -> int | None:

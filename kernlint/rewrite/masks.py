@@ -32,11 +32,9 @@ _MASK = {Load: 1, Store: 2}
 def masked(site: Site, transform: Masked) -> list[TextEdit]:
     """The access gets the mask of another one at the same offsets, or ``index < size`` where the launcher tells the size that
     it counts tiles for."""
-    launch = next((one for one in site.workload.launches() if one.span == transform.launch), None)
-    access = (
-        next((s.access for s in sites(launch.kernel) if s.access.span == transform.place), None) if launch else None
-    )
-    if launch is None or access is None or type(access) not in _MASK:
+    launch = site.launch(transform.launch)
+    access = next((s.access for s in sites(launch.kernel) if s.access.span == transform.place), None)
+    if access is None or type(access) not in _MASK:
         raise CannotRewrite("the access was not followed")
     source = site.source
     call = source.at(transform.place, cst.Call)

@@ -76,10 +76,7 @@ def _in_one_place(edits: list[TextEdit]) -> tuple[TextEdit, ...]:
 
 def _set_option(site: Site, span: Span, name: str, value: int) -> list[TextEdit]:
     source = site.source
-    launch = next((one for one in site.workload.launches() if one.span == span), None)
-    call = source.at(span, cst.Call)
-    if launch is None:
-        raise CannotRewrite(f"the launch at line {span.line} was not followed")
+    launch, call = site.launch(span), source.at(span, cst.Call)
     current = _current(launch, name)
     if current == value and (name in launch.explicit or current == _default(name)):
         return []

@@ -14,8 +14,9 @@ from kernlint.records import dataclass
 from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
+from kernlint.rules.places import launches_at
 from kernlint.syntax.tree import Module
-from kernlint.workload import Workload
+from kernlint.workload import Launch, Span, Workload
 
 #: Why a change that no codemod makes is not made.
 NO_REWRITE = "no automatic rewrite for this change"
@@ -37,6 +38,13 @@ class Site:
     def source(self) -> Source:
         """Its text, with where things stand in it."""
         return _source_of(self.module)
+
+    def launch(self, span: Span) -> Launch:
+        """The first launch that the source writes at ``span``; raises :class:`CannotRewrite` where none was followed."""
+        found = launches_at(self.workload, span)
+        if not found:
+            raise CannotRewrite(f"the launch at line {span.line} was not followed")
+        return found[0]
 
     def after(self, edits: Edits) -> Workload | None:
         """What the program would do under what-if ``edits``; None where that cannot be followed."""

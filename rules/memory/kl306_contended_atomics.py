@@ -10,6 +10,7 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.flow import uses
 from kernlint.rules.indices import always_run
+from kernlint.rules.places import launches_at
 from kernlint.rules.pricing import cheapest, gain
 from kernlint.workload import (
     Access,
@@ -174,7 +175,7 @@ class Partials:
     programs: int
 
     def __call__(self, workload: Workload) -> Workload:
-        launch = next((one for one in workload.launches() if one.span == self.launch), None)
+        launch = next(iter(launches_at(workload, self.launch)), None)
         atomic = _contended(launch) if launch is not None else None
         out = launch.tensor(atomic.base) if launch is not None and atomic is not None else None
         if launch is None or atomic is None or out is None:

@@ -9,7 +9,8 @@ from kernlint.interpret.edits import Edits
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
-from kernlint.rules.layout import find_dot, k_major_remedy, operand_tensor, wants_k_major
+from kernlint.rules.layout import k_major_remedy, operand_tensor, wants_k_major
+from kernlint.rules.places import find_dot
 from kernlint.workload import Cast, Dot, Dtype, Launch, Operand, Span
 
 

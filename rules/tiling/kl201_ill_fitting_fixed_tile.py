@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.grid_literals import joined
-from kernlint.rules.tiles import TileNames, best_tile, current_tile, launches_at, main_dot, tile_names
+from kernlint.rules.places import launches_at
+from kernlint.rules.tiles import TileNames, best_tile, current_tile, main_dot, tile_names
 from kernlint.rules.tiling.other_sizes import scaled_calls
 from kernlint.rules.tiling.tuned_tiles import Tuned, autotune_words, tuned_tiles
 from kernlint.workload import Dot, Launch

@@ -8,10 +8,11 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
 from kernlint.rules.grid_literals import joined
 from kernlint.rules.indices import program_indices
+from kernlint.rules.places import counterpart
 from kernlint.rules.pricing import cheapest, gain
 from kernlint.rules.tiles import editable, setting
 from kernlint.rules.widen import Widened, can_widen, rows_of
-from kernlint.workload import Access, Atomic, Branch, Dot, Launch, Loop, ProgramId, Reduce, Scan, Workload, concrete
+from kernlint.workload import Access, Atomic, Branch, Dot, Launch, Loop, ProgramId, Reduce, Scan, concrete
 
 #: The widest load or store of one thread.
 _VECTOR_BYTES = 16
@@ -191,7 +192,7 @@ def _block_name(context: Context, launch: Launch, tile: int) -> str | None:
     for name, value in launch.constexprs.items():
         if value != tile or isinstance(value, bool) or not editable(launch, name):
             continue
-        twice = _find(context.after(context.variant.then(setting(launch, {name: 2 * tile}))), launch)
+        twice = counterpart(context, context.variant.then(setting(launch, {name: 2 * tile})), launch)
         if twice is None or _streamed_tile(twice) != 2 * tile:
             continue
         old, new = launch.programs, twice.programs
@@ -224,12 +225,5 @@ def _options(tile: int, least: int) -> Iterator[tuple[int, int]]:
 
 
 def _programs(context: Context, variant: Variant, launch: Launch) -> int | None:
-    found = _find(context.after(variant), launch)
+    found = counterpart(context, variant, launch)
     return None if found is None else found.programs
-
-
-def _find(workload: Workload | None, launch: Launch) -> Launch | None:
-    if workload is None:
-        return None
-    same = (one for one in workload.launches() if (one.span, one.kernel.name) == (launch.span, launch.kernel.name))
-    return next(same, None)

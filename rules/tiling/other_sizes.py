@@ -13,7 +13,7 @@ from math import prod
 from kernlint.errors import KernlintError
 from kernlint.interpret.program import Program
 from kernlint.rules.finding import Context
-from kernlint.rules.tiles import launches_at
+from kernlint.rules.places import launches_at
 from kernlint.workload import Dtype, Expr, Launch, Size, Symbol, Tensor, Workload, concrete
 from kernlint.workload.expr import lift
 
@@ -126,7 +126,7 @@ def _is_size(context: Context, launch: Launch, name: str) -> bool:
     except KernlintError:
         return False
     other = _context_of(context, program)
-    now = launches_at(other.workload, launch.span) if other is not None else []
+    now = launches_at(other.workload if other is not None else None, launch.span)
     if not now:
         return False
     numbers = {n: v for n, v in launch.arguments.items() if isinstance(v, int)}

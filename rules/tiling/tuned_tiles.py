@@ -15,14 +15,12 @@ from kernlint.records import dataclass
 from kernlint.rules.correctness.sharing import partners
 from kernlint.rules.finding import Context, Variant
 from kernlint.rules.launch.sizes import per_call_sizes
+from kernlint.rules.places import counterpart, dot_at, launches_at
 from kernlint.rules.space import symbols_of
 from kernlint.rules.tiles import (
     Tile,
     TileNames,
-    counterpart,
     current_tile,
-    dot_at,
-    launches_at,
     priced_tile,
     priced_tiles,
     tile_edits,
@@ -316,7 +314,7 @@ def _variant(
     by_tile = []
     for tile in tiles:
         workload = context.after(base.then(tile_edits(launch, names, tile)))
-        launches = launches_at(workload, launch.span) if workload is not None else []
+        launches = launches_at(workload, launch.span)
         if len(launches) != len(places):
             return None
         by_tile.append(launches)
