@@ -12,9 +12,9 @@ from typing import Any
 
 from kernlint.verify.result import CaseResult, Timing
 
-#: The spacing of numbers near 1, of the types that results have.
 #: How the note of a case begins that the version before fails.
 WRONG_BEFORE = "the version before is wrong"
+#: The spacing of numbers near 1, of the types that results have.
 _EPSILON = {
     "float64": 2.0**-52,
     "float32": 2.0**-23,
