@@ -16,7 +16,7 @@ from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import children, parameters, walk
-from kernlint.workload import Launch, Span
+from kernlint.workload import Atomic, Launch, Load, Span, Store
 
 #: What gives a variable its value.
 Binding = Union[cst.Assign, cst.AnnAssign, cst.AugAssign, cst.For, cst.NamedExpr, cst.AsName]
@@ -271,6 +271,10 @@ def indexing(node: cst.CSTNode) -> Sequence[cst.SubscriptElement]:
         if isinstance(index, cst.Index) and getattr(index.value, "value", "") != "None":
             return ()
     return node.slice
+
+
+#: The position of ``mask`` among the arguments of an access.
+MASK_POSITION = {Load: 1, Store: 2, Atomic: 2}
 
 
 def argument(call: cst.Call, name: str, position: int | None) -> cst.BaseExpression | None:

@@ -10,7 +10,7 @@ from kernlint.interpret.values import Block
 from kernlint.rewrite.bindings import keeps_value, suite
 from kernlint.rewrite.conversions import origin_expression
 from kernlint.rewrite.effects import Effects
-from kernlint.rewrite.function import argument
+from kernlint.rewrite.function import MASK_POSITION, argument
 from kernlint.rewrite.masked_values import with_fitting_other
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
@@ -24,9 +24,6 @@ from kernlint.workload import Launch, Load, Store, Tensor
 from kernlint.workload.expr import Expr, Lane, lift
 from kernlint.workload.kernel import Access
 
-#: The position of ``mask`` among the arguments.
-_MASK = {Load: 1, Store: 2}
-
 
 @codemod(Masked, Effects())
 def masked(site: Site, transform: Masked) -> list[TextEdit]:
@@ -34,12 +31,12 @@ def masked(site: Site, transform: Masked) -> list[TextEdit]:
     it counts tiles for."""
     launch = site.launch(transform.launch)
     access = next((s.access for s in sites(launch.kernel) if s.access.span == transform.place), None)
-    if access is None or type(access) not in _MASK:
+    if not isinstance(access, (Load, Store)):
         raise CannotRewrite("the access was not followed")
     source = site.source
     call = source.at(transform.place, cst.Call)
     mask = _of_a_twin(source, launch, access, call) or _of_the_launcher(site, launch, access, call)
-    if argument(call, "mask", _MASK[type(access)]) is not None or argument(call, "other", None) is not None:
+    if argument(call, "mask", MASK_POSITION[type(access)]) is not None or argument(call, "other", None) is not None:
         raise CannotRewrite("the access is given a mask or an `other` that masks nothing")
     if isinstance(access, Store):
         return source.add_keyword(call, "mask", mask)
@@ -57,7 +54,7 @@ def _of_a_twin(source: Source, launch: Launch, access: Access, call: cst.Call) -
         if twin.offset is None or not twin.mask or (twin.offset, twin.shape) != (access.offset, access.shape):
             continue
         other = source.module.at(twin.span, cst.Call)
-        mask = argument(other, "mask", _MASK.get(type(twin), 2)) if other is not None else None
+        mask = argument(other, "mask", MASK_POSITION[type(twin)]) if other is not None else None
         if other is not None and mask is not None and _means_the_same(source, mask, other, call):
             return source.text[slice(*source.whole(mask))]
     return ""

@@ -8,7 +8,7 @@ import libcst as cst
 
 from kernlint.rewrite.conversions import followed_by, is_cast_of, origin_expression
 from kernlint.rewrite.effects import Effects, Rewriting
-from kernlint.rewrite.function import argument
+from kernlint.rewrite.function import MASK_POSITION, argument
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
@@ -18,7 +18,7 @@ from kernlint.rules.correctness.kl743_mask_on_wrong_axis import MaskOfRows
 from kernlint.rules.space import sites
 from kernlint.syntax.names import variables
 from kernlint.syntax.walk import walk
-from kernlint.workload import Load, Span
+from kernlint.workload import Atomic, Load, Span
 from kernlint.workload.kernel import Access
 
 
@@ -79,13 +79,18 @@ def _access(site: Site, place: Span) -> Access:
 
 
 def _mask(call: cst.Call, access: Access) -> cst.BaseExpression | None:
-    return argument(call, "mask", 1 if isinstance(access, Load) else 2)
+    """The mask that ``access`` is given; None where it has none or, in words, ``None``."""
+    mask = argument(call, "mask", MASK_POSITION[type(access)])
+    return None if isinstance(mask, cst.Name) and mask.value == "None" else mask
 
 
 def _narrowed(source: Source, call: cst.Call, access: Access, condition: str) -> list[TextEdit]:
+    """Edits that make ``call`` mask what fails ``condition``, too. Raises :class:`CannotRewrite`."""
+    if isinstance(access, Atomic) and access.op == "cas":
+        raise CannotRewrite("tl.atomic_cas takes no mask")
     mask = _mask(call, access)
     if mask is None:
-        return source.add_keyword(call, "mask", condition)
+        return source.set_argument(call, "mask", condition, MASK_POSITION[type(access)])
     start, end = source.whole(mask)
     if isinstance(mask, (cst.Name, cst.Call, cst.Subscript)) or mask.lpar or _joined(mask):
         return [TextEdit(end, end, f" & {condition}")]
