@@ -102,8 +102,8 @@ def chosen_by_where(site: Site, fault: MendedFault) -> list[TextEdit]:
     where = source.spelled("triton.language.where")
     if isinstance(above, cst.IfExp) and above.test is test:
         _check_pure(source, above.body, above.orelse)
-        parts = ", ".join(source.text[slice(*source.whole(one))] for one in (test, above.body, above.orelse))
-        return [source.replace(above, f"{where}({parts})")]
+        parts = [_whole_block(source, test), _argument(source, above.body), _argument(source, above.orelse)]
+        return [source.replace(above, f"{where}({', '.join(parts)})")]
     if not isinstance(above, cst.If) or above.test is not test:
         raise CannotRewrite("the condition is not that of an `if`")
     name, value = _only_assignment(source, above.body)
@@ -118,11 +118,23 @@ def chosen_by_where(site: Site, fault: MendedFault) -> list[TextEdit]:
         raise CannotRewrite(f"`{name}` has no value where the condition fails")
     start, end = source.range_of(above)
     indent = source.indent_of(above)
-    text = f"{name} = {where}({source.text[slice(*source.whole(test))]}, {value}, {otherwise})"
+    text = f"{name} = {where}({_whole_block(source, test)}, {value}, {otherwise})"
     line = source.line_start(source.line(start))
     if source.comments_in(start, source.line_end(end - 1)):
         raise CannotRewrite("comments stand in the `if`")
     return [TextEdit(line, source.line_end(source.end(above)), f"{indent}{text}\n")]
+
+
+def _whole_block(source: Source, test: cst.BaseExpression) -> str:
+    """The text of a condition as one that is computed element by element."""
+    return _element_by_element(source, test) if _is_boolean(test) else _argument(source, test)
+
+
+def _argument(source: Source, node: cst.BaseExpression) -> str:
+    """The text of ``node`` as an argument. Raises where Python reads it as several, or where it is no number."""
+    if isinstance(node, (cst.Tuple, cst.List)):
+        raise CannotRewrite("a value is made of several")
+    return source.text[slice(*source.whole(node))]
 
 
 def _only_assignment(source: Source, block: cst.BaseSuite) -> tuple[str, str]:
@@ -134,7 +146,7 @@ def _only_assignment(source: Source, block: cst.BaseSuite) -> tuple[str, str]:
         target = statement.targets[0].target
         if isinstance(target, cst.Name):
             _check_pure(source, statement.value)
-            return target.value, source.text[slice(*source.whole(statement.value))]
+            return target.value, _argument(source, statement.value)
     if isinstance(statement, cst.AugAssign) and isinstance(statement.target, cst.Name):
         _check_pure(source, statement.value)
         operator = source.code(statement.operator).rstrip("=")

@@ -239,6 +239,20 @@ def test_the_condition_of_where_joins_the_mask() -> None:
     assert not safe.applied and safe.refused[0].unsafe, "those lanes are undefined then"
 
 
+@pytest.mark.parametrize("given", ["mask=None", "None", "None, 0.0"])
+def test_a_mask_that_is_none_is_replaced(given: str) -> None:
+    lines = ["i = tl.arange(0, B)", f"p = tl.load(source + i - 1, {given})", "tl.store(target + i, p, mask=i < count)"]
+    result = mended(copy(*lines), "KL741", unsafe=True)
+    assert came(result) == [f"p = tl.load(source + i - 1, {given.replace('None', '(i - 1 >= 0)')})"]
+
+
+def test_compare_and_swap_has_no_mask_to_narrow() -> None:
+    source = copy(
+        "i = tl.arange(0, B)", "p = tl.atomic_cas(source + i - 1, 0, 1)", "tl.store(target + i, p, mask=i < count)"
+    )
+    assert "no mask" in refusal(source, "KL741")
+
+
 # -- types and conditions -----------------------------------------------------------------------------------------------
 
 TYPED = """
@@ -339,6 +353,20 @@ WRONG_AND_RIGHT = [
         ],
         {},
         id="if-in-place",
+    ),
+    pytest.param(
+        "KL718",
+        [
+            "if not v > 1:",
+            "    v = v * 2",
+            "tl.store(y + i, v, mask=i < n)",
+        ],
+        [
+            "v = tl.where((v > 1) == 0, v * 2, v)",
+            "tl.store(y + i, v, mask=i < n)",
+        ],
+        {},
+        id="if-not",
     ),
     pytest.param(
         "KL718",
@@ -559,6 +587,7 @@ def test_the_compiler_takes_it(
     [
         ("KL718", ["if v > 1:", "    tl.store(y + i, v, mask=i < n)"], "does more than give one variable a value"),
         ("KL718", ["if v > 1:", "    w = tl.load(x + i)", "tl.store(y + i, w)"], "memory access"),
+        ("KL718", ["if v > 1:", "    v = v, 2", "tl.store(y + i, v)"], "made of several"),
         ("KL719", ["tl.store(y + i, v ** 2.5, mask=i < n)"], "exponent is not 2 or 3"),
         ("KL719", ["tl.store(y + i, torch.softmax(v, 0), mask=i < n)"], "nothing that does what `torch.softmax`"),
         ("KL719", ["tl.store(y + i, tl.load(x + i) ** 2, mask=i < n)"], "made by a call"),
