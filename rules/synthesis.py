@@ -45,7 +45,7 @@ def iteration(loop: int) -> Expr:
 
 
 def below(*bounds: tuple[Size, Size]) -> tuple[tuple[Expr, Expr], ...]:
-    """The mask ``left < right`` for each pair, without those that always hold (a constant left of a larger one)."""
+    """The mask ``left < right`` for each pair."""
     return tuple((lift(left), lift(right)) for left, right in bounds)
 
 

@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator
 
 from kernlint.records import dataclass
-from kernlint.rules.synthesis import arith, below, cast, dot, from_load, iteration, lane, launch, pid
+from kernlint.rules.algorithm.implicit_gemm import Convolution, GemmTile
+from kernlint.rules.synthesis import lane, pid
 from kernlint.workload import (
     Atomic,
     Compute,
@@ -22,14 +23,13 @@ from kernlint.workload import (
     ProgramId,
     Reduce,
     Size,
-    Span,
     Store,
     Symbol,
-    Tensor,
     Workload,
     concrete,
 )
-from kernlint.workload.expr import Atom, ceildiv, floordiv, lift, mod
+from kernlint.workload.expr import Atom, floordiv, lift, mod
+from kernlint.workload.kernel import Bounds
 from kernlint.workload.steps import map_launch
 
 #: A loop of at most this many iterations walks over the taps of a filter ...
@@ -43,26 +43,14 @@ _LEAST_CHANNELS = 4
 
 
 @dataclass(frozen=True)
-class DirectConvolution:
-    """A kernel whose programs make a tile of ``pixels`` for one output channel.
+class DirectConvolution(Convolution):
+    """A kernel whose programs make a tile of pixels for one output channel.
 
-    ``pixel_axis`` is the grid axis of those tiles, None where one covers a whole plane.
-    ``loops`` are those over channels and taps, outermost first; ``pairs`` the shifted window and scalar weight of each
-    multiply-add in the innermost. ``depth`` = channels x taps, ``channels`` the output channels, ``images`` the batch,
-    ``plane`` the pixels of one output plane.
+    ``pairs`` are the shifted window and scalar weight of each multiply-add in the innermost loop. ``pixel_axis`` is the grid
+    axis of the tiles, None where one covers a whole plane. ``image`` is the index that tells images apart, None where nothing does.
     """
 
-    launch: Launch
-    loops: tuple[Loop, ...]
     pairs: tuple[tuple[Load, Load], ...]
-    store: Store
-    weight: Tensor
-    source: Tensor
-    out: Tensor
-    depth: int
-    channels: int
-    images: int
-    plane: int
     pixel_axis: int | None
     image: Atom | None
 
@@ -160,7 +148,7 @@ def _measured(step: Launch, loops: tuple[Loop, ...], pairs: tuple[tuple[Load, Lo
     if images > 1 and image is None:
         return None
     return DirectConvolution(
-        step, loops, pairs, store, weight, source, out, depth, channels, images, plane, axis, image
+        step, loops, store, source, weight, out, depth, channels, images, plane, pairs, axis, image
     )  # fmt: skip
 
 
@@ -203,50 +191,17 @@ def _image(x: Load, store: Store, axis: int | None) -> Atom | None:
 
 
 @dataclass(frozen=True)
-class ImplicitGemm:
+class ImplicitGemm(GemmTile):
     """The workload with one direct convolution as a matrix product: output channels by pixels, summed over channels x taps."""
-
-    launch: Span
-    rows: int
-    columns: int
-    depth: int
-    num_warps: int
 
     def __call__(self, workload: Workload) -> Workload:
         return map_launch(workload, self.launch, self._changed)
 
     def _changed(self, launch: Launch) -> Launch:
         found = direct_convolution(launch)
-        return launch if found is None else self._gemm(found)
+        return launch if found is None else self.gemm(found, *found.pairs[0], lambda k, p: self._windows(found, k, p))
 
-    def _gemm(self, found: DirectConvolution) -> Launch:
-        span, m, n, k = found.launch.span, self.rows, self.columns, self.depth
-        loop = 1
-        at = iteration(loop) * k
-        x, w = found.pairs[0]
-        pixel, channel = pid(0) * n + lane(1), pid(1) * m + lane(0)
-        dtype = w.dtype
-        weights = Load(
-            2, "weight", dtype, (m, k), channel * found.depth + at + lane(1),
-            below((channel, found.channels), (at + lane(1), found.depth)), span, 0.0,
-        )  # fmt: skip
-        windows = Load(3, "x", x.dtype, (k, n), *self._windows(found, at + lane(0), pixel), span, 0.0)
-        product = dot(4, m, n, k, from_load(weights, 1, span, dtype), from_load(windows, 0, span, dtype), span)
-        where = (pid(2) * found.channels + channel) * found.plane + pixel
-        out = found.store.dtype
-        store = Store(5, "out", out, (m, n), where, below((channel, found.channels), (pixel, found.plane)), span)
-        trip = ceildiv(found.depth, k)
-        body = (
-            Loop(loop, "range", trip, (windows, weights, product), span, None, True),
-            arith(m * n, span),
-            cast(m * n, span, out),
-            store,
-        )
-        grid: tuple[Size, ...] = (ceildiv(found.plane, n), ceildiv(found.channels, m), found.images)
-        arguments = {"x": found.source, "weight": found.weight, "out": found.out}
-        return launch("implicit_gemm", body, grid, arguments, found.launch, found.launch.function, self.num_warps)
-
-    def _windows(self, found: DirectConvolution, k: Expr, pixel: Expr) -> tuple[Expr, tuple[tuple[Expr, Expr], ...]]:
+    def _windows(self, found: DirectConvolution, k: Expr, pixel: Expr) -> tuple[Expr, Bounds]:
         """Offset and mask of the gathered [depth, pixels] tile: the source's own, with new indices in the old ones' places."""
         x = found.pairs[0][0]
         assert x.offset is not None

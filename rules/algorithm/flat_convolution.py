@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 
 from kernlint.records import dataclass
-from kernlint.rules.synthesis import arith, below, cast, dot, from_load, iteration, lane, launch, pid
+from kernlint.rules.algorithm.implicit_gemm import Convolution, GemmTile
+from kernlint.rules.synthesis import below, lane, pid
 from kernlint.workload import (
     Atomic,
     Compute,
@@ -19,13 +20,12 @@ from kernlint.workload import (
     Opaque,
     ProgramId,
     Reduce,
-    Span,
     Store,
-    Tensor,
     Workload,
     concrete,
 )
-from kernlint.workload.expr import Atom, ceildiv, floordiv, lift, mod
+from kernlint.workload.expr import Atom, floordiv, lift, mod
+from kernlint.workload.kernel import Bounds
 from kernlint.workload.steps import map_launch
 
 #: Lanes that a tile must have, and output channels without which there is no matrix.
@@ -34,23 +34,12 @@ _LEAST_CHANNELS = 4
 
 
 @dataclass(frozen=True)
-class FlatConvolution:
-    """A kernel that sums ``x * w`` over ``loops`` for each output element: ``depth`` products each, ``channels`` output
-    channels of ``images`` images with ``plane`` pixels. The loop over input channels moves ``x`` by ``channel_stride``,
-    an image by ``image_stride``."""
+class FlatConvolution(Convolution):
+    """A kernel that sums ``x * w`` for each output element. The loop over input channels moves ``x`` by ``channel_stride``, an
+    image by ``image_stride``."""
 
-    launch: Launch
-    loops: tuple[Loop, ...]
     x: Load
     w: Load
-    store: Store
-    source: Tensor
-    weight: Tensor
-    out: Tensor
-    depth: int
-    channels: int
-    images: int
-    plane: int
     channel_stride: int
     image_stride: int
 
@@ -118,7 +107,7 @@ def _measured(step: Launch, loops: tuple[Loop, ...], x: Load, w: Load, store: St
         if images == 1 or any(concrete(x.offset.coefficient(one)) == image for one in others):
             plane = out.numel // channels // images
             return FlatConvolution(
-                step, loops, x, w, store, source, weight, out, depth, channels, images, plane, stride or 0, image
+                step, loops, store, source, weight, out, depth, channels, images, plane, x, w, stride or 0, image
             )  # fmt: skip
     return None
 
@@ -151,43 +140,20 @@ def _extent(step: Launch, digit: Atom) -> int | None:
 
 
 @dataclass(frozen=True)
-class FlatImplicitGemm:
-    """The workload with one such convolution as a matrix product: output channels by pixels, summed over channels x taps."""
-
-    launch: Span
-    rows: int
-    columns: int
-    depth: int
-    num_warps: int
+class FlatImplicitGemm(GemmTile):
+    """The workload with one such convolution as a matrix product."""
 
     def __call__(self, workload: Workload) -> Workload:
         return map_launch(workload, self.launch, self._changed)
 
-    def _changed(self, step: Launch) -> Launch:
-        found = flat_convolution(step)
-        return step if found is None else self._gemm(found)
+    def _changed(self, launch: Launch) -> Launch:
+        found = flat_convolution(launch)
+        return launch if found is None else self.gemm(found, found.x, found.w, lambda k, p: _windows(found, k, p))
 
-    def _gemm(self, found: FlatConvolution) -> Launch:
-        span, m, n, k = found.launch.span, self.rows, self.columns, self.depth
-        at, pixel, channel = iteration(1) * k, pid(0) * n + lane(1), pid(1) * m + lane(0)
-        weights = Load(
-            2, "weight", found.w.dtype, (m, k), channel * found.depth + at + lane(1),
-            below((channel, found.channels), (at + lane(1), found.depth)), span, 0.0,
-        )  # fmt: skip
-        # Windows that lie side by side are read side by side, whatever their padding and dilation.
-        step = at + lane(0)
-        taps = found.depth * found.channel_stride // found.image_stride
-        window = lift(floordiv(step, taps)) * found.channel_stride + mod(step, taps) + pixel
-        windows = Load(
-            3, "x", found.x.dtype, (k, n), pid(2) * found.image_stride + window,
-            below((step, found.depth), (pixel, found.plane)), span, 0.0,
-        )  # fmt: skip
-        product = dot(4, m, n, k, from_load(weights, 1, span), from_load(windows, 0, span), span)
-        where = (pid(2) * found.channels + channel) * found.plane + pixel
-        out = found.store.dtype
-        store = Store(5, "out", out, (m, n), where, below((channel, found.channels), (pixel, found.plane)), span)
-        loop = Loop(1, "range", ceildiv(found.depth, k), (windows, weights, product), span, None, True)
-        body = (loop, arith(m * n, span), cast(m * n, span, out), store)
-        grid = (ceildiv(found.plane, n), ceildiv(found.channels, m), found.images)
-        arguments = {"x": found.source, "weight": found.weight, "out": found.out}
-        return launch("implicit_gemm", body, grid, arguments, found.launch, found.launch.function, self.num_warps)
+
+def _windows(found: FlatConvolution, k: Expr, pixel: Expr) -> tuple[Expr, Bounds]:
+    """Offset and mask of the [depth, pixels] tile: windows that lie side by side are read side by side, whatever their padding
+    and dilation."""
+    taps = found.depth * found.channel_stride // found.image_stride
+    window = lift(floordiv(k, taps)) * found.channel_stride + mod(k, taps) + pixel
+    return pid(2) * found.image_stride + window, below((k, found.depth), (pixel, found.plane))
