@@ -13,7 +13,7 @@ from kernlint.workload import Launch, Workload
 from kernlint.workload.expr import Atom, Lane, LoopIndex, ProgramId
 from kernlint.workload.kernel import Atomic, Load, Store
 
-#: How many offsets, and of how many iterations of a loop, are compared one by one.
+#: How many offsets are compared one by one, and of how many iterations where all of them have more.
 _MOST_ELEMENTS = 1 << 17
 _ITERATIONS = 4
 
@@ -130,13 +130,14 @@ def _overlap(workload: Workload, launch: Launch, first: Site, second: Site) -> b
 
 
 def _elements(launch: Launch, site: Site, sizes: Mapping[Atom, int]) -> list[int] | None:
-    """The offsets of all lanes in the first iterations of the first program, whatever the mask; None where they do not
-    depend linearly on the lanes, or are too many."""
+    """The offsets of all lanes in all iterations of the first program (the first few where those are too many), whatever the
+    mask; None where they do not depend linearly on the lanes, or are too many."""
     assert site.access.offset is not None
     offset = site.access.offset.substitute({**sizes, **{ProgramId(axis): 0 for axis in range(3)}})
     ranges = Space(launch, site, sizes).ranges
-    moving = {a: ranges[a][1] + 1 for a in offset.atoms() if isinstance(a, (Lane, LoopIndex)) and a in ranges}
-    extents = {a: min(n, _ITERATIONS) if isinstance(a, LoopIndex) else n for a, n in moving.items()}
+    extents = {a: ranges[a][1] + 1 for a in offset.atoms() if isinstance(a, (Lane, LoopIndex)) and a in ranges}
+    if math.prod(extents.values()) > _MOST_ELEMENTS:
+        extents = {a: min(n, _ITERATIONS) if isinstance(a, LoopIndex) else n for a, n in extents.items()}
     first = offset.evaluate(dict.fromkeys(extents, 0))
     if first is None or math.prod(extents.values()) > _MOST_ELEMENTS:
         return None

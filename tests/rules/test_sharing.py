@@ -143,6 +143,24 @@ def test_tiles_that_do_not_meet():
     assert severities("KL759", DIAGONAL.format(column="1")) == ["warning"]
 
 
+BEHIND = """
+@triton.jit
+def behind(x, tmp, y, N: tl.constexpr, STEPS: tl.constexpr):
+    i = tl.arange(0, N)
+    for step in range(STEPS):
+        tl.store(tmp + (step + {ahead}) * N + i, tl.load(x + step * N + i))
+        tl.store(y + step * N + i, tl.load(tmp + step * N + (N - 1 - i)))
+
+def run(x, tmp, y):
+    behind[(1,)](x, tmp, y, N=64, STEPS=16)
+"""
+
+
+def test_iterations_far_apart_meet():
+    assert severities("KL759", BEHIND.format(ahead=8)) == ["warning"]
+    assert findings("KL759", BEHIND.format(ahead=16)) == []
+
+
 def test_lanes_that_the_mask_leaves_out_are_not_stored():
     halves = """
     @triton.jit
