@@ -81,7 +81,8 @@ def unflattened(launch: Launch) -> Launch:
         mask = [(digits.rewrite(left, axes), digits.rewrite(right, axes)) for left, right in kept]
         if ragged and node.elements > 1:
             mask.append((column, end))
-        return replace(node, offset=digits.rewrite(node.offset, axes), mask=tuple(mask) or None)
+        masked = bool(mask) or node.mask == ()
+        return replace(node, offset=digits.rewrite(node.offset, axes), mask=tuple(mask) if masked else None)
 
     grid = list(launch.grid)
     grid[digits.program.axis] = ceildiv(digits.extents[0], digits.tile)

@@ -84,6 +84,14 @@ def test_every_element_goes_where_it_went(digits: str, extents: str, size: int) 
     assert set(moved.values()) == {1}
 
 
+def test_a_mask_that_is_no_bound_stays() -> None:
+    source = flat(extents="8, 64, 32, 32", size=256).replace("i < n", "tl.load(x + i) > 0")
+    (launch,) = run_rule("KL304", source).contexts[0].workload.launches()
+    masks = [access.mask for access, _ in launch.kernel.walk(Access)]
+    assert () in masks
+    assert [access.mask for access, _ in unflattened(launch).kernel.walk(Access)] == masks
+
+
 def moves(launch: Launch) -> Counter[tuple[float, ...]]:
     """How often each pair of (element read, element written) occurs."""
     load, store = (access for access, _ in launch.kernel.walk(Access))
