@@ -8,7 +8,7 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.grid_literals import joined
 from kernlint.rules.places import launches_at
-from kernlint.rules.tiles import TileNames, best_tile, current_tile, main_dot, tile_names
+from kernlint.rules.tiles import Tile, TileNames, best_tile, current_tile, main_dot, tile_names
 from kernlint.rules.tiling.other_sizes import scaled_calls
 from kernlint.rules.tiling.tuned_tiles import Tuned, autotune_words, tuned_tiles
 from kernlint.workload import Dot, Launch
@@ -108,8 +108,7 @@ class IllFittingFixedTile(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         for launch in context.launches():
             found = main_dot(launch)
-            programs = launch.programs
-            if launch.autotuned or found is None or not found[1] or programs is None:
+            if launch.autotuned or found is None or not found[1] or launch.programs is None:
                 continue
             dot = found[0]
             launch = joined(context, launch)
@@ -131,32 +130,14 @@ class IllFittingFixedTile(Rule):
             tuned = _tuned(context, launch, dot, names, stages, after) if better or context.autotune else None
             if not better and (tuned is None or max(tuned.gains) < _LEAST_GAIN):
                 continue
-            grid = " x ".join(map(str, launch.grid))
-            device = context.device
-            if not better:
-                why = f"The fixed tile {dot.m}x{dot.n}x{dot.k} suits these sizes, but not larger or smaller ones."
-            elif programs < device.sm_count:
-                why = (
-                    f"The fixed tile {dot.m}x{dot.n}x{dot.k} gives {launch.programs} programs for {device.sm_count} SMs, so part "
-                    "of the device idles while few programs walk the whole K loop."
-                )
-            else:
-                why = (
-                    f"The fixed tile {dot.m}x{dot.n}x{dot.k} loads {dot.m + dot.n} values per K-step for {dot.m * dot.n} results and "
-                    "keeps the tensor cores waiting for operands."
-                )
+            why = _why(context, launch, dot) if better else (
+                f"The fixed tile {dot.m}x{dot.n}x{dot.k} suits these sizes, but not larger or smaller ones."
+            )  # fmt: skip
             if tuned is not None:
-                method, plan = autotune_words(launch, tuned)
-                change = Change(tuned.variant, why, method, plan)
+                change = Change(tuned.variant, why, *autotune_words(launch, tuned))
             else:
-                change = Change(
-                    variant,
-                    why,
-                    f"Launch `{launch.kernel.name}` with the tile {tile}.",
-                    f"Set {names.m}={tile.m}, {names.n}={tile.n}, {names.k}={tile.k}, num_warps={tile.num_warps}, "
-                    f"num_stages={tile.num_stages} at line {launch.span.line}, or autotune over tiles near it with the sizes as "
-                    "key.",
-                )
+                change = Change(variant, why, *_words(launch, names, tile))
+            grid = " x ".join(map(str, launch.grid))
             yield Finding(
                 self,
                 self.severity,
@@ -167,6 +148,29 @@ class IllFittingFixedTile(Rule):
                 (Evidence(f"grid {grid} = {launch.programs} programs of tile {dot.m}x{dot.n}x{dot.k}", launch.span),),
                 change,
             )
+
+
+def _why(context: Context, launch: Launch, dot: Dot) -> str:
+    """What holds the launch back with the tile of ``dot``."""
+    tile, programs, sms = f"The fixed tile {dot.m}x{dot.n}x{dot.k}", launch.programs, context.device.sm_count
+    if programs is not None and programs < sms:
+        return (
+            f"{tile} gives {programs} programs for {sms} SMs, so part of the device idles while few programs walk the "
+            "whole K loop."
+        )
+    return (
+        f"{tile} loads {dot.m + dot.n} values per K-step for {dot.m * dot.n} results and keeps the tensor cores waiting for "
+        "operands."
+    )
+
+
+def _words(launch: Launch, names: TileNames, tile: Tile) -> tuple[str, str]:
+    """(method, plan) of a change to one tile."""
+    return (
+        f"Launch `{launch.kernel.name}` with the tile {tile}.",
+        f"Set {names.m}={tile.m}, {names.n}={tile.n}, {names.k}={tile.k}, num_warps={tile.num_warps}, num_stages={tile.num_stages} "
+        f"at line {launch.span.line}, or autotune over tiles near it with the sizes as key.",
+    )
 
 
 def _tuned(
