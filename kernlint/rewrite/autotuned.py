@@ -11,6 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import libcst as cst
 
+from kernlint.rewrite.bindings import variable
 from kernlint.rewrite.editor import Editor
 from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.function import LaunchSource, parameters
@@ -284,7 +285,7 @@ class _Rewrite:
     def _uses(self, code: str) -> Iterator[cst.BaseExpression]:
         """Where the module reads the variable or attribute ``code``."""
         attribute = code.rpartition(".")[2] if "." in code else ""
-        local = not attribute and bool(self.host.bindings(code))
+        local = not attribute and (bool(self.host.bindings(code)) or self._is_parameter(code))
         for node in walk(self.host.node if local else self.source.module.tree):
             parent = self.source.parent(node)
             if isinstance(parent, cst.AssignTarget):
@@ -294,13 +295,25 @@ class _Rewrite:
             if attribute:
                 if isinstance(node, cst.Attribute) and node.attr.value == attribute:
                     yield node
-            elif isinstance(node, cst.Name) and node.value == code:
+            elif isinstance(node, cst.Name) and node.value == code and (local or not self._is_shadowed(node)):
                 keyword = (
                     isinstance(parent, (cst.Arg, cst.Param))
                     and getattr(parent, "keyword", getattr(parent, "name", None)) is node
                 )
                 if not keyword and not (isinstance(parent, cst.Attribute) and parent.attr is node):
                     yield node
+
+    def _is_shadowed(self, node: cst.Name) -> bool:
+        """Whether a function around ``node`` has a variable of its own by that name, so that the module's is not meant."""
+        inner: cst.CSTNode = node
+        for outer in self.source.above(node):
+            # Defaults and decorators are read outside.
+            if isinstance(outer, cst.FunctionDef) and inner is outer.body:
+                declared = {item.name.value for one in walk(outer) if isinstance(one, cst.Global) for item in one.names}
+                if node.value not in declared and variable(self.source, node.value, outer).bindings:
+                    return True
+            inner = outer
+        return False
 
     def _is_target(self, element: cst.Element) -> bool:
         outer = self.source.parent(element)
@@ -309,6 +322,8 @@ class _Rewrite:
     def _dead_binding(self, code: str) -> cst.Assign | None:
         """The assignment that gives ``code`` its value and has no other purpose; from one that has, ``code`` is taken out.
         Raises where it is not one plain assignment."""
+        if "." not in code and self._is_parameter(code):
+            raise CannotRewrite(f"`{code}` is a parameter of `{self.host.node.name.value}`")
         bound = [
             assign
             for assign in self.source.module.of(cst.Assign)
@@ -316,8 +331,6 @@ class _Rewrite:
             if any(self.source.code(one) == code for one in _targets(target.target))
             and ("." in code or self._same_scope(assign, code))
         ]
-        if not bound and "." not in code and self._is_parameter(code):
-            raise CannotRewrite(f"`{code}` is a parameter of `{self.host.node.name.value}`")
         if len(bound) != 1 or len(bound[0].targets) != 1:
             raise CannotRewrite(f"`{code}` does not get its value from one plain assignment")
         (assign,) = bound

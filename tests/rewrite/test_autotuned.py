@@ -122,6 +122,11 @@ HOSTS = {
         "matmul[grid](a, b, c, M, N, K, K, N, BM=TILE_M, BN=TILE_N, BK=32, num_warps=4)",
         "TILE_M = 32\nTILE_N = 32  # columns of a tile",
     ),
+    "constants of the module called as the kernel calls its own": (
+        "grid = (triton.cdiv(M, BM), triton.cdiv(N, BN))\n"
+        "matmul[grid](a, b, c, M, N, K, K, N, BM=BM, BN=BN, BK=32)",
+        "BM = 32\nBN = 32",
+    ),
     "one constant for rows and columns": (
         "T = 32\nmatmul[(triton.cdiv(M, T), triton.cdiv(N, T))](a, b, c, M, N, K, K, N, BM=T, BN=T, BK=32)",
         "",
@@ -248,6 +253,22 @@ def test_arguments_behind_the_tile_are_passed_by_name() -> None:
 )  # fmt: skip
 def test_left_alone(body: str, why: str) -> None:
     assert why in refusal(program(body))
+
+
+@pytest.mark.parametrize(
+    "other",
+    ["def other(tile=BM): return tile", "def other(x):\n    global BM\n    BM = x\n    return BM", "print(BM)"],
+    ids=["a default", "a global statement", "the module itself"],
+)
+def test_a_constant_of_the_module_that_is_read_elsewhere(other: str) -> None:
+    body, constants = HOSTS["constants of the module called as the kernel calls its own"]
+    assert "`BM` is used at line" in refusal(program(body, f"{constants}\n{other}\n"))
+
+
+def test_a_parameter_of_the_host_is_no_constant_of_the_module() -> None:
+    body, constants = HOSTS["constants of the module called as the kernel calls its own"]
+    source = program(body, constants).replace("def forward(self, a, b):", "def forward(self, a, b, BM=32):")
+    assert "`BM` is a parameter of `forward`" in refusal(source)
 
 
 def test_a_kernel_made_anew_on_each_call() -> None:
