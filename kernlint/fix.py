@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import math
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from pathlib import PurePath
@@ -17,7 +16,7 @@ from kernlint.interpret.edits import NO_EDITS
 from kernlint.records import dataclass
 from kernlint.rewrite.effects import Effects
 from kernlint.rewrite.source import Source
-from kernlint.rewrite.text import CannotRewrite, apply_edits
+from kernlint.rewrite.text import CannotRewrite, apply_edits, lines_with_ends
 from kernlint.rules.base import NOT_ABOUT_SPEED, Rule, calls_for
 from kernlint.rules.finding import Context
 from kernlint.rules.registry import find_rule
@@ -84,13 +83,8 @@ class Fixed:
 
 def diff_of(before: str, after: str, path: str) -> str:
     """The unified diff of two versions of the file called ``path``; empty where they are equal."""
-    lines = difflib.unified_diff(_lines(before), _lines(after), path, path)
+    lines = difflib.unified_diff(lines_with_ends(before), lines_with_ends(after), path, path)
     return "".join(line if line[-1] in "\r\n" else f"{line}\n\\ No newline at end of file\n" for line in lines)
-
-
-def _lines(text: str) -> list[str]:
-    """The lines of ``text`` with their ends."""
-    return [line for line in re.split(r"(?<=\n)|(?<=\r)(?!\n)", text) if line]
 
 
 @dataclass

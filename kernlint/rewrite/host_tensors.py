@@ -61,10 +61,9 @@ def on_device_of(site: Site, transform: OnDeviceOf) -> list[TextEdit]:
     first, last = source.line(source.start(statement)), source.line(source.end(statement))
     guard = f"with {source.spelled('torch.cuda.device_of')}({tensors[0]}):"
     starts = [source.line_start(number) for number in range(first, last + 1)]
-    head = TextEdit(starts[0], starts[0], f"{indent}{guard}\n    ")
-    rest = [
-        TextEdit(start, start, "    ") for start in starts[1:] if source.text[start : source.line_end(start)].strip()
-    ]
+    step = source.indent_step
+    head = TextEdit(starts[0], starts[0], f"{indent}{guard}\n{step}")
+    rest = [TextEdit(start, start, step) for start in starts[1:] if source.text[start : source.line_end(start)].strip()]
     return [head, *rest]
 
 

@@ -16,7 +16,7 @@ from kernlint.rewrite.editor import Editor
 from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.function import LaunchSource, Line, argument, callee, parameters
 from kernlint.rewrite.site import Site, codemod
-from kernlint.rewrite.text import CannotRewrite, TextEdit
+from kernlint.rewrite.text import CannotRewrite, TextEdit, lines_with_ends
 from kernlint.rules.memory.kl306_contended_atomics import Partials
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.walk import walk
@@ -110,7 +110,7 @@ class _Rewrite:
                 continue
             replaced: dict[cst.CSTNode, str] = {self.call: accumulate} if line is atomic_line else {}
             replaced |= {call: index for call in self._program_ids() if line is kernel.body[kernel.top_level(call)]}
-            text += _indented(self._text(line, replaced))
+            text += self._indented(self._text(line, replaced))
         row = f"{tl}.program_id(0)" + (f" * {strides[0]}" if strides else "")
         masked = f", mask={self.source.code(mask)}" if mask is not None else ""
         text += f"{indent}{tl}.store({self.editor.operand(pointer)} + {row}, {partial}{masked})\n"
@@ -195,6 +195,11 @@ class _Rewrite:
             text, position = text + self.source.text[position:first] + new, last
         text += self.source.text[position:end]
         return text if text.endswith("\n") else text + "\n"
+
+    def _indented(self, text: str) -> str:
+        """``text``, whole lines, one block deeper."""
+        step = self.source.indent_step
+        return "".join(f"{step}{line}" if line.strip() else line for line in lines_with_ends(text))
 
     def _comments(self, line: Line) -> tuple[str, str]:
         """The comments above a statement, as lines, and behind it."""
@@ -345,7 +350,3 @@ class _Rewrite:
                 self.editor.append_to(params, name)
         text = ", ".join(f"{name}={value}" for name, value in added.items())
         self.editor.append_to(args, text)
-
-
-def _indented(text: str) -> str:
-    return "".join(f"    {line}" if line.strip() else line for line in text.splitlines(keepends=True))

@@ -101,6 +101,11 @@ class Source:
         line = self.text[self.line_start(self.line(offset)) : self.line_end(offset)]
         return line[: len(line) - len(line.lstrip(" \t\f"))]
 
+    @property
+    def indent_step(self) -> str:
+        """What the file indents a block by."""
+        return self.module.tree.default_indent
+
     def indent_of(self, statement: cst.CSTNode) -> str:
         """The white space in front of a statement. Raises :class:`CannotRewrite` where it does not start its line."""
         start = self.start(statement)

@@ -103,6 +103,11 @@ def _without_gap(text: str, edit: TextEdit, starts: set[int]) -> TextEdit:
     return TextEdit(edit.start, end, "", edit.describes)
 
 
+def lines_with_ends(text: str) -> list[str]:
+    """The lines of ``text`` as Python counts them, each with its end."""
+    return [line for line in re.split(r"(?<=\n)|(?<=\r)(?!\n)", text) if line]
+
+
 def line_starts(text: str) -> list[int]:
     """The offset at which each line of ``text`` begins."""
     return [0, *(match.end() for match in _LINE_END.finditer(text))]

@@ -792,6 +792,22 @@ def test_a_launch_of_several_lines_moves_into_the_guard() -> None:
     )
 
 
+def test_the_guard_indents_as_the_file_does() -> None:
+    source = """
+    @triton.jit
+    def double(x, o, n, B: tl.constexpr):
+    \ta = tl.arange(0, B)
+    \ttl.store(o + a, tl.load(x + a, mask=a < n) * 2, mask=a < n)
+
+    def run(x):
+    \to = torch.empty_like(x)
+    \tdouble[(1,)](x, o, x.numel(), B=1024)
+    \treturn o
+    """
+    result = mended(source, "KL773")
+    assert "\twith torch.cuda.device_of(x):\n\t\tdouble[(1,)]" in result.after
+
+
 @pytest.mark.parametrize(
     ("rule", "before", "after"),
     [

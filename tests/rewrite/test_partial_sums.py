@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -73,6 +74,15 @@ def test_the_text() -> None:
     assert columns.index("cols = tl.arange") < columns.index("for block in range") < columns.index("# the tile")
     assert "torch.zeros((programs, N,), device=x.device)" in columns
     assert "tl.store((y + cols) + tl.program_id(0) * row_stride, partial, mask=cols < N)" in columns
+
+
+def test_what_goes_into_the_loop_is_indented_as_the_file_is() -> None:
+    after = fixed(SCALAR.replace("# one block each", "# one\u2028block each"), "KL306")
+    tabs = fixed(
+        textwrap.dedent(SCALAR).replace("    ", "\t").replace("# one block each", "# one\u2028block each"), "KL306"
+    )
+    assert "# one\u2028block each\n        i = pid" in after
+    assert tabs == after.replace("    ", "\t")
 
 
 def test_a_grid_that_looks_the_block_up() -> None:
