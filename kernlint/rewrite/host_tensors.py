@@ -17,7 +17,8 @@ from kernlint.workload import Atomic, Store
 
 @codemod(MadeContiguous, Effects(memory="more"))
 def made_contiguous(site: Site, transform: MadeContiguous) -> list[TextEdit]:
-    """``x = x.contiguous()`` in front of the launch, for a tensor that no kernel of the call writes."""
+    """``x = x.contiguous()`` in front of the launch, for a tensor that no kernel of the call writes; the argument alone where
+    the function does more with ``x`` afterwards, which is to see the caller's tensor."""
     place = LaunchSource(site, transform.launch)
     tensor = place.launch.tensor(transform.parameter)
     for launch in site.workload.launches():
@@ -29,7 +30,31 @@ def made_contiguous(site: Site, transform: MadeContiguous) -> list[TextEdit]:
     if arg is None or not isinstance(arg.value, cst.Name):
         raise CannotRewrite("the tensor has no name at the launch")
     name = arg.value.value
+    if _may_change_later(place, name):
+        end = site.source.end(arg.value)
+        return [TextEdit(end, end, ".contiguous()")]
     return [site.source.insert_before(place.call, f"{name} = {name}.contiguous()")]
+
+
+#: What may be asked of a tensor whose copy takes its place.
+_ASKED = frozenset({"shape", "dtype", "device", "ndim", "numel", "size", "dim", "stride", "element_size"})
+
+
+def _may_change_later(place: LaunchSource, name: str) -> bool:
+    """Whether the host reads ``name`` after the launch in a way that may write to the tensor, or keep it: neither in another
+    launch nor for its size and type."""
+    source, start = place.source, place.source.start(place.call)
+    repeated = source.around(place.call, (cst.For, cst.While)) is not None
+    for node in place.host.names(name):
+        if not isinstance(place.host.binding(node), (cst.AugAssign, type(None))):
+            continue
+        above = source.parent(node)
+        call = source.parent(above) if isinstance(above, cst.Arg) else None
+        asked = isinstance(above, cst.Attribute) and above.attr.value in _ASKED
+        launched = isinstance(call, cst.Call) and isinstance(call.func, cst.Subscript)
+        if not asked and not launched and (repeated or source.start(node) > start):
+            return True
+    return False
 
 
 @codemod(ContiguousOutput, Effects())

@@ -767,6 +767,29 @@ def test_contiguous_only_for_what_is_read() -> None:
     assert "is written" in refusal(written, "KL771")
 
 
+@pytest.mark.parametrize(
+    "later", ["values.zero_()", "values[0] = 1", "other = values.view(-1)\n        other.zero_()", "values += 1"]
+)
+def test_the_tensor_of_the_caller_is_what_is_changed_later(later: str) -> None:
+    source = """
+    @triton.jit
+    def row_sum(x, o, N, B: tl.constexpr):
+        r, c = tl.program_id(0), tl.arange(0, B)
+        tl.store(o + r, tl.sum(tl.load(x + r * N + c, mask=c < N, other=0.0), axis=0))
+
+    def run(values):
+        rows, columns = values.shape
+        o = torch.empty(rows, device=values.device)
+        row_sum[(rows,)](values, o, columns, B=1024)
+        LATER
+        return o
+    """
+    assert came(mended(source.replace("LATER", later), "KL771")) == [
+        "row_sum[(rows,)](values.contiguous(), o, columns, B=1024)"
+    ]
+    assert came(mended(source.replace("LATER", "print(values.shape)"), "KL771")) == ["values = values.contiguous()"]
+
+
 def test_a_launch_of_several_lines_moves_into_the_guard() -> None:
     result = mended(
         """
