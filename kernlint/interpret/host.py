@@ -108,6 +108,28 @@ class ShapeOf:
     what: str
 
 
+@dataclass(frozen=True)
+class _Passed:
+    """What a launch is given: ``values`` by parameter and launch ``options``; ``explicit`` are those of both that the call
+    itself gives, ``presumed`` the parameters that are flags of which only the type is known."""
+
+    values: dict[str, Any]
+    options: dict[str, Any]
+    explicit: frozenset[str]
+    presumed: frozenset[str]
+
+
+@dataclass(frozen=True)
+class _Bound:
+    """The parameters of a kernel in one launch; ``opened`` and ``premises`` are as ``open_constexprs`` and ``premises`` of a
+    :class:`~kernlint.workload.Launch`."""
+
+    arguments: dict[str, Any]
+    constexprs: dict[str, Any]
+    opened: dict[str, Expr]
+    premises: dict[str, tuple[Expr, ...]]
+
+
 class HostEvaluator(Evaluator):
     """Evaluates one program. ``steps`` is what device work has been recorded so far.
 
@@ -1359,47 +1381,14 @@ class HostEvaluator(Evaluator):
     def _launch_one(
         self, jit: Jit, config: Config, grid: Any, args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode
     ) -> Launch:
+        """The launch of ``jit`` under one configuration of its autotuner."""
         function = jit.function
         assert isinstance(function.node, cst.FunctionDef)
-        params = parameters(function.node)
-        names = [p.name.value for p in params]
-        args = spread(args, names, kwargs)
-        values: dict[str, Any] = dict(zip(names, args))
-        given = dict(kwargs)
-        options = {k: kwargs.pop(k) for k in list(kwargs) if k in _OPTIONS and k not in names}
-        for k in ("num_warps", "num_stages"):
-            if k in kwargs:
-                options[k] = kwargs[k]
-        values.update({k: v for k, v in kwargs.items() if k in names})
-        explicit = frozenset({*options, *values})
-        for name, value in config.kwargs.items():
-            values[name] = value
-        for name, rule in jit.heuristics.items():
-            chosen = self.call(rule, [dict(values)], {}, node)  # type: ignore[arg-type]
-            if name in names:
-                values[name] = chosen
-            else:
-                options[name] = chosen
-        for param in params:
-            if param.name.value not in values and param.default is not None:
-                values[param.name.value] = self.default(param, function)
-        presumed = [name for name, value in values.items() if isinstance(value, Presumed)]
-        values.update({name: bool(values[name]) for name in presumed})
-        constexprs: dict[str, Any] = {}
-        arguments: dict[str, Any] = {}
-        opened: dict[str, Expr] = {}
-        premises: dict[str, tuple[Expr, ...]] = {}
-        for param in params:
-            name = param.name.value
-            value = values.get(name, Unknown("missing argument"))
-            if _is_constexpr(param, function.module):
-                if isinstance(value, Expr) and value.value is None:
-                    opened[name] = value
-                if isinstance(value, Condition):
-                    premises[name], value = value.zeros, True
-                constexprs[name] = self._constexpr(function.name, name, value)
-            else:
-                arguments[name] = self._argument(value)
+        args = spread(args, [p.name.value for p in parameters(function.node)], kwargs)
+        passed = self._passed(jit, config, args, kwargs, node)
+        values, options, presumed = passed.values, passed.options, passed.presumed
+        bound = self._by_parameter(function, values)
+        arguments, constexprs = bound.arguments, bound.constexprs
         span = self.span(node)
         for name, value in self.new_options.get(span, {}).items():
             if name in constexprs:
@@ -1422,12 +1411,11 @@ class HostEvaluator(Evaluator):
             self._integers(v for n, v in arguments.items() if n not in pointers)
         faults: tuple[Fault, ...] = ()
         if self.target is not None:
-            bare = not isinstance(node, cst.Call)
             known = {n: Unknown("presumed") if n in presumed else v for n, v in constexprs.items()}
-            refused = self._refused(jit, arguments, known, self.target, bare)
+            refused = self._refused(jit, arguments, known, self.target, not isinstance(node, cst.Call))
             kernel = replace(kernel, faults=(*kernel.faults, *refused))
-            if not bare:
-                faults = launch_faults(jit, config, args, given, node, self.target, span, self.symbol)
+            if isinstance(node, cst.Call):
+                faults = launch_faults(jit, config, args, kwargs, node, self.target, span, self.symbol)
                 bad_grid = grid_fault(grid, computed, span, self.symbol)
                 faults = faults if bad_grid is None else (*faults, bad_grid)
         plain = {k: v for k, v in arguments.items() if v is None or isinstance(v, (Tensor, int, float, Expr))}
@@ -1442,16 +1430,56 @@ class HostEvaluator(Evaluator):
             span,
             self.symbol,
             jit.autotuned,
-            explicit=explicit,
+            explicit=passed.explicit,
             literals=literals,
             numbers=dict(self.numbers.get(self.calls[-1].node, {})) if self.calls else {},
             grid_follows=computed,
             tuning=jit.tuning,
-            open_constexprs=opened,
-            premises=premises,
+            open_constexprs=bound.opened,
+            premises=bound.premises,
             unspecialised=jit.unspecialised,
             faults=faults,
         )
+
+    def _passed(
+        self, jit: Jit, config: Config, args: list[Any], kwargs: Mapping[str, Any], node: cst.CSTNode
+    ) -> _Passed:
+        """What the call, ``config``, heuristics and defaults give, each over what is before it but for the defaults."""
+        function = jit.function
+        params = parameters(function.node)
+        names = [p.name.value for p in params]
+        values: dict[str, Any] = dict(zip(names, args))
+        # The launcher takes warps and stages for itself even where the kernel has parameters of these names.
+        own = {*_OPTIONS.difference(names), "num_warps", "num_stages"}
+        options = {name: value for name, value in kwargs.items() if name in own}
+        values.update({name: value for name, value in kwargs.items() if name in names})
+        explicit = frozenset({*options, *values})
+        values.update(config.kwargs)
+        for name, rule in jit.heuristics.items():
+            chosen = self.call(rule, [dict(values)], {}, node)  # type: ignore[arg-type]
+            (values if name in names else options)[name] = chosen
+        for param in params:
+            if param.name.value not in values and param.default is not None:
+                values[param.name.value] = self.default(param, function)
+        presumed = frozenset(name for name, value in values.items() if isinstance(value, Presumed))
+        values.update({name: bool(values[name]) for name in presumed})
+        return _Passed(values, options, explicit, presumed)
+
+    def _by_parameter(self, function: Function, values: Mapping[str, Any]) -> _Bound:
+        """``values`` by parameter, as the kernel ``function`` gets them."""
+        bound = _Bound({}, {}, {}, {})
+        for param in parameters(function.node):
+            name = param.name.value
+            value = values.get(name, Unknown("missing argument"))
+            if not _is_constexpr(param, function.module):
+                bound.arguments[name] = self._argument(value)
+                continue
+            if isinstance(value, Expr) and value.value is None:
+                bound.opened[name] = value
+            if isinstance(value, Condition):
+                bound.premises[name], value = value.zeros, True
+            bound.constexprs[name] = self._constexpr(function.name, name, value)
+        return bound
 
     def _refused(
         self, jit: Jit, arguments: Mapping[str, Any], constexprs: Mapping[str, Any], target: Target, bare: bool
