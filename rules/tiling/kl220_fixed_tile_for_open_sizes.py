@@ -204,7 +204,9 @@ def _written_once(module: Module, launch: Launch, names: TileNames) -> bool:
     if not all(literals):
         return False
     choices = [module.span(node) for kind in _CHOICES for node in module.of(kind)] + _alternative_returns(module)
-    tables = [module.span(node) for kind in _TABLES for node in module.of(kind)]
+    # `**{"BK": 32}` is another way to write `BK=32`.
+    keywords = {id(arg.value) for arg in module.of(cst.Arg) if arg.star == "**"}
+    tables = [module.span(node) for kind in _TABLES for node in module.of(kind) if id(node) not in keywords]
     tables += [
         span for node in module.of(cst.Call) if not _divides(node) and (span := module.span(node)) != launch.span
     ]
