@@ -134,7 +134,7 @@ def _argument(source: Source, node: cst.BaseExpression) -> str:
     """The text of ``node`` as an argument. Raises where Python reads it as several, or where it is no number."""
     if isinstance(node, (cst.Tuple, cst.List)):
         raise CannotRewrite("a value is made of several")
-    return source.text[slice(*source.whole(node))]
+    return source.full_code(node)
 
 
 def _only_assignment(source: Source, block: cst.BaseSuite) -> tuple[str, str]:
@@ -159,7 +159,7 @@ def _tight(source: Source, node: cst.BaseExpression) -> str:
     """The text of an operand, in parentheses unless it has some or is a name, a call or a number."""
     if _is_boolean(node):
         return f"({_element_by_element(source, node)})"
-    text = source.text[slice(*source.whole(node))]
+    text = source.full_code(node)
     return (
         text
         if node.lpar or isinstance(node, (cst.Name, cst.Call, cst.Subscript, cst.Integer, cst.Float))

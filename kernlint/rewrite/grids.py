@@ -46,7 +46,7 @@ def _is(node: cst.BaseExpression, operator: type[cst.BaseBinaryOp]) -> bool:
 def _rounded_up(source: Source, quotient: cst.BaseExpression) -> list[TextEdit]:
     """``n / B`` as ``triton.cdiv(n, B)``."""
     assert isinstance(quotient, cst.BinaryOperation)
-    count, tile = (source.text[slice(*source.whole(side))] for side in (quotient.left, quotient.right))
+    count, tile = (source.full_code(side) for side in (quotient.left, quotient.right))
     return [source.replace(quotient, f"{source.spelled('triton.cdiv')}({_bare(count)}, {_bare(tile)})")]
 
 
@@ -100,7 +100,7 @@ class _Grid:
         if _is(extent, cst.FloorDivide) and isinstance(extent, cst.BinaryOperation):
             if any(isinstance(n, (cst.Add, cst.Subtract)) for n in walk(extent.left)):
                 raise CannotRewrite("the grid rounds in a way of its own")
-            count = source.text[slice(*source.whole(extent.left))]
+            count = source.full_code(extent.left)
         elif isinstance(extent, cst.Integer):
             count = self._count()
         else:
@@ -143,4 +143,4 @@ class _Grid:
         arg = self.place.argument(parameter)
         if arg is None:
             raise CannotRewrite(f"the launch does not say what `{parameter}` is")
-        return self.source.text[slice(*self.source.whole(arg.value))]
+        return self.source.full_code(arg.value)

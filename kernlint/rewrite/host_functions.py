@@ -55,7 +55,7 @@ def repeated_product(site: Site, fault: MendedFault) -> list[TextEdit]:
         raise CannotRewrite("the exponent is not 2 or 3")
     if any(isinstance(inner, cst.Call) and not _is_pure(source, inner) for inner in walk(node.left)):
         raise CannotRewrite("what is raised to a power is made by a call, which would be made twice; give it a name")
-    text = source.text[slice(*source.whole(node.left))]
+    text = source.full_code(node.left)
     if isinstance(node.left, (cst.UnaryOperation, cst.BinaryOperation)) and not node.left.lpar:
         text = f"({text})"
     product = " * ".join([text] * count)

@@ -63,7 +63,7 @@ def _masked_differences(source: Source, load: cst.Call) -> list[TextEdit]:
     mask, function = argument(load, "mask", 1), source.function(load)
     if mask is None or function is None:
         return []
-    where, condition = source.spelled("triton.language.where"), source.text[slice(*source.whole(mask))]
+    where, condition = source.spelled("triton.language.where"), source.full_code(mask)
     edits = []
     for statement in walk(function):
         value = assigned_value(statement)

@@ -56,7 +56,7 @@ def _of_a_twin(source: Source, launch: Launch, access: Access, call: cst.Call) -
         other = source.module.at(twin.span, cst.Call)
         mask = argument(other, "mask", MASK_POSITION[type(twin)]) if other is not None else None
         if other is not None and mask is not None and _means_the_same(source, mask, other, call):
-            return source.text[slice(*source.whole(mask))]
+            return source.full_code(mask)
     return ""
 
 
@@ -90,7 +90,7 @@ def _of_the_launcher(site: Site, launch: Launch, access: Access, call: cst.Call)
         if not isinstance(block, Block) or block.base or block.expr != index or len(block.shape) != len(access.shape):
             continue
         if _unchanged(source, node, call, function):
-            return f"{source.text[slice(*source.whole(node))]} < {named[0]}"
+            return f"{source.full_code(node)} < {named[0]}"
     raise CannotRewrite("the index that counts the tiles has no text of its own in the address")
 
 

@@ -118,8 +118,8 @@ def _without_base(source: Source, pointer: cst.BaseExpression, base: str) -> str
     rest = [(node, sign) for node, sign in terms if not (isinstance(node, cst.Name) and node.value == base)]
     if not rest or rest[0][1] != "+":
         return ""
-    text = source.text[slice(*source.whole(rest[0][0]))]
-    return text + "".join(f" {sign} {source.text[slice(*source.whole(node))]}" for node, sign in rest[1:])
+    text = source.full_code(rest[0][0])
+    return text + "".join(f" {sign} {source.full_code(node)}" for node, sign in rest[1:])
 
 
 def _terms(node: cst.BaseExpression, sign: str) -> Iterator[tuple[cst.BaseExpression, str]]:

@@ -38,9 +38,7 @@ def scale_behind_loop(site: Site, transform: ScaleBehindLoop) -> list[TextEdit]:
     editor.put(*source.range_of(found.update), f"{found.accumulator} = {dot}")
     if found.product:
         editor.delete(kernel.line(kernel.bindings(found.product)[0]), heading=False)
-    factor = " * ".join(
-        source.text[slice(*source.whole(one))] if one.lpar else editor.operand(one) for one in found.factors
-    )
+    factor = " * ".join(source.full_code(one) if one.lpar else editor.operand(one) for one in found.factors)
     editor.insert_after(
         found.loop, [*_moved_comments(editor, kernel.line(found.update)), f"{found.accumulator} *= {factor}"]
     )

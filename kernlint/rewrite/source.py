@@ -73,6 +73,11 @@ class Source:
             end = self.text.index(")", end) + 1
         return start, end
 
+    def full_code(self, node: cst.CSTNode) -> str:
+        """The text of ``node`` with its own parentheses."""
+        start, end = self.whole(node)
+        return self.text[start:end]
+
     def line(self, offset: int) -> int:
         """The number, from 0, of the line that ``offset`` lies in."""
         return bisect_right(self._line_starts, offset) - 1
