@@ -142,18 +142,19 @@ def _is_constant(source: Source, node: cst.BaseExpression, function: cst.Functio
         return False
     if any(isinstance(inner, (cst.Call, cst.Subscript, cst.Attribute)) for inner in walk(node)):
         return False
-    fixed = {p.name.value for p in parameters(function) if _says_constexpr(source, p.annotation)}
+    fixed = {p.name.value for p in parameters(function) if says_constexpr(source, p.annotation)}
     fixed |= {
         one.target.value
         for one in walk(function)
         if isinstance(one, cst.AnnAssign)
         and isinstance(one.target, cst.Name)
-        and _says_constexpr(source, one.annotation)
+        and says_constexpr(source, one.annotation)
     }
     return all(inner.value in fixed for inner in variables(node))
 
 
-def _says_constexpr(source: Source, annotation: cst.Annotation | None) -> bool:
+def says_constexpr(source: Source, annotation: cst.Annotation | None) -> bool:
+    """Whether ``annotation``, of a parameter or variable, is ``tl.constexpr``."""
     return annotation is not None and source.origin(annotation.annotation) == "triton.language.constexpr"
 
 

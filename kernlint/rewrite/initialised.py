@@ -5,12 +5,12 @@ from __future__ import annotations
 import libcst as cst
 
 from kernlint.rewrite.effects import Effects, Rewriting
-from kernlint.rewrite.function import argument
+from kernlint.rewrite.function import LaunchSource
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rules.correctness.kl753_zeroed_while_tuning_only import ZeroedBefore
 from kernlint.rules.correctness.kl761_atomic_into_uninitialised import Initialised
-from kernlint.workload import Launch, Span
+from kernlint.workload import Span
 
 #: The form that fills with zeros, by the last name of the one that only allocates.
 _ZEROS = {"empty": "zeros", "empty_like": "zeros_like", "new_empty": "new_zeros"}
@@ -53,20 +53,14 @@ def zero_filled(site: Site, place: Span) -> list[TextEdit]:
 def zeroed_before(site: Site, transform: ZeroedBefore) -> Rewriting:
     """A buffer of the call is allocated with zeros; one of the caller's is set to zero before the launch."""
     source = site.source
-    launch = site.launch(transform.launch)
-    tensor = launch.tensor(transform.parameter)
+    place = LaunchSource(site, transform.launch)
+    tensor = place.launch.tensor(transform.parameter)
     if tensor is not None and tensor.storage.origin == "empty" and tensor.storage.span is not None:
         return Rewriting(tuple(zero_filled(site, tensor.storage.span)))
-    call = source.at(transform.launch, cst.Call)
-    given = argument(call, transform.parameter, _position(site, launch, transform.parameter))
-    if not isinstance(given, cst.Name):
+    arg = place.argument(transform.parameter)
+    if arg is None or not isinstance(arg.value, cst.Name):
         raise CannotRewrite("the buffer has no name at the launch")
-    edit = source.insert_before(call, f"{given.value}.zero_()")
-    note = f"what `{given.value}` holds before the call is lost"
+    name = arg.value.value
+    edit = source.insert_before(place.call, f"{name}.zero_()")
+    note = f"what `{name}` holds before the call is lost"
     return Rewriting((edit,), Effects("unsafe", notes=(note,)))
-
-
-def _position(site: Site, launch: Launch, name: str) -> int | None:
-    function = site.source.at(launch.kernel.span, cst.FunctionDef)
-    names = [p.name.value for p in (*function.params.posonly_params, *function.params.params)]
-    return names.index(name) if name in names else None

@@ -34,7 +34,7 @@ def product_in_float32(site: Site, fault: MendedFault) -> Rewriting:
     source = site.source
     node = source.node_at(fault.place)
     terms = [node.left, node.right] if isinstance(node, cst.BinaryOperation) else [getattr(node, "value", None)]
-    products = [one for one in map(_product, terms, [source] * len(terms)) if one is not None]
+    products = [one for term in terms if (one := _product(source, term)) is not None]
     if len(products) != 1:
         raise CannotRewrite("the product does not stand in this function")
     inline = any(products[0] is term for term in terms)
@@ -43,10 +43,10 @@ def product_in_float32(site: Site, fault: MendedFault) -> Rewriting:
     return Rewriting(made.edits, Effects(numerics="changed")) if inline and "nothing here" not in fault.text else made
 
 
-def _product(node: cst.BaseExpression | None, source: Source) -> cst.BinaryOperation | None:
+def _product(source: Source, node: cst.BaseExpression | None) -> cst.BinaryOperation | None:
+    """The product that ``node`` is, or that the variable which it names is assigned."""
     found = origin_expression(source, node) if node is not None else None
-    is_product = isinstance(found, cst.BinaryOperation) and isinstance(found.operator, cst.Multiply)
-    return found if is_product and isinstance(found, cst.BinaryOperation) else None
+    return found if isinstance(found, cst.BinaryOperation) and isinstance(found.operator, cst.Multiply) else None
 
 
 @mends("lost-literal")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import libcst as cst
 
 from kernlint.interpret.api import Target
+from kernlint.rewrite.compile_time_values import says_constexpr
 from kernlint.rewrite.conversions import followed_by
 from kernlint.rewrite.function import argument
 from kernlint.rewrite.mended_faults import mends
@@ -100,10 +101,7 @@ def _is_constexpr(source: Source, node: cst.BaseExpression) -> bool:
     """Whether ``node`` names a parameter of its kernel that is annotated ``tl.constexpr``."""
     function = source.function(node)
     return function is not None and any(
-        isinstance(node, cst.Name)
-        and param.name.value == node.value
-        and param.annotation is not None
-        and source.origin(param.annotation.annotation) == "triton.language.constexpr"
+        isinstance(node, cst.Name) and param.name.value == node.value and says_constexpr(source, param.annotation)
         for param in parameters(function)
     )
 
