@@ -204,21 +204,33 @@ def _written_once(module: Module, launch: Launch, names: TileNames) -> bool:
     if not all(literals):
         return False
     choices = [module.span(node) for kind in _CHOICES for node in module.of(kind)] + _alternative_returns(module)
-    # `**{"BK": 32}` is another way to write `BK=32`.
-    keywords = {id(arg.value) for arg in module.of(cst.Arg) if arg.star == "**"}
-    tables = [module.span(node) for kind in _TABLES for node in module.of(kind) if id(node) not in keywords]
-    tables += [
-        span for node in module.of(cst.Call) if not _divides(node) and (span := module.span(node)) != launch.span
-    ]
+    tables = _lookups(module, launch)
     places = [span for spans in literals for span in spans]
     return not any(_inside(span, choice) for span in (*places, launch.span) for choice in choices) and not any(
         _inside(span, table) and not _inside(launch.span, table) for span in places for table in tables
     )
 
 
+def _lookups(module: Module, launch: Launch) -> list[Span]:
+    """Where a host looks numbers up or has them computed: tables and calls, other than the launch itself, the
+    division of its grid, and the one call of a function that launches what it is given."""
+    # `**{"BK": 32}` is another way to write `BK=32`.
+    keywords = {id(arg.value) for arg in module.of(cst.Arg) if arg.star == "**"}
+    found = [module.span(node) for kind in _TABLES for node in module.of(kind) if id(node) not in keywords]
+    calls = [call for call in module.of(cst.Call) if not _divides(call)]
+    launcher = launch.function.rpartition(".")[2]
+    callers = [call for call in calls if _last_name(call) == launcher]
+    passing = callers if len(callers) == 1 else []
+    return found + [span for call in calls if call not in passing and (span := module.span(call)) != launch.span]
+
+
+def _last_name(call: cst.Call) -> str:
+    return (dotted_name(call.func) or "").rpartition(".")[2]
+
+
 def _divides(call: cst.Call) -> bool:
     """Whether ``call`` is the ``triton.cdiv`` of a grid."""
-    return (dotted_name(call.func) or "").rpartition(".")[2] == "cdiv"
+    return _last_name(call) == "cdiv"
 
 
 def _alternative_returns(module: Module) -> list[Span]:

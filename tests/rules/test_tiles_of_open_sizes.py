@@ -15,6 +15,29 @@ def chosen(body):
     return BAD[:start] + function + BAD[start:].replace("BM, BN = 16, 16", "BM, BN = tile(M)")
 
 
+def launched_by_helper(others):
+    """The bad example with a function that launches what it is given, and with what calls that too."""
+    helper = """
+        def start(*args, **kwargs):
+            matmul[args[0]](*args[1:], **kwargs)
+"""
+    source = BAD.replace("matmul[grid](", "start(grid, ")
+    assert source != BAD
+    return source.replace("        def linear", f"{helper}{others}\n        def linear")
+
+
+def test_a_tile_in_the_one_call_of_what_launches_it():
+    assert run_rule("KL220", launched_by_helper(""))
+
+
+def test_a_tile_in_one_of_two_calls_of_what_launches_it_is_a_choice():
+    other = """
+        def large(a, b, c, M, N, K):
+            start((triton.cdiv(M, 128), triton.cdiv(N, 128)), a, b, c, M, N, K, 128, 128, BK=64)
+"""
+    assert not run_rule("KL220", launched_by_helper(other))
+
+
 def test_a_tile_that_a_function_returns():
     assert run_rule("KL220", chosen("            return 16, 16\n"))
 
