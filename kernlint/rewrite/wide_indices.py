@@ -119,18 +119,24 @@ def _making_call(source: Source, name: cst.Name) -> cst.Call | None:
     return value if isinstance(value, cst.Call) and triton_name(source, value) in ("program_id", "load") else None
 
 
-def _varies(source: Source, node: cst.BaseExpression, depth: int = 20) -> bool:
+def _varies(source: Source, node: cst.BaseExpression) -> bool:
     """Whether ``node`` is made of a program id, a loaded value, a tile or a loop variable, rather than of parameters."""
-    for inner in (node, *_names_and_calls(node)):
-        if triton_name(source, inner) in ("program_id", "load", "arange"):
-            return True
-        function = source.function(inner)
-        if not isinstance(inner, cst.Name) or function is None or depth == 0:
-            continue
-        for binding in variable(source, inner.value, function).bindings:
-            value = assigned_value(binding)
-            if isinstance(binding, cst.For) or (value is not None and _varies(source, value, depth - 1)):
+    asked: set[str] = set()
+    open_ends = [node]
+    while open_ends:
+        value = open_ends.pop()
+        for inner in (value, *_names_and_calls(value)):
+            if triton_name(source, inner) in ("program_id", "load", "arange"):
                 return True
+            function = source.function(inner)
+            # Each variable once: they are made of each other in many ways.
+            if not isinstance(inner, cst.Name) or function is None or inner.value in asked:
+                continue
+            asked.add(inner.value)
+            bindings = variable(source, inner.value, function).bindings
+            if any(isinstance(binding, cst.For) for binding in bindings):
+                return True
+            open_ends += [made for binding in bindings if (made := assigned_value(binding)) is not None]
     return False
 
 

@@ -160,3 +160,10 @@ def test_nothing_to_widen() -> None:
     assert unchanged(kernel("row = tl.program_id(0).to(tl.int64)", "row * stride"), "KL730", "KL731", "KL733")
     assert unchanged(kernel("row = tl.program_id(0)", "tl.cast(row, tl.int64) * stride"), "KL730")
     assert unchanged(kernel("row = tl.program_id(0)", "row * B"), "KL730")
+
+
+def test_variables_made_of_each_other_in_many_ways() -> None:
+    # Asked again for each way, the last one would take 3^40 steps.
+    chain = [f"s{i} = s{i - 1} + s{i - 1} - s{i - 1}" for i in range(1, 40)]
+    source = kernel("\n".join(["s0 = stride", *chain, "row = tl.program_id(0)"]), "s39 * row")
+    assert "row = tl.program_id(0).to(tl.int64)" in mended(source, "KL730").after
