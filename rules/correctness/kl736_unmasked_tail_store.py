@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.tails import masking, unmasked_tails
+from kernlint.rules.correctness.tails import FIX_SAFETY, WHEN_NOT, masking, unmasked_tails
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.space import last_element, sites
 from kernlint.workload import Span
@@ -29,16 +29,8 @@ class UnmaskedTailStore(Rule):
         tensors, or an illegal address, depending on the allocator. Sizes that are multiples of the tile never show
         it.
         """
-    when_not = """
-        Buffers that are padded to whole tiles, as an allocation in view shows or `assert n % BLOCK == 0` tells.
-        Offsets wrapped by `% n`. A remark only where sizes are open and some function of the module tests for multiples of
-        the tile: it may keep other sizes away before the call.
-        """
-    fix_safety = """
-        Safe: the access gets the mask of another one at the same offsets, or `index < size` where one parameter of
-        the kernel holds the size that the tiles are counted for; a load also the `other` that leaves its reductions
-        as they are. Refused where no such mask or size is in view. Whoever pads the tensors wants no mask.
-        """
+    when_not = WHEN_NOT
+    fix_safety = FIX_SAFETY
     evidence = """
         The row's run under TRITON_INTERPRET=1 (Triton 3.9.0) shows the lanes past the end overwritten. Pattern row
         BUG-007. No gain: wrong results have no speed.

@@ -15,6 +15,18 @@ from kernlint.rules.repair import Repair, mending
 from kernlint.syntax.tree import Module
 from kernlint.workload import Launch, Load, Span, Store
 
+#: What both rules say of themselves.
+WHEN_NOT = """
+    Buffers that are padded to whole tiles, as an allocation in view shows or `assert n % BLOCK == 0` tells.
+    Offsets wrapped by `% n`. A remark only where sizes are open and some function of the module tests for multiples of
+    the tile: it may keep other sizes away before the call.
+    """
+FIX_SAFETY = """
+    Safe: the access gets the mask of another one at the same offsets, or `index < size` where one parameter of
+    the kernel holds the size that the tiles are counted for; a load also the `other` that leaves its reductions
+    as they are. Refused where no such mask or size is in view. Whoever pads the tensors wants no mask.
+    """
+
 
 def unmasked_tails(rule: Rule, context: Context, kind: type[Load] | type[Store]) -> Iterator[Finding]:
     """Findings of ``rule`` on accesses of ``kind``: errors with a witness at the sizes in view, warnings where sizes are
