@@ -15,7 +15,7 @@ latency  the dependent path of one program x the waves of resident programs. A l
 issue    warp instructions / issue slots, the masked lanes' included (they still occupy their slots); a load that cannot
          be vectorised takes one for each element (``layout.py``)
 shared   partial sums that warps exchange through shared memory, element by element (``upcast_product``, axis 1)
-atomics  operations on one address, and on one 128-byte line, serialise (``atomic_*``)
+atomics  operations on one address, and on one 128-byte line, serialise; lanes that meet in one address as well (``atomic_*``)
 
 Tiles that do not fit the registers add their spills to ``l2`` (``registers.py``). The terms overlap less where a program
 has the SM to itself.
@@ -679,7 +679,8 @@ class _Price(TileSizes):
             whole = self.launch.tensor(access.base)
             if whole is not None and whole.numel:
                 addresses = min(addresses, float(whole.numel))
-            lanes = min(32.0, max(1.0, access.active_elements), addresses)
+            # Lanes of one request that meet in an address are as many requests more: the L2 adds them one by one.
+            lanes = min(access.request_addresses, max(1.0, access.active_elements), addresses)
             lines = max(1.0, addresses * size / _LINE_BYTES)
             same_address = operations / addresses * c.same_address_ns
             request_ns = c.same_line_ns + c.same_line_lane_ns * (lanes - 1)

@@ -39,6 +39,8 @@ from kernlint.workload.expr import Atom
 SECTOR_BYTES = 32
 #: The unit in which caches keep an address: one touched sector holds the place of four.
 LINE_BYTES = 128
+#: Lanes of a warp, whose addresses travel in one request.
+WARP_LANES = 32
 #: Iterations assumed of a loop whose trip count cannot be evaluated; the price then carries a wide sigma.
 ASSUMED_TRIP = 16.0
 #: Working set of an access below which its next iteration still finds it in L1, with other programs on the SM.
@@ -62,7 +64,8 @@ class AccessTraffic:
     program asks of the caches beyond L1's immediate reach: as moved, but what the last iterations touched counts once.
     ``vector_bytes`` is what one thread fetches at once. ``twins`` counts the loads of the same iteration that see the
     same window of memory shifted, this one included (the taps of a convolution); the distinct bytes of a twin are its
-    part of what they touch together.
+    part of what they touch together. ``request_addresses`` are the distinct addresses that one warp's request of an atomic
+    goes to, the mask left aside (32 where it cannot be evaluated): lanes beyond these meet in one address.
     """
 
     access: Load | Store | Atomic
@@ -84,6 +87,7 @@ class AccessTraffic:
     near_bytes: float = 0.0
     vector_bytes: int = 16
     twins: int = 1
+    request_addresses: float = float(WARP_LANES)
 
     @property
     def line_share(self) -> float:
@@ -389,7 +393,29 @@ def _access(
         access, access.base, executions, active, sectors, program_bytes, min(footprint, whole),
         sectors * SECTOR_BYTES * executions * programs, run, aligned, True, False, signature, frozenset(shared), step,
         density, min(near, sectors * SECTOR_BYTES * executions), vector_bytes(access),
+        request_addresses=_request_addresses(access, offset, probe) if isinstance(access, Atomic) else float(WARP_LANES),
     )  # fmt: skip
+
+
+def _request_addresses(access: Atomic, offset: Expr, probe: Probe) -> float:
+    """Distinct addresses among the lanes of one warp, in the mean over warps of a few programs."""
+    order = [(dim, extent) for _, dim, extent in _lane_steps(access, offset, probe)]
+    value_at, lanes = evaluator(offset), min(WARP_LANES, access.elements)
+    warps = max(1, access.elements // lanes)
+    counts = []
+    for point in probe.programs():
+        for warp in {warps * quarter // 4 for quarter in range(4)}:
+            addresses = set()
+            for index in range(warp * lanes, (warp + 1) * lanes):
+                rest = index
+                for dim, extent in order:
+                    put(point, Lane(dim), float(rest % extent))
+                    rest //= extent
+                addresses.add(value_at(point))
+            if None in addresses:
+                return float(WARP_LANES)
+            counts.append(len(addresses))
+    return sum(counts) / len(counts)
 
 
 def active_fraction(access: Load | Store | Atomic, probe: Probe) -> float:
@@ -576,12 +602,8 @@ def _uncoalesced(access: Load | Store | Atomic, size: int) -> tuple[float, float
 def _sampled_sectors(access: Load | Store | Atomic, offset: Expr, probe: Probe) -> tuple[float, float, bool]:
     """Sectors of a tile that is not affine in its lanes: count them on 32 neighbouring lanes, scale to the tile."""
     size = access.dtype.bytes
-    steps = []
-    for dim, extent in enumerate(access.shape):
-        if extent > 1:
-            one, zero = probe.moved(offset, Lane(dim), 1.0), probe.moved(offset, Lane(dim), 0.0)
-            steps.append((abs((one or 0.0) - (zero or 0.0)), dim, extent))
-    order = [(dim, extent) for _, dim, extent in sorted(steps, key=lambda s: (s[0] == 0, s[0]))]
+    steps = _lane_steps(access, offset, probe)
+    order = [(dim, extent) for _, dim, extent in steps]
     if not order:
         return 1.0, float(size), False
     # Where several axes step by one, the compiler takes the one that stays contiguous: try each as the fastest.
@@ -598,6 +620,16 @@ def _sampled_sectors(access: Load | Store | Atomic, offset: Expr, probe: Probe) 
             best = result
     assert best is not None
     return (*best, False)
+
+
+def _lane_steps(access: Load | Store | Atomic, offset: Expr, probe: Probe) -> list[tuple[float, int, int]]:
+    """(step in elements, dimension, extent) of the tile's dimensions, the one that neighbouring lanes run along first."""
+    steps = []
+    for dim, extent in enumerate(access.shape):
+        if extent > 1:
+            one, zero = probe.moved(offset, Lane(dim), 1.0), probe.moved(offset, Lane(dim), 0.0)
+            steps.append((abs((one or 0.0) - (zero or 0.0)), dim, extent))
+    return sorted(steps, key=lambda s: (s[0] == 0, s[0]))
 
 
 def _count_sectors(

@@ -10,6 +10,7 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.flow import uses
 from kernlint.rules.indices import always_run
+from kernlint.rules.memory.address_runs import REDUCTIONS, AddressRuns, SummedRuns, address_runs
 from kernlint.rules.places import launches_at
 from kernlint.rules.pricing import cheapest, gain
 from kernlint.workload import (
@@ -38,11 +39,14 @@ from kernlint.workload.expr import Atom, Lane, ceildiv
 from kernlint.workload.kernel import rewrite
 from kernlint.workload.steps import map_steps
 
-_REDUCTIONS = frozenset({"add", "max", "min"})
 #: Programs per SM that a grid which loops over its work keeps.
 _PER_SM = (1, 2, 4, 8)
 #: A predicted gain below this is within the model's noise.
 _LEAST_GAIN = 1.02
+#: The same for a kernel that has to be laid out anew.
+_LEAST_GAIN_OF_RUNS = 1.2
+#: Blocks of one address that a program may add up.
+_BLOCKS = (1, 4, 16)
 
 
 class ContendedAtomics(Rule):
@@ -51,14 +55,17 @@ class ContendedAtomics(Rule):
     category = "memory"
     severity = "warning"
     remark_if_open = True
-    summary = "every program adds to the same few addresses with atomics"
+    summary = "every program, or every lane of a block, adds to the same few addresses with atomics"
     what_it_does = """
         Finds `tl.atomic_add`, `atomic_max` and `atomic_min` whose address depends on no program id and whose result is not
-        used, so that all programs of the grid queue for the same addresses.
+        used, so that all programs of the grid queue for the same addresses. Likewise one atomic for each element of a block
+        where neighbouring elements go to one address, as their flat index is divided by the length of a run
+        (`y + i // length % channels`), if a sum in registers first is predicted to be faster.
         """
     why = """
         Atomics on one address are done one after the other in the L2, about 2 ns each: 100,000 programs take 0.2 ms for that
         alone, whatever the SMs do. Fewer programs that add up in registers first need one atomic, or one partial sum, each.
+        The lanes of a warp that meet in one address queue in the same way, 32 for one request.
         """
     when_not = """
         Atomics spread over many addresses (histograms, scatter, split-K tiles). Counters and locks whose old value is used.
@@ -115,6 +122,10 @@ class ContendedAtomics(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         for launch in context.launches():
+            runs = address_runs(launch)
+            if runs is not None:
+                yield from self._of_runs(context, runs)
+                continue
             atomic = None if launch.autotuned or not launch.kernel.complete else _contended(launch)
             if atomic is None or launch.programs == 1:
                 continue
@@ -145,6 +156,32 @@ class ContendedAtomics(Rule):
                 (Evidence(f"the address of the atomic_{atomic.op} does not depend on a program id", atomic.span),), change,
             )  # fmt: skip
 
+    def _of_runs(self, context: Context, found: AddressRuns) -> Iterable[Finding]:
+        launch, atomic, run = found.launch, found.atomic, found.run
+        chunks = sorted({min(found.block * blocks, run) for blocks in _BLOCKS} | {min(run, found.count)})
+        options = {context.variant.then(transform=SummedRuns(launch.span, chunk)): chunk for chunk in chunks}
+        best = cheapest(context, options)
+        expected = gain(context, best) if best is not None else None
+        if best is None or expected is None or expected < _LEAST_GAIN_OF_RUNS:
+            return
+        kernel, chunk = launch.kernel.name, options[best]
+        name = tensor_name(launch.tensor(atomic.base), atomic.base)
+        what = f"{run} neighbouring elements" if run < found.count else f"all {found.count} elements"
+        made = {"add": "sum", "max": "maximum", "min": "minimum"}[atomic.op]
+        change = Change(
+            best,
+            f"{what} go to one address of `{name}`, each by an atomic_{atomic.op} of its own, so that the lanes of a warp queue "
+            "in the L2.",
+            f"Form the {made} of the elements of one address in registers and send one atomic_{atomic.op} for it.",
+            f"Let each program walk over {chunk} elements of one address, at most, form their {made} in registers (mask the rest "
+            f"of a block that the run of {run} does not fill), and send one scalar atomic_{atomic.op} with the result.",
+        )
+        yield Finding(
+            self, self.severity, f"`{kernel}` sends one atomic_{atomic.op} for each of {found.count} elements, {run} neighbours to "
+            f"one address of `{name}`", atomic.span, kernel, kernel,
+            (Evidence(f"the address is {str(atomic.offset)[:90]}, the same for {run} neighbours", atomic.span),), change,
+        )  # fmt: skip
+
 
 def _contended(launch: Launch) -> Atomic | None:
     """The one reduction by atomics of a 1-D grid to addresses that all programs share; None where there is none, more than
@@ -155,9 +192,11 @@ def _contended(launch: Launch) -> Atomic | None:
         return None
     atomic = atomics[0]
     assert isinstance(atomic, Atomic)
-    if atomic.op not in _REDUCTIONS or atomic.offset is None:
+    if atomic.op not in REDUCTIONS or atomic.offset is None:
         return None
     plain = [(node, loops) for node, loops in always_run(kernel, Atomic) if node is atomic]
+    if atomic.elements > 1 and not any(isinstance(atom, Lane) for atom in atomic.offset.atoms()):
+        return None  # one address for the whole block, not one for each lane
     if not plain or plain[0][1] or not set(atomic.offset.atoms()) <= {Lane(d) for d in range(len(atomic.shape))}:
         return None
     used = any(atomic.id in getattr(node, "depends", ()) for node, _ in kernel.walk() if node is not atomic)

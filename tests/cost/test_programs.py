@@ -29,9 +29,9 @@ from micro_launches import (
 
 from kernlint.cost.device import devices, find_device
 from kernlint.cost.programs import program_time
-from kernlint.workload import Compute, Expr, Launch, Loop, Node, Reduce, Scan
+from kernlint.workload import Atomic, Compute, Expr, Launch, Loop, Node, Reduce, Scan
 from kernlint.workload import dtype as dtypes
-from kernlint.workload.expr import opaque
+from kernlint.workload.expr import floordiv, mod, opaque
 
 H100 = find_device("h100-sxm")
 F16, F32 = dtypes.FLOAT16, dtypes.FLOAT32
@@ -76,6 +76,14 @@ def test_sigma_is_honest(errors: dict[str, list[tuple[float, float]]]) -> None:
     assert 0.7 <= sum(inside) / len(inside) <= 0.95
 
 
+def segment_sums(n: int, run: int, addresses: int) -> Launch:
+    """``y[i // run % addresses] += x[i]``, one atomic an element: ``run`` neighbours meet in one address."""
+    step = atomic_add(n, 1024, addresses, False)
+    at = PID * 1024 + LANE
+    where = Expr({}) + mod(floordiv(at, run), addresses)
+    return step.rewritten(lambda node: dataclasses.replace(node, offset=where) if isinstance(node, Atomic) else node)
+
+
 # -- directions -------------------------------------------------------------------------------------------------------
 
 
@@ -100,6 +108,7 @@ def test_sigma_is_honest(errors: dict[str, list[tuple[float, float]]]) -> None:
         pytest.param(atomic_add(1 << 20, 1024, 1, False), atomic_add(1 << 20, 1024, 32, False), 5, id="one-address"),
         pytest.param(atomic_add(1 << 20, 1024, 32, False), atomic_add(1 << 20, 1024, 4096, False), 4, id="one-line"),
         pytest.param(atomic_add(1 << 20, 1024, 1, False), atomic_add(1 << 20, 1024, 1, True), 20, id="one-per-program"),
+        pytest.param(segment_sums(1 << 20, 4096, 32), segment_sums(1 << 20, 1, 32), 8, id="lanes-meet"),
         pytest.param(row_softmax(4096, 16384, F32, 1), row_softmax(4096, 16384, F32, 8), 2, id="spills"),
         pytest.param(scalar_chain(64, 4096), row_loop(64, 4096, 1024, 4), 5, id="scalar-chain"),
     ],

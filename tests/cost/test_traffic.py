@@ -26,7 +26,7 @@ from micro_launches import (
 )
 
 from kernlint.cost.traffic import traffic
-from kernlint.workload import Branch, Expr, Load, Loop, Symbol
+from kernlint.workload import Atomic, Branch, Expr, Load, Loop, Symbol
 from kernlint.workload import dtype as dtypes
 from kernlint.workload.expr import floordiv, mod, opaque
 
@@ -158,6 +158,28 @@ def test_tensors_without_shape_or_dtype_do_not_cap() -> None:
     made = row_softmax(64, 128, F16, 4)
     blank = {name: dataclasses.replace(t, shape=None, dtype=None) for name, t in made.arguments.items()}  # type: ignore
     assert traffic(dataclasses.replace(made, arguments=blank)).footprint_bytes == 2 * 64 * 128 * 2
+
+
+@pytest.mark.parametrize(
+    ("shape", "where", "addresses"),
+    [
+        pytest.param((1024,), LANE, 32, id="apart"),
+        pytest.param((1024,), LANE * 64, 32, id="apart, far"),
+        pytest.param((1024,), number(0), 1, id="one for all"),
+        pytest.param((1024,), Expr({}) + mod(LANE, 8), 8, id="wrapped"),
+        pytest.param((1024,), Expr({}) + floordiv(PID * 1024 + LANE, 256), 1, id="runs"),
+        pytest.param((1024,), Expr({}) + floordiv(PID * 1024 + LANE, 8), 4, id="short runs"),
+        pytest.param((16, 64), LANE1, 32, id="a row for all"),
+        pytest.param((16, 64), LANE, 16, id="a column for all"),
+        pytest.param((8,), LANE, 8, id="less than a warp"),
+        pytest.param((), PID, 1, id="scalar"),
+        pytest.param((64,), opaque("unknown", LANE), 32, id="not followed"),
+    ],
+)  # fmt: skip
+def test_lanes_of_a_warp_that_meet_in_one_address(shape: tuple[int, ...], where: Expr, addresses: float) -> None:
+    update = Atomic(1, "y", F32, shape, where, None, HERE)
+    step = launch("update", (update,), (64,), {"y": tensor("y", F32, 1 << 20)}, 4)
+    assert traffic(step).accesses[0].request_addresses == addresses
 
 
 def test_distinct_addresses_of_atomics() -> None:

@@ -3,7 +3,7 @@
 import pytest
 from support.findings import run_rule
 
-from kernlint.workload import Access, Atomic, Launch, Load, Store, TorchOp, concrete
+from kernlint.workload import Access, Atomic, Lane, Launch, Load, Loop, LoopIndex, ProgramId, Store, TorchOp, concrete
 
 COLUMNS = """
 @triton.jit
@@ -200,6 +200,99 @@ def test_all_programs_queue(update):
     ],
 )  # fmt: skip
 def test_no_queue(source):
+    assert not run_rule("KL306", source)
+
+
+RUNS = """
+@triton.jit
+def bias_gradient(g, out, n, C, S, BLOCK: tl.constexpr):
+    {at}
+    value = tl.load(g + i, mask=i < n, other=0.0).to(tl.float32)
+    {update}
+
+class ModelNew(torch.nn.Module):
+    def forward(self, g):
+        N, C, S = g.shape
+        out = torch.zeros(C, device=g.device, dtype=torch.float32)
+        bias_gradient[(triton.cdiv(g.numel(), 512),)](g, out, g.numel(), C, S, BLOCK=512)
+        return out
+
+def get_inputs():
+    return [torch.randn(32, 48, 3000, dtype=torch.float16)]
+"""
+AT = "i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)"
+SENT = "tl.atomic_add(out + i // S % C, value, mask=i < n)"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(RUNS.format(at=AT, update=SENT), id="as written"),
+        pytest.param(
+            RUNS.format(at=AT, update="row = i // S\n    p = out + row - row // C * C\n    tl.atomic_add(p, value, mask=i < n)"),
+            id="remainder by hand",
+        ),
+        pytest.param(
+            RUNS.format(at="start = BLOCK * tl.program_id(0)\n    i = tl.arange(0, BLOCK) + start", update=SENT), id="other order"
+        ),
+        pytest.param(RUNS.format(at=AT, update=SENT.replace("add", "max")), id="maxima"),
+        pytest.param(RUNS.format(at=AT, update=SENT).replace("3000", "2048"), id="runs of whole blocks"),
+        pytest.param(RUNS.format(at=AT, update=SENT).replace("3000", "100"), id="runs shorter than a block"),
+        pytest.param(RUNS.format(at=AT, update="tl.atomic_add(out + tl.zeros([BLOCK], tl.int32), value, mask=i < n)"), id="one address"),
+    ],
+)  # fmt: skip
+def test_lanes_queue(source):
+    found = run_rule("KL306", source)
+    assert found.only().kernel == "bias_gradient"
+    (changed,) = [step for step, _ in found.after().walk() if isinstance(step, Launch)]
+    (atomic,) = [node for node, _ in changed.kernel.walk(Atomic)]
+    assert atomic.shape == ()
+
+
+def test_a_program_adds_up_one_run():
+    (changed,) = [
+        s for s, _ in run_rule("KL306", RUNS.format(at=AT, update=SENT)).after().walk() if isinstance(s, Launch)
+    ]
+    (load,) = [node for node, _ in changed.kernel.walk(Load)]
+    (atomic,) = [node for node, _ in changed.kernel.walk(Atomic)]
+    assert changed.programs is not None
+    seen = set()
+    loops = [node for node, _ in changed.kernel.walk(Loop)]
+    for program in range(0, changed.programs, 37):
+        for step in range(concrete(loops[0].trip) if loops else 1):
+            at = {ProgramId(0): program, **({LoopIndex(loops[0].id): step} if loops else {})}
+            channel = atomic.offset.evaluate(at)
+            for lane in range(0, load.shape[0], 5):
+                at[Lane(0)] = lane
+                if all(left.evaluate(at) < right.evaluate(at) for left, right in load.mask):
+                    element = load.offset.evaluate(at)
+                    assert element // 3000 % 48 == channel
+                    assert element not in seen
+                    seen.add(element)
+    assert seen
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(RUNS.format(at=AT, update="tl.atomic_add(out + i % C, value, mask=i < n)"), id="neighbours apart"),
+        pytest.param(RUNS.format(at=AT, update="tl.atomic_add(out + i, value, mask=i < n)"), id="no address twice"),
+        pytest.param(RUNS.format(at=AT, update="tl.atomic_add(out + i // S % C + i % 2, value, mask=i < n)"), id="two in turns"),
+        pytest.param(
+            RUNS.format(at=AT, update="tl.atomic_add(out + tl.load(g + i).to(tl.int32), value, mask=i < n)"), id="loaded index"
+        ),
+        pytest.param(
+            RUNS.format(at=AT, update=f"old = {SENT}\n    tl.store(g + i, old.to(tl.float16), mask=i < n)"), id="old value used"
+        ),
+        pytest.param(RUNS.format(at=AT, update="tl.atomic_add(out + tl.program_id(0) % C, tl.sum(value, axis=0))"), id="summed first"),
+        pytest.param(RUNS.format(at=AT, update="tl.store(out + i // S % C, value, mask=i < n)"), id="a store"),
+        pytest.param(RUNS.format(at=AT, update=SENT.replace("add", "xchg")), id="an exchange"),
+        pytest.param(RUNS.format(at=AT, update=SENT).replace("3000", "1"), id="runs of one"),
+        pytest.param(RUNS.format(at=AT, update=SENT).replace("32, 48, 3000", "1, 4, 100"), id="few elements"),
+        pytest.param(RUNS.format(at=AT.replace("program_id(0) * BLOCK", "program_id(0) * 2 * BLOCK"), update=SENT), id="every other block"),
+    ],
+)  # fmt: skip
+def test_lanes_do_not_queue(source):
     assert not run_rule("KL306", source)
 
 
