@@ -13,7 +13,6 @@ from kernlint.rules.flow import uses
 from kernlint.rules.synthesis import arith, lane, new_tensor, pid
 from kernlint.workload import (
     Access,
-    Atomic,
     Expr,
     Lane,
     Launch,
@@ -177,26 +176,32 @@ def _picks(step: Step, rows: Tensor) -> tuple[int, Tensor] | None:
             return None
         by = step.reads[1]
         return (by.numel, by) if by.numel is not None else None
-    if not isinstance(step, Launch) or step.programs is None:
+    # What a kernel does that was not followed may read the rest of the rows.
+    if not isinstance(step, Launch) or step.programs is None or not step.kernel.complete:
         return None
     total = 0
     index: Tensor | None = None
-    for access, loops in step.kernel.walk((Load, Store, Atomic)):
+    for access, loops in step.kernel.walk(Access):
         assert isinstance(access, Access)
         tensor = step.tensor(access.base)
         if tensor is None or tensor.storage.id != rows.storage.id:
             continue
-        loaded = access.offset is not None and any(
-            isinstance(a, Opaque) and a.op == "load" for a in access.offset.atoms()
-        )
-        if not isinstance(access, Load) or loops or not loaded:
+        by = _index(step, access)
+        if not isinstance(access, Load) or loops or by is None:
             return None
+        index = by
         total += access.elements * step.programs
-    for load in step.kernel.loads():
-        tensor = step.tensor(load.base)
+    return (total, index) if index is not None else None
+
+
+def _index(launch: Launch, access: Access) -> Tensor | None:
+    """The tensor of integers whose elements are in the address of ``access``."""
+    for atom in access.offset.atoms() if access.offset is not None else ():
+        load = launch.kernel.load(atom.key) if isinstance(atom, Opaque) and atom.op == "load" else None
+        tensor = launch.tensor(load.base) if load is not None else None
         if tensor is not None and tensor.dtype is not None and tensor.dtype.is_integer:
-            index = tensor
-    return (total, index) if total and index is not None else None
+            return tensor
+    return None
 
 
 @dataclass(frozen=True)

@@ -71,5 +71,14 @@ def test_silent(pick: str) -> None:
     assert not run_rule("KL405", PROGRAM.replace("PICK", pick))
 
 
+def test_a_reader_that_was_not_followed() -> None:
+    source = PROGRAM.replace("return PICK", LAUNCHED)
+    seen = source.replace(
+        "    row = tl.program_id(0)\n    tl.store(out", "    row = tl.program_id(0)\n    look(y, n)\n    tl.store(out"
+    )
+    assert seen != source
+    assert not run_rule("KL405", "from elsewhere import look\n" + seen)
+
+
 def test_short_rows_are_not_worth_it() -> None:
     assert not run_rule("KL405", PROGRAM.replace("PICK", "-y.gather(1, labels[:, None])").replace("N = 8192", "N = 4"))
