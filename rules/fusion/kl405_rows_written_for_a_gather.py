@@ -186,10 +186,10 @@ def _picks(step: Step, rows: Tensor) -> tuple[int, Tensor] | None:
         tensor = step.tensor(access.base)
         if tensor is None or tensor.storage.id != rows.storage.id:
             continue
-        by = _index(step, access)
-        if not isinstance(access, Load) or loops or by is None:
+        named = _index(step, access)
+        if not isinstance(access, Load) or loops or named is None:
             return None
-        index = by
+        index = named
         total += access.elements * step.programs
     return (total, index) if index is not None else None
 
