@@ -24,6 +24,7 @@ class HostSyncInCall(Rule):
     name = "host-sync-in-call"
     category = "launch"
     severity = "warning"
+    remark_if_open = True
     summary = "the host waits for the device in the middle of a call"
     what_it_does = """
         Finds `.item()`, `.cpu()`, `.tolist()`, a tensor in an `if`, boolean-mask indexing, `nonzero` and `torch.cuda.synchronize()`

@@ -20,6 +20,7 @@ class ScaleInKLoop(Rule):
     name = "scale-in-k-loop"
     category = "tiling"
     severity = "warning"
+    remark_if_open = True
     summary = "each step of the K loop multiplies its product by a factor that does not depend on K"
     what_it_does = """
         Finds K loops that add `tl.dot(a, b) * scale` to an fp32 accumulator which starts from zeros, where no iteration
