@@ -65,22 +65,24 @@ def direct_convolution(step: Launch) -> DirectConvolution | None:
     kernel = step.kernel
     if not kernel.complete or kernel.dots() or any(True for _ in kernel.walk((Atomic, Reduce))):
         return None
-    for loops, body in _innermost(kernel.body, ()):
-        pairs = _pairs(step, loops, body)
-        if pairs:
-            return _measured(step, loops, pairs)
+    for loops, body in innermost(kernel.body, ()):
+        pairs = channel_pairs(loops, body)
+        if pairs and _shifts(loops, pairs):
+            return measured(step, loops, pairs)
     return None
 
 
-def _innermost(body: tuple[Node, ...], loops: tuple[Loop, ...]) -> Iterator[tuple[tuple[Loop, ...], tuple[Node, ...]]]:
+def innermost(body: tuple[Node, ...], loops: tuple[Loop, ...]) -> Iterator[tuple[tuple[Loop, ...], tuple[Node, ...]]]:
     inner = [node for node in body if isinstance(node, Loop)]
     if loops and not inner:
         yield loops, body
     for loop in inner:
-        yield from _innermost(loop.body, (*loops, loop))
+        yield from innermost(loop.body, (*loops, loop))
 
 
-def _pairs(step: Launch, loops: tuple[Loop, ...], body: tuple[Node, ...]) -> tuple[tuple[Load, Load], ...]:
+def channel_pairs(loops: tuple[Loop, ...], body: tuple[Node, ...]) -> tuple[tuple[Load, Load], ...]:
+    """The tile and the scalar weight of each multiply-add in the innermost body, where all loops move both and the weight's
+    output channel does not move the tile; empty where that is not so."""
     loads = [node for node in body if isinstance(node, Load)]
     tiles = [load for load in loads if load.elements >= _LEAST and sum(e > 1 for e in load.shape) == 1]
     scalars = [load for load in loads if load.elements == 1]
@@ -99,10 +101,11 @@ def _pairs(step: Launch, loops: tuple[Loop, ...], body: tuple[Node, ...]) -> tup
     adds = [n for n in body if isinstance(n, Compute) and n.kind == "arith" and n.elements == x.elements]
     if len(adds) < 2 * len(pairs) or any(isinstance(n, (Store, Dot)) for n in body):
         return ()
-    channel = {atom for monomial in w.offset.terms for atom in monomial if not isinstance(atom, LoopIndex)}
+    summed = {LoopIndex(loop.id) for loop in loops}
+    channel = {atom for monomial in w.offset.terms for atom in monomial if atom not in summed}
     if not channel or channel & x.offset.atoms():
         return ()
-    return pairs if _shifts(loops, pairs) else ()
+    return pairs
 
 
 def _shifts(loops: tuple[Loop, ...], pairs: tuple[tuple[Load, Load], ...]) -> bool:
@@ -121,7 +124,7 @@ def _shifts(loops: tuple[Loop, ...], pairs: tuple[tuple[Load, Load], ...]) -> bo
     return False
 
 
-def _measured(step: Launch, loops: tuple[Loop, ...], pairs: tuple[tuple[Load, Load], ...]) -> DirectConvolution | None:
+def measured(step: Launch, loops: tuple[Loop, ...], pairs: tuple[tuple[Load, Load], ...]) -> DirectConvolution | None:
     """The extents of the convolution, from trip counts, tensors and the store."""
     x, w = pairs[0]
     stores = [s for s in step.kernel.stores() if s.depends & {x.id}]
@@ -199,7 +202,11 @@ class ImplicitGemm(GemmTile):
 
     def _changed(self, launch: Launch) -> Launch:
         found = direct_convolution(launch)
-        return launch if found is None else self.gemm(found, *found.pairs[0], lambda k, p: self._windows(found, k, p))
+        return launch if found is None else self.product(found)
+
+    def product(self, found: DirectConvolution) -> Launch:
+        """The launch that does what ``found`` does."""
+        return self.gemm(found, *found.pairs[0], lambda k, p: self._windows(found, k, p))
 
     def _windows(self, found: DirectConvolution, k: Expr, pixel: Expr) -> tuple[Expr, Bounds]:
         """Offset and mask of the gathered [depth, pixels] tile: the source's own, with new indices in the old ones' places."""

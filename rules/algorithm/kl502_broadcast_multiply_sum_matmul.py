@@ -10,11 +10,12 @@ import libcst as cst
 from kernlint.interpret.edits import Edits
 from kernlint.records import dataclass
 from kernlint.rules.algorithm.outer_product import BlockedProduct, OuterProduct, is_written_so, outer_products
+from kernlint.rules.algorithm.scaled_rows import ScaledRows, TiledRows, is_multiplied, scaled_rows
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
-from kernlint.rules.pricing import gain
+from kernlint.rules.pricing import cheapest, gain
 from kernlint.rules.source import node_at
-from kernlint.rules.synthesis import dot
+from kernlint.rules.synthesis import dot, power_of_two
 from kernlint.rules.tiles import editable, setting
 from kernlint.workload import (
     Branch,
@@ -38,7 +39,9 @@ from kernlint.workload.steps import map_configurations
 _LEAST = 16
 #: Along K a tile of that many bytes fills a row of swizzled shared memory.
 _DEPTH_BYTES = 128
-#: Predicted gain below which padding an axis to that is not worth it.
+#: Output rows, columns, depth and warps of the tiles worth pricing for a product of rows and scalars.
+_ROW_TILES = ((16, 64, 64, 4), (32, 64, 64, 4), (64, 64, 64, 4), (128, 64, 64, 4), (64, 128, 64, 4), (128, 128, 64, 8))
+#: Predicted gain below which padding an axis to that, or another kernel, is not worth it.
 _LEAST_GAIN = 1.2
 
 
@@ -91,7 +94,9 @@ class BroadcastMultiplySumMatmul(Rule):
         Finds `tl.sum` over the shared axis of a three-dimensional product of two loaded tiles, each of which lacks one of the
         two axes that remain: a matrix product without tensor cores. Where one of these axes is shorter than 16, `tl.dot` needs
         padding, and the finding is made only where that is predicted to be faster.
-        Likewise loops that add the outer product of two loaded vectors, a column and a row, to a tile in each iteration.
+        Likewise loops that add the outer product of two loaded vectors, a column and a row, to a tile in each iteration, and
+        loops that add a loaded row times one loaded weight, where other programs read the same rows with other weights (a
+        pointwise convolution with a program for each output channel), if `tl.dot` is predicted to be faster.
         """
     why = """
         The product of all three axes is formed element by element on the FMA units, in registers that hold rows x columns x
@@ -156,6 +161,50 @@ class BroadcastMultiplySumMatmul(Rule):
                 if place not in seen and is_written_so(context, outer):
                     seen.add(place)
                     yield self._of_outer(context, launch, outer)
+            rows = scaled_rows(launch)
+            if rows is not None and (launch.span, rows.product.span) not in seen and is_multiplied(context, rows):
+                seen.add((launch.span, rows.product.span))
+                yield from self._of_rows(context, launch, rows)
+
+    def _of_rows(self, context: Context, launch: Launch, found: ScaledRows) -> Iterator[Finding]:
+        shape, kernel = found.shape, launch.kernel.name
+        tiles = [tile for tile in _ROW_TILES if tile[0] <= power_of_two(shape.channels)]
+        options = {context.variant.then(transform=TiledRows(launch.span, *tile)): tile for tile in tiles}
+        best = cheapest(context, options)
+        expected = gain(context, best) if best is not None else None
+        if best is None or expected is None or expected < _LEAST_GAIN:
+            return
+        (loop,), ((x, w),) = shape.loops, shape.pairs
+        m, n, k, warps = options[best]
+        source, weight = tensor_name(shape.source, x.base), tensor_name(shape.weight, w.base)
+        each = f", for each of {shape.images}" if shape.images > 1 else ""
+        yield Finding(
+            self,
+            self.severity,
+            f"`{kernel}` makes the product of `{weight}` [{shape.channels}, {shape.depth}] and `{source}` [{shape.depth}, {shape.plane}] "
+            "of rows times scalars",
+            found.product.span,
+            kernel,
+            kernel,
+            (
+                Evidence(f"`{weight}` is loaded as one value in each of {shape.depth} iterations", w.span),
+                Evidence(
+                    f"`{source}` is loaded as {x.elements} values at an address without the index of the {shape.channels} output rows",
+                    x.span,
+                ),
+                Evidence("their product is added to the sum", found.total.span),
+            ),
+            Change(
+                best,
+                f"Each of {shape.channels} output rows loads `{source}` again and multiplies it on the FMA units, {shape.depth} "
+                "multiply-adds an element, while the tensor cores idle.",
+                f"A tiled matrix product, {shape.channels} x {shape.plane} x {shape.depth}{each}, with `tl.dot` on {w.dtype} tiles and "
+                "an fp32 accumulator.",
+                f"Give each program a {m}x{n} tile of the output; let the loop at line {loop.span.line} advance by {k}, load "
+                f"[{m}, {k}] of `{weight}` and [{k}, {n}] of `{source}`, masked at the ends, without casts to fp32, and accumulate with "
+                f"`acc = tl.dot(a, b, acc)`; {warps} warps, 3 stages.",
+            ),
+        )
 
     def _of_outer(self, context: Context, launch: Launch, found: OuterProduct) -> Finding:
         kernel, depth, loop = launch.kernel.name, max(_LEAST, _DEPTH_BYTES // found.dtype.bytes), found.loop

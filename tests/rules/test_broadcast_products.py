@@ -200,3 +200,109 @@ def test_few_rows_are_padded_where_that_pays():
 
 def test_one_row_is_no_matrix_product():
     assert not run_rule("KL502", program(X, Y, "acc += tl.sum(x[:, None, :] * y[None, :, :], axis=2)", bm=1))
+
+
+ROWS = """
+@triton.jit
+def pointwise(x, w, b, y, K, O, P, BLOCK: tl.constexpr):
+    tile, o, image = tl.program_id(0), tl.program_id(1), tl.program_id(2)
+    p = tile * BLOCK + tl.arange(0, BLOCK)
+    acc = tl.zeros((BLOCK,), tl.float32)
+    for k in range(K):
+        v = tl.load(x + (image * K + k) * P + p, mask=p < P, other=0.0).to(tl.float32)
+        s = tl.load(w + o * K + k).to(tl.float32)
+        acc += v * s
+    acc += tl.load(b + o).to(tl.float32)
+    tl.store(y + (image * O + o) * P + p, acc.to(tl.float16), mask=p < P)
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x, w, b):
+        N, K, P = x.shape
+        y = torch.empty(N, w.shape[0], P, device=x.device, dtype=x.dtype)
+        pointwise[(triton.cdiv(P, 256), w.shape[0], N)](x, w, b, y, K, w.shape[0], P, BLOCK=256)
+        return y
+
+def get_inputs():
+    return [torch.randn(8, 96, 3000).half(), torch.randn(160, 96).half(), torch.randn(160).half()]
+"""
+SUM = "acc += v * s"
+CHANNEL_LOOP = [
+    (
+        "tile, o, image = tl.program_id(0), tl.program_id(1), tl.program_id(2)",
+        "tile, image = tl.program_id(0), tl.program_id(1)",
+    ),
+    ("    acc = tl.zeros", "    for o in range(O):\n     acc = tl.zeros"),
+    ("    for k in", "     for k in"),
+    ("    acc += tl.load(b", "     acc += tl.load(b"),
+    ("    tl.store", "     tl.store"),
+    ("w.shape[0], N)]", "N)]"),
+]
+
+
+def rows(*edits):
+    source = ROWS
+    for old, new in edits:
+        assert old in source
+        source = source.replace(old, new)
+    return source
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        pytest.param([], id="as written"),
+        pytest.param([(SUM, "acc = s * v + acc")], id="the sum spelled out"),
+        pytest.param([(SUM, "part = s * v\n        acc += part")], id="the product named"),
+        pytest.param([("range(K)", "tl.range(0, K)")], id="tl.range"),
+        pytest.param([("pointwise", "sums"), ("image", "n"), ("acc", "total")], id="renamed"),
+        pytest.param(
+            [("w + o * K + k", "w + k * O + o"), ("randn(160, 96)", "randn(96, 160)"), ("w.shape[0]", "w.shape[1]")],
+            id="weights [K, O]",
+        ),
+        pytest.param(
+            [("tile, o, image =", "o, image, tile ="),
+             ("(triton.cdiv(P, 256), w.shape[0], N)", "(w.shape[0], N, triton.cdiv(P, 256))")], id="other grid axes",
+        ),
+        pytest.param(CHANNEL_LOOP, id="a loop over the output rows"),
+        pytest.param([("randn(8, 96, 3000)", "randn(1, 96, 3000)")], id="one matrix"),
+        pytest.param([("randn(8, 96, 3000)", "randn(8, 96, 200)")], id="rows shorter than a block"),
+    ],
+)  # fmt: skip
+def test_rows_times_scalars_are_a_matrix_product(edits):
+    found = run_rule("KL502", rows(*edits))
+    finding = found.only()
+    assert "[160, 96]" in finding.message
+    (launch,) = found.after().launches()
+    (dot,) = launch.kernel.dots()
+    columns, channels, images = launch.grid
+    row = 200 if "200" in str(edits) else 3000
+    assert channels * dot.m >= 160 and columns * dot.n >= row and images == (1 if "1, 96" in str(edits) else 8)
+
+
+@pytest.mark.parametrize(
+    "edits",
+    [
+        pytest.param([(SUM, "acc += tl.abs(v - s)")], id="a distance"),
+        pytest.param([(SUM, "acc += v - s")], id="a difference"),
+        pytest.param([(SUM, "acc = tl.maximum(acc, v * s)")], id="a maximum"),
+        pytest.param([(SUM, "acc = acc * s + v")], id="a polynomial"),
+        pytest.param([(SUM, "acc -= v * s")], id="subtracted"),
+        pytest.param([(SUM, "acc += v * v")], id="squares"),
+        pytest.param([(SUM, "acc += v * s * s")], id="three factors"),
+        pytest.param([(SUM, "acc += v")], id="a sum of rows"),
+        pytest.param([*CHANNEL_LOOP, ("w + o * K", "w + image * K")], id="weights by image in a loop"),
+        pytest.param([*CHANNEL_LOOP, ("(image * K + k) * P", "(o * K + k) * P")], id="a loop over matrices"),
+        pytest.param(
+            [*CHANNEL_LOOP, ("acc = tl.zeros((BLOCK,), tl.float32)", "pass"),
+             ("for o in", "acc = tl.zeros((BLOCK,), tl.float32)\n    for o in")], id="a sum over the output rows too",
+        ),
+        pytest.param([("w + o * K + k", "w + image * K + k"), ("randn(160, 96)", "randn(8, 96)")], id="weights by image"),
+        pytest.param([("w + o * K + k", "w + o * P + k"), ("(image * K + k) * P", "(o * K + k) * P")], id="a matrix for each row"),
+        pytest.param([("w + o * K + k", "w + o")], id="one weight for all rows"),
+        pytest.param([("randn(8, 96, 3000)", "randn(8, 3, 3000)"), ("randn(160, 96)", "randn(160, 3)")], id="three rows"),
+        pytest.param([("randn(160, 96)", "randn(2, 96)"), ("randn(160)", "randn(2)")], id="two output rows"),
+        pytest.param([("(image * K + k) * P + p", "image * K * P + k + p")], id="a sliding window"),
+    ],
+)  # fmt: skip
+def test_rows_that_are_no_matrix_product(edits):
+    assert not run_rule("KL502", rows(*edits))
