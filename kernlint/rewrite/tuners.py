@@ -18,7 +18,7 @@ from kernlint.workload import Span
 def restored(site: Site, transform: Restored) -> list[TextEdit]:
     """``restore_value`` names the parameter too."""
     source = site.source
-    tuner = _tuner(source, transform.tuner)
+    tuner = tuner_at(source, transform.tuner)
     given = argument(tuner, "restore_value", 4)
     if given is None:
         return source.add_keyword(tuner, "restore_value", f'["{transform.parameter}"]')
@@ -34,7 +34,7 @@ def restored(site: Site, transform: Restored) -> list[TextEdit]:
 def key_without_tuned(site: Site, transform: KeyWithoutTuned) -> list[TextEdit]:
     """The names that the configurations set go from the key."""
     source = site.source
-    key = argument(_tuner(source, transform.tuner), "key", 1)
+    key = argument(tuner_at(source, transform.tuner), "key", 1)
     if not isinstance(key, (cst.List, cst.Tuple)):
         raise CannotRewrite("the key is not written as a list")
     kept = [e for e in key.elements if _text(e) is None or _text(e) not in transform.names]
@@ -50,7 +50,7 @@ def key_without_tuned(site: Site, transform: KeyWithoutTuned) -> list[TextEdit]:
     return [source.replace(key, f"[{text}]")]
 
 
-def _tuner(source: Source, place: Span) -> cst.Call:
+def tuner_at(source: Source, place: Span) -> cst.Call:
     """The call of ``triton.autotune``, in a decorator or by itself."""
     decorator = source.module.at(place, cst.Decorator)
     call = decorator.decorator if decorator is not None else source.at(place, cst.Call)

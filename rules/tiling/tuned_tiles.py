@@ -36,7 +36,7 @@ _NEAR = 1.05
 #: Output tiles of each call that may come into the list.
 _BEST_OF_CALL = 3
 #: Predicted times of two tiles that differ by no more may be the other way round.
-_UNSURE = 1.3
+UNSURE = 1.3
 
 
 @dataclass(frozen=True)
@@ -218,7 +218,7 @@ def _next(table: dict[Tile, list[float]], chosen: list[Tile], at_hand: Tile) -> 
     first, so that a call for which the model is wrong keeps it."""
     least = [min(times) for times in zip(*table.values())]
     ratios = {tile: min(us / best for us, best in zip(table[tile], least)) for tile in table if tile not in chosen}
-    return sorted((t for t in ratios if ratios[t] <= _UNSURE), key=lambda tile: (tile != at_hand, ratios[tile]))
+    return sorted((t for t in ratios if ratios[t] <= UNSURE), key=lambda tile: (tile != at_hand, ratios[tile]))
 
 
 # -- the key ------------------------------------------------------------------------------------------------------------

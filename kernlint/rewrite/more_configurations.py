@@ -1,0 +1,73 @@
+"""Further configurations for a kernel that ``triton.autotune`` tunes already."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import libcst as cst
+
+from kernlint.rewrite.effects import Effects, Rewriting
+from kernlint.rewrite.function import LaunchSource, argument
+from kernlint.rewrite.settings import order_of_sums
+from kernlint.rewrite.site import Site, codemod
+from kernlint.rewrite.source import Source
+from kernlint.rewrite.text import CannotRewrite, TextEdit
+from kernlint.rewrite.tuners import tuner_at
+from kernlint.rules.tiling.kl222_poor_tuning_space import MoreConfigurations, written
+from kernlint.syntax.walk import walk
+
+
+@codemod(MoreConfigurations)
+def more_configurations(site: Site, transform: MoreConfigurations) -> Rewriting:
+    """The list of configurations ends with those of ``transform`` too."""
+    source = site.source
+    place = LaunchSource(site, transform.launch)
+    # A launch elsewhere, which may have another grid, would try them as well.
+    place.check_only_launch()
+    listed = _listed(source, argument(tuner_at(source, transform.tuner), "configs", 0))
+    last = listed.elements[-1].value
+    if not isinstance(last, cst.Call) or not all(isinstance(one.value, cst.Call) for one in listed.elements):
+        raise CannotRewrite("the configurations are not written out one by one")
+    texts = [written(one, source.code(last.func)) for one in transform.configurations]
+    effects = Effects()
+    for launch in place.launches:
+        effects |= order_of_sums(launch, {name for name, _ in transform.configurations[0].values})
+    return Rewriting(tuple(_appended(source, listed, texts)), effects)
+
+
+def _listed(source: Source, configs: cst.BaseExpression | None) -> cst.List:
+    """The list behind ``configs``: written there, or at a name that is bound once and used for nothing else."""
+    if isinstance(configs, cst.Name):
+        name = configs.value
+        uses = [node for node in walk(source.module.tree) if isinstance(node, cst.Name) and node.value == name]
+        bound = [
+            one.value
+            for statement in source.module.tree.body
+            if isinstance(statement, cst.SimpleStatementLine)
+            for one in statement.body
+            if isinstance(one, cst.Assign) and len(one.targets) == 1
+            if isinstance(target := one.targets[0].target, cst.Name) and target.value == name
+        ]
+        if len(uses) != 2 or len(bound) != 1:
+            raise CannotRewrite(f"`{name}` is used for more than these configurations")
+        configs = bound[0]
+    if not isinstance(configs, cst.List) or not configs.elements:
+        raise CannotRewrite("the configurations are not written as a list")
+    return configs
+
+
+def _appended(source: Source, listed: cst.List, texts: Sequence[str]) -> list[TextEdit]:
+    """``texts`` as the last elements, each on a line of its own where the present ones are."""
+    start, end = source.whole(listed.elements[-1].value)
+    line = source.line(start)
+    if len(source.text[source.line_start(line) : start].strip()):
+        return [TextEdit(end, end, "".join(f", {text}" for text in texts))]
+    indent = source.indent(start)
+    behind = source.text[end : source.line_end(end)]
+    if re.fullmatch(r"[ \t]*,?[ \t]*(#.*)?", behind.rstrip("\r\n")) is None:
+        # The closing bracket stands on the line.
+        return [TextEdit(end, end, "".join(f",\n{indent}{text}" for text in texts))]
+    comma = [] if behind.lstrip().startswith(",") else [TextEdit(end, end, ",")]
+    place = source.line_end(end)
+    return [*comma, TextEdit(place, place, "".join(f"{indent}{text},\n" for text in texts))]

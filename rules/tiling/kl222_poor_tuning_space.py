@@ -1,0 +1,248 @@
+"""KL222."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field, replace
+
+from kernlint.cost.estimate import Estimate, speedup
+from kernlint.records import dataclass
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
+from kernlint.rules.places import launches_at
+from kernlint.rules.tiles import Tile, TileNames, main_dot, priced_tiles, tile_names
+from kernlint.rules.tiling.tuned_tiles import UNSURE, Configuration
+from kernlint.workload import Dot, Launch, Span, Workload
+from kernlint.workload.steps import map_launch
+
+#: Tiles to add: the model does not know for sure which of the best few wins.
+_ADDED = 3
+#: How much slower than the best tile another one may be that is added with it.
+_NEAR = 1.1
+
+
+class PoorTuningSpace(Rule):
+    code = "KL222"
+    name = "poor-tuning-space"
+    category = "tiling"
+    severity = "warning"
+    tuning = True
+    summary = "a matmul kernel is autotuned among tiles that are all far slower than one that is not in the list"
+    what_it_does = """
+        Finds autotuned matmul-like kernels (one `tl.dot` in a loop) whose configurations are all followed and all predicted to
+        be at least 1.3 times slower than another tile, at the given sizes on this device, with no loss within the interval of
+        the prediction.
+        """
+    why = """
+        The autotuner only finds the best of what it is offered. Among tiles of 16 or 32 the best one still loads one value for
+        every 8 to 16 products and leaves Hopper's wgmma (64 rows, four warps) unused.
+        """
+    when_not = """
+        Lists with a configuration near the best tile. Configurations that a pruning function narrows, that carry hooks, or that
+        could not be followed. Grids that do not follow the tile. Kernels with several dots, such as attention.
+        """
+    fix_safety = """
+        Safe: adds up to three configurations to a list that is written out; the old ones stay, so that the autotuner still
+        takes one of them where it is faster. The order of a K sum changes with BLOCK_K.
+        """
+    evidence = """
+        H200, fp16 linear layer at 4096 x 4096 x 2048: the best of four tiles of 16 and 32 takes 4.7 times as long as the best of
+        four tiles of 64 to 256 (`benchmarks/heldout3`, case linear-autotuned-small). H100 at 2048^3: 32x32x32 133 us,
+        128x128x64 29 us (`benchmarks/facts/h100-gemm.csv`). Pattern rows PERF-011, PERF-012.
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.autotune(
+            configs=[
+                triton.Config({"BM": 16, "BN": 32, "BK": 32}, num_warps=1, num_stages=2),
+                triton.Config({"BM": 32, "BN": 32, "BK": 32}, num_warps=2, num_stages=2),
+            ],
+            key=["N", "K"],
+        )
+        @triton.jit
+        def matmul(a, b, c, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+            m = tl.program_id(0) * BM + tl.arange(0, BM)
+            n = tl.program_id(1) * BN + tl.arange(0, BN)
+            k = tl.arange(0, BK)
+            acc = tl.zeros((BM, BN), tl.float32)
+            for start in range(0, K, BK):
+                x = tl.load(a + m[:, None] * K + (start + k)[None, :])
+                y = tl.load(b + (start + k)[:, None] * N + n[None, :])
+                acc = tl.dot(x, y, acc)
+            tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16))
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, a, b):
+                c = torch.empty(4096, 4096, device=a.device, dtype=torch.float16)
+                grid = lambda meta: (4096 // meta["BM"], 4096 // meta["BN"])
+                matmul[grid](a, b, c, 4096, 4096)
+                return c
+
+        def get_inputs():
+            return [torch.randn(4096, 4096, dtype=torch.float16), torch.randn(4096, 4096, dtype=torch.float16)]
+        """
+    good = bad.replace(
+        '"BM": 32, "BN": 32, "BK": 32}, num_warps=2, num_stages=2',
+        '"BM": 128, "BN": 128, "BK": 64}, num_warps=8, num_stages=3',
+    )
+    example = '@triton.autotune([triton.Config({"BM": 32, "BN": 32, "BK": 32}, num_warps=4)], key=["M", "N", "K"])'
+    use_instead = 'triton.Config({"BM": 128, "BN": 128, "BK": 64}, num_warps=8, num_stages=3)  # in the list too'
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        seen: set[Span] = set()
+        for launch in context.launches():
+            found = main_dot(launch)
+            if launch.span in seen or found is None or not found[1] or not _all_followed(launch):
+                continue
+            seen.add(launch.span)
+            dot = found[0]
+            # Whatever a configuration says, the what-if sets for all of them at the launch.
+            bare = replace(launch, literals={})
+            names = tile_names(context, context.variant, bare, dot)
+            if names is None or not {names.m, names.n, names.k} <= _set_by_configurations(launch):
+                continue
+            most = max(one.num_stages for one in (launch, *launch.alternatives))
+            # A list that asks for no pipelining at all has another problem (KL204).
+            priced = priced_tiles(context, context.variant, bare, dot, names, (most,) if most < 2 else (3, 4))
+            variant, tiles = _added(context, launch, names, priced)
+            after = context.after(variant) if variant is not None else None
+            if variant is None or after is None:
+                continue
+            old, new = context.estimate(context.workload), context.estimate(after)
+            if (
+                old.gpu_us is None
+                or new.gpu_us is None
+                or _launches_us(old, launch) < UNSURE * _launches_us(new, launch)
+            ):
+                continue
+            if speedup(old, new, "gpu")[1] <= 1.0:
+                continue
+            yield self._finding(launch, dot, tiles, variant)
+
+    def _finding(self, launch: Launch, dot: Dot, tiles: Sequence[Tile], variant: Variant) -> Finding:
+        kernel, tuning = launch.kernel.name, launch.tuning
+        assert tuning is not None
+        change = next(one for one in variant.transforms if isinstance(one, MoreConfigurations))
+        listed = ", ".join(map(written, change.configurations))
+        count = 1 + len(launch.alternatives)
+        extents = sorted({_output_tile(one, dot) for one in (launch, *launch.alternatives)}, key=lambda t: t[0] * t[1])
+        tried = ", ".join(f"{m}x{n}" for m, n in extents[-4:])
+        return Finding(
+            self,
+            self.severity,
+            f"`{kernel}` is tuned among {count} tiles that are all slower than {tiles[0]}",
+            launch.span,
+            kernel,
+            kernel,
+            (Evidence(f"{count} configurations, the largest output tiles {tried}", tuning.span),),
+            Change(
+                variant,
+                f"The autotuner of `{kernel}` is offered the output tiles {tried} at most, and every one of its {count} "
+                f"configurations is predicted to be slower than {tiles[0]}.",
+                f"Offer the autotuner of `{kernel}` the tile {tiles[0]} too.",
+                f"At line {tuning.span.line} add {listed} to the configurations.",
+            ),
+        )
+
+
+def written(configuration: Configuration, config: str = "triton.Config") -> str:
+    """The call that makes ``configuration``; ``config`` is what the source calls ``triton.Config``."""
+    values = ", ".join(f'"{name}": {value}' for name, value in configuration.values)
+    return f"{config}({{{values}}}, num_warps={configuration.num_warps}, num_stages={configuration.num_stages})"
+
+
+@dataclass(frozen=True)
+class MoreConfigurations:
+    """The workload with ``configurations`` added to those that the autotuner at ``tuner`` tries for the launches at
+    ``launch``; ``launches`` are, for each launch that the place makes, those under the added ones."""
+
+    launch: Span
+    tuner: Span
+    configurations: tuple[Configuration, ...]
+    launches: tuple[tuple[Launch, ...], ...] = field(compare=False, repr=False)
+
+    def __call__(self, workload: Workload) -> Workload:
+        left = list(self.launches)
+
+        def more(launch: Launch) -> Launch:
+            added = left.pop(0) if left else ()
+            return replace(launch, alternatives=(*launch.alternatives, *added))
+
+        return map_launch(workload, self.launch, more)
+
+
+def _all_followed(launch: Launch) -> bool:
+    """Whether the configurations are known, all are tried, and none does more than set parameters."""
+    tuning = launch.tuning
+    if not launch.autotuned or tuning is None or tuning.pruned or tuning.hooked or not launch.grid_follows:
+        return False
+    return tuning.configurations == 1 + len(launch.alternatives)
+
+
+def _set_by_configurations(launch: Launch) -> frozenset[str]:
+    """The parameters that the configurations set and nothing else does."""
+    assert launch.tuning is not None
+    return launch.tuning.parameters - launch.explicit
+
+
+def _launches_us(estimate: Estimate, launch: Launch) -> float:
+    """What the launches at the place of ``launch`` take in one call, in microseconds."""
+    rows = (row for row in estimate.steps if isinstance(row.step, Launch) and row.step.span == launch.span)
+    return sum(row.total_gpu_us for row in rows)
+
+
+def _output_tile(launch: Launch, dot: Dot) -> tuple[int, int]:
+    same = next((one for one in launch.kernel.dots() if one.span == dot.span), dot)
+    return same.m, same.n
+
+
+def _added(
+    context: Context, launch: Launch, names: TileNames, priced: Mapping[Tile, tuple[float, Variant]]
+) -> tuple[Variant | None, list[Tile]]:
+    """The program with the best of the ``priced`` tiles in its list, and those tiles, the best first."""
+    if not priced or context.variant.transforms:
+        return None, []
+    ranked = sorted(priced, key=lambda tile: priced[tile][0])
+    chosen: dict[tuple[int, int], Tile] = {}
+    for tile in ranked:
+        if priced[tile][0] <= _NEAR * priced[ranked[0]][0]:
+            chosen.setdefault((tile.m, tile.n), tile)
+    tiles = list(chosen.values())[:_ADDED]
+    kept = _best_at_hand(context, launch)
+    others = _set_by_configurations(launch)
+    configurations, columns = [], []
+    for tile in tiles:
+        found = launches_at(context.after(priced[tile][1]), launch.span)
+        # The parameters beside the tile stay those of the configuration that is the fastest now.
+        same = [(one, *one.alternatives)[kept] for one in found if kept <= len(one.alternatives)]
+        if len(same) != len(launches_at(context.workload, launch.span)) or not same:
+            return None, []
+        values = {name: same[0].constexprs.get(name) for name in launch.constexprs if name in others}
+        if len(values) != len(others) or not all(isinstance(value, (int, bool)) for value in values.values()):
+            return None, []
+        integers = tuple((name, value) for name, value in values.items() if isinstance(value, int))
+        configurations.append(Configuration(integers, tile.num_warps, tile.num_stages))
+        columns.append([replace(one, alternatives=()) for one in same])
+    assert launch.tuning is not None
+    change = MoreConfigurations(launch.span, launch.tuning.span, tuple(configurations), tuple(zip(*columns)))
+    return context.variant.then(transform=change), tiles
+
+
+def _best_at_hand(context: Context, launch: Launch) -> int:
+    """The place, among all configurations of ``launch``, of the one that is predicted to be the fastest."""
+    every = (launch, *launch.alternatives)
+    times = [_alone_us(context, launch.span, i) for i in range(len(every))]
+    return min(range(len(every)), key=lambda i: times[i])
+
+
+def _alone_us(context: Context, span: Span, place: int) -> float:
+    def only(launch: Launch) -> Launch:
+        every = (launch, *launch.alternatives)
+        return replace(every[min(place, len(every) - 1)], alternatives=())
+
+    us = context.estimate(map_launch(context.workload, span, only)).gpu_us
+    return us if us is not None else float("inf")
