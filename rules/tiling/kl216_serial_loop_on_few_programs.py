@@ -9,6 +9,7 @@ import libcst as cst
 
 from kernlint.records import dataclass
 from kernlint.rules.algorithm.recurrence import associative_updates
+from kernlint.rules.algorithm.softmax_state import softmax_state
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
 from kernlint.rules.pricing import cheapest, gain
@@ -31,14 +32,19 @@ class SerialLoopOnFewPrograms(Rule):
     name = "serial-loop-on-few-programs"
     category = "tiling"
     severity = "warning"
-    summary = "a few programs walk through a long sum that the idle SMs could share"
+    summary = "a few programs walk through a long sum or online softmax that the idle SMs could share"
     what_it_does = """
         Finds launches that fill less than a quarter of the SMs under every configuration, whose programs run a long loop in the
         kernel's own body that only adds up: each variable it carries is a sum, so that parts of the loop can run elsewhere and
-        be added. A change is only advised where the cost model finds it faster with the partial sums counted.
+        be added. So can those of an online softmax (attention over a long context): it carries a running maximum and sums of
+        weights `exp(s - maximum)`, which are rescaled as the maximum grows. A change is only advised where the cost model
+        finds it faster with the partial results counted.
         """
     why = "A program runs on one SM. Two programs on 132 SMs leave 98 % of the device idle for as long as their loops run."
-    when_not = "Loops whose iterations depend on each other. A single `tl.dot` loop in a fixed tile is the matter of KL203 and KL201."
+    when_not = """
+        Loops whose iterations depend on each other in another way. A single `tl.dot` loop in a fixed tile is the matter of
+        KL203 and KL201.
+        """
     fix_safety = "Unsafe: partial sums are added in another order, and need a buffer and a second launch."
     evidence = """
         H100, few programs with long loops: `benchmarks/facts/h100-micro.csv`. Of 15 labelled LLM-written kernels two are of this
@@ -82,8 +88,8 @@ class SerialLoopOnFewPrograms(Rule):
                 statement = node_at(context, loop.span, cst.For)
                 if trip is None or trip < _LEAST_TRIP or statement is None:
                     continue
-                updates = associative_updates(statement, sums=True)
-                if not updates or set(updates.values()) != {"sum"}:
+                carried = _carried(context, statement)
+                if carried is None:
                     continue
                 variants = {
                     context.variant.then(transform=Shared(launch.span, loop.span, parts)): parts
@@ -95,30 +101,69 @@ class SerialLoopOnFewPrograms(Rule):
                 if best is None or expected is None or expected < _LEAST_GAIN:
                     continue
                 seen.add(launch.span)
-                yield self._finding(context, launch, loop, best, variants[best])
+                yield self._finding(context, launch, loop, best, variants[best], carried)
                 break
 
-    def _finding(self, context: Context, launch: Launch, loop: Loop, best: Variant, parts: int) -> Finding:
+    def _finding(
+        self, context: Context, launch: Launch, loop: Loop, best: Variant, parts: int, carried: _Carried
+    ) -> Finding:
         kernel, sms = launch.kernel.name, context.device.sm_count
         return Finding(
             self,
             self.severity,
-            f"`{kernel}` runs {launch.programs} programs on {sms} SMs, each a loop of {loop.trip} iterations that only adds up",
+            f"`{kernel}` runs {launch.programs} programs on {sms} SMs, each a loop of {loop.trip} iterations {carried.message}",
             loop.span,
             kernel,
             kernel,
             (
                 Evidence(f"a grid of {launch.programs} programs on {sms} SMs", launch.span),
-                Evidence(f"the loop of {loop.trip} iterations carries sums only", loop.span),
+                Evidence(f"the loop of {loop.trip} iterations carries {carried.evidence}", loop.span),
             ),
             Change(
                 best,
                 f"Only {launch.programs} of {sms} SMs work, each through {loop.trip} iterations in a row.",
-                f"Share the loop out over {parts} programs on a further grid axis and add their partial sums.",
-                f"Add grid axis {len(launch.grid)} of {parts}, let program p run its part of the loop at line {loop.span.line}, store "
-                "partial sums to a buffer with that extent in front, and sum it in a second launch or with `.sum(0)`.",
+                f"Share the loop out over {parts} programs on a further grid axis and {carried.method}.",
+                f"Add grid axis {len(launch.grid)} of {parts}, let program p run its part of the loop at line {loop.span.line}, "
+                f"{carried.plan}",
             ),
         )
+
+
+@dataclass(frozen=True)
+class _Carried:
+    """What a loop carries from one iteration to the next, in the words of a finding."""
+
+    message: str
+    evidence: str
+    method: str
+    plan: str
+
+
+_SUMS = _Carried(
+    "that only adds up",
+    "sums only",
+    "add their partial sums",
+    "store partial sums to a buffer with that extent in front, and sum it in a second launch or with `.sum(0)`.",
+)
+
+
+def _carried(context: Context, loop: cst.For) -> _Carried | None:
+    """What parts of ``loop`` that run elsewhere leave to be combined; None where it is not known how."""
+    updates = associative_updates(loop, sums=True)
+    if updates and set(updates.values()) == {"sum"}:
+        return _SUMS
+    state = softmax_state(loop, context.program.kernel.imports)
+    if state is None:
+        return None
+    maximum, sums = state.maximum, ", ".join(f"`{name}`" for name in sorted(state.sums))
+    return _Carried(
+        "with an online softmax",
+        f"the running maximum `{maximum}` and sums of weights relative to it ({sums}), nothing else",
+        "combine their softmax states",
+        f"from a maximum of -inf and sums of zero, and store its `{maximum}`, {sums} in fp32 to buffers with that extent. A second "
+        f"kernel takes m, the maximum of the parts, adds up each sum times {state.exponential}(part's `{maximum}` - m), and goes on "
+        "behind the loop.",
+    )
 
 
 def _top_loops(launch: Launch) -> Iterator[Loop]:
