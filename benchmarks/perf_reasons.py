@@ -26,8 +26,8 @@ REASONS: dict[str, str] = {
     "PERF-021": "measurement: padded head dimensions waste products only where the tensor cores are the limit; the remedy (two dots) "
     "costs registers and code.",
     "PERF-023": "intent: whether the function runs under torch.compile with dynamic shapes is not in the file that launches.",
-    "PERF-025": "run-time data: the length of the sequence is loaded in the kernel. With it fixed, the loop carries a running maximum, "
-    "which KL216 (sums only) does not split; merging online softmax states is not built.",
+    "PERF-025": "run-time data: the length of the sequence is loaded in the kernel. With it fixed, "
+    "KL216 shares the online softmax out where the programs fill less than a quarter of the SMs.",
     "PERF-027": "the example has one K step: without a loop over K the order of programs has no operand to reuse. KL205 finds the pattern "
     "in the pair gemm-no-swizzle.",
     "PERF-028": "measurement: whether overlapping epilogue and prologue gains depends on occupancy and the epilogue's own cost; the row's "

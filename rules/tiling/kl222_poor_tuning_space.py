@@ -39,7 +39,8 @@ class PoorTuningSpace(Rule):
         """
     when_not = """
         Lists with a configuration near the best tile. Configurations that a pruning function narrows, that carry hooks, or that
-        could not be followed. Grids that do not follow the tile. Kernels with several dots, such as attention.
+        could not be followed. Products of fp32 in `ieee` precision, which run on the FMA units. Grids that do not follow the
+        tile. Kernels with several dots, such as attention.
         """
     fix_safety = """
         Safe: adds up to three configurations to a list that is written out; the old ones stay, so that the autotuner still
@@ -100,6 +101,9 @@ class PoorTuningSpace(Rule):
                 continue
             seen.add(launch.span)
             dot = found[0]
+            if dot.precision == "ieee" and dot.a.dtype.bits >= 32:
+                # On the FMA units, where the facts hold few large tiles; the remedy is another precision (KL104).
+                continue
             # Whatever a configuration says, the what-if sets for all of them at the launch.
             bare = replace(launch, literals={})
             names = tile_names(context, context.variant, bare, dot)
@@ -131,18 +135,19 @@ class PoorTuningSpace(Rule):
         count = 1 + len(launch.alternatives)
         extents = sorted({_output_tile(one, dot) for one in (launch, *launch.alternatives)}, key=lambda t: t[0] * t[1])
         tried = ", ".join(f"{m}x{n}" for m, n in extents[-4:])
+        listing, lose = ("one configuration", "loses") if count == 1 else (f"{count} configurations", "all lose")
         return Finding(
             self,
             self.severity,
-            f"`{kernel}` is tuned among {count} tiles that are all slower than {tiles[0]}",
+            f"`{kernel}` is tuned among {listing} that {lose} to {tiles[0]}",
             launch.span,
             kernel,
             kernel,
-            (Evidence(f"{count} configurations, the largest output tiles {tried}", tuning.span),),
+            (Evidence(f"{listing}, the largest output tiles {tried}", tuning.span),),
             Change(
                 variant,
-                f"The autotuner of `{kernel}` is offered the output tiles {tried} at most, and every one of its {count} "
-                f"configurations is predicted to be slower than {tiles[0]}.",
+                f"The autotuner of `{kernel}` is offered {listing}, output tiles {tried} at most, that {lose} to {tiles[0]} by "
+                "prediction.",
                 f"Offer the autotuner of `{kernel}` the tile {tiles[0]} too.",
                 f"At line {tuning.span.line} add {listed} to the configurations.",
             ),

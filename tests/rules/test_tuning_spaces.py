@@ -35,6 +35,7 @@ ALIAS = (
     .replace("@triton.", "@t.")
 )
 EXTENT = BAD.replace(', "BK": 32}', "}").replace("c, 4096, 4096)", "c, 4096, 4096, BK=32)")
+IEEE = BAD.replace("torch.float16", "torch.float32").replace("y, acc)", 'y, acc, input_precision="ieee")')
 COMMENTS = BAD.replace(f"{FIRST}\n        {LAST}\n", f"{FIRST}  # one warp\n        {LAST[:-1]}  # two\n")
 
 
@@ -77,6 +78,7 @@ def test_every_configuration_loses(source: str) -> None:
         pytest.param(BAD.replace(GRID, '(4096 // meta["BM"], 128)'), id="columns of a constant"),
         pytest.param(BAD.replace("4096", "4000").replace('"BM": 16', '"BM": 32'), id="tiles that would leave rows out"),
         pytest.param(BAD.replace("4096", "64"), id="a small product"),
+        pytest.param(IEEE, id="on the FMA units"),
         pytest.param(EXTENT, id="an extent set at the launch"),
         pytest.param(BAD.replace("acc = tl.dot(x, y, acc)", "acc = tl.dot(x, y, acc)\n        acc = tl.dot(x, x, acc)"), id="two products"),
     ],
