@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from kernlint.interpret.edits import Edits
@@ -89,33 +89,39 @@ def best_tile(
     context: Context, base: Variant, launch: Launch, dot: Dot, names: TileNames, num_stages: tuple[int, ...] = _STAGES
 ) -> tuple[Tile, Variant] | None:
     """The tile with the least predicted device time, and the program with it; None when no candidate can be priced."""
-    priced = priced_tiles(context, base, launch, dot, names, num_stages)
+
+    def us(tile: Tile) -> float | None:
+        variant = base.then(tile_edits(launch, names, tile))
+        time = context.gpu_us(variant)
+        return time if time is not None and suits(context, counterpart(context, variant, launch), launch, dot) else None
+
+    priced = priced_tiles(us, dot, names, num_stages)
     if not priced:
         return None
-    best = min(priced, key=lambda tile: priced[tile][0])
-    return best, priced[best][1]
+    best = min(priced, key=lambda tile: priced[tile])
+    return best, base.then(tile_edits(launch, names, best))
 
 
 def priced_tiles(
-    context: Context, base: Variant, launch: Launch, dot: Dot, names: TileNames, num_stages: tuple[int, ...] = _STAGES
-) -> dict[Tile, tuple[float, Variant]]:
-    """The tiles worth trying that fit, each with the predicted device time (us) of the program that has it.
+    us: Callable[[Tile], float | None], dot: Dot, names: TileNames, num_stages: tuple[int, ...] = _STAGES
+) -> dict[Tile, float]:
+    """The tiles worth trying for ``dot``, each with the time that ``us`` gives it, without those for which that is None.
 
     First every output tile with the usual K extent, then the best few of them with other K extents and stages: time
     depends on the output tile far more than on the rest.
     """
-    priced: dict[Tile, tuple[float, Variant]] = {}
+    priced: dict[Tile, float] = {}
 
     def price(tile: Tile) -> None:
         if tile not in priced:
-            found = priced_tile(context, base, launch, dot, names, tile)
+            found = us(tile)
             if found is not None:
                 priced[tile] = found
 
     usual, *other = _k_extents(max(dot.a.dtype.bits, dot.b.dtype.bits))
     for tile in _tiles(names, usual, num_stages[0]):
         price(tile)
-    for near in sorted(priced, key=lambda tile: priced[tile][0])[:_REFINED]:
+    for near in sorted(priced, key=lambda tile: priced[tile])[:_REFINED]:
         for stages in num_stages:
             for k in (usual, *other):
                 if _consistent(names, near.m, near.n, k):
@@ -123,16 +129,10 @@ def priced_tiles(
     return priced
 
 
-def priced_tile(
-    context: Context, base: Variant, launch: Launch, dot: Dot, names: TileNames, tile: Tile
-) -> tuple[float, Variant] | None:
-    """The predicted device time (us) of the program with ``tile``, and that program; None where the tile does not fit the
-    device or the problem."""
-    variant = base.then(tile_edits(launch, names, tile))
-    time = context.gpu_us(variant)
-    if time is None or not fits(context, variant, launch, dot) or not _covers(context, variant, launch, dot):
-        return None
-    return time, variant
+def suits(context: Context, changed: Launch | None, launch: Launch, dot: Dot) -> bool:
+    """Whether ``changed``, which is ``launch`` with another tile for ``dot``, has the shared memory it needs and computes the
+    same elements."""
+    return changed is not None and not overflowing(changed, context.device) and _covers(changed, launch, dot)
 
 
 def fits(context: Context, variant: Variant, launch: Launch, dot: Dot) -> bool:
@@ -141,14 +141,13 @@ def fits(context: Context, variant: Variant, launch: Launch, dot: Dot) -> bool:
     return found is None or not overflowing(found, context.device)
 
 
-def _covers(context: Context, variant: Variant, launch: Launch, dot: Dot) -> bool:
-    """Whether the launch computes the same elements under ``variant``: its tiles leave none out, and reach beyond the
-    tensors no more than before where no mask holds them back."""
-    found = counterpart(context, variant, launch)
+def _covers(found: Launch, launch: Launch, dot: Dot) -> bool:
+    """Whether ``found`` computes the same elements as ``launch``: its tiles leave none out, and reach beyond the tensors no
+    more than before where no mask holds them back."""
     new_dot = dot_at(found, dot.span)
     old = next(((d, loops) for d, loops in launch.kernel.walk(Dot) if d is dot), None)
-    new = next(((d, loops) for d, loops in found.kernel.walk(Dot) if d is new_dot), None) if found else None
-    if found is None or new_dot is None or old is None or new is None:
+    new = next(((d, loops) for d, loops in found.kernel.walk(Dot) if d is new_dot), None)
+    if new_dot is None or old is None or new is None:
         return False
     if launch.programs is None or found.programs is None:
         return False

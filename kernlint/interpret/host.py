@@ -1554,7 +1554,7 @@ class HostEvaluator(Evaluator):
             jit.function.node,
             self.edits.native_dots,
             self.edits.precisions,
-            self.edits.literals,
+            _within_sight(self.edits.literals, jit.function.module),
             _signature(inside),
             _signature(constexprs),
             tuple(map(str, grid)),
@@ -1563,6 +1563,27 @@ class HostEvaluator(Evaluator):
         if kernel is None:
             kernel = self.kernels[key] = read_kernel(jit, inside, constexprs, grid, self.edits)
         return kernel
+
+
+def _within_sight(edits: frozenset[tuple[Span, int]], module: Module) -> frozenset[tuple[Span, int]]:
+    """The edits of literals that a kernel of ``module`` may see otherwise than by its arguments: not those in a function that
+    launches kernels."""
+    if not edits:
+        return edits
+    launching = module.once(_launching_functions)
+    return frozenset(edit for edit in edits if not any(span.contains(edit[0]) for span in launching))
+
+
+def _launching_functions(module: Module) -> list[Span]:
+    """The functions with a ``kernel[grid](...)`` in them, which no kernel has; without those that define others (kernels,
+    perhaps) or set globals (which kernels may read)."""
+    return [
+        module.span(function)
+        for function in module.of(cst.FunctionDef)
+        if any(isinstance(call.func, cst.Subscript) for call in module.within(function, cst.Call))
+        and len(module.within(function, cst.FunctionDef)) == 1
+        and not module.within(function, cst.Global)
+    ]
 
 
 class LongList(list[Any]):

@@ -171,6 +171,8 @@ class Program:
         overrides = {**self.question.overrides, **(constants or {})}
         other = Program(self.kernel, self.reference, replace(self.question, overrides=overrides, facts=facts))
         other._resolved = _close({**self._resolved, **(sizes or {})}) if not constants else dict(sizes or {})
+        # The types of arguments that reading has shown are the same in any call.
+        other._integers, other._needed = set(self._integers), set(self._needed)
         return other
 
     def second_call(self) -> Workload | None:

@@ -232,6 +232,13 @@ class Expr:
     def substitute(self, values: Mapping[Atom, Size]) -> Expr:
         return self if values.keys().isdisjoint(self.atoms()) else self.rewrite(values.get)
 
+    @staticmethod
+    def substitution(values: Mapping[Atom, Size]) -> Callable[[Expr], Expr]:
+        """:meth:`substitute` with ``values`` for many expressions with atoms in common, which must outlive it."""
+        known: dict[int, Expr | None] = {}
+        names = values.keys()
+        return lambda expr: expr if names.isdisjoint(expr.atoms()) else expr._rewritten(values.get, known)
+
     def evaluate(self, values: Mapping[Atom, float]) -> float | None:
         """The number this is under ``values``; None where an atom has none (or is a loaded value)."""
         return self._evaluated(values, {})

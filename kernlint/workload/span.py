@@ -17,3 +17,11 @@ class Span:
     column: int
     end_line: int
     end_column: int
+
+    def contains(self, other: Span) -> bool:
+        """Whether ``other`` lies within this range."""
+        return (
+            self.file == other.file
+            and (self.line, self.column) <= (other.line, other.column)
+            and (other.end_line, other.end_column) <= (self.end_line, self.end_column)
+        )

@@ -152,12 +152,12 @@ def _timings(context: Context) -> Iterator[_Timing]:
     """The first timing call of each routine that every call runs."""
     module = context.program.kernel
     done = _executed(context.workload)
-    launching = {r.name for r in routines(module) if any(_within(span, module.span(r.node)) for span in done)}
+    launching = {r.name for r in routines(module) if any(module.span(r.node).contains(span) for span in done)}
 
     def enters(branch: cst.If) -> bool:
         # A condition on sizes whose branch was followed; one that a cache answers is no call's daily work.
         called = (dotted_name(node.func) or "" for node in module.within(branch.body, cst.Call))
-        followed = any(_within(span, module.span(branch)) for span in done)
+        followed = any(module.span(branch).contains(span) for span in done)
         return not _asks_cache(branch.test) and (followed or any(name.split(".")[-1] in launching for name in called))
 
     reached, imports = per_call(module, context.workload.entry, enters)
@@ -188,14 +188,6 @@ def _returns_work(workload: Workload) -> bool:
 
 def _executed(workload: Workload) -> list[Span]:
     return [step.span for step, _ in workload.walk() if isinstance(step, (Launch, HostSync))]
-
-
-def _within(inner: Span, outer: Span) -> bool:
-    return (
-        inner.file == outer.file
-        and (outer.line, outer.column) <= (inner.line, inner.column)
-        and (inner.end_line, inner.end_column) <= (outer.end_line, outer.end_column)
-    )
 
 
 def _asks_cache(test: cst.BaseExpression) -> bool:

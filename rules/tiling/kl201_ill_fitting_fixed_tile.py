@@ -9,7 +9,7 @@ from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.grid_literals import joined
 from kernlint.rules.places import launches_at
 from kernlint.rules.tiles import Tile, TileNames, best_tile, current_tile, main_dot, tile_names
-from kernlint.rules.tiling.other_sizes import scaled_calls
+from kernlint.rules.tiling.other_sizes import Call, scaled_calls
 from kernlint.rules.tiling.tuned_tiles import Tuned, autotune_words, tuned_tiles
 from kernlint.workload import Dot, Launch
 
@@ -181,7 +181,7 @@ def _tuned(
     several = len(launches_at(context.workload, launch.span)) > 1
     if not context.autotune and not several:
         return None
-    calls = scaled_calls(context, launch) if context.autotune else [context]
+    calls = [Call(one) for one in (scaled_calls(context, launch) if context.autotune else [context])]
     count = _ASKED_FOR if context.autotune else 2
     tuned = tuned_tiles(context, calls, launch, dot, names, stages, count)
     if tuned is None or len(tuned.tiles) < 2 or context.autotune:

@@ -206,8 +206,8 @@ def _written_once(module: Module, launch: Launch, names: TileNames) -> bool:
     choices = [module.span(node) for kind in _CHOICES for node in module.of(kind)] + _alternative_returns(module)
     tables = _lookups(module, launch)
     places = [span for spans in literals for span in spans]
-    return not any(_inside(span, choice) for span in (*places, launch.span) for choice in choices) and not any(
-        _inside(span, table) and not _inside(launch.span, table) for span in places for table in tables
+    return not any(choice.contains(span) for span in (*places, launch.span) for choice in choices) and not any(
+        table.contains(span) and not table.contains(launch.span) for span in places for table in tables
     )
 
 
@@ -241,10 +241,3 @@ def _alternative_returns(module: Module) -> list[Span]:
         if len(returns) > 1:
             found += [module.span(node) for node in returns]
     return found
-
-
-def _inside(inner: Span, outer: Span) -> bool:
-    return (outer.line, outer.column) <= (inner.line, inner.column) and (inner.end_line, inner.end_column) <= (
-        outer.end_line,
-        outer.end_column,
-    )

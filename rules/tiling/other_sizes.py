@@ -1,20 +1,23 @@
 """One launch at sizes other than the given ones: a spread of what its source leaves open, or around what it is given.
 
 A rule that advises one tile for all calls asks what the tile costs at each of a few calls that differ in one size, in all of
-them, and in none; the interpreter reads the program anew for each.
+them, and in none. The interpreter reads the program anew for each, but not for each tile at each: see :class:`Call`.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import field
 from math import prod
 
 from kernlint.errors import KernlintError
 from kernlint.interpret.program import Program
+from kernlint.records import dataclass
 from kernlint.rules.finding import Context
 from kernlint.rules.places import launches_at
-from kernlint.workload import Dtype, Expr, Launch, Size, Symbol, Tensor, Workload, concrete
+from kernlint.rules.tiles import Tile
+from kernlint.workload import Dtype, Expr, Launch, Size, Span, Symbol, Tensor, Workload, concrete
 from kernlint.workload.expr import lift
 
 #: More open sizes than a batched matmul has: what a spread of them would look like is a guess.
@@ -33,7 +36,21 @@ _AXIS = re.compile(r"(?P<tensor>.+)\.(shape\[|stride\()(?P<axis>\d+)[\])]")
 _STRIDE = re.compile(r"(?P<tensor>.+)\.stride\((?P<axis>\d+)\)")
 
 
-def open_calls(context: Context, dtype: Dtype) -> list[Context]:
+@dataclass(frozen=True)
+class Call:
+    """One call of the program, as ``context`` has it. Where a program with open sizes is asked about calls that give them, that
+    program is ``opened``, and ``sizes`` are what this call gives: a variant has to be read only once for all such calls.
+    ``typical`` is false of a call whose best tiles are like those of others. ``times`` are what launches take in it, in
+    microseconds by place in the source, number there and tile (None where the tile does not fit)."""
+
+    context: Context
+    opened: Context | None = None
+    sizes: Mapping[Symbol, Size] = field(default_factory=dict)
+    typical: bool = True
+    times: dict[tuple[Span, int, Tile], float | None] = field(default_factory=dict, compare=False)
+
+
+def open_calls(context: Context, dtype: Dtype) -> list[Call]:
     """``context``, whose sizes are open, at a spread of sizes; the last has sizes that no tile divides.
 
     Strides that are open are those of contiguous tensors, arguments of unknown element type have ``dtype``. Empty where
@@ -46,8 +63,9 @@ def open_calls(context: Context, dtype: Dtype) -> list[Context]:
     if not sizes or len(sizes) + len(strides) < len(names) or len(_independent(workload, sizes)) > _MOST_SIZES:
         return []
     dtypes = {t.name: dtype for t in workload.inputs if t.dtype is None and t.name}
+    opened = _context_of(context, context.program.at(dtypes=dtypes))
     found = []
-    for values in _spread(_independent(workload, sizes)):
+    for values, typical in _spread(_independent(workload, sizes)):
         whole: dict[Symbol, Size] = {Symbol(name): values.get(name, max(values.values())) for name in sizes}
         for name in strides:
             stride = _contiguous_stride(workload, name, whole)
@@ -57,7 +75,7 @@ def open_calls(context: Context, dtype: Dtype) -> list[Context]:
         other = _context_of(context, context.program.at(whole, dtypes=dtypes))
         if other is None:
             return []
-        found.append(other)
+        found.append(Call(other, opened, whole, typical))
     return found
 
 
@@ -70,13 +88,14 @@ def _independent(workload: Workload, sizes: list[str]) -> list[str]:
     return [name for name in sizes if name in used]
 
 
-def _spread(names: list[str]) -> Iterator[dict[str, int]]:
+def _spread(names: list[str]) -> Iterator[tuple[dict[str, int], bool]]:
+    """Sizes by name, and whether they are typical: those with one large size want the tiles of a large problem."""
     for size in _ALL:
-        yield dict.fromkeys(names, size)
+        yield dict.fromkeys(names, size), True
     for one, others in _ONE:
         for name in names:
-            yield {**dict.fromkeys(names, others), name: one}
-    yield {name: _ODD_STEP * (index + 1) + _ODD_REST for index, name in enumerate(names)}
+            yield {**dict.fromkeys(names, others), name: one}, one < others
+    yield {name: _ODD_STEP * (index + 1) + _ODD_REST for index, name in enumerate(names)}, False
 
 
 def _contiguous_stride(workload: Workload, name: str, sizes: Mapping[Symbol, Size]) -> int | None:

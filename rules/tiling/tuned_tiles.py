@@ -1,7 +1,8 @@
 """A matmul tile that is left to ``triton.autotune``: which configurations it should try, and for which sizes anew.
 
-The cost model prices every tile worth trying in every call at hand (calls of other sizes, or one place that launches at
-several). Of those tiles a few are taken, so that each call has one that is near its best. The key is made of the arguments
+The cost model prices every tile worth trying in the typical ones of the calls at hand (calls of other sizes, or one place
+that launches at several), and the best of each in all of them.
+Of those tiles a few are taken, so that each call has one that is near its best. The key is made of the arguments
 without which a call would run with another call's tile.
 """
 
@@ -15,17 +16,19 @@ from kernlint.records import dataclass
 from kernlint.rules.correctness.sharing import partners
 from kernlint.rules.finding import Context, Variant
 from kernlint.rules.launch.sizes import per_call_sizes
-from kernlint.rules.places import counterpart, dot_at, launches_at
+from kernlint.rules.places import dot_at, launches_at
 from kernlint.rules.space import symbols_of
 from kernlint.rules.tiles import (
     Tile,
     TileNames,
     current_tile,
-    priced_tile,
     priced_tiles,
+    suits,
     tile_edits,
 )
+from kernlint.rules.tiling.other_sizes import Call
 from kernlint.workload import Access, Atomic, Dot, Expr, Launch, Loop, Span, Symbol, Tuning, Workload
+from kernlint.workload.at_sizes import launch_at
 from kernlint.workload.expr import lift
 from kernlint.workload.steps import map_launch
 
@@ -118,60 +121,82 @@ def autotune_words(launch: Launch, tuned: Tuned) -> tuple[str, str]:
 
 @dataclass(frozen=True)
 class _Call:
-    """A launch in a context, with what it takes by tile in microseconds (None where a tile does not fit it)."""
+    """The launch number ``place`` of those at its place in the source, in a call. ``read_once`` says that it can be had from
+    the program with open sizes."""
 
-    context: Context
+    call: Call
     launch: Launch
     dot: Dot
-    times: dict[Tile, float | None] = field(default_factory=dict, compare=False)
+    place: int
+    read_once: bool = False
 
     @property
     def now_us(self) -> float | None:
-        return self._us(self.context.variant)
+        return self._us_of(self.launch)
 
     def us(self, names: TileNames, tile: Tile) -> float | None:
-        if tile not in self.times:
-            found = priced_tile(self.context, self.context.variant, self.launch, self.dot, names, tile)
-            self.times[tile] = self._us(found[1]) if found is not None else None
-        return self.times[tile]
+        """Microseconds with ``tile``; None where it does not fit."""
+        context, times, key = self.call.context, self.call.times, (self.launch.span, self.place, tile)
+        if key not in times:
+            found = self._under(context.variant.then(tile_edits(self.launch, names, tile)))
+            times[key] = self._us_of(found) if suits(context, found, self.launch, self.dot) else None
+        return times[key]
 
     def best(self, names: TileNames, stages: tuple[int, ...]) -> list[Tile]:
         """The tiles that are fastest here, of each output tile one."""
-        priced = priced_tiles(self.context, self.context.variant, self.launch, self.dot, names, stages)
-        timed = {tile: us for tile in priced if (us := self.us(names, tile)) is not None}
+        timed = priced_tiles(lambda tile: self.us(names, tile), self.dot, names, stages)
         found: dict[tuple[int, int], Tile] = {}
         for tile in sorted(timed, key=lambda tile: timed[tile]):
             found.setdefault((tile.m, tile.n), tile)
         return list(found.values())[:_BEST_OF_CALL]
 
-    def _us(self, variant: Variant) -> float | None:
-        workload, launch = self.context.after(variant), counterpart(self.context, variant, self.launch)
-        if workload is None or launch is None:
+    def checked(self) -> _Call:
+        """This, read once with all calls where that gives the same for the launch as it stands."""
+        if self.call.opened is None:
+            return self
+        quick = replace(self, read_once=True)
+        same = quick._under(self.call.context.variant)
+        alike = same is not None and same.grid == self.launch.grid and same.constexprs == self.launch.constexprs
+        return quick if alike and self._us_of(same) == self.now_us else self
+
+    def _under(self, variant: Variant) -> Launch | None:
+        """The launch under ``variant``; None where it is gone."""
+        context = self.call.opened if self.read_once else self.call.context
+        assert context is not None
+        found = launches_at(context.after(variant), self.launch.span)
+        if self.place >= len(found):
             return None
-        return next((s.gpu_us for s in self.context.estimate(workload).steps if s.step is launch), None)
+        return launch_at(found[self.place], self.call.sizes) if self.read_once else found[self.place]
+
+    def _us_of(self, launch: Launch | None) -> float | None:
+        """Predicted device time of ``launch`` alone."""
+        if launch is None:
+            return None
+        context = self.call.context
+        alone = Workload(context.workload.entry, context.workload.file, (launch,))
+        return next((step.gpu_us for step in context.estimate(alone).steps), None)
 
 
 def tuned_tiles(
     context: Context,
-    contexts: Iterable[Context],
+    asked: Iterable[Call],
     launch: Launch,
     dot: Dot,
     names: TileNames,
     stages: tuple[int, ...],
     count: int = 1,
 ) -> Tuned | None:
-    """The tiles for the launch of ``context`` in the calls of ``contexts``: at least ``count``, if so many are near the best of
+    """The tiles for the launch of ``context`` in the calls ``asked`` about: at least ``count``, if so many are near the best of
     some call. None where the calls cannot be priced, or where no argument tells the autotuner for which of them it should
     tune anew."""
-    calls = _calls(contexts, launch, dot)
+    calls = _calls(asked, launch, dot)
     now = [call.now_us for call in calls]
     if not calls or None in now:
         return None
     at_hand = current_tile(launch, dot)
-    shortlist = dict.fromkeys(tile for call in calls for tile in call.best(names, stages))
+    shortlist = dict.fromkeys(tile for one in calls if one.call.typical for tile in one.best(names, stages))
     shortlist[at_hand] = None
-    fitting = [tile for tile in shortlist if all(call.us(names, tile) is not None for call in calls)]
-    table = {tile: [call.times[tile] or 0.0 for call in calls] for tile in fitting}
+    table = {tile: times for tile in shortlist if (times := _times(tile, names, calls)) is not None}
     tiles = _few(table)
     tiles += _next(table, tiles, at_hand)[: max(0, count - len(tiles))]
     if not tiles or context.variant.transforms:
@@ -185,14 +210,25 @@ def tuned_tiles(
     return Tuned(tuple(tiles), key, variant, gains) if variant is not None else None
 
 
-def _calls(contexts: Iterable[Context], launch: Launch, dot: Dot) -> list[_Call]:
+def _times(tile: Tile, names: TileNames, calls: Sequence[_Call]) -> list[float] | None:
+    """What each of ``calls`` takes with ``tile``; None where it does not fit one of them."""
+    found: list[float] = []
+    for call in calls:
+        us = call.us(names, tile)
+        if us is None:
+            return None
+        found.append(us)
+    return found
+
+
+def _calls(asked: Iterable[Call], launch: Launch, dot: Dot) -> list[_Call]:
     found = []
-    for context in contexts:
-        for one in launches_at(context.workload, launch.span):
+    for call in asked:
+        for place, one in enumerate(launches_at(call.context.workload, launch.span)):
             same = dot_at(one, dot.span)
             if same is None:
                 return []
-            found.append(_Call(context, one, same))
+            found.append(_Call(call, one, same, place).checked())
     return found
 
 
