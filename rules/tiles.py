@@ -89,20 +89,29 @@ def best_tile(
     context: Context, base: Variant, launch: Launch, dot: Dot, names: TileNames, num_stages: tuple[int, ...] = _STAGES
 ) -> tuple[Tile, Variant] | None:
     """The tile with the least predicted device time, and the program with it; None when no candidate can be priced."""
-
-    def us(tile: Tile) -> float | None:
-        variant = base.then(tile_edits(launch, names, tile))
-        time = context.gpu_us(variant)
-        return time if time is not None and suits(context, counterpart(context, variant, launch), launch, dot) else None
-
-    priced = priced_tiles(us, dot, names, num_stages)
+    priced = priced_tiles(context, base, launch, dot, names, num_stages)
     if not priced:
         return None
-    best = min(priced, key=lambda tile: priced[tile])
-    return best, base.then(tile_edits(launch, names, best))
+    best = min(priced, key=lambda tile: priced[tile][0])
+    return best, priced[best][1]
 
 
 def priced_tiles(
+    context: Context, base: Variant, launch: Launch, dot: Dot, names: TileNames, num_stages: tuple[int, ...] = _STAGES
+) -> dict[Tile, tuple[float, Variant]]:
+    """The tiles worth trying that fit, each with the predicted device time (us) of the program that has it."""
+
+    def variant(tile: Tile) -> Variant:
+        return base.then(tile_edits(launch, names, tile))
+
+    def us(tile: Tile) -> float | None:
+        time, found = context.gpu_us(variant(tile)), counterpart(context, variant(tile), launch)
+        return time if time is not None and suits(context, found, launch, dot) else None
+
+    return {tile: (time, variant(tile)) for tile, time in searched_tiles(us, dot, names, num_stages).items()}
+
+
+def searched_tiles(
     us: Callable[[Tile], float | None], dot: Dot, names: TileNames, num_stages: tuple[int, ...] = _STAGES
 ) -> dict[Tile, float]:
     """The tiles worth trying for ``dot``, each with the time that ``us`` gives it, without those for which that is None.

@@ -22,7 +22,7 @@ from kernlint.rules.tiles import (
     Tile,
     TileNames,
     current_tile,
-    priced_tiles,
+    searched_tiles,
     suits,
     tile_edits,
 )
@@ -144,7 +144,7 @@ class _Call:
 
     def best(self, names: TileNames, stages: tuple[int, ...]) -> list[Tile]:
         """The tiles that are fastest here, of each output tile one."""
-        timed = priced_tiles(lambda tile: self.us(names, tile), self.dot, names, stages)
+        timed = searched_tiles(lambda tile: self.us(names, tile), self.dot, names, stages)
         found: dict[tuple[int, int], Tile] = {}
         for tile in sorted(timed, key=lambda tile: timed[tile]):
             found.setdefault((tile.m, tile.n), tile)
