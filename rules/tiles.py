@@ -144,6 +144,44 @@ def suits(context: Context, changed: Launch | None, launch: Launch, dot: Dot) ->
     return changed is not None and not overflowing(changed, context.device) and _covers(changed, launch, dot)
 
 
+def priced_depth(
+    context: Context, base: Variant, launch: Launch, dot: Dot, k: int
+) -> tuple[float, str, Variant] | None:
+    """The predicted device time (us) of the program whose dot takes ``k`` of K in a step and is the same otherwise, the constexpr
+    that says so, and that program; None where none does that alone, or the tile does not fit."""
+    if not _walks_along_k_alone(launch, dot):
+        return None
+    for name, value in launch.constexprs.items():
+        if value != dot.k or isinstance(value, bool) or not editable(launch, name):
+            continue
+        variant = base.then(setting(launch, {name: k}))
+        found = find_dot(context.after(variant), launch.span, dot.span)
+        if found is None or (found[1].m, found[1].n, found[1].k) != (dot.m, dot.n, k) or found[0].grid != launch.grid:
+            continue
+        old, new = _summed(launch, dot), _summed(*found)
+        if old is not None and new is not None and new >= old:
+            time = context.gpu_us(variant)
+            return (time, name, variant) if time is not None and suits(context, found[0], launch, dot) else None
+    return None
+
+
+def _walks_along_k_alone(launch: Launch, dot: Dot) -> bool:
+    """Whether the operands of ``dot`` are all that its loops load and nothing is stored there: a scale that belongs to one step
+    along K would belong to another part of K in a deeper one."""
+    around = {loop.id for node, loops in launch.kernel.walk(Dot) if node is dot for loop in loops}
+    inside = [
+        node
+        for node, loops in launch.kernel.walk(Access)
+        if isinstance(node, Access) and around & {loop.id for loop in loops}
+    ]
+    return bool(around) and {node.id for node in inside} == {dot.a.load, dot.b.load}
+
+
+def _summed(launch: Launch, dot: Dot) -> int | None:
+    """The K that ``dot`` sums over in all; None where that is open."""
+    return next((contracted(dot, loops) for node, loops in launch.kernel.walk(Dot) if node is dot), None)
+
+
 def fits(context: Context, variant: Variant, launch: Launch, dot: Dot) -> bool:
     """Whether the launch has the shared memory it needs under ``variant``."""
     found = counterpart(context, variant, launch)

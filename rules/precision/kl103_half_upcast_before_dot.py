@@ -17,7 +17,8 @@ class HalfUpcastBeforeDot(Rule):
     summary = "fp16 or bf16 operands are cast to fp32 before tl.dot"
     what_it_does = """
         Finds `tl.dot` calls whose two operands are both fp16 or both bf16 in memory and are cast to fp32 before the
-        dot.
+        dot. Where a deeper BLOCK_K is then predicted to pay and fits, so that a step along K loads as many bytes as before, the
+        change takes it along.
         """
     why = """
         A dot of 16-bit operands already accumulates in fp32 and its products are exact in fp32, so the cast adds no

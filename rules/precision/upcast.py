@@ -11,7 +11,11 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
 from kernlint.rules.layout import k_major_remedy, operand_tensor, wants_k_major
 from kernlint.rules.places import find_dot
+from kernlint.rules.tiles import priced_depth
 from kernlint.workload import Cast, Dot, Dtype, Launch, Operand, Span
+
+#: Predicted gain of a deeper tile over the narrow one alone below which it is not worth another change.
+_LEAST_GAIN = 1.1
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,11 @@ def upcast_finding(rule: Rule, context: Context, upcast: Upcast, bottleneck: str
                         dot.span,
                     )
                 )
+    deeper = _deeper(context, variant, upcast)
+    if deeper is not None:
+        name, depth, variant = deeper
+        methods.append(f"set {name}={depth}, as the narrow tiles leave room for it")
+        plans.append(f"Set {name}={depth}: a step along K then loads as many bytes as it holds now.")
     casts = {cast.span for operand in (dot.a, dot.b) for cast in operand.casts}
     lines = sorted({span.line for span in casts.difference(upcast.factors)})
     steps = [f"Remove the casts at line{'s' * (len(lines) > 1)} {', '.join(map(str, lines))}; feed {native}."]
@@ -104,6 +113,23 @@ def upcast_finding(rule: Rule, context: Context, upcast: Upcast, bottleneck: str
         tuple(evidence),
         Change(variant, bottleneck, " and ".join(methods) + ".", " ".join(steps + plans)),
     )
+
+
+def _deeper(context: Context, variant: Variant, upcast: Upcast) -> tuple[str, int, Variant] | None:
+    """(constexpr, extent, program): ``variant`` with as many more elements along K in a step as they have fewer bytes now.
+
+    None where that does not fit, gains little, or is for the autotuner to find; for integers too, whose change is exact
+    only as long as it is the type alone that changes.
+    """
+    found = find_dot(context.after(variant), upcast.launch.span, upcast.dot.span)
+    if found is None or context.autotune or upcast.narrow.is_integer:
+        return None
+    depth = upcast.dot.k * upcast.wide.bits // upcast.narrow.bits
+    before, priced = context.gpu_us(variant), priced_depth(context, variant, *found, depth)
+    if before is None or priced is None or before < _LEAST_GAIN * priced[0]:
+        return None
+    _, name, deeper = priced
+    return name, depth, deeper
 
 
 def _pays(context: Context, before: Variant, after: Variant) -> bool:
