@@ -1,12 +1,13 @@
 """How often each rule fires on code that experts wrote, and a random sample of the findings to be judged by hand.
 
     python benchmarks/rates.py FOLDER [FOLDER ...] [--about speed|soundness] [--select CODES] [--sample 50] [--seed 4]
-                               [--markdown FILE]
+                               [--level loud|remark|any] [--answers FOLDER] [--markdown FILE]
 
 Runs `kernlint check` on each folder (one package each) and prints findings per thousand kernels by rule, those at info level
-apart; those about speed, or those about soundness (correctness and portability). The sample is drawn from the findings above
-info level of the default rules, sorted by package, file and line, so that the same code and seed give the same sample; its
-verdict column is for a person to fill in.
+apart; those about speed, or those about soundness (correctness and portability). The sample is drawn from the findings of the
+default rules above info level (`--level loud`), at it (`remark`) or from both, sorted by package, file and line, so that the
+same code and seed give the same sample; its verdict column is for a person to fill in. `--answers` keeps the JSON of each
+package; one that is there already is not read again.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ from pathlib import Path
 _KERNEL = re.compile(rb"^[ \t]*@(?:triton\.)?jit\b", re.MULTILINE)
 _SOUNDNESS = ("correctness", "portability")
 
+#: The name of a level to whether its findings are remarks.
+LEVELS = {"loud": (False,), "remark": (True,), "any": (False, True)}
+
 
 @dataclass(frozen=True)
 class Package:
@@ -35,18 +39,30 @@ class Package:
     findings: tuple[dict[str, object], ...]
 
 
-def read(folder: str, about: str, select: str | None) -> Package:
+def read(folder: str, about: str, select: str | None, answers: Path | None = None) -> Package:
     """The findings of one package about ``speed`` or ``soundness``, paths relative to it."""
     root = Path(folder).resolve()
     kernels = sum(len(_KERNEL.findall(path.read_bytes())) for path in root.rglob("*.py") if path.is_file())
-    command = [sys.executable, "-m", "kernlint", "check", ".", "--output-format", "json", "--exit-zero", "--no-cache"]
-    if select:
-        command += ["--select", select]
-    answer = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
-    found = [f for f in json.loads(answer.stdout) if f["category"] != "diagnostic"]
+    kept = answers / f"{root.name}.json" if answers is not None else None
+    if kept is not None and kept.is_file():
+        answer = kept.read_text()
+    else:
+        answer = _checked(root, select)
+        if kept is not None:
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.write_text(answer)
+    found = [f for f in json.loads(answer) if f["category"] != "diagnostic"]
     findings = [f for f in found if (f["category"] in _SOUNDNESS) == (about == "soundness")]
     findings.sort(key=lambda f: (f["file"], f["location"]["line"], f["code"]))
     return Package(root.name, kernels, tuple(findings))
+
+
+def _checked(root: Path, select: str | None) -> str:
+    """What `kernlint check` answers about one folder, as JSON."""
+    command = [sys.executable, "-m", "kernlint", "check", ".", "--output-format", "json", "--exit-zero", "--no-cache"]
+    if select:
+        command += ["--select", select]
+    return subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
 
 
 def rates(packages: Sequence[Package]) -> str:
@@ -81,9 +97,9 @@ def _cell(loud: int, quiet: int, kernels: int) -> str:
     return (rate(loud) if loud else "-") + (f" + {rate(quiet)}" if quiet else "")
 
 
-def sample(packages: Sequence[Package], size: int, seed: int) -> str:
-    """A table of ``size`` findings above info level, drawn with ``seed``; verdict and reason are left open."""
-    everything = [(p.name, f) for p in packages for f in p.findings if f["severity"] != "info"]
+def sample(packages: Sequence[Package], size: int, seed: int, level: str = "loud") -> str:
+    """A table of ``size`` findings of a ``level`` of :data:`LEVELS`, drawn with ``seed``; verdict and reason are left open."""
+    everything = [(p.name, f) for p in packages for f in p.findings if (f["severity"] == "info") in LEVELS[level]]
     drawn = sorted(random.Random(seed).sample(range(len(everything)), min(size, len(everything))))
     lines = ["| # | place | rule | message | verdict | reason |", "| --- | --- | --- | --- | --- | --- |"]
     for number, index in enumerate(drawn, 1):
@@ -101,10 +117,12 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--select")
     parser.add_argument("--sample", type=int, default=50)
     parser.add_argument("--seed", type=int, default=4)
+    parser.add_argument("--level", choices=tuple(LEVELS), default="loud")
+    parser.add_argument("--answers", type=Path)
     parser.add_argument("--markdown")
     options = parser.parse_args(arguments)
-    packages = [read(folder, options.about, options.select) for folder in options.folders]
-    text = f"{rates(packages)}\n\n{sample(packages, options.sample, options.seed)}"
+    packages = [read(folder, options.about, options.select, options.answers) for folder in options.folders]
+    text = f"{rates(packages)}\n\n{sample(packages, options.sample, options.seed, options.level)}"
     print(text)
     if options.markdown:
         Path(options.markdown).write_text(f"# Findings in packages that experts wrote\n\n{text}\n")
