@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 import libcst as cst
@@ -85,48 +85,82 @@ class HostSyncInCall(Rule):
     use_instead = "s = x.abs().max()\nkernel[grid](x, y, n, s)  # tl.load(s)"
 
     def check(self, context: Context) -> Iterable[Finding]:
-        walked = list(context.workload.walk())
-        seen = set()
-        for index, (step, loops) in enumerate(walked):
-            if not isinstance(step, HostSync) or step.span in seen:
-                continue
-            waiting = [s for s, _ in walked[index + 1 :] if _on_device(s)]
-            if loops:
-                # The next iteration's work waits as well.
-                waiting += [s for s, around in walked if _on_device(s) and around[: len(loops)] == loops]
-            if not waiting:
-                continue
-            seen.add(step.span)
-            before = [s for s, _ in walked[:index] if _on_device(s)]
-            certain = _read_from_device(step, [s for s, _ in walked]) and not (
-                _asked_for(context, step, waiting) or _left_out(context, step)
-            )
-            yield self._finding(context, step, waiting[0], before, certain)
+        """One finding a function: who mends one of its waits mends them all. Waits that may be none are one of their own."""
+        groups: dict[tuple[str, bool], list[_Wait]] = {}
+        for wait in _waits(context.workload):
+            groups.setdefault((wait.sync.function, _is_certain(context, wait)), []).append(wait)
+        for (_, certain), waits in groups.items():
+            yield self._finding(context, waits, certain)
 
-    def _finding(self, context: Context, sync: HostSync, waiting: Step, before: list[Step], certain: bool) -> Finding:
-        first = next((s for s in (waiting, *before) if isinstance(s, Launch)), None)
+    def _finding(self, context: Context, waits: list[_Wait], certain: bool) -> Finding:
+        wait = waits[0]
+        sync, waiting = wait.sync, wait.waiting[0]
+        first = next((s for s in (waiting, *wait.before) if isinstance(s, Launch)), None)
+        others = f" (and at {len(waits) - 1} more place{'s' if len(waits) > 2 else ''})" if len(waits) > 1 else ""
+        places = _places(waits)
         return Finding(
             self,
             self.severity if certain else "info",
-            f"`{sync.function}` waits for the device before it issues {_name(waiting)}: {sync.what}",
+            f"`{sync.function}` waits for the device before it issues {_name(waiting)}: {sync.what}{others}",
             sync.span,
             sync.function,
             first.kernel.name if first is not None else "",
             (
                 Evidence(f"{sync.what} at line {sync.span.line}", sync.span),
                 Evidence(f"{_name(waiting)} is issued only after it", waiting.span),
-                *(Evidence(f"the device must finish {_name(step)} first", step.span) for step in before[-1:]),
+                *(Evidence(f"the device must finish {_name(step)} first", step.span) for step in wait.before[-1:]),
+                *(
+                    Evidence(f"{w.sync.what} at line {w.sync.span.line}, before {_name(w.waiting[0])}", w.sync.span)
+                    for w in waits[1:]
+                ),
             ),
             Change(
-                context.variant.then(transform=WithoutSync(sync.span)),
-                f"The host waits at line {sync.span.line} ({sync.what}) until all queued work is done, and the device then idles until the "
+                context.variant.then(transform=WithoutSyncs(frozenset(w.sync.span for w in waits))),
+                f"The host waits at {places} ({sync.what}) until all queued work is done, and the device then idles until the "
                 f"host has issued {_name(waiting)}.",
                 "Keep the value on the device: pass the tensor to the kernel, which loads it, or bound the sizes without looking at it.",
-                f"Remove the sync at line {sync.span.line}; pass the tensor itself to {_name(waiting)} and `tl.load` "
+                f"Remove the wait at {places}; pass the tensor itself to {_name(waiting)} and `tl.load` "
                 "it there, compute shapes "
                 "from an upper bound with a mask, and move host-side checks behind a debug flag.",
             ),
         )
+
+
+@dataclass(frozen=True)
+class _Wait:
+    """One sync with what the device does after it (never nothing) and before it."""
+
+    sync: HostSync
+    waiting: list[Step]
+    before: list[Step]
+
+
+def _waits(workload: Workload) -> Iterator[_Wait]:
+    """The syncs of a call that keep work from being issued, each place once."""
+    walked = list(workload.walk())
+    seen = set()
+    for index, (step, loops) in enumerate(walked):
+        if not isinstance(step, HostSync) or step.span in seen:
+            continue
+        waiting = [s for s, _ in walked[index + 1 :] if _on_device(s)]
+        if loops:
+            # The next iteration's work waits as well.
+            waiting += [s for s, around in walked if _on_device(s) and around[: len(loops)] == loops]
+        if waiting:
+            seen.add(step.span)
+            yield _Wait(step, waiting, [s for s, _ in walked[:index] if _on_device(s)])
+
+
+def _is_certain(context: Context, wait: _Wait) -> bool:
+    """Whether ``wait`` is surely one for the device, and for nothing that the caller asked for."""
+    return _read_from_device(wait.sync, [s for s, _ in context.workload.walk()]) and not (
+        _asked_for(context, wait.sync, wait.waiting) or _left_out(context, wait.sync)
+    )
+
+
+def _places(waits: list[_Wait]) -> str:
+    lines = list(dict.fromkeys(wait.sync.span.line for wait in waits))
+    return f"line {lines[0]}" if len(lines) == 1 else f"lines {', '.join(map(str, lines))}"
 
 
 def _read_from_device(sync: HostSync, steps: list[Step]) -> bool:
@@ -197,13 +231,13 @@ def _name(step: Step) -> str:
 
 
 @dataclass(frozen=True)
-class WithoutSync:
-    """The workload without one host sync."""
+class WithoutSyncs:
+    """The workload without the host syncs at some places."""
 
-    sync: Span
+    syncs: frozenset[Span]
 
     def __call__(self, workload: Workload) -> Workload:
         def change(step: Step) -> Step | None:
-            return None if isinstance(step, HostSync) and step.span == self.sync else step
+            return None if isinstance(step, HostSync) and step.span in self.syncs else step
 
         return replace(workload, steps=map_steps(workload.steps, change))

@@ -12,6 +12,7 @@ from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.launch.per_call import MAKERS, per_call
 from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.tree import Module
+from kernlint.syntax.walk import walk
 from kernlint.workload import Span, Workload
 
 
@@ -141,10 +142,15 @@ class _Made:
 def _made_per_call(module: Module, entry: str) -> Iterator[_Made]:
     routines, imports = per_call(module, entry)
     for routine in routines:
+        inner: set[cst.CSTNode] = set()
         for node in routine.each_time:
             made = _maker(node, imports)
-            if made is not None:
+            if made is None:
+                continue
+            if node not in inner:
                 yield _Made(node, *made, routine.symbol)
+            # `autotune(...)(jit(f))` makes one kernel: its parts are no findings of their own.
+            inner.update(walk(node))
 
 
 def _maker(node: cst.CSTNode, imports: Mapping[str, str]) -> tuple[str, str] | None:
@@ -155,6 +161,16 @@ def _maker(node: cst.CSTNode, imports: Mapping[str, str]) -> tuple[str, str] | N
             if origin in MAKERS:
                 return f"the {(origin or '').rsplit('.', 1)[-1]} kernel `{node.name.value}`", node.name.value
     elif type(node) is cst.Call and origin_of(node.func, imports) in MAKERS:
-        name = dotted_name(node.args[0].value) if node.args else None
-        return f"a `{dotted_name(node.func)}` object", name or ""
+        origin = origin_of(node.func, imports) or ""
+        return f"a `triton.{origin.rsplit('.', 1)[-1]}` object", _wrapped(node, imports)
     return None
+
+
+def _wrapped(made: cst.Call, imports: Mapping[str, str]) -> str:
+    """The name of the function that a call such as `autotune(...)(jit(f))` makes a kernel of, empty where it has none."""
+    if not made.args or made.args[0].keyword is not None:
+        return ""
+    argument = made.args[0].value
+    if isinstance(argument, cst.Call) and origin_of(argument.func, imports) in MAKERS:
+        return _wrapped(argument, imports)
+    return dotted_name(argument) or ""

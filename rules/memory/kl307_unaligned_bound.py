@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.kernel_source import kernels_once
 from kernlint.workload import Access, Atomic, Expr, Kernel, Lane, Symbol
+
+#: What a size must be a multiple of for Triton to specialise on it.
+_ALIGNED = 16
 
 
 class UnalignedBound(Rule):
@@ -27,8 +30,9 @@ class UnalignedBound(Rule):
         every element is loaded by itself.
         """
     when_not = """
-        Small metadata kernels. Bounds of another axis and guards on whole programs. Kernels that handle full tiles without a mask
-        on a path of their own.
+        Rows whose stride is a product with another size that is specialised on: that one aligns them. Vectors beside the tiles
+        that a kernel is about. Small metadata kernels. Bounds of another axis and guards on whole programs. Kernels that handle
+        full tiles without a mask on a path of their own.
         """
     fix_safety = "Safe: up to three compiled variants (1, divisible by 16, other) in the place of one."
     evidence = """
@@ -65,45 +69,78 @@ class UnalignedBound(Rule):
             reading = context.program.open_kernel(kernel) if launch.unspecialised else None
             if reading is None:
                 continue
-            for name in sorted(launch.unspecialised):
-                access = next(_bounded_by(reading, name), None)
-                if access is None:
-                    continue
-                yield Finding(
-                    self,
-                    self.severity,
-                    f"`{name}` of `{kernel.name}` bounds or strides a contiguous access but is not specialised on",
-                    kernel.name_span,
-                    kernel.name,
-                    kernel.name,
-                    (
-                        Evidence(f"`{name}` is listed in do_not_specialize", kernel.name_span),
-                        Evidence(f"the access to `{access.base}` is contiguous and depends on `{name}`", access.span),
-                    ),
-                    Change(
-                        None,
-                        f"Triton may not learn that `{name}` is divisible by 16, so it loads and stores element by element where it "
-                        "could move 16 bytes at a time.",
-                        f"Let Triton specialise on `{name}`.",
-                        f"Drop `{name}` from the list of the decorator of `{kernel.name}`, or handle whole tiles on a path without a mask.",
-                        priced=False,
-                    ),
-                )
+            slow = {
+                name: access
+                for name in sorted(launch.unspecialised)
+                if (access := next(_bounded_by(reading, name, launch.unspecialised), None)) is not None
+            }
+            if slow:
+                yield self._finding(kernel, slow)
+
+    def _finding(self, kernel: Kernel, slow: Mapping[str, Access]) -> Finding:
+        """What is to be said of the parameters of ``kernel`` that ``slow`` names, each with an access that it slows."""
+        names = ", ".join(f"`{name}`" for name in slow)
+        verbs = (
+            "bounds or strides a contiguous access but is"
+            if len(slow) == 1
+            else "bound or stride contiguous accesses but are"
+        )
+        return Finding(
+            self,
+            self.severity,
+            f"{names} of `{kernel.name}` {verbs} not specialised on",
+            kernel.name_span,
+            kernel.name,
+            kernel.name,
+            (
+                Evidence(f"{names}: listed in do_not_specialize", kernel.name_span),
+                *(
+                    Evidence(f"the access to `{access.base}` is contiguous and depends on `{name}`", access.span)
+                    for name, access in slow.items()
+                ),
+            ),
+            Change(
+                None,
+                f"Triton may not learn that {names} can be divided by 16, so it loads and stores element by element where it "
+                "could move 16 bytes at a time.",
+                f"Let Triton specialise on {names}.",
+                f"Drop {names} from the list of the decorator of `{kernel.name}`, or handle whole tiles on a path without a mask.",
+                priced=False,
+            ),
+        )
 
 
-def _bounded_by(kernel: Kernel, name: str) -> Iterator[Access]:
+def _bounded_by(kernel: Kernel, name: str, free: frozenset[str]) -> Iterator[Access]:
     """The accesses of an open reading of ``kernel`` whose contiguous axis the parameter ``name`` bounds or whose rows it
-    strides. None where the kernel also reaches the same tensor without a mask: its full tiles are fast."""
+    strides; ``free`` are all parameters that Triton may not specialise on. None where the kernel also reaches the same tensor
+    without a mask (its full tiles are fast), nor a tile of fewer axes than the kernel's largest: a vector of statistics beside
+    the rows that it is about."""
     size = Symbol(name)
     found = [node for node, _ in kernel.walk(Access) if isinstance(node, Access) and not isinstance(node, Atomic)]
     unmasked = {access.base for access in found if access.mask is None}
+    most = max((_axes(access) for access in found), default=0)
     for access in found:
         axis = next(
             (dim for dim in range(len(access.shape)) if access.shape[dim] > 1 and access.stride(dim) == 1), None
         )
-        if axis is None or access.offset is None or access.base in unmasked:
+        if axis is None or access.offset is None or access.base in unmasked or _axes(access) < most:
             continue
         bound = any(right == Expr.atom(size) and Lane(axis) in left.atoms() for left, right in access.mask or ())
-        slope = access.offset.coefficient(size)
-        if bound or (slope is not None and slope.terms and Lane(axis) not in slope.atoms()):
+        if bound or _misaligns(access.offset.coefficient(size), Lane(axis), free):
             yield access
+
+
+def _axes(access: Access) -> int:
+    """Axes of the tile along which it has more than one element."""
+    return sum(extent > 1 for extent in access.shape)
+
+
+def _misaligns(slope: Expr | None, lane: Lane, free: frozenset[str]) -> bool:
+    """Whether rows that a size strides by ``slope`` begin at addresses that only this size could align: not where each term
+    has a factor of 16, or a parameter that Triton specialises on and may know to be one."""
+    if slope is None or lane in slope.atoms():
+        return False
+    return any(
+        count % _ALIGNED and not any(isinstance(atom, Symbol) and atom.name not in free for atom in factors)
+        for factors, count in slope.terms.items()
+    )

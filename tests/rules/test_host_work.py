@@ -122,6 +122,22 @@ def test_jit_per_call(source, symbol):
 
 
 @pytest.mark.parametrize(
+    "made",
+    [
+        pytest.param("triton.autotune(configs=CONFIGS, key=['n'])(double)", id="a kernel"),
+        pytest.param("triton.autotune(CONFIGS, ['n'])(triton.jit(plain))", id="a function"),
+    ],
+)
+def test_autotuner_called_per_call(made):
+    """The decorators are one finding, however many calls they are written as."""
+    configs = "CONFIGS = [triton.Config({'BLOCK': 1024})]\n"
+    call = f"k = {made}\n        " + CALL.format(k="k").replace(", BLOCK=1024", "")
+    plain = BODY.format(i="").replace("@triton.jit\n", "").replace("def double", "def plain")
+    finding = run_rule("KL603", configs + plain + BODY.format(i="") + model(call) + END).only()
+    assert "a `triton.autotune` object" in finding.message
+
+
+@pytest.mark.parametrize(
     "source",
     [
         pytest.param(BODY.format(i="") + model(CALL.format(k="double")), id="module level"),
@@ -225,6 +241,29 @@ def test_a_sync_that_may_not_be_one_is_a_remark(source):
     start = SYNC.index("class ModelNew")
     found = run_rule("KL602", SYNC[:start] + source)
     assert [f.severity for f in found.findings] == ["info"]
+
+
+def test_the_syncs_of_a_function_are_one_finding():
+    body = "a = x.max().item()\ny = run(x, a)\nb = y.min().item()\nreturn run(y, b)"
+    found = run_rule("KL602", syncing(body))
+    finding = found.only()
+    assert "1 more place" in finding.message
+    assert sum("reads" in evidence.text for evidence in finding.evidence) == 2
+    assert not any(isinstance(step, HostSync) for step, _ in found.after().walk())
+
+
+def test_the_syncs_of_two_functions_are_two_findings():
+    helper = "def largest(x):\n    return run(x, x.max().item())\n\n"
+    source = syncing("y = largest(x)\nreturn run(y, y.min().item())").replace(
+        "class ModelNew", helper + "class ModelNew"
+    )
+    assert [f.symbol for f in run_rule("KL602", source).findings] == ["largest", "ModelNew.forward"]
+
+
+def test_a_sync_that_may_not_be_one_stays_apart():
+    start = SYNC.index("class ModelNew")
+    source = "def forward(x, n):\n    a = n.item()\n    y = run(x, a)\n    return run(y, y.max().item())\n"
+    assert sorted(f.severity for f in run_rule("KL602", SYNC[:start] + source).findings) == ["info", "warning"]
 
 
 def test_a_sync_on_what_the_device_made_is_more_than_a_remark():
