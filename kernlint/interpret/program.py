@@ -420,14 +420,15 @@ class _Reading:
     def _has_effect(self, node: cst.FunctionDef, workload: Workload) -> bool:
         """Whether the call may be part of what a program is there for. One that returns no tensor is not where it works on
         data that it makes up, or where nobody sees what it computes: it keeps no tensor, writes to none that it was given and
-        hands none to code that is not followed. Such a call tests, measures or warms up."""
-        if not _returns_answers(node):
-            return True
+        hands none to code that is not followed. Nor is one that is given no tensor, draws its own at random and has other
+        functions work on them, whatever it returns. Such a call tests, measures or warms up."""
         steps = [step for step, _ in workload.first_call().walk()]
         given = {tensor.storage.id for tensor in workload.inputs}
-        if not given or not any(_touches(step, given) for step in steps):
-            return False
-        return self.host.escapes or any(_writes_to_others(step) for step in steps)
+        made_up = not any(_touches(step, given) for step in steps)
+        if not _returns_answers(node):
+            drawn = made_up and any(isinstance(step, TorchOp) and step.kind == "random" for step in steps)
+            return not drawn or any(isinstance(step, Launch) and step.function == workload.entry for step in steps)
+        return not made_up and (self.host.escapes or any(_writes_to_others(step) for step in steps))
 
     def _fitting(self, candidates: list[Any]) -> tuple[Function, list[Any]] | None:
         """The one public function that the reference's ``get_inputs`` can be meant for, with what that returns: there is no

@@ -183,8 +183,8 @@ def _avoidable(context: Context, op: TorchOp) -> bool:
         return False  # perhaps it has that type already
     if op.name in ("copy_", "setitem", "repeat", "repeat_interleave", "pad", "roll", "flip"):
         return False
-    if op.reads[0].storage.origin == "constant":
-        return False
+    if op.reads[0].storage.origin == "constant" or target.shape == ():
+        return False  # one number is no whole tensor
     if readers:
         return all(
             isinstance(r, Launch) or (isinstance(r, TorchOp) and _avoidable(context, r)) for r in readers
@@ -212,7 +212,7 @@ def _subject(op: TorchOp) -> str:
 
 def _proof(op: TorchOp) -> str:
     target = op.writes[0]
-    shape = ", ".join(map(str, target.shape or ()))
+    shape = ", ".join(map(str, target.shape)) if target.shape is not None else "?"
     if op.kind == "fill":
         return f"{op.name} clears [{shape}] {target.dtype} that the kernel overwrites"
     source = op.reads[0]

@@ -200,6 +200,8 @@ NO_EFFECT = {
     "test": "def run():\n    x = torch.randn(64)\n    y = launch(x.clone())\n    assert torch.allclose(x, y)\n",
     "verdict of a check": "def run(x):\n    y = launch(x.exp())\n    return bool((x - y).abs().max().item() < 1e-3)\n",
     "check with code from elsewhere": "def run(n=64):\n    x = torch.randn(n)\n    measured(launch(x.exp()))\n",
+    "measures of a check": "def run(n):\n    x = torch.randn(n)\n    y = launch(x.exp())\n    return (x - y).abs().max().item()\n",
+    "time of a benchmark": "def run(n):\n    x = torch.rand(n)\n    ms = measured(lambda: launch(x))\n    return ms, launch(x)\n",
     "warm-up": "def run():\n    launch(torch.zeros(64).exp())\n",
 }
 
@@ -213,6 +215,10 @@ def test_a_call_that_leaves_nothing_is_not_on_any_path(source):
 
 EFFECT = {
     "returned": "def run(x):\n    return launch(x)\n",
+    "of noise": "def run(x):\n    return launch(x + torch.randn_like(x))\n",
+    "of noise alone, launched there": "def run():\n    x = torch.randn(64)\n    y = torch.empty_like(x)\n"
+    "    copy[(1,)](x, y, 64, BLOCK=64)\n    return y\n",
+    "of constants": "def run():\n    return launch(torch.zeros(64))\n",
     "written": "def run(x, y):\n    copy[(1,)](x, y, 64, BLOCK=64)\n",
     "returned in a branch": "def run(x, flag):\n    if flag:\n        return launch(x)\n    return None\n",
     "on an object": "def run(x, layer):\n    layer.y = launch(x)\n",
@@ -222,7 +228,7 @@ EFFECT = {
 
 @pytest.mark.parametrize("source", EFFECT.values(), ids=EFFECT)
 def test_a_call_that_somebody_sees(source):
-    assert steps_of(source)[0][:1] == ["copy"]
+    assert "copy" in steps_of(source)[0]
 
 
 ON_HOST = {
