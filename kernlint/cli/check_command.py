@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _SEVERITY = click.Choice(["error", "warning", "info"])
 _FORMATS = ["text", "concise", "json", "json-lines", "sarif", "github", "gitlab", "junit", "rdjson"]
+_FOR_PEOPLE = frozenset({"text", "concise"})
 
 #: The formats that carry fixes; for the others they are not worked out.
 _WITH_FIXES = frozenset({"json", "json-lines", "rdjson"})
@@ -115,6 +116,7 @@ def check(
     from kernlint.lint.config import Configurations, Overrides, device_id
     from kernlint.lint.selection import Choice, catalogue, remember
 
+    _require_working_folder()
     if isolated and config is not None:
         raise UsageError("--isolated and --config contradict each other")
     if update_baseline and diff_base is not None:
@@ -232,6 +234,13 @@ def _check_overrides(overrides: Overrides) -> None:
         raise UsageError(f"--target-triton {overrides.target_triton}: expected a version such as 3.6")
 
 
+def _require_working_folder() -> None:
+    try:
+        os.getcwd()
+    except OSError:
+        raise UsageError("the working folder does not exist") from None
+
+
 def _project_root() -> str:
     """The nearest folder, from the working one up, that looks like the top of a project; else the working one."""
     here = folder = os.getcwd()
@@ -277,13 +286,11 @@ def _run(
     contents: Mapping[str, bytes],
 ) -> Outcome:
     """What is found; in the files that ``contents`` gives other bytes for, by shown name, where it gives any."""
-    from dataclasses import replace
-
     from kernlint.lint.run import check_targets
 
     progress = _Progress() if sys.stderr.isatty() else None
     try:
-        outcome = check_targets(
+        return check_targets(
             [target for target in targets if target.shown in contents] if contents else targets,
             configurations,
             cache=cache,  # type: ignore[arg-type]
@@ -292,12 +299,11 @@ def _run(
             stdin=stdin,
             contents={target.path: contents[target.shown] for target in targets if target.shown in contents},
             fixes=fixes,
+            found=findings,
         )
     finally:
         if progress is not None:
             progress.close()
-    every = sorted([*outcome.findings, *findings], key=lambda finding: finding.key)
-    return replace(outcome, findings=tuple(every))
 
 
 def _narrowed(outcome: Outcome, diff_base: str | None, baseline: str | None) -> Outcome:
@@ -442,9 +448,14 @@ def _report(outcome: Outcome) -> LintReport:
 def _print(report: LintReport, output_format: str, output_file: str | None, statistics: bool) -> None:
     colour = output_file is None and sys.stdout.isatty() and _wants_colour()
     text = _renderer(output_format, statistics, colour)(report)
-    if output_file is None:
+    if output_file is None and output_format in _FOR_PEOPLE:
         sys.stdout.write(encodable(text, sys.stdout))
         sys.stdout.flush()
+    elif output_file is None:
+        # Programs read UTF-8, whatever the terminal's encoding.
+        sys.stdout.flush()
+        sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
+        sys.stdout.buffer.flush()
     else:
         from kernlint.write import write_whole
 

@@ -471,7 +471,7 @@ class HostEvaluator(Evaluator):
             if name == "numel":
                 return Builtin(name, lambda a, k, n: self.symbol_for(value.tensor, "numel"))
             return Unknown(name)
-        if isinstance(value, tuple) and name == "numel":
+        if isinstance(value, tuple) and name == "numel" and all(isinstance(extent, (int, Expr)) for extent in value):
             return Builtin(name, lambda a, k, n: torch_ops.product(value))
         if isinstance(value, (Dtype,)):
             if name in ("itemsize",):

@@ -330,9 +330,9 @@ class _Reading:
         entry = self.question.entry
         if entry is not None:
             return [self._named(entry)]
-        model = self._model(self.scope, ("ModelNew",))
+        model = self._model("ModelNew")
         if model is None and (self.reference_scope is not None or self._is_replacement("Model")):
-            model = self._model(self.scope, ("Model",))
+            model = self._model("Model")
         if model is not None:
             return [self._of_model(model)]
         launching = may_launch(self.kernel_module)
@@ -444,11 +444,11 @@ class _Reading:
         required = sum(param.default is None for param in params)
         return (functions[0], inputs) if required <= len(inputs) <= len(params) else None
 
-    def _model(self, scope: Scope, names: tuple[str, ...]) -> Class | None:
-        for name in names:
-            value = scope.get(name)
-            if isinstance(value, Class):
-                return value
+    def _model(self, name: str) -> Class | None:
+        """The class ``name`` of the module, if it is one with a ``forward``, its own or inherited."""
+        value = self.scope.get(name)
+        if isinstance(value, Class) and isinstance(self.host._class_attribute(value, "forward", None), Function):
+            return value
         return None
 
     def _named(self, entry: str) -> Workload:
@@ -474,7 +474,7 @@ class _Reading:
 
     def second_call(self) -> Workload | None:
         """That of the second of two calls of ``ModelNew.forward``."""
-        model = self._model(self.scope, ("ModelNew",))
+        model = self._model("ModelNew")
         if model is None:
             return None
         _, arguments, instance = self._instance(model)

@@ -10,6 +10,7 @@ from typing import Any
 
 from kernlint.errors import UsageError
 from kernlint.lint.model import Finding
+from kernlint.lint.names import relative_name
 from kernlint.records import dataclass
 from kernlint.write import write_whole
 
@@ -48,7 +49,7 @@ def write_baseline(path: str, findings: Iterable[Finding]) -> int:
     """
     folder = os.path.dirname(os.path.abspath(path))
     entries = [
-        {"file": _relative(f.file, folder), "code": f.code, "fingerprint": f.fingerprint, "message": f.message}
+        {"file": relative_name(f.file, folder), "code": f.code, "fingerprint": f.fingerprint, "message": f.message}
         for f in findings
         if f.fingerprint and not f.code.startswith("KL90")
     ]
@@ -71,7 +72,7 @@ def apply_baseline(
     missing = Counter[str]()
     unmatched = []
     for finding in findings:
-        key = (_relative(finding.file, folder), finding.fingerprint)
+        key = (relative_name(finding.file, folder), finding.fingerprint)
         if finding.fingerprint and left[key] > 0:
             left[key] -= 1
         else:
@@ -88,7 +89,7 @@ def apply_baseline(
             moved[finding.fingerprint] += 1
         else:
             new.append(finding)
-    seen = {_relative(file, folder) for file in checked} | gone
+    seen = {relative_name(file, folder) for file in checked} | gone
     stale = []
     for entry in known:
         key = (entry.file, entry.fingerprint)
@@ -100,7 +101,3 @@ def apply_baseline(
         else:
             stale.append(entry)
     return new, stale
-
-
-def _relative(file: str, folder: str) -> str:
-    return os.path.relpath(file, folder).replace(os.sep, "/")

@@ -279,7 +279,9 @@ class _Check:
             evidence=tuple(self._fact(e.text, e.span) for e in found.evidence),
             advice=found.change.method if found.change is not None else "",
             gain=gain,
-            fix=self._fix(candidate, gain) if self.job.fixes else None,
+            fix=self._guarded(f"the fix of {rule.code}", lambda: self._fix(candidate, gain), None)
+            if self.job.fixes
+            else None,
         )
 
     def _pays(self, rule: Rule, gain: Gain | None) -> bool:

@@ -12,6 +12,9 @@ from kernlint.lint.model import Finding
 
 _HUNK = re.compile(r"@@ -\S+ \+(?P<start>\d+)(?:,(?P<count>\d+))? @@")
 
+#: What is said of a file whose attributes forbid to show its lines, as some do of notebooks.
+_BINARY = re.compile(r'Binary files .* and (?P<new>b/.*|"b/.*") differ')
+
 #: The lines of a file that is new as a whole.
 _ALL = [(1, 1 << 60)]
 
@@ -45,27 +48,40 @@ def changed_lines(base: str) -> ChangedLines:
         raise UsageError(f"--diff-base {base}: not a commit")
     commit = _git("rev-parse", "--verify", "--quiet", f"{base}^{{commit}}", what=f"--diff-base {base}: not a commit")
     start = _git("merge-base", commit.strip(), "HEAD", what="", check=False).strip() or commit.strip()
-    diff = _git("-c", "core.quotepath=off", "diff", "--unified=0", "--no-color", "--no-ext-diff", "--find-renames",
-                "--src-prefix=a/", "--dst-prefix=b/", "--ignore-submodules", start)  # fmt: skip
+    # Whatever the user's configuration says of diffs, and what the attributes of a file say of showing it.
+    diff = _git("-c", "core.quotepath=off", "diff", "--unified=0", "--inter-hunk-context=0", "--no-color", "--no-ext-diff",
+                "--no-textconv", "--no-relative", "--find-renames", "--src-prefix=a/", "--dst-prefix=b/",
+                "--ignore-submodules", start)  # fmt: skip
+    ranges = {os.path.realpath(os.path.join(top, name)): lines for name, lines in _ranges(diff).items()}
+    untracked = _git("-C", top, "ls-files", "--others", "--exclude-standard", "-z")
+    ranges |= {os.path.realpath(os.path.join(top, name)): _ALL for name in untracked.split("\0") if name}
+    return ChangedLines(ranges)
+
+
+def _ranges(diff: str) -> dict[str, list[tuple[int, int]]]:
+    """The changed lines of each file, by its name from the top of the repository, in what `git diff --unified=0` prints."""
     ranges: dict[str, list[tuple[int, int]]] = {}
     current: list[tuple[int, int]] = []
+    inside = False  # a hunk, where any line may look like a head: each begins with + or -
     for line in diff.split("\n"):
         hunk = _HUNK.match(line)
-        if hunk:
+        binary = _BINARY.fullmatch(line)
+        if line.startswith("diff --git "):
+            inside = False
+        elif hunk:
+            inside = True
             count = int(hunk["count"] or 1)
             first = int(hunk["start"])
             # Lines that only went leave a change between two lines.
             current.append((first, first + max(count, 1) - 1))
-        elif line.startswith("+++ "):
+        elif not inside and line.startswith("+++ "):
             current = []
             name = _unquoted(line[4:].rstrip("\t"))
             if name.startswith("b/"):
-                ranges[os.path.realpath(os.path.join(top, name[2:]))] = current
-    untracked = _git("-C", top, "ls-files", "--others", "--exclude-standard", "-z")
-    for name in untracked.split("\0"):
-        if name:
-            ranges[os.path.realpath(os.path.join(top, name))] = _ALL
-    return ChangedLines(ranges)
+                ranges[name[2:]] = current
+        elif not inside and binary and _unquoted(binary["new"]).startswith("b/"):
+            ranges[_unquoted(binary["new"])[2:]] = _ALL
+    return ranges
 
 
 def repository_root(folder: str) -> str | None:

@@ -10,9 +10,9 @@ from fnmatch import fnmatch
 
 from kernlint.errors import UsageError
 from kernlint.lint.config import Configurations
-from kernlint.lint.diagnostics import UNREADABLE
 from kernlint.lint.model import Finding
 from kernlint.lint.patterns import Patterns
+from kernlint.lint.reading import unreadable
 from kernlint.lint.settings import Settings
 from kernlint.records import dataclass
 
@@ -109,7 +109,7 @@ class _Finder:
             if settings.respect_gitignore:
                 ignores = [*ignores, *_ignore_file(folder)]
             folders = []
-            for entry in self._entries(folder):
+            for entry in self._entries(folder, settings):
                 is_folder = entry.is_dir(follow_symlinks=False)
                 if not is_folder and not any(fnmatch(entry.name, pattern) for pattern in settings.include):
                     continue
@@ -123,13 +123,13 @@ class _Finder:
                     self.targets[entry.path] = Target(entry.path, shown_name(entry.path))
             stack += [(path, ignores) for path in reversed(folders)]
 
-    def _entries(self, folder: str) -> list[os.DirEntry[str]]:
+    def _entries(self, folder: str, settings: Settings) -> list[os.DirEntry[str]]:
         try:
             with os.scandir(folder) as entries:
                 return sorted(entries, key=lambda entry: entry.name)
         except OSError as error:
-            name = shown_name(folder)
-            self.findings.append(UNREADABLE.at(name, f"the folder cannot be read: {error.strerror or error}"))
+            reason = f"the folder cannot be read: {error.strerror or error}"
+            self.findings += unreadable(shown_name(folder), reason, settings.of_file(folder))
             return []
 
     def _excluded(self, path: str, settings: Settings, is_folder: bool, top: str | None = None) -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from kernlint.errors import UsageError
+from kernlint.lint.names import is_outside, relative_name
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
@@ -27,11 +28,11 @@ class Patterns:
             return None
         # What is found in a folder begins with its name; `relpath` takes longer than all patterns.
         prefix = self.root.rstrip(os.sep) + os.sep
-        relative = path[len(prefix) :] if path.startswith(prefix) else os.path.relpath(path, self.root)
-        if relative == os.curdir or relative.startswith(os.pardir):
+        inside = path.startswith(prefix)
+        name = path[len(prefix) :].replace(os.sep, "/") if inside else relative_name(path, self.root)
+        if not inside and (name == os.curdir or is_outside(name)):
             return None
-        name = relative.replace(os.sep, "/") + ("/" if is_folder else "")
-        return self._spec.check_file(name).include
+        return self._spec.check_file(f"{name}/" if is_folder else name).include
 
     def reaching_into(self, folder: str) -> Patterns:
         """These without the ones that match the absolute ``folder`` itself, or one that it is in: whoever asks for a

@@ -31,7 +31,7 @@ def run_jobs(jobs: Sequence[Job], workers: int) -> Iterator[tuple[int, Result]]:
     A job that takes longer than its ``timeout_s``, or whose process dies, ends in one KL902.
     """
     pending = list(range(len(jobs) - 1, -1, -1))
-    crew = {_Worker() for _ in range(max(1, min(workers, len(jobs))))} if jobs else set()
+    crew = {_Worker() for _ in range(max(1, min(workers, len(jobs), _MOST)))} if jobs else set()
     try:
         while crew:
             for worker in [worker for worker in crew if worker.idle]:
@@ -139,6 +139,9 @@ class _Worker:
         self.process.kill()
         self.process.join()
 
+
+#: Windows waits for 63 processes at a time and no more.
+_MOST = 60 if sys.platform == "win32" else 4096
 
 #: On a busy machine a file may take this many times its limit, as long as it is not given that time of the processor.
 _LOADED = 4.0

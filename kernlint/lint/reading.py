@@ -6,6 +6,9 @@ import os
 import stat
 
 from kernlint.errors import SourceError
+from kernlint.lint.diagnostics import UNREADABLE
+from kernlint.lint.model import Finding
+from kernlint.lint.settings import FileSettings
 
 #: That of ``kernlint.syntax.source``, which would import LibCST: a run from the cache has no time for it.
 MAX_BYTES = 8_000_000
@@ -42,6 +45,13 @@ def read_bytes(path: str) -> bytes:
     except OSError as error:
         raise SourceError(f"cannot be read: {error.strerror or error}") from None
     raise SourceError("changes while it is being read")
+
+
+def unreadable(shown: str, reason: str, settings: FileSettings) -> list[Finding]:
+    """What to report of a file or folder that cannot be read: a finding, unless ``settings`` leave it out."""
+    if UNREADABLE.code not in settings.codes:
+        return []
+    return [UNREADABLE.at(shown, reason, severity=settings.severity.get(UNREADABLE.code))]
 
 
 def concerns_us(data: bytes) -> bool:

@@ -11,13 +11,11 @@ from kernlint.lint.baseline import Known, apply_baseline, read_baseline
 from kernlint.lint.cache import Cache
 from kernlint.lint.check_file import Job, Result
 from kernlint.lint.config import Configurations
-from kernlint.lint.diagnostics import UNREADABLE
 from kernlint.lint.diff import ChangedLines
 from kernlint.lint.discovery import Target
 from kernlint.lint.fingerprint import fingerprinted
 from kernlint.lint.model import Finding
-from kernlint.lint.reading import concerns_us, read_bytes
-from kernlint.lint.settings import FileSettings
+from kernlint.lint.reading import concerns_us, read_bytes, unreadable
 from kernlint.records import dataclass
 
 #: Told how many files are done, of how many.
@@ -45,12 +43,13 @@ def check_targets(
     stdin: bytes | None = None,
     contents: Mapping[str, bytes] | None = None,
     fixes: bool = False,
+    found: Iterable[Finding] = (),
 ) -> Outcome:
     """Check every target; ``stdin`` are the bytes to take for all of them instead of their files', ``contents`` those
-    for some, by path. ``fixes`` asks for automatic fixes too."""
+    for some, by path. ``fixes`` asks for automatic fixes too. What is ``found`` already is part of the outcome."""
     contents = contents or {}
     read = read_bytes if stdin is None else lambda _: stdin
-    findings: list[Finding] = []
+    findings = list(found)
     shown: list[str] = []
     jobs: list[Job] = []
     for target in targets:
@@ -60,14 +59,14 @@ def check_targets(
             # A file may have become empty.
             data = contents[target.path] if target.path in contents else read(target.path)
         except SourceError as error:
-            findings += _unreadable(target.shown, str(error), settings)
+            findings += unreadable(target.shown, str(error), settings)
             continue
         if not concerns_us(data) and not (target.explicit and target.path.endswith((".py", ".pyi"))):
             continue
         try:
             reference = None if settings.reference is None else _reference(settings.reference)
         except SourceError as error:
-            findings += _unreadable(target.shown, f"its reference {settings.reference}: {error}", settings)
+            findings += unreadable(target.shown, f"its reference {settings.reference}: {error}", settings)
             continue
         jobs.append(Job(target.shown, data, settings, reference, fixes))
     for result in _results(jobs, cache, workers, progress):
@@ -117,12 +116,6 @@ def _reference(path: str) -> tuple[str, bytes]:
     from kernlint.lint.discovery import shown_name
 
     return shown_name(path), read_bytes(path)
-
-
-def _unreadable(shown: str, reason: str, settings: FileSettings) -> list[Finding]:
-    if UNREADABLE.code not in settings.codes:
-        return []
-    return [UNREADABLE.at(shown, reason, severity=settings.severity.get(UNREADABLE.code))]
 
 
 def _named(finding: Finding) -> Finding:

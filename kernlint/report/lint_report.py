@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import PurePath
 from urllib.parse import quote
 
 from kernlint.lint.model import SEVERITIES, Finding
+from kernlint.lint.names import is_outside, relative_name
 from kernlint.records import dataclass
 
 
@@ -22,16 +24,15 @@ class LintReport:
 
     def path_of(self, finding: Finding) -> str:
         """The finding's file relative to the root, with forward slashes; absolute where it lies outside."""
-        absolute = os.path.abspath(finding.file)
-        relative = os.path.relpath(absolute, self.root)
-        outside = relative == os.pardir or relative.startswith(os.pardir + os.sep)
-        return (absolute if outside else relative).replace(os.sep, "/")
+        name = relative_name(finding.file, self.root)
+        return os.path.abspath(finding.file).replace(os.sep, "/") if is_outside(name) else name
 
     def uri_of(self, finding: Finding) -> str:
         """:meth:`path_of` as a percent-encoded URI reference."""
         path = self.path_of(finding)
-        encoded = quote(path.encode("utf-8", "surrogateescape"), safe="/")
-        return f"file://{encoded}" if path.startswith("/") else encoded
+        if os.path.isabs(path):
+            return PurePath(path).as_uri()
+        return quote(path.encode("utf-8", "surrogateescape"), safe="/")
 
     def counts(self) -> Counter[str]:
         """How many findings there are of each severity."""

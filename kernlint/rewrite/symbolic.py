@@ -39,7 +39,7 @@ def tree(source: Source, node: cst.CSTNode, known: Mapping[str, Tree]) -> Tree:
             tree(source, one.comparator, known),
         )
     if isinstance(node, (cst.Integer, cst.Float)):
-        return ("number", float(node.evaluated_value))
+        return ("number", node.evaluated_value)  # 1 equals 1.0, and a float has no room for every integer
     if isinstance(node, cst.Attribute):
         origin = source.origin(node) or ""
         if origin.startswith(("triton.", "torch.")):

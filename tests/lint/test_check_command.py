@@ -291,6 +291,23 @@ def widen(x):
     assert run("k.py")[0] == 0
 
 
+def test_a_folder_that_cannot_be_read_is_a_finding_like_others(run, folder, monkeypatch):
+    (folder / "secret").mkdir()
+    scandir = os.scandir
+
+    def refuse(path):
+        if str(path).endswith("secret"):
+            raise PermissionError(13, "Permission denied")
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", refuse)
+    status, out, _ = run(".", "--output-format", "json", "--select", "KL903", "--severity", "KL903=info")
+    (found,) = json.loads(out)
+    assert (status, found["file"], found["severity"]) == (0, "secret", "info")
+    assert len(found["fingerprint"]) == 16
+    assert codes(run(".", "--output-format", "json", "--ignore", "KL903")[1]) == [CODE]
+
+
 # -- as a process -----------------------------------------------------------------------------------------------------
 
 
@@ -310,6 +327,24 @@ def test_a_closed_pipe_is_no_crash(folder):
         shell=True, capture_output=True, cwd=folder, text=True, check=False,
     )  # fmt: skip
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize("name", ["junit", "github"])
+def test_programs_get_utf_8_whatever_the_terminal_takes(folder, name):
+    (folder / "k.py").rename(folder / "größe.py")
+    done = kernlint_check(".", "--output-format", name, cwd=folder, PYTHONIOENCODING="cp1252", PYTHONUTF8="0")
+    assert "größe.py" in done.stdout
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a folder in use stays")
+def test_a_working_folder_that_is_gone(folder):
+    (folder / "gone").mkdir()
+    code = "import os, sys; from kernlint.cli import main; os.rmdir(os.getcwd()); sys.exit(main(['check']))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, cwd=folder / "gone", text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "kernlint: error: the working folder does not exist\n"
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() == 0, reason="root reads everything")

@@ -82,6 +82,48 @@ def test_what_is_no_commit_is_refused(repository, base):
         changed_lines(base)
 
 
+@pytest.mark.parametrize("setting", ["diff.noprefix", "diff.mnemonicPrefix", "diff.relative", "diff.external"])
+def test_the_configuration_of_git_changes_nothing(repository, tmp_path, monkeypatch, setting):
+    repository("config", setting, "false" if setting == "diff.external" else "true")
+    repository("config", "diff.interHunkContext", "100")
+    changed = KERNEL.replace(DOT, DOT + "  # changed")
+    (tmp_path / "k.py").write_text(f"x = 1\n{changed}x = 1\n")
+    (tmp_path / "ü b.py").write_text(f"x = 1\n{KERNEL}x = 1\n")
+    (tmp_path / "sub").mkdir()
+    monkeypatch.chdir(tmp_path / "sub")
+    assert touched("../k.py", f"x = 1\n{changed}x = 1\n") == 1
+    assert touched("../ü b.py", f"x = 1\n{KERNEL}x = 1\n") == 0
+
+
+def test_an_added_line_that_looks_like_the_head_of_a_file(repository, tmp_path):
+    (tmp_path / "notes.txt").write_text("--- a/k.py\n++ b/ü b.py\n@@ -1 +1,99 @@\n")
+    repository("add", "notes.txt")
+    changed = KERNEL.replace(DOT, DOT + "  # changed")
+    (tmp_path / "k.py").write_text(changed)
+    assert touched("k.py", changed) == 1
+    assert touched("ü b.py") == 0
+
+
+@pytest.mark.parametrize("name", ["k.py", "ü b.py"])
+def test_a_file_whose_lines_git_is_not_to_show_counts_whole(repository, tmp_path, name):
+    (tmp_path / ".gitattributes").write_text("*.py -diff\n")
+    assert touched(name) == 0
+    (tmp_path / name).write_text(KERNEL + "\n\nx = 1\n")
+    assert touched(name) == 1
+
+
+def test_a_shallow_clone_compares_with_the_commit_itself(repository, tmp_path, monkeypatch):
+    repository("commit", "--allow-empty", "-qm", "two")
+    repository("clone", "-q", "--depth=1", f"file://{tmp_path}", "shallow")
+    monkeypatch.chdir(tmp_path / "shallow")
+    changed = KERNEL.replace(DOT, DOT + "  # changed")
+    (tmp_path / "shallow" / "k.py").write_text(changed)
+    assert touched("k.py", changed, base="HEAD") == 1
+    assert touched("ü b.py", base="HEAD") == 0
+    with pytest.raises(UsageError, match="not a commit"):
+        changed_lines("HEAD~1")
+
+
 def test_outside_of_a_repository_it_is_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(tmp_path.parent))

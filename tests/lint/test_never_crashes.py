@@ -8,11 +8,15 @@ from contextlib import suppress
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support import mutations
 from support.lint import CODE, KERNEL, check
 
 from kernlint.analysis import analyze
 from kernlint.errors import KernlintError
 from kernlint.fix import fix_source
+from kernlint.lint.check_file import Job, check_file
+from kernlint.lint.pool import run_jobs
+from kernlint.lint.settings import FileSettings
 from kernlint.report.json_ import render
 from kernlint.rules.registry import all_rules
 
@@ -168,6 +172,35 @@ def test_layout_changes_no_finding(change):
         return [(f.code, f.message, f.fingerprint, f.kernel) for f in check(source) if f.code != "KL911"]
 
     assert told(KERNEL) and told(change(KERNEL)) == told(KERNEL)
+
+
+def test_a_model_without_forward_is_one_class_among_others():
+    source = f"class ModelNew:\n    pass\n\n\n{KERNEL}"
+    assert [finding.code for finding in check(source)] == [CODE]
+
+
+def test_a_size_of_tensors_is_none():
+    source = KERNEL.replace("product[(16, 16)](a, b, c, 2048", "product[(16, 16)](a, b, c, (a, b).numel()")
+    _ends_well(check(source))
+
+
+def test_a_rewrite_that_crashes_costs_its_fix(monkeypatch):
+    def crash(*_):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr("kernlint.lint.check_file._Check._fix", crash)
+    job = Job("k.py", KERNEL.encode(), FileSettings(_ALL), fixes=True)
+    found = {finding.code: finding for finding in check_file(job).findings}
+    assert found[CODE].fix is None
+    assert "the fix of KL101: internal error" in found["KL902"].message
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("first", range(0, 1000, 100))
+def test_every_rule_and_fix_on_real_kernels_gone_wrong(first):
+    seeds = range(first, first + 100)
+    results = run_jobs([mutations.job(seed) for seed in seeds], workers=1)
+    assert list(mutations.bad_ends(seeds, results)) == []
 
 
 def _ends_well(findings):

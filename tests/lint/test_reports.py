@@ -10,6 +10,7 @@ import pytest
 from support.lint import KERNEL, check
 
 from kernlint.lint.model import Gain, Place
+from kernlint.lint.patterns import Patterns
 from kernlint.report import concise, findings_json, github, gitlab, junit, rdjson, sarif, statistics, text_findings
 from kernlint.report.lint_report import LintReport
 from kernlint.schema import load
@@ -144,6 +145,23 @@ def test_paths_are_those_of_the_repository(findings, tmp_path, monkeypatch):
     assert outside.uri_of(findings[0]).startswith("file:///")
     artifact = json.loads(sarif.render(outside))["runs"][0]["results"][0]["locations"][0]["physicalLocation"]
     assert "uriBaseId" not in artifact["artifactLocation"]
+
+
+def test_a_file_on_another_drive_keeps_its_whole_name(findings, monkeypatch):
+    def refuse(path, start):
+        raise ValueError("path is on mount 'D:', start on mount 'C:'")
+
+    monkeypatch.setattr("os.path.relpath", refuse)
+    report = LintReport([replace(findings[0], file="/d/k.py")], 1, "/c")
+    assert report.path_of(report.findings[0]) == "/d/k.py"
+    assert report.uri_of(report.findings[0]) == "file:///d/k.py"
+    assert Patterns("/c", ["*.py"]).decides("/d/k.py") is None
+
+
+def test_a_name_with_two_dots_in_front_is_inside(findings):
+    report = LintReport([replace(findings[0], file="/c/..k.py")], 1, "/c")
+    assert report.path_of(report.findings[0]) == "..k.py"
+    assert Patterns("/c", ["*.py"]).decides("/c/..k.py") is True
 
 
 def test_github_commands_are_escaped(report):
