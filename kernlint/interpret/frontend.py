@@ -229,7 +229,7 @@ class FrontEnd(Evaluator):
 
     def execute(self, node: cst.CSTNode, scope: Scope) -> None:
         refused = _STATEMENTS.get(type(node))
-        if isinstance(node, cst.Raise) and self.doubts:
+        if type(node) is cst.Raise and self.doubts:
             return  # behind a compile-time condition it stands for values that nobody is to pass
         if refused is not None and not self.target.speaks(refused[0]):
             self.fault("unsupported-syntax", node, f"{refused[1]} is not supported in a kernel", refused[0])
@@ -300,14 +300,14 @@ class FrontEnd(Evaluator):
         return tensor(value)
 
     def assign(self, target: cst.BaseExpression, value: Any, scope: Scope) -> None:
-        if isinstance(target, cst.Subscript):
+        if type(target) is cst.Subscript:
             owner = self.eval(target.value, scope)
             self.eval_index(target, scope)
             if isinstance(owner, Typed):
                 text = f"`{_code(target.value)}` is a tensor: its elements cannot be assigned"
                 self.fault("tensor-index", target, text)
             return
-        if isinstance(target, (cst.Tuple, cst.List)) and isinstance(value, Typed):
+        if isinstance(value, Typed) and isinstance(target, (cst.Tuple, cst.List)):
             self.fault("unpacked-tensor", target, f"a value of type {value} cannot be unpacked")
             value = Unknown("unpacked")
         super().assign(target, value, scope)

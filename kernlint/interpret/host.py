@@ -903,6 +903,9 @@ class HostEvaluator(Evaluator):
     def run(self, body: Sequence[cst.CSTNode], scope: Scope) -> None:
         node = self.calls[-1].node if self.calls else None
         once = run_once(node, self.module) if isinstance(node, cst.FunctionDef) else frozenset[cst.CSTNode]()
+        if not once:
+            super().run(body, scope)
+            return
         for statement in body:
             with self.once() if statement in once else nullcontext():
                 self.execute(statement, scope)
@@ -928,11 +931,13 @@ class HostEvaluator(Evaluator):
         kept = function.memoised or (
             isinstance(node, cst.FunctionDef) and bool(node.decorators) and is_memoised(node, function.module.imports)
         )
-        with self.once() if kept else nullcontext():
+        if not kept:
+            return super().invoke(function, args, kwargs)
+        with self.once():
             return super().invoke(function, args, kwargs)
 
     def assign(self, target: cst.BaseExpression, value: Any, scope: Scope) -> None:
-        if isinstance(target, cst.Name) and scope.parent is None:
+        if type(target) is cst.Name and scope.parent is None:
             name = target.value
             if name in self.overrides:
                 self.used_overrides.add(name)
@@ -944,7 +949,7 @@ class HostEvaluator(Evaluator):
             whole = self.eval(target.value, scope)
             if isinstance(whole, Unknown):
                 scope.assign(target.value.value, computed_from_read("sizes", (whole, value)))
-        if isinstance(target, cst.Attribute) and not isinstance(self.eval(target.value, scope), Instance):
+        if type(target) is cst.Attribute and not isinstance(self.eval(target.value, scope), Instance):
             self.escape(value)
         super().assign(target, value, scope)
 

@@ -11,6 +11,8 @@ outside the function, an entry of such a container. Code that runs only while th
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from functools import cached_property
 
 import libcst as cst
 
@@ -122,19 +124,13 @@ def _own(function: cst.FunctionDef) -> Iterator[cst.CSTNode]:
     return walk_outside(function.body, NESTED)
 
 
-class _Places:
-    """What outlives a call of one function, by how the function calls it."""
+class _Names:
+    """The names that a function binds itself: ``declared`` global or nonlocal, and ``local`` ones, the parameters ``given``
+    among them; ``values`` are what local names are set to."""
 
-    def __init__(self, function: cst.FunctionDef, module: Module | None) -> None:
-        self.module = module
-        given = parameters(function)
-        star = function.params.star_kwarg
-        #: Containers that are made for the call.
-        self.fresh = {star.name.value} if star is not None else set[str]()
+    def __init__(self, function: cst.FunctionDef, given: AbstractSet[str]) -> None:
         self.declared: set[str] = set()
-        self.local: set[str] = {p.name.value for p in given}
-        self.given = frozenset(self.local)
-        #: What a local name was last set to, where that is one thing.
+        self.local = set(given)
         self.values: dict[str, list[cst.BaseExpression]] = {}
         for node in _own(function):
             kind = type(node)
@@ -159,6 +155,23 @@ class _Places:
             for element in target.elements:
                 self._bind(element.value, None)
 
+
+class _Places:
+    """What outlives a call of one function, by how the function calls it."""
+
+    def __init__(self, function: cst.FunctionDef, module: Module | None) -> None:
+        self.function = function
+        self.module = module
+        star = function.params.star_kwarg
+        #: Containers that are made for the call.
+        self.fresh = {star.name.value} if star is not None else set[str]()
+        self.given = frozenset(p.name.value for p in parameters(function))
+
+    @cached_property
+    def names(self) -> _Names:
+        """What the function binds; most are never asked, for want of a test that may be about a kept place."""
+        return _Names(self.function, self.given)
+
     # -- places -----------------------------------------------------------------------------------------------------
 
     def place(self, node: cst.CSTNode | None, depth: int = 0) -> str | None:
@@ -168,7 +181,7 @@ class _Places:
         if isinstance(node, cst.Subscript):
             return self.container(node.value, depth + 1)
         if isinstance(node, cst.Name):
-            if node.value in self.declared:
+            if node.value in self.names.declared:
                 return node.value
             return self._alias(node.value, depth)
         if isinstance(node, cst.NamedExpr):
@@ -178,24 +191,24 @@ class _Places:
             if name is None:
                 return None
             root = name.split(".")[0]
-            return name if root in self.given or root not in self.local else None
+            return name if root in self.given or root not in self.names.local else None
         if isinstance(node, cst.Call):
             return self._looked_up(node, depth)
         return None
 
     def _alias(self, name: str, depth: int) -> str | None:
         """The place that every value of a local variable comes from, those it is filled with aside."""
-        values = self.values.get(name, [])
+        values = self.names.values.get(name, [])
         return self.place(values[0], depth + 1) if values and name not in self.given else None
 
     def container(self, node: cst.CSTNode, depth: int = 0) -> str | None:
         """The kept container that ``node`` stands for."""
-        if isinstance(node, cst.Name) and node.value not in self.local | self.fresh:
+        if isinstance(node, cst.Name) and node.value not in self.names.local | self.fresh:
             return node.value
         if isinstance(node, cst.Name) and node.value in self.given:
             return node.value
         if isinstance(node, cst.Name) and node.value not in self.fresh and depth <= 4:
-            values = self.values.get(node.value, [])
+            values = self.names.values.get(node.value, [])
             return self.container(values[0], depth + 1) if values else None
         return self.place(node, depth)
 
@@ -213,7 +226,7 @@ class _Places:
         if owner is None or not isinstance(name, cst.SimpleString):
             return None
         root = owner.split(".")[0]
-        kept = root in self.given or root not in self.local
+        kept = root in self.given or root not in self.names.local
         return f"{owner}.{name.raw_value}" if kept else None
 
     # -- conditions -------------------------------------------------------------------------------------------------
@@ -246,17 +259,17 @@ class _Places:
         for index, statement in enumerate(body):
             if isinstance(statement, cst.If):
                 block = statement.body.body
-                if self.filled(block) & self.empty(statement.test):
+                if self._fills(block, statement.test):
                     yield from block
                 else:
                     yield from self.statements(block)
                 rest = body[index + 1 :]
-                if _leaves(block) and self.filled(rest) & self.empty(statement.test, holds=False):
+                if _leaves(block) and self._fills(rest, statement.test, holds=False):
                     yield from rest
                     return
                 orelse = statement.orelse
                 if isinstance(orelse, cst.Else):
-                    if self.filled(orelse.body.body) & self.empty(statement.test, holds=False):
+                    if self._fills(orelse.body.body, statement.test, holds=False):
                         yield from orelse.body.body
                     else:
                         yield from self.statements(orelse.body.body)
@@ -268,6 +281,11 @@ class _Places:
                 yield from self.statements(statement.body.body)
                 if statement.finalbody is not None:
                     yield from self.statements(statement.finalbody.body.body)
+
+    def _fills(self, body: Sequence[cst.CSTNode], test: cst.CSTNode, holds: bool = True) -> bool:
+        """Whether the statements give something to a place that is empty when ``test`` is true (false, if not ``holds``)."""
+        empty = self.empty(test, holds)
+        return bool(empty) and not empty.isdisjoint(self.filled(body))
 
     def filled(self, body: Iterable[cst.CSTNode], depth: int = 0) -> set[str]:
         """The kept places that the statements give something, themselves or in a method that they call."""
@@ -292,7 +310,7 @@ class _Places:
         if isinstance(target, (cst.Tuple, cst.List)):
             return set[str]().union(*(self._targets(element.value) for element in target.elements))
         if isinstance(target, cst.Name):
-            return {target.value} if target.value in self.declared else set()
+            return {target.value} if target.value in self.names.declared else set()
         return self._one(self.place(target))
 
     def _filled_by(self, call: cst.Call, depth: int) -> set[str]:

@@ -11,7 +11,7 @@ import operator
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import libcst as cst
 
@@ -113,8 +113,27 @@ COMPARE: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {
 }
 
 
+class _Methods(dict[type, Any]):
+    """The methods of an evaluator by the class of node that they are for: ``eval_Name`` for a ``cst.Name``."""
+
+    def __init__(self, owner: type, prefix: str) -> None:
+        super().__init__()
+        self.owner = owner
+        self.prefix = prefix
+
+    def __missing__(self, kind: type) -> Any:
+        method = self[kind] = getattr(self.owner, self.prefix + kind.__name__, None)
+        return method
+
+
 class Evaluator:
     """Evaluates LibCST expressions and statements of one program on abstract values."""
+
+    _eval: ClassVar[_Methods]
+    _exec: ClassVar[_Methods]
+
+    def __init_subclass__(cls) -> None:
+        cls._eval, cls._exec = _Methods(cls, "eval_"), _Methods(cls, "exec_")
 
     def __init__(self, budget: int = 400_000, edits: Edits = NO_EDITS) -> None:
         self.edits = edits
@@ -150,8 +169,8 @@ class Evaluator:
 
     def eval(self, node: cst.BaseExpression, scope: Scope) -> Any:
         self.spend()
-        method = getattr(self, "eval_" + type(node).__name__, None)
-        value = method(node, scope) if method else Unknown(type(node).__name__)
+        method = self._eval[type(node)]
+        value = method(self, node, scope) if method is not None else Unknown(type(node).__name__)
         if self.seen is not None:
             self.seen[node] = value
         return value
@@ -203,7 +222,7 @@ class Evaluator:
         values: list[Any] = []
         for element in elements:
             value = self.eval(element.value, scope)
-            if isinstance(element, cst.StarredElement):
+            if type(element) is cst.StarredElement:
                 items = self.iterate(value)
                 values.extend(items if items is not None else [Rest()])
             else:
@@ -227,9 +246,11 @@ class Evaluator:
     def eval_BinaryOperation(self, node: cst.BinaryOperation, scope: Scope) -> Any:
         # A chain such as a + b + c + ... nests to the left; walk it in a loop so that its length costs no stack.
         chain = [node]
-        while isinstance(chain[-1].left, cst.BinaryOperation):
-            chain.append(chain[-1].left)
-        value = self.eval(chain[-1].left, scope)
+        first = node.left
+        while type(first) is cst.BinaryOperation:
+            chain.append(first)
+            first = first.left
+        value = self.eval(first, scope)
         for link in reversed(chain):
             name, function = BINARY[type(link.operator)]
             value = self.binary(name, function, value, self.eval(link.right, scope), link)
@@ -368,15 +389,18 @@ class Evaluator:
 
     def execute(self, node: cst.CSTNode, scope: Scope) -> None:
         self.spend()
-        method = getattr(self, "exec_" + type(node).__name__, None)
+        method = self._exec[type(node)]
         if method is not None:
-            method(node, scope)
+            method(self, node, scope)
 
     def exec_SimpleStatementLine(self, node: cst.SimpleStatementLine, scope: Scope) -> None:
+        for statement in node.body:
+            self.execute(statement, scope)
+
+    def exec_IndentedBlock(self, node: cst.BaseSuite, scope: Scope) -> None:
         self.run(node.body, scope)
 
-    exec_SimpleStatementSuite = exec_SimpleStatementLine
-    exec_IndentedBlock = exec_SimpleStatementLine
+    exec_SimpleStatementSuite = exec_IndentedBlock
 
     def exec_Expr(self, node: cst.Expr, scope: Scope) -> None:
         self.eval(node.value, scope)
@@ -400,25 +424,25 @@ class Evaluator:
         return self.binary(name, function, a, b, node)
 
     def assign(self, target: cst.BaseExpression, value: Any, scope: Scope) -> None:
-        if isinstance(target, cst.Name):
+        if type(target) is cst.Name:
             value = self.named(target.value, value)
             scope.assign(target.value, value)
             if self.seen is not None:
                 self.seen[target] = value
-        elif isinstance(target, (cst.Tuple, cst.List)):
-            self._unpack(target.elements, value, scope)
-        elif isinstance(target, cst.Attribute):
+        elif type(target) is cst.Attribute:
             owner = self.eval(target.value, scope)
             if isinstance(owner, Instance):
                 self.setattr(owner, target.attr.value, self.named(target.attr.value, value))
-        elif isinstance(target, cst.Subscript):
+        elif type(target) is cst.Subscript:
             self.setitem(self.eval(target.value, scope), self.eval_index(target, scope), value, target)
+        elif isinstance(target, (cst.Tuple, cst.List)):
+            self._unpack(target.elements, value, scope)
 
     def _unpack(self, elements: Sequence[cst.BaseElement], value: Any, scope: Scope) -> None:
-        items = self.unpack(value, len(elements), any(isinstance(e, cst.StarredElement) for e in elements))
+        items = self.unpack(value, len(elements), any(type(e) is cst.StarredElement for e in elements))
         if items is None:
             items = [Unknown("unpacked")] * len(elements)
-        star = next((i for i, e in enumerate(elements) if isinstance(e, cst.StarredElement)), None)
+        star = next((i for i, e in enumerate(elements) if type(e) is cst.StarredElement), None)
         if star is not None:
             tail = len(elements) - star - 1
             items = [*items[:star], items[star : len(items) - tail], *items[len(items) - tail :]]

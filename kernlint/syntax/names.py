@@ -40,10 +40,10 @@ def imports_among(nodes: Iterable[libcst.CSTNode]) -> dict[str, str]:
 def dotted_name(node: libcst.CSTNode | None) -> str | None:
     """``a.b.c`` where ``node`` is a name or a chain of attributes of one, else None."""
     parts: list[str] = []
-    while isinstance(node, libcst.Attribute):
+    while type(node) is libcst.Attribute:
         parts.append(node.attr.value)
         node = node.value
-    if not isinstance(node, libcst.Name):
+    if type(node) is not libcst.Name:
         return None
     parts.append(node.value)
     return ".".join(reversed(parts))
