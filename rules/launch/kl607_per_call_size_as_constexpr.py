@@ -8,7 +8,7 @@ import libcst as cst
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.kernel_source import definition
+from kernlint.rules.kernel_source import definition, names_read
 from kernlint.rules.launch.sizes import exact, per_call_sizes
 from kernlint.rules.source import names_in
 from kernlint.rules.space import symbols_of
@@ -104,9 +104,11 @@ def _free_of_need(context: Context, launch: Launch) -> Iterator[tuple[str, Expr]
     function = definition(context, launch.kernel) if launch.open_constexprs else None
     if function is None:
         return
-    needed = _needed(function, context.program.kernel)
+    module = context.program.kernel
+    needed, read = _needed(function, module), names_read(function, module)
     for name, value in launch.open_constexprs.items():
-        if name not in needed:
+        # One that nothing reads is KL610's business.
+        if name in read and name not in needed:
             yield name, value
 
 

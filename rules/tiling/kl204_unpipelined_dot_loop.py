@@ -7,7 +7,10 @@ from collections.abc import Iterable
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.tiles import fits, setting
-from kernlint.workload import Dot
+from kernlint.workload import Dot, Launch
+
+#: Launch options that only AMD's back end knows.
+_OF_AMD = frozenset({"waves_per_eu", "matrix_instr_nonkdim", "kpack"})
 
 
 class UnpipelinedDotLoop(Rule):
@@ -24,7 +27,7 @@ class UnpipelinedDotLoop(Rule):
         With one stage each K-step waits for its own loads: memory latency and tensor work add up instead of
         overlapping. The compiled code has no `cp.async` at all.
         """
-    when_not = "Autotuned launches. Loops of one iteration. Kernels whose shared memory allows one stage only."
+    when_not = "Autotuned launches. Loops of one iteration. Kernels whose shared memory allows one stage only, or tuned for AMD."
     fix_safety = "Safe: the same arithmetic in the same order; more shared memory."
     evidence = """
         H100, fp16 micro-benchmarks of one to five stages (`benchmarks/facts`). Pattern row PERF-020; compiled code
@@ -80,6 +83,8 @@ class UnpipelinedDotLoop(Rule):
             if not variants:
                 continue
             timed = {s: time for s, v in variants.items() if (time := context.gpu_us(v)) is not None}
+            if not timed and _for_amd(launch):
+                continue
             stages = min(timed, key=lambda s: timed[s]) if timed else min(max(variants), 3)
             variant = variants[stages]
             before = context.gpu_us(context.variant)
@@ -109,3 +114,9 @@ class UnpipelinedDotLoop(Rule):
                 ),
                 change,
             )
+
+
+def _for_amd(launch: Launch) -> bool:
+    """Whether the launch or its tuner sets options of AMD's back end, whose pipelining is another matter."""
+    set_by_tuner = launch.tuning.parameters if launch.tuning is not None else frozenset[str]()
+    return bool(_OF_AMD & (launch.explicit | launch.constexprs.keys() | set_by_tuner))

@@ -73,3 +73,16 @@ def test_configurations_that_all_leave_the_device_idle(rows: str, found: bool) -
     assert bool(findings) == found
     if findings:
         assert "at most 16 programs" in findings[0].message
+
+
+OPEN = (
+    textwrap.dedent(find_rule("KL204").bad)
+    .split("def get_inputs")[0]
+    .replace("c, 4096, 4096", "c, b.shape[1], b.shape[0]")
+)
+
+
+@pytest.mark.parametrize("option", ["waves_per_eu=2", "matrix_instr_nonkdim=16", "kpack=2"])
+def test_one_stage_on_amd_is_no_remark(option: str) -> None:
+    assert [f.severity for f in run_rule("KL204", OPEN).findings] == ["info"]
+    assert not run_rule("KL204", OPEN.replace("num_stages=1", f"num_stages=1, {option}"))
