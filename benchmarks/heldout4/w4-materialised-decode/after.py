@@ -39,6 +39,6 @@ class ModelNew(nn.Module):
         n = self.packed.shape[1]
         y = torch.empty((m, n), dtype=x.dtype, device=x.device)
         w4_gemm[(triton.cdiv(n, 64),)](
-            x, self.packed, self.scales, y, m, n, k, GROUP=self.group, BM=16, BN=64, num_warps=4, num_stages=4
+            x, self.packed, self.scales, y, m, n, k, GROUP=self.group, BM=16, BN=64, num_warps=4, num_stages=6
         )
         return y
