@@ -16,7 +16,7 @@ from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from kernlint.errors import SourceError
 from kernlint.syntax.guard import check_depth
-from kernlint.syntax.names import imports_among
+from kernlint.syntax.names import imports_among, origin_of
 from kernlint.syntax.positions import Mismatch, Positions, python_tree
 from kernlint.syntax.source import split_lines
 from kernlint.syntax.walk import walk
@@ -83,6 +83,16 @@ class Module:
         if kinds is None:
             kinds = self._below[node] = _by_kind(walk(node))
         return kinds.get(kind, [])
+
+    @cached_property
+    def calls(self) -> Mapping[str, list[libcst.Call]]:
+        """The calls by what they call (:func:`~kernlint.syntax.names.origin_of`), in source order."""
+        found: dict[str, list[libcst.Call]] = {}
+        for call in self.of(libcst.Call):
+            origin = origin_of(call, self.imports)
+            if origin is not None:
+                found.setdefault(origin, []).append(call)
+        return found
 
     @cached_property
     def imports(self) -> Mapping[str, str]:

@@ -9,7 +9,7 @@ import libcst as cst
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.launch.per_call import MAKERS, per_call
+from kernlint.rules.launch.per_call import MAKERS, routines, run_each_time
 from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk
@@ -140,17 +140,23 @@ class _Made:
 
 
 def _made_per_call(module: Module, entry: str) -> Iterator[_Made]:
-    routines, imports = per_call(module, entry)
-    for routine in routines:
-        inner: set[cst.CSTNode] = set()
-        for node in routine.each_time:
-            made = _maker(node, imports)
-            if made is None:
-                continue
-            if node not in inner:
-                yield _Made(node, *made, routine.symbol)
-            # `autotune(...)(jit(f))` makes one kernel: its parts are no findings of their own.
-            inner.update(walk(node))
+    inner: set[cst.CSTNode] = set()
+    for routine, node, made in run_each_time(module, entry, module.once(_makers)):
+        if node not in inner:
+            yield _Made(node, *made, routine.symbol)
+        # `autotune(...)(jit(f))` makes one kernel: its parts are no findings of their own.
+        inner.update(walk(node))
+
+
+def _makers(module: Module) -> dict[cst.CSTNode, tuple[str, str]]:
+    """What makes a jit or autotune object in ``module``, the decorated functions that are made at import left out, each with
+    what :func:`_maker` says of it."""
+    at_import = {routine.node for routine in module.once(routines)}
+    functions = [node for node in module.of(cst.FunctionDef) if node not in at_import]
+    decorators = {d.decorator for node in module.of(cst.FunctionDef) for d in node.decorators}
+    calls = [call for maker in MAKERS for call in module.calls.get(maker, ()) if call not in decorators]
+    found = {node: _maker(node, module.imports) for node in (*functions, *calls)}
+    return {node: made for node, made in found.items() if made is not None}
 
 
 def _maker(node: cst.CSTNode, imports: Mapping[str, str]) -> tuple[str, str] | None:

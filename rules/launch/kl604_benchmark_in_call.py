@@ -12,6 +12,7 @@ from kernlint.rules.dataflow import storages
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.launch.per_call import Routine, each_time, per_call, routines
 from kernlint.syntax.names import dotted_name, origin_of
+from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk
 from kernlint.workload import HostSync, Launch, Span, Tensor, Workload
 
@@ -109,7 +110,7 @@ class BenchmarkInCall(Rule):
     use_instead = "@triton.autotune(CONFIGS, key=[...])\n@triton.jit\ndef kernel(...): ..."
 
     def check(self, context: Context) -> Iterable[Finding]:
-        if not _returns_work(context.workload):
+        if not _may_time(context.program.kernel) or not _returns_work(context.workload):
             return
         for timing in _timings(context):
             span = context.program.kernel.span(timing.place)
@@ -146,6 +147,11 @@ class _Timing:
     place: cst.CSTNode
     what: str
     routine: Routine
+
+
+def _may_time(module: Module) -> bool:
+    """Whether anything in ``module`` measures time: most modules do not, and need no closer look."""
+    return _ELAPSED in module.text or not _TIMERS.isdisjoint(module.calls)
 
 
 def _timings(context: Context) -> Iterator[_Timing]:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import libcst as cst
-
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.launch.per_call import per_call
-from kernlint.syntax.names import origin_of
+from kernlint.rules.launch.per_call import run_each_time
 
 _QUERIES = frozenset(
     {
@@ -73,31 +70,24 @@ class DeviceQueryPerCall(Rule):
         launches = context.workload.launches()
         if not launches:
             return
-        routines, imports = per_call(context.program.kernel, context.workload.entry)
-        for routine in routines:
-            for node in routine.each_time:
-                origin = origin_of(node.func, imports) if isinstance(node, cst.Call) else None
-                if origin not in _QUERIES:
-                    continue
-                span = context.program.kernel.span(node)
-                name = (origin or "").rsplit(".", 1)[-1]
-                yield Finding(
-                    self,
-                    self.severity,
-                    f"`{routine.symbol}` asks for {name} on every call",
-                    span,
-                    routine.symbol,
-                    launches[0].kernel.name,
-                    (
-                        Evidence(
-                            f"{origin}, on the path of every call of {context.workload.entry}, behind no cache", span
-                        ),
-                    ),
-                    Change(
-                        None,
-                        f"`{routine.symbol}` looks up {name} in front of every launch, although the answer never changes.",
-                        "Ask once per device and keep the answer.",
-                        f"Move the query at line {span.line} into a function with `functools.cache`, keyed on the device index.",
-                        priced=False,
-                    ),
-                )
+        module = context.program.kernel
+        queries = {call: origin for origin in _QUERIES for call in module.calls.get(origin, ())}
+        for routine, call, origin in run_each_time(module, context.workload.entry, queries):
+            span = module.span(call)
+            name = origin.rsplit(".", 1)[-1]
+            yield Finding(
+                self,
+                self.severity,
+                f"`{routine.symbol}` asks for {name} on every call",
+                span,
+                routine.symbol,
+                launches[0].kernel.name,
+                (Evidence(f"{origin}, on the path of every call of {context.workload.entry}, behind no cache", span),),
+                Change(
+                    None,
+                    f"`{routine.symbol}` looks up {name} in front of every launch, although the answer never changes.",
+                    "Ask once per device and keep the answer.",
+                    f"Move the query at line {span.line} into a function with `functools.cache`, keyed on the device index.",
+                    priced=False,
+                ),
+            )

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 
 import libcst as cst
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.launch.per_call import per_call
-from kernlint.syntax.names import dotted_name, origin_of
+from kernlint.rules.launch.per_call import run_each_time
+from kernlint.syntax.names import dotted_name
+from kernlint.syntax.tree import Module
 
 _MAKERS = frozenset({"TensorDescriptor", "TensorDescriptor.from_tensor"})
 
@@ -70,37 +71,33 @@ class DescriptorPerCall(Rule):
         launches = context.workload.launches()
         if not launches:
             return
-        routines, imports = per_call(context.program.kernel, context.workload.entry)
-        for routine in routines:
-            for node in routine.each_time:
-                kept = _kept_tensor(node, imports)
-                if kept is None:
-                    continue
-                span = context.program.kernel.span(node)
-                yield Finding(
-                    self,
-                    self.severity,
-                    f"`{routine.symbol}` builds a descriptor of `{kept}` on every call",
-                    span,
-                    routine.symbol,
-                    launches[0].kernel.name,
-                    (Evidence(f"`{kept}` belongs to the object and stays where it is", span),),
-                    Change(
-                        None,
-                        f"Each call encodes a TMA descriptor of `{kept}`, which never changes.",
-                        "Build the descriptor once, beside the tensor.",
-                        f"Move the construction at line {span.line} to `__init__` (or to where the weight is loaded).",
-                        priced=False,
-                    ),
-                )
+        module = context.program.kernel
+        for routine, call, kept in run_each_time(module, context.workload.entry, module.once(_kept_tensors)):
+            span = module.span(call)
+            yield Finding(
+                self,
+                self.severity,
+                f"`{routine.symbol}` builds a descriptor of `{kept}` on every call",
+                span,
+                routine.symbol,
+                launches[0].kernel.name,
+                (Evidence(f"`{kept}` belongs to the object and stays where it is", span),),
+                Change(
+                    None,
+                    f"Each call encodes a TMA descriptor of `{kept}`, which never changes.",
+                    "Build the descriptor once, beside the tensor.",
+                    f"Move the construction at line {span.line} to `__init__` (or to where the weight is loaded).",
+                    priced=False,
+                ),
+            )
 
 
-def _kept_tensor(node: cst.CSTNode, imports: Mapping[str, str]) -> str | None:
-    """The attribute of ``self`` that ``node`` makes a descriptor of; None where it does not."""
-    if not isinstance(node, cst.Call) or not node.args:
-        return None
-    origin = origin_of(node.func, imports) or ""
-    if not any(origin == maker or origin.endswith(f".{maker}") for maker in _MAKERS):
-        return None
-    name = dotted_name(node.args[0].value) or ""
-    return name if name.startswith("self.") else None
+def _kept_tensors(module: Module) -> dict[cst.Call, str]:
+    """The calls that make a descriptor of an attribute of ``self``, with what the source calls that."""
+    makers = (
+        calls
+        for origin, calls in module.calls.items()
+        if any(origin == maker or origin.endswith(f".{maker}") for maker in _MAKERS)
+    )
+    names = {call: dotted_name(call.args[0].value) or "" for calls in makers for call in calls if call.args}
+    return {call: name for call, name in names.items() if name.startswith("self.")}

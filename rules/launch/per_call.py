@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import field
 from functools import cached_property
+from typing import TypeVar
 
 import libcst as cst
 
@@ -13,22 +15,29 @@ from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk_until
 
+_T = TypeVar("_T")
+_Node = TypeVar("_Node", bound=cst.CSTNode)
+
 #: Where kernels and autotuners are made.
 MAKERS = frozenset({"triton.jit", "triton.autotune", "triton.runtime.jit.jit", "triton.runtime.autotuner.autotune"})
 
 
 @dataclass(frozen=True)
 class Routine:
-    """A function or method of the module: its name as the source calls it, ``Class.method`` for a method, and those of its
-    statements that run once because what they make is kept."""
+    """A function or method of ``module``: its name as the source calls it, ``Class.method`` for a method."""
 
     symbol: str
     node: cst.FunctionDef
-    once: frozenset[cst.CSTNode]
+    module: Module = field(compare=False, repr=False)
 
     @property
     def name(self) -> str:
         return self.node.name.value
+
+    @cached_property
+    def once(self) -> frozenset[cst.CSTNode]:
+        """Those of its statements that run once because what they make is kept."""
+        return run_once(self.node, self.module)
 
     @cached_property
     def each_time(self) -> tuple[cst.CSTNode, ...]:
@@ -55,6 +64,15 @@ def per_call(module: Module, entry: str, enters: Enters = never) -> tuple[list[R
     return known[entry], module.imports
 
 
+def run_each_time(module: Module, entry: str, sought: Mapping[_Node, _T]) -> Iterator[tuple[Routine, cst.CSTNode, _T]]:
+    """Those of the nodes ``sought`` that every call of ``entry`` may run: the routine that it stands in, the node, and what
+    ``sought`` says of it."""
+    for routine in per_call(module, entry)[0] if sought else ():
+        for node in routine.each_time:
+            if node in sought:
+                yield routine, node, sought[node]  # type: ignore[index]
+
+
 def _known(module: Module) -> dict[str, list[Routine]]:
     """What :func:`per_call` has found for entries of ``module`` so far."""
     return {}
@@ -69,7 +87,7 @@ def _routines(module: Module, body: Iterable[cst.CSTNode], owner: str) -> Iterat
     for node in body:
         if isinstance(node, cst.FunctionDef):
             symbol = f"{owner}.{node.name.value}" if owner else node.name.value
-            yield Routine(symbol, node, run_once(node, module))
+            yield Routine(symbol, node, module)
         elif isinstance(node, cst.ClassDef):
             yield from _routines(module, node.body.body, node.name.value)
         elif isinstance(node, (cst.If, cst.Try)):

@@ -12,7 +12,7 @@ from kernlint.rules.places import counterpart
 from kernlint.rules.pricing import cheapest, gain
 from kernlint.rules.tiles import editable, setting
 from kernlint.rules.widen import Widened, can_widen, rows_of
-from kernlint.workload import Access, Atomic, Branch, Dot, Launch, Loop, ProgramId, Reduce, Scan, concrete
+from kernlint.workload import Access, Atomic, Branch, Dot, Kernel, Launch, Loop, ProgramId, Reduce, Scan, concrete
 
 #: The widest load or store of one thread.
 _VECTOR_BYTES = 16
@@ -80,14 +80,16 @@ class TinyBlock(Rule):
             if launch.autotuned:
                 continue
             tile = _streamed_tile(launch)
+            threads = context.device.warp_size_threads * launch.num_warps
+            if tile is not None and tile * _widest(launch.kernel, 2) >= _VECTOR_BYTES * threads:
+                continue  # neither a tiny block nor a short row
             if tile is not None:
                 launch = joined(context, launch)
             name = _block_name(context, launch, tile) if tile is not None else None
             if tile is None or name is None:
                 yield from self._rows(context, launch)
                 continue
-            threads = context.device.warp_size_threads * launch.num_warps
-            widest = max(node.dtype.bytes for node, _ in launch.kernel.walk(Access) if isinstance(node, Access))
+            widest = _widest(launch.kernel)
             if tile * widest >= _VECTOR_BYTES * threads:
                 continue
             block, warps, variant = _best(context, launch, name, tile, widest)
@@ -142,6 +144,12 @@ class TinyBlock(Rule):
             self, self.severity, f"`{kernel}` starts a program for each row of {width} elements", launch.span, launch.function,
             kernel, (Evidence(f"{launch.programs} programs of one {width}-element tile", launch.span),), change,
         )  # fmt: skip
+
+
+def _widest(kernel: Kernel, least: int = 1) -> int:
+    """The bytes of the widest element that accesses of ``least`` or more elements at a time move."""
+    accesses = (node for node, _ in kernel.walk(Access) if isinstance(node, Access))
+    return max(access.dtype.bytes for access in accesses if access.elements >= least)
 
 
 def _short_row(launch: Launch, warp_threads: int) -> tuple[ProgramId, int] | None:
@@ -208,7 +216,9 @@ def _best(context: Context, launch: Launch, name: str, tile: int, widest: int) -
     """The block and warps of least predicted time; those that fill 16-byte vectors of four warps where none is known."""
     priced = []
     least = _VECTOR_BYTES * context.device.warp_size_threads // widest
-    for block, warps in _options(tile, least):
+    # No block closes a size that is open.
+    known = context.estimate(context.workload).gpu_us is not None
+    for block, warps in _options(tile, least) if known else ():
         variant = context.variant.then(setting(launch, {name: block, "num_warps": warps}))
         time = context.gpu_us(variant)
         if time is not None:

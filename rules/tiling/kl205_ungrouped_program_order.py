@@ -85,14 +85,16 @@ class UngroupedProgramOrder(Rule):
         for launch in context.launches():
             found = main_dot(launch)
             order = program_order(launch, found[0]) if found is not None and found[1] else None
-            priced = dot_loop(launch)
-            if found is None or order is None or priced is None:
+            if found is None or order is None:
                 continue
             tensors = [launch.tensor(load.base) for load in (order.fast_load, order.slow_load)]
             swept, other = (tensor.nbytes if tensor is not None else None for tensor in tensors)
             strips = order.slow_extent * order.fast_extent
             # Each half of the L2 keeps a copy of what the SMs on its side read, so shared data has half of the capacity.
             if swept is None or other is None or order.slow_extent < 2 or swept <= context.device.l2_bytes / 2:
+                continue
+            priced = dot_loop(launch)
+            if priced is None:
                 continue
             wave = min(strips, context.device.sm_count * resident_programs(priced, context.device))
             slow, fast = tiles_of_wave(order, wave)

@@ -27,6 +27,8 @@ _MOST = 2 / 3
 #: What a host decides with, and what it looks up.
 _CHOICES = (cst.If, cst.IfExp, cst.Match)
 _TABLES = (cst.Dict, cst.List, cst.ListComp)
+#: What a grid divides with.
+_DIVISION = "cdiv"
 
 
 class FixedTileForOpenSizes(Rule):
@@ -134,9 +136,12 @@ class FixedTileForOpenSizes(Rule):
                 continue
             seen.add(launch.span)
             dot = found[0]
+            # Before the program is read again for each constexpr: what may set the tile at all.
+            if not launch.kernel.complete or not {dot.m, dot.n, dot.k} <= set(_fixed(context, launch).values()):
+                continue
             launch = joined(context, launch)
-            names = tile_names(context, context.variant, launch, dot) if launch.kernel.complete else None
-            if names is None or not _written_once(context.program.kernel, launch, names):
+            names = tile_names(context, context.variant, launch, dot)
+            if names is None or not {names.m, names.n, names.k} <= _fixed(context, launch).keys():
                 continue
             advice = _advice(context, launch, dot, names)
             if advice is not None:
@@ -198,39 +203,54 @@ def _mean(gains: tuple[float, ...]) -> float:
     return exp(sum(map(log, gains)) / len(gains))
 
 
-def _written_once(module: Module, launch: Launch, names: TileNames) -> bool:
-    """Whether each extent of the tile is a literal that nothing chooses: no condition, no table, no function."""
-    literals = [launch.literals.get(name, ()) for name in (names.m, names.n, names.k)]
-    if not all(literals):
-        return False
-    choices = [module.span(node) for kind in _CHOICES for node in module.of(kind)] + _alternative_returns(module)
-    tables = _lookups(module, launch)
-    places = [span for spans in literals for span in spans]
-    return not any(choice.contains(span) for span in (*places, launch.span) for choice in choices) and not any(
-        table.contains(span) and not table.contains(launch.span) for span in places for table in tables
-    )
+def _fixed(context: Context, launch: Launch) -> dict[str, object]:
+    """The constexprs of ``launch``, with their values, that are literals which nothing chooses: no condition, no table, no
+    function."""
+    written = {name: launch.literals[name] for name in launch.constexprs if launch.literals.get(name)}
+    if not written:
+        return {}
+    module = context.program.kernel
+    choices = module.once(_choices)
+    if any(choice.contains(launch.span) for choice in choices):
+        return {}
+    chosen = [*choices, *(span for span in _lookups(module, launch) if not span.contains(launch.span))]
+    return {
+        name: launch.constexprs[name]
+        for name, places in written.items()
+        if not any(span.contains(place) for place in places for span in chosen)
+    }
+
+
+def _choices(module: Module) -> list[Span]:
+    """Where one of several things is taken."""
+    return [module.span(node) for kind in _CHOICES for node in module.of(kind)] + _alternative_returns(module)
 
 
 def _lookups(module: Module, launch: Launch) -> list[Span]:
     """Where a host looks numbers up or has them computed: tables and calls, other than the launch itself, the
     division of its grid, and the one call of a function that launches what it is given."""
+    tables, calls = module.once(_tables), module.once(_calls)
+    launcher = launch.function.rpartition(".")[2]
+    callers = [span for name, span in calls if name == launcher]
+    passing = callers if len(callers) == 1 else []
+    return tables + [span for _, span in calls if span not in passing and span != launch.span]
+
+
+def _tables(module: Module) -> list[Span]:
     # `**{"BK": 32}` is another way to write `BK=32`.
     keywords = {id(arg.value) for arg in module.of(cst.Arg) if arg.star == "**"}
-    found = [module.span(node) for kind in _TABLES for node in module.of(kind) if id(node) not in keywords]
-    calls = [call for call in module.of(cst.Call) if not _divides(call)]
-    launcher = launch.function.rpartition(".")[2]
-    callers = [call for call in calls if _last_name(call) == launcher]
-    passing = callers if len(callers) == 1 else []
-    return found + [span for call in calls if call not in passing and (span := module.span(call)) != launch.span]
+    return [module.span(node) for kind in _TABLES for node in module.of(kind) if id(node) not in keywords]
+
+
+def _calls(module: Module) -> list[tuple[str, Span]]:
+    """The calls of ``module`` by the last name of what they call; without divisions, and what a text is made of."""
+    texts = {call for text in module.of(cst.FormattedString) for call in module.within(text, cst.Call)}
+    named = ((_last_name(call), call) for call in module.of(cst.Call) if call not in texts)
+    return [(name, module.span(call)) for name, call in named if name != _DIVISION]
 
 
 def _last_name(call: cst.Call) -> str:
     return (dotted_name(call.func) or "").rpartition(".")[2]
-
-
-def _divides(call: cst.Call) -> bool:
-    """Whether ``call`` is the ``triton.cdiv`` of a grid."""
-    return _last_name(call) == "cdiv"
 
 
 def _alternative_returns(module: Module) -> list[Span]:

@@ -62,9 +62,11 @@ class WholeProblemTile(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         seen = set()
         for launch in context.launches():
-            whole = list(_whole(context, launch))
             alone = all(concrete(extent) == 1 for extent in launch.grid)
-            if len(whole) < 2 or not alone or launch.span in seen or not any(True for _ in launch.kernel.walk(Dot)):
+            if not alone or launch.span in seen or not any(True for _ in launch.kernel.walk(Dot)):
+                continue
+            whole = list(_whole(context, launch))
+            if len(whole) < 2:
                 continue
             seen.add(launch.span)
             kernel = launch.kernel.name

@@ -94,6 +94,9 @@ class PoorTuningSpace(Rule):
     use_instead = 'triton.Config({"BM": 128, "BN": 128, "BK": 64}, num_warps=8, num_stages=3)  # in the list too'
 
     def check(self, context: Context) -> Iterable[Finding]:
+        old = context.estimate(context.workload)
+        if old.gpu_us is None:
+            return
         seen: set[Span] = set()
         for launch in context.launches():
             found = main_dot(launch)
@@ -116,12 +119,8 @@ class PoorTuningSpace(Rule):
             after = context.after(variant) if variant is not None else None
             if variant is None or after is None:
                 continue
-            old, new = context.estimate(context.workload), context.estimate(after)
-            if (
-                old.gpu_us is None
-                or new.gpu_us is None
-                or _launches_us(old, launch) < UNSURE * _launches_us(new, launch)
-            ):
+            new = context.estimate(after)
+            if new.gpu_us is None or _launches_us(old, launch) < UNSURE * _launches_us(new, launch):
                 continue
             if speedup(old, new, "gpu")[1] <= 1.0:
                 continue
