@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.workload import Lane
+from kernlint.workload import Expr, Kernel, Lane, Opaque
 
 
 class OneAddressTile(Rule):
@@ -56,7 +56,7 @@ class OneAddressTile(Rule):
                 offset = load.offset
                 if offset is None or load.elements < 32 or load.mask is not None or load.span in seen:
                     continue
-                if any(isinstance(atom, Lane) for atom in offset.atoms()):
+                if not _is_one(offset, launch.kernel):
                     continue
                 seen.add(load.span)
                 kernel = launch.kernel.name
@@ -76,3 +76,13 @@ class OneAddressTile(Rule):
                         priced=False,
                     ),
                 )
+
+
+def _is_one(offset: Expr, kernel: Kernel) -> bool:
+    """Whether ``offset`` is the same for every lane: made of sizes, indices and values that scalar loads of ``kernel`` read."""
+    scalars = {load.id for load in kernel.loads() if load.elements == 1}
+    return not any(
+        isinstance(atom, Lane)
+        or (isinstance(atom, Opaque) and (atom.op == "unknown" or (atom.op == "load" and atom.key not in scalars)))
+        for atom in offset.atoms()
+    )

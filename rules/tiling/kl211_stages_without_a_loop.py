@@ -90,8 +90,7 @@ class StagesWithoutALoop(Rule):
 
 
 def _pipelined(kernel: Kernel) -> bool:
-    """Whether num_stages may matter to ``kernel``: any loop that is not a plain one without a dot."""
-    return any(
-        isinstance(loop, Loop) and (loop.kind != "range" or any(isinstance(node, Dot) for node in loop.body))
-        for loop, _ in kernel.walk(Loop)
+    """Whether num_stages may matter to ``kernel``: any loop that is not a plain one, and any around a dot."""
+    return any(isinstance(loop, Loop) and loop.kind != "range" for loop, _ in kernel.walk(Loop)) or any(
+        loops for _, loops in kernel.walk(Dot)
     )
