@@ -193,6 +193,8 @@ class HostEvaluator(Evaluator):
         #: Gives the value of a name in another module of the same tree (importing module, package, level); None where
         #: the package is not in the tree.
         self.finder: Callable[[Module, str, int], Callable[[str], Any] | None] | None = None
+        #: Stands for what an expression gives in a scope of a module, until somebody asks; None where nothing is put off.
+        self.put_off: Callable[[Module, cst.BaseExpression, Scope], Deferred] | None = None
         #: The values of each launch's kernel, filled while values are ``seen``.
         self.seen_kernels: dict[Span, Values] = {}
 
@@ -513,7 +515,7 @@ class HostEvaluator(Evaluator):
     def _class_attribute(self, cls: Class, name: str, instance: Instance | None) -> Any:
         for candidate in _lineage(cls):
             if name in candidate.scope.vars:
-                found = candidate.scope.vars[name]
+                found = candidate.scope.lookup(name)
                 if instance is not None and isinstance(found, Function):
                     return self._bound(found, instance)
                 return found
@@ -1277,11 +1279,12 @@ class HostEvaluator(Evaluator):
         return self._external_attribute(Namespace(_canonical(package)), name)
 
     @contextmanager
-    def elsewhere(self) -> Iterator[None]:
+    def elsewhere(self, put_off: Callable[[Module, cst.BaseExpression, Scope], Deferred]) -> Iterator[None]:
         """Module-level code of another file than that of the question: what the user set and what is edited or traced is
         not about it, and no call of the question's pays for it."""
-        names = ("overrides", "constants", "edits", "new_literals", "new_options", "calls", "seen")
+        names = ("overrides", "constants", "edits", "new_literals", "new_options", "calls", "seen", "put_off")
         saved = {name: getattr(self, name) for name in names}
+        self.put_off = put_off
         self.overrides, self.constants, self.edits = {}, {}, NO_EDITS
         self.new_literals, self.new_options, self.calls, self.seen = {}, {}, [], None
         try:
@@ -1290,6 +1293,19 @@ class HostEvaluator(Evaluator):
         finally:
             for name, value in saved.items():
                 setattr(self, name, value)
+
+    def run_class(self, node: cst.ClassDef, scope: Scope) -> None:
+        """Of a class elsewhere, what calls make can wait, as its module can: some have hundreds of settings."""
+        if self.put_off is None:
+            super().run_class(node, scope)
+            return
+        for statement in node.body.body:
+            made = _made_by_call(statement)
+            if made is None:
+                self.execute(statement, scope)
+            else:
+                name, call = made
+                scope.assign(name, self.put_off(self.module, call, scope))
 
     def decorate(self, value: Any, decorator: Any, node: cst.CSTNode) -> Any:
         if isinstance(decorator, Builtin):
@@ -1677,6 +1693,17 @@ def _lineage(cls: Class) -> Iterator[Class]:
 def _canonical(path: str) -> str:
     """Import paths under which the same thing is also known."""
     return {"triton.language.core": "triton.language"}.get(path, path)
+
+
+def _made_by_call(statement: cst.CSTNode) -> tuple[str, cst.Call] | None:
+    """The name and the call of a statement that is nothing but ``name = function(...)``."""
+    if not isinstance(statement, cst.SimpleStatementLine) or len(statement.body) != 1:
+        return None
+    node = statement.body[0]
+    if type(node) is not cst.Assign or len(node.targets) != 1 or type(node.value) is not cst.Call:
+        return None
+    target = node.targets[0].target
+    return (target.value, node.value) if type(target) is cst.Name else None
 
 
 def _only_raises(body: cst.BaseSuite) -> bool:

@@ -308,9 +308,23 @@ class _Reading:
         """Run one part of an imported file; what ``name`` stands for then."""
         module = file.module(part)
         if module is not None:
-            with self.host.elsewhere():
+            with self.host.elsewhere(self._put_off):
                 self._run(module, scope)
         return scope.vars.get(name)
+
+    def _put_off(self, module: Module, node: cst.BaseExpression, scope: Scope) -> Deferred:
+        return Deferred(partial(_value, self.program, module, node, scope))
+
+    def value(self, module: Module, node: cst.BaseExpression, scope: Scope) -> Any:
+        """What an expression of another file gives in ``scope``."""
+        with self.host.elsewhere(self._put_off):
+            self.host.modules.append(module)
+            try:
+                return self.host.eval(node, scope)
+            except (Raised, Break, Continue, Return):
+                return Unknown("raised")
+            finally:
+                self.host.modules.pop()
 
     def check_used(self) -> None:
         """Complain of names the user gave that nothing has."""
@@ -699,6 +713,11 @@ def _definition(jit: Jit) -> cst.FunctionDef:
 def _define(program: Program, file: ImportedFile, part: Part, scope: Scope, name: str) -> Any:
     """By whoever reads the program when ``name`` is looked up."""
     return program._reading.define(file, part, scope, name)
+
+
+def _value(program: Program, module: Module, node: cst.BaseExpression, scope: Scope) -> Any:
+    """By whoever reads the program when the value is asked for."""
+    return program._reading.value(module, node, scope)
 
 
 def may_launch(module: Module) -> frozenset[str]:

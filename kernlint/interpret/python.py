@@ -552,13 +552,16 @@ class Evaluator:
     def exec_ClassDef(self, node: cst.ClassDef, scope: Scope) -> None:
         inner = Scope(scope)
         bases = tuple(self.eval(base.value, scope) for base in node.bases)
-        self.run(node.body.body, inner)
+        self.run_class(node, inner)
         for value in inner.vars.values():
             function = value.function if isinstance(value, Jit) else value
             if isinstance(function, Function) and not function.owner:
                 function.owner = node.name.value
                 function.closure = scope
         scope.assign(node.name.value, Class(node.name.value, bases, inner, self.module, node))
+
+    def run_class(self, node: cst.ClassDef, scope: Scope) -> None:
+        self.run(node.body.body, scope)
 
     # -- calls of functions in view ---------------------------------------------------------------------------------
 
