@@ -31,8 +31,8 @@ class UnalignedBound(Rule):
         """
     when_not = """
         Rows whose stride is a product with another size that is specialised on: that one aligns them. Vectors beside the tiles
-        that a kernel is about. Small metadata kernels. Bounds of another axis and guards on whole programs. Kernels that handle
-        full tiles without a mask on a path of their own.
+        that a kernel is about. Launches of one program. Small metadata kernels. Bounds of another axis and guards on whole
+        programs. Kernels that handle full tiles without a mask on a path of their own.
         """
     fix_safety = "Safe: up to three compiled variants (1, divisible by 16, other) in the place of one."
     evidence = """
@@ -66,7 +66,9 @@ class UnalignedBound(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         for launch in kernels_once(context):
             kernel = launch.kernel
-            reading = context.program.open_kernel(kernel) if launch.unspecialised else None
+            # A single program moves too little for its vectors to matter.
+            wide = launch.unspecialised and launch.programs != 1
+            reading = context.program.open_kernel(kernel) if wide else None
             if reading is None:
                 continue
             slow = {

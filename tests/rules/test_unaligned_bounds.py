@@ -89,3 +89,9 @@ def test_hits(body, free):
 )
 def test_no_hits(body, free):
     assert not run_rule("KL307", program(body, free))
+
+
+def test_one_program_is_too_small_to_matter():
+    source = program("tl.store(y + i, tl.load(x + i, mask=i < N), mask=i < N)", ["N"])
+    assert run_rule("KL307", source)
+    assert not run_rule("KL307", source.replace("(x.shape[0],)", "(1,)"))
