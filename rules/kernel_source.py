@@ -5,7 +5,6 @@ from __future__ import annotations
 import libcst as cst
 
 from kernlint.rules.finding import Context
-from kernlint.syntax.tree import Module
 from kernlint.workload import Kernel, Launch
 
 
@@ -18,11 +17,6 @@ def definition(context: Context, kernel: Kernel) -> cst.FunctionDef | None:
         if node.name.value == kernel.name and module.span(node.name) == kernel.name_span:
             return node
     return None
-
-
-def names_read(function: cst.FunctionDef, module: Module) -> set[str]:
-    """The names that stand in the body of ``function``."""
-    return {node.value for node in module.within(function.body, cst.Name)}
 
 
 def kernels_once(context: Context) -> list[Launch]:

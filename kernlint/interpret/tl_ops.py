@@ -46,6 +46,7 @@ def call(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.CS
 
 
 def _call(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.CSTNode, method: bool) -> Any:
+    args, kwargs = _by_position(name, args, kwargs)
     handler = _TABLE.get(name)
     if handler is not None:
         return handler(k, args, kwargs, node)
@@ -65,6 +66,18 @@ def _call(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.C
 
 
 # -- helpers ----------------------------------------------------------------------------------------------------------
+
+
+def _by_position(name: str, args: Args, kwargs: Kwargs) -> tuple[Args, Kwargs]:
+    """The arguments with those first ones by position that the call gives by keyword: ``maximum(x=a, y=b)``."""
+    if not kwargs:
+        return args, kwargs
+    for parameter in _LEADING.get(name, ("x", "y") if name in _UNARY else ())[len(args) :]:
+        if parameter not in kwargs:
+            break
+        args = [*args, kwargs[parameter]]
+        kwargs = {one: value for one, value in kwargs.items() if one != parameter}
+    return args, kwargs
 
 
 def _get(args: Args, kwargs: Kwargs, position: int, name: str, default: Any = None) -> Any:
@@ -1089,6 +1102,24 @@ _UNARY: dict[str, str] = {
         "umulhi mul_hi fmod ffs fabs mul_rn add_rn sub_rn fmin fmax copysign".split(),
         "arith",
     ),
+}
+
+#: The first parameters of functions that are given operands; what follows them is read by name too.
+_LEADING: dict[str, tuple[str, ...]] = {
+    "broadcast_to": ("input", "shape"),
+    "cdiv": ("x", "div"),
+    "clamp": ("x", "min", "max"),
+    "flip": ("x",),
+    "fma": ("x", "y", "z"),
+    "gather": ("src", "index"),
+    "next_power_of_2": ("n",),
+    "ravel": ("x",),
+    "softmax": ("x",),
+    "split": ("a",),
+    **dict.fromkeys(("broadcast", "cat"), ("input", "other")),
+    **dict.fromkeys(("interleave", "join"), ("a", "b")),
+    **dict.fromkeys(("maximum", "minimum"), ("x", "y")),
+    **dict.fromkeys("expand_dims full_like histogram permute reshape trans view zeros_like".split(), ("input",)),
 }
 
 _REDUCTIONS = frozenset("sum max min argmax argmin xor_sum reduce_or prod".split())

@@ -307,6 +307,9 @@ def floordiv(a: Size, b: Size) -> Size:
         return simplify(x)
     if x.value is not None and y.value:
         return x.value // y.value
+    raised = _rounded_up(x, y)
+    if raised is not None:
+        return ceildiv(raised, y)
     if y.value:
         # Split off the part that the divisor divides: (32*p + r) // 32 == p + r // 32.
         whole = {m: c // y.value for m, c in x.terms.items() if c % y.value == 0}
@@ -317,6 +320,18 @@ def floordiv(a: Size, b: Size) -> Size:
             return simplify(Expr(whole) + Expr.atom(Opaque("floordiv", (rest, y))))
     quotient = _exact_quotient(x, y)
     return quotient if quotient is not None else Expr.atom(Opaque("floordiv", (x, y)))
+
+
+def _rounded_up(x: Expr, y: Expr) -> Expr | None:
+    """``n`` where ``x`` is ``n + y - 1``, which divided by ``y > 0`` is ``n`` divided and rounded up: one form for both.
+
+    Of sizes alone: whoever looks at the lanes of an index wants to see it as it is."""
+    if any(isinstance(atom, (Lane, ProgramId, LoopIndex)) for atom in x.atoms()):
+        return None
+    if y.value:
+        return x - (y - 1) if y.value > 0 and (x.terms.get((), 0) + 1) % y.value == 0 else None
+    raised = x - y + 1
+    return raised if len(raised.terms) < len(x.terms) else None
 
 
 def mod(a: Size, b: Size) -> Size:

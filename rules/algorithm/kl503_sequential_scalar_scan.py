@@ -11,6 +11,7 @@ from kernlint.records import dataclass
 from kernlint.rules.algorithm.recurrence import associative_updates
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.helpers import written_out
 from kernlint.rules.source import node_at
 from kernlint.rules.synthesis import arith, iteration, lane, power_of_two
 from kernlint.workload import (
@@ -148,8 +149,10 @@ class SequentialScalarScan(Rule):
             for found in scalar_scans(launch):
                 place = (launch.span, found.loop.span)
                 statement = node_at(context, found.loop.span, cst.For) or node_at(context, found.loop.span, cst.While)
-                updates = associative_updates(statement) if statement is not None else None
-                if place in seen or updates is None:
+                if place in seen or statement is None:
+                    continue
+                updates = associative_updates(written_out(statement, context.program.kernel))
+                if updates is None:
                     continue
                 seen.add(place)
                 yield self._finding(context, launch, found, updates)

@@ -9,6 +9,7 @@ import libcst as cst
 from kernlint.records import dataclass
 from kernlint.rules.algorithm.passes import Sweep, reductions, sweeps
 from kernlint.rules.finding import Context
+from kernlint.rules.helpers import written_out
 from kernlint.rules.source import node_at
 from kernlint.syntax.walk import walk
 from kernlint.workload import Atomic, Compute, Dot, Launch, Load, Loop, Reduce, Store
@@ -72,7 +73,8 @@ def _squares_differences(context: Context, loop: Loop) -> bool:
     statement = node_at(context, loop.span, cst.For)
     if statement is None:
         return False
-    operations = [node for node in walk(statement.body) if isinstance(node, cst.BinaryOperation)]
+    body = written_out(statement.body, context.program.kernel)
+    operations = [node for node in walk(body) if isinstance(node, cst.BinaryOperation)]
     subtracts = any(isinstance(node.operator, cst.Subtract) for node in operations)
     squares = any(
         isinstance(node.operator, cst.Power)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import libcst as cst
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.kernel_source import definition, names_read
+from kernlint.rules.helpers import names_read, names_with_helpers
+from kernlint.rules.kernel_source import definition
 from kernlint.rules.launch.sizes import exact, per_call_sizes
 from kernlint.rules.source import names_in
 from kernlint.rules.space import symbols_of
@@ -105,16 +106,17 @@ def _free_of_need(context: Context, launch: Launch) -> Iterator[tuple[str, Expr]
     if function is None:
         return
     module = context.program.kernel
-    needed, read = _needed(function, module), names_read(function, module)
+    needed = names_with_helpers(function, module, lambda one, calls: _needed(one, module, calls))
+    read = names_read(function, module)
     for name, value in launch.open_constexprs.items():
         # One that nothing reads is KL610's business.
         if name in read and name not in needed:
             yield name, value
 
 
-def _needed(function: cst.FunctionDef, module: Module) -> set[str]:
-    """The names that stand in a condition, a loop bound, an assignment to another name or a call other than a memory access:
-    anywhere that a constant may be wanted."""
+def _needed(function: cst.FunctionDef, module: Module, helper_calls: Collection[cst.Call]) -> set[str]:
+    """The names that stand in a condition, a loop bound, an assignment to another name or a call other than a memory access
+    or of a helper, or are returned: anywhere that a constant may be wanted."""
     body = function.body
     wanted: list[cst.CSTNode] = [*module.within(body, cst.Subscript)]
     wanted += [node.test for node in module.within(body, cst.If)]
@@ -124,7 +126,8 @@ def _needed(function: cst.FunctionDef, module: Module) -> set[str]:
     wanted += [node.iter for node in module.within(body, cst.For)]
     wanted += [node.value for node in module.within(body, cst.Assign) if isinstance(node.value, cst.Name)]
     wanted += [node.value for node in module.within(body, cst.AnnAssign) if isinstance(node.value, cst.Name)]
+    wanted += [node.value for node in module.within(body, cst.Return) if node.value is not None]
     for call in module.within(body, cst.Call):
-        if (dotted_name(call.func) or "").rsplit(".", 1)[-1] not in _RUN_TIME_CALLS:
+        if call not in helper_calls and (dotted_name(call.func) or "").rsplit(".", 1)[-1] not in _RUN_TIME_CALLS:
             wanted += [argument.value for argument in call.args]
     return {name for node in wanted for name in names_in(node)}

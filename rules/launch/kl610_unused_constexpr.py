@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.kernel_source import definition, kernels_once, names_read
+from kernlint.rules.helpers import names_read
+from kernlint.rules.kernel_source import definition, kernels_once
 from kernlint.rules.launch.sizes import bucketed, per_call_sizes
 from kernlint.rules.space import symbols_of
 from kernlint.workload import Launch
@@ -76,7 +77,6 @@ def _unread(context: Context, launch: Launch) -> list[str]:
     function = definition(context, launch.kernel)
     if function is None:
         return []
-    used = names_read(function, context.program.kernel) | (
-        launch.tuning.swept if launch.tuning is not None else frozenset()
-    )
+    swept = launch.tuning.swept if launch.tuning is not None else frozenset()
+    used = names_read(function, context.program.kernel) | swept
     return [name for name in launch.constexprs if name not in used and not launch.grid_follows]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 import libcst as cst
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.helpers import names_with_helpers
 from kernlint.rules.kernel_source import definition, kernels_once
 from kernlint.rules.source import names_in
 from kernlint.syntax.names import dotted_name
@@ -94,12 +95,12 @@ def _missing(context: Context, launch: Launch) -> list[str]:
         return []
     defaults = {p.name.value for p in function.params.params if p.default is not None}
     given = set(launch.tuning.key) | launch.tuning.swept | set(launch.literals) | defaults
-    shaping = _shaping_names(function)
+    shaping = names_with_helpers(function, context.program.kernel, _shaping_names)
     tuned = {name for name in launch.constexprs if name in launch.explicit} if not context.workload.bare else None
     return [n for n in launch.constexprs if n in shaping and n not in given and (tuned is None or n in tuned)]
 
 
-def _shaping_names(function: cst.FunctionDef) -> set[str]:
+def _shaping_names(function: cst.FunctionDef, calls: Collection[cst.Call]) -> set[str]:
     """The names that a tile's extent, a loop bound or the test of an ``if`` is made of."""
     found: set[str] = set()
     for node in walk(function.body):

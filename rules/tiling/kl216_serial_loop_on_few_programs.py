@@ -12,6 +12,7 @@ from kernlint.rules.algorithm.recurrence import associative_updates
 from kernlint.rules.algorithm.softmax_state import softmax_state
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
+from kernlint.rules.helpers import written_out
 from kernlint.rules.pricing import cheapest, gain
 from kernlint.rules.source import node_at
 from kernlint.rules.tiles import main_dot
@@ -149,6 +150,7 @@ _SUMS = _Carried(
 
 def _carried(context: Context, loop: cst.For) -> _Carried | None:
     """What parts of ``loop`` that run elsewhere leave to be combined; None where it is not known how."""
+    loop = written_out(loop, context.program.kernel)
     updates = associative_updates(loop, sums=True)
     if updates and set(updates.values()) == {"sum"}:
         return _SUMS

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 
 import libcst as cst
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.helpers import names_with_helpers
+from kernlint.rules.jit_functions import keyword
 from kernlint.rules.kernel_source import definition
 from kernlint.rules.source import names_in
 from kernlint.syntax.names import origin_of
-from kernlint.syntax.walk import walk
 from kernlint.workload import Dot, Launch, Symbol, concrete
+
+_ARANGE = "triton.language.arange"
 
 
 class WholeProblemTile(Rule):
@@ -98,15 +101,14 @@ def _whole(context: Context, launch: Launch) -> Iterator[str]:
     function = definition(context, launch.kernel) if launch.open_constexprs else None
     if function is None:
         return
-    imports = context.program.kernel.imports
-    axes: set[str] = set()
-    for call in walk(function.body):
-        if (
-            isinstance(call, cst.Call)
-            and origin_of(call.func, imports) == "triton.language.arange"
-            and len(call.args) > 1
-        ):
-            axes |= names_in(call.args[1].value)
+    module = context.program.kernel
+
+    def extents(function: cst.FunctionDef, calls: Collection[cst.Call]) -> set[str]:
+        ranges = (c for c in module.within(function.body, cst.Call) if origin_of(c.func, module.imports) == _ARANGE)
+        ends = (keyword(call, "end", 1) for call in ranges)
+        return {name for end in ends if end is not None for name in names_in(end)}
+
+    axes = names_with_helpers(function, module, extents)
     for name, value in launch.open_constexprs.items():
         if (
             name in axes

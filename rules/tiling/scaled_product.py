@@ -8,6 +8,7 @@ from dataclasses import replace
 import libcst as cst
 
 from kernlint.records import dataclass
+from kernlint.rules.helpers import written_out
 from kernlint.rules.source import assignments, bound_names, loop_variables, names_in, statements
 from kernlint.rules.synthesis import arith
 from kernlint.syntax.tree import Module
@@ -115,7 +116,7 @@ def _is_plain_sum(module: Module, loop: cst.For, accumulator: str) -> bool:
         for one in assignments(statement):
             if accumulator in bound_names(one):
                 first = one
-    value = first.value if isinstance(first, cst.Assign) else None
+    value = written_out(first.value, module) if isinstance(first, cst.Assign) else None
     if not isinstance(value, cst.Call) or not isinstance(value.func, cst.Attribute):
         return False
     updates = sum(accumulator in bound_names(one) for one in assignments(loop.body))

@@ -1,0 +1,47 @@
+"""Grids written another way: as a function of the configuration, and rounded up by hand."""
+
+from __future__ import annotations
+
+import libcst as cst
+from mutators.trees import code, grouped, is_jit, is_launch, kernel_names
+
+from kernlint.syntax.names import dotted_name
+
+
+def grids_as_functions(source: str) -> str | None:
+    """``kernel[lambda meta: (n,)]`` for ``kernel[(n,)]``."""
+    module = cst.parse_module(source)
+    new = module.visit(_Functions(kernel_names(module))).code
+    return new if new != source else None
+
+
+def divided_by_hand(source: str) -> str | None:
+    """``(n + 1023) // 1024`` for ``triton.cdiv(n, 1024)``, with the block twice where it is a number."""
+    new = cst.parse_module(source).visit(_ByHand()).code
+    return new if new != source else None
+
+
+class _Functions(cst.CSTTransformer):
+    def __init__(self, kernels: set[str]) -> None:
+        self.kernels = kernels
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.Call:
+        function = updated_node.func
+        if not is_launch(updated_node, self.kernels) or not isinstance(function, cst.Subscript):
+            return updated_node
+        grid = function.slice[0].slice
+        if not isinstance(grid, cst.Index) or not isinstance(grid.value, cst.Tuple):
+            return updated_node
+        made = cst.parse_expression(f"lambda meta: {code(grid.value)}")
+        return updated_node.with_changes(func=function.with_changes(slice=[cst.SubscriptElement(cst.Index(made))]))
+
+
+class _ByHand(cst.CSTTransformer):
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
+        return not is_jit(node)
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+        if dotted_name(updated_node.func) != "triton.cdiv" or len(updated_node.args) != 2:
+            return updated_node
+        size, block = (code(grouped(arg.value)) for arg in updated_node.args)
+        return cst.parse_expression(f"(({size} + {block} - 1) // {block})")

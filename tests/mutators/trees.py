@@ -1,0 +1,128 @@
+"""What mutators ask of a syntax tree."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+import libcst as cst
+
+from kernlint.syntax.names import bound_by, dotted_name, variables
+from kernlint.syntax.walk import walk
+
+
+def is_jit(node: cst.CSTNode) -> bool:
+    """Whether ``node`` is a function that Triton compiles."""
+    return isinstance(node, cst.FunctionDef) and any(
+        (dotted_name(d.decorator.func if isinstance(d.decorator, cst.Call) else d.decorator) or "").endswith("jit")
+        for d in node.decorators
+    )
+
+
+def top_functions(module: cst.Module) -> list[cst.FunctionDef]:
+    """The functions that stand at the top of ``module``."""
+    return [line for line in module.body if isinstance(line, cst.FunctionDef)]
+
+
+def kernels(module: cst.Module) -> list[cst.FunctionDef]:
+    return [function for function in top_functions(module) if is_jit(function)]
+
+
+def is_constexpr(annotation: cst.Annotation | None) -> bool:
+    return annotation is not None and (dotted_name(annotation.annotation) or "").endswith("constexpr")
+
+
+def constexprs(function: cst.FunctionDef) -> set[str]:
+    """The parameters and variables of a kernel that are declared ``tl.constexpr``."""
+    names = {param.name.value for param in function.params.params if is_constexpr(param.annotation)}
+    for node in walk(function.body):
+        if isinstance(node, cst.AnnAssign) and isinstance(node.target, cst.Name) and is_constexpr(node.annotation):
+            names.add(node.target.value)
+    return names
+
+
+def locals_of(function: cst.FunctionDef) -> set[str]:
+    """The parameters of ``function`` and the variables that it binds."""
+    params = {param.name.value for param in function.params.params}
+    return params | {name.value for node in walk(function.body) for name in bound_by(node)}
+
+
+def free_names(node: cst.CSTNode, of: set[str]) -> list[str]:
+    """The variables among ``of`` that ``node`` reads, in order, without those that it binds itself by ``lambda`` or in a
+    comprehension."""
+    own: set[str] = set()
+    for inner in walk(node):
+        if isinstance(inner, cst.Param):
+            own.add(inner.name.value)
+        elif isinstance(inner, cst.CompFor):
+            own |= {name.value for name in variables(inner.target)}
+    return [name for name in dict.fromkeys(v.value for v in variables(node)) if name in of and name not in own]
+
+
+class Replaced(cst.CSTTransformer):
+    """Puts expressions in the place of variables."""
+
+    def __init__(self, names: Mapping[str, cst.BaseExpression]) -> None:
+        self.names = names
+
+    def leave_Name(self, original_node: cst.Name, updated_node: cst.Name) -> cst.BaseExpression:
+        new = self.names.get(original_node.value)
+        return updated_node if new is None else new.deep_clone()
+
+    def visit_Attribute_attr(self, node: cst.Attribute) -> None:
+        self._kept = self.names
+        self.names = {}
+
+    def leave_Attribute_attr(self, node: cst.Attribute) -> None:
+        self.names = self._kept
+
+    def visit_Arg_keyword(self, node: cst.Arg) -> None:
+        self._kept = self.names
+        self.names = {}
+
+    def leave_Arg_keyword(self, node: cst.Arg) -> None:
+        self.names = self._kept
+
+
+def grouped(value: cst.BaseExpression) -> cst.BaseExpression:
+    """``value`` in parentheses where it is more than one token, so that it can stand anywhere."""
+    if value.lpar or isinstance(value, (cst.Name, cst.Attribute, cst.Call, cst.Subscript, cst.Integer, cst.Float)):
+        return value
+    return value.with_changes(lpar=[cst.LeftParen()], rpar=[cst.RightParen()])
+
+
+def after_imports(module: cst.Module, lines: Iterable[cst.BaseStatement]) -> cst.Module:
+    """``module`` with ``lines`` behind its imports."""
+    at = 0
+    for index, line in enumerate(module.body):
+        if isinstance(line, cst.SimpleStatementLine) and isinstance(line.body[0], (cst.Import, cst.ImportFrom)):
+            at = index + 1
+    return module.with_changes(body=[*module.body[:at], *lines, *module.body[at:]])
+
+
+def statements(text: str) -> list[cst.BaseStatement]:
+    return list(cst.parse_module(text).body)  # type: ignore[arg-type]
+
+
+def code(node: cst.CSTNode) -> str:
+    return cst.Module([]).code_for_node(node)
+
+
+def is_launch(node: cst.CSTNode, names: set[str]) -> bool:
+    """Whether ``node`` is ``kernel[grid](...)`` of a kernel among ``names``."""
+    return (
+        isinstance(node, cst.Call)
+        and isinstance(node.func, cst.Subscript)
+        and isinstance(node.func.value, cst.Name)
+        and node.func.value.value in names
+    )
+
+
+def launches_in(node: cst.CSTNode, names: set[str]) -> Iterator[cst.Call]:
+    for inner in walk(node):
+        if isinstance(inner, cst.Call) and is_launch(inner, names):
+            yield inner
+
+
+def kernel_names(module: cst.Module) -> set[str]:
+    """The names of all jit functions, also of those that stand inside others."""
+    return {node.name.value for node in walk(module) if isinstance(node, cst.FunctionDef) and is_jit(node)}
