@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 
 from kernlint.errors import SourceError
@@ -54,9 +55,14 @@ def unreadable(shown: str, reason: str, settings: FileSettings) -> list[Finding]
     return [UNREADABLE.at(shown, reason, severity=settings.severity.get(UNREADABLE.code))]
 
 
+#: `jit` as the name of a decorator or function, or the module of Triton's runtime where it lives; not a package called
+#: so. In a notebook the end of a line may stand before it as two characters.
+_JIT = re.compile(rb"(?:\b|\\n)jit\b(?!\s*\.)|\bruntime\b")
+
+
 def concerns_us(data: bytes) -> bool:
     """Whether there can be a finding in a file of these bytes: a kernel needs both words, a comment of ours its own.
 
     Code in UTF-16 is none that Python reads.
     """
-    return (b"triton" in data and b"jit" in data) or b"kernlint:" in data
+    return (b"triton" in data and b"jit" in data and _JIT.search(data) is not None) or b"kernlint:" in data

@@ -50,8 +50,30 @@ _TOKEN = re.compile(
 #: Words that put one expression inside another.
 _WORD_OPERATORS = frozenset({"and", "or", "in", "is", "not", "if", "else", "for", "lambda", "await", "yield"})
 
-#: The words at the start of a line that matter. `case` is a pattern unless what follows makes it a plain name.
-_FIRST_WORD = re.compile(r"(?P<elif>elif\b)|(?P<else>else\b)|(?P<case>case\b(?![ \t]*[=.,:;]))")
+_END_OF_LINE = r"(?:\r\n|\r|\n)"
+
+#: Up to the first token of the next logical line, and that word if it is one that matters there: `case` is a pattern unless
+#: what follows makes it a plain name.
+_LINE_START = re.compile(
+    rf"(?:[ \t\f]*(?:\#[^\r\n]*)?{_END_OF_LINE})*(?P<indent>[ \t\f]*)"
+    r"(?:(?P<elif>elif\b)|(?P<else>else\b)|(?P<case>case\b(?![ \t]*[=.,:;])))?"
+)
+
+_EASY_STRING = r"""'(?!'')[^'\\\r\n{}]*'|"(?!"")[^"\\\r\n{}]*\""""
+
+
+def _easy_brackets(levels: int) -> str:
+    """The expression of brackets that hold no more than ``levels - 1`` others in one another, and easy strings."""
+    inside = rf"{_EASY_STRING}|\#[^\r\n]*[\r\n]" + (f"|{_easy_brackets(levels - 1)}" if levels > 1 else "")
+    return rf"""[(\[{{][^'"\\#()\[\]{{}}]*(?:(?:{inside})[^'"\\#()\[\]{{}}]*)*[)\]}}]"""
+
+
+#: A logical line whose depth is bounded by its length and these few levels of brackets, as most lines are: to look at each
+#: of its tokens would be in vain.
+_EASY_LINE = re.compile(
+    rf"""[^'"\\#()\[\]{{}}\r\n]*(?:(?:{_EASY_STRING}|{_easy_brackets(4)})[^'"\\#()\[\]{{}}\r\n]*)*"""
+    rf"(?:\#[^\r\n]*)?{_END_OF_LINE}"
+)
 
 _PLAIN_BODIES = {
     "'": re.compile(r"(?:[^'\\\r\n]|\\(?:\r\n|.))*(?P<end>')?", re.DOTALL),
@@ -111,10 +133,15 @@ class _Scan:
 
     def run(self) -> None:
         text, position, end = self.text, 0, len(self.text)
-        match_token = _TOKEN.match
+        match_token, match_easy_line = _TOKEN.match, _EASY_LINE.match
         while position < end:
             if self.line_start:
                 position = self._start_line(position)
+                easy = None if self.pattern else match_easy_line(text, position, position + MAX_CHAIN)
+                if easy is not None:
+                    position = easy.end()
+                    self.line_start = True
+                    continue
             token = match_token(text, position)
             if token is None:
                 position += 1
@@ -237,13 +264,13 @@ class _Scan:
     def _start_line(self, position: int) -> int:
         """Count indentation and ``elif`` arms at the first token of a logical line."""
         self.line_start = False
-        start = position
-        column = 0
-        while position < len(self.text) and self.text[position] in " \t\f":
-            column = (column // 8 + 1) * 8 if self.text[position] == "\t" else column + 1
-            position += 1
-        if self.text[position : position + 1] in ("", "\r", "\n", "#", "\\"):
+        start = _LINE_START.match(self.text, position)
+        assert start is not None  # the pattern matches the empty string
+        indent = start["indent"]
+        position = start.end("indent")
+        if self.text[position : position + 1] in ("", "\\"):
             return position
+        column = len(indent) if "\t" not in indent else _column(indent)
         while column < self.indents[-1]:
             self.indents.pop()
             self.elifs.pop()
@@ -251,13 +278,12 @@ class _Scan:
             self.indents.append(column)
             self.elifs.append(0)
             if len(self.indents) - 1 > MAX_INDENT:
-                self._refuse(start, f"more than {MAX_INDENT} levels of indentation")
-        word = _FIRST_WORD.match(self.text, position)
-        keyword = word.lastgroup if word else None
+                self._refuse(position, f"more than {MAX_INDENT} levels of indentation")
+        keyword = start.lastgroup
         if keyword == "elif":
             self.elifs[-1] += 1
             if sum(self.elifs) > MAX_ELIF:
-                self._refuse(start, f"a chain of more than {MAX_ELIF} elif")
+                self._refuse(position, f"a chain of more than {MAX_ELIF} elif")
         elif keyword != "else":
             self.elifs[-1] = 0
         self.pattern = keyword == "case"
@@ -267,3 +293,11 @@ class _Scan:
         before = self.text[:position]
         line = before.count("\n") + before.count("\r") - before.count("\r\n") + self.first_line
         raise SourceError(f"{self.path}:{line}: too deeply nested to analyse: {what}")
+
+
+def _column(indent: str) -> int:
+    """The width of the white space at the start of a line, a tab going on to the next multiple of eight."""
+    column = 0
+    for character in indent:
+        column = (column // 8 + 1) * 8 if character == "\t" else column + 1
+    return column

@@ -74,6 +74,10 @@ def test_real_shapes_pass(source):
     [
         pytest.param("\n\nx = " + "(" * (MAX_NESTING + 1), 3, id="nesting"),
         pytest.param("y = 1\r\nx = " + "-" * (MAX_CHAIN + 1) + "1", 2, id="chain, after CRLF"),
+        pytest.param("x = f(  # )\n" + "(" * MAX_NESTING, 2, id="a bracket in a comment closes nothing"),
+        pytest.param("x = f(')', a)\ny = f(')', " + "(" * MAX_NESTING, 2, id="nor does one in a string"),
+        pytest.param('x = """ \' (\n"""\n' + "(" * (MAX_NESTING + 1), 3, id="behind a string of several lines"),
+        pytest.param("x = a" + ".b" * 400 + "\ny = a" + ".b" * (MAX_CHAIN + 1), 2, id="the longer one of two"),
         pytest.param("if a: pass\n" + "elif b: pass\n" * (MAX_ELIF + 1), MAX_ELIF + 2, id="elif"),
         pytest.param("".join(" " * i + "if a:\n" for i in range(MAX_INDENT + 2)), MAX_INDENT + 2, id="indentation"),
         pytest.param("x = [" + "(a" * 150 + " + a" * 600 + ")" * 150 + " + a" * 400, 1, id="sum over brackets"),
