@@ -996,6 +996,20 @@ def _residue_class(x: Expr | None, y: Expr | None) -> Bounds:
         if factor == 1 and len(monomial) == 1 and isinstance(monomial[0], ex.Opaque) and monomial[0].op == "mod":
             dividend, divisor = monomial[0].args
             return ((dividend, divisor),)
+    return _exact_division(x - y) if x is not None and y is not None else ()
+
+
+def _exact_division(difference: Expr) -> Bounds:
+    """(dividend, divisor) where ``difference`` is ``a - a // b * b`` (or its negative) beside a number: a remainder written
+    out."""
+    for atom in {atom for monomial in difference.terms for atom in monomial}:
+        if isinstance(atom, ex.Opaque) and atom.op == "floordiv":
+            dividend, divisor = atom.args
+            multiple = difference.coefficient(atom)
+            for sign in (1, -1):
+                rest = difference - sign * (dividend - divisor * Expr.atom(atom))
+                if multiple == -sign * divisor and rest.value is not None:
+                    return ((dividend, divisor),)
     return ()
 
 

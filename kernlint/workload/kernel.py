@@ -336,14 +336,17 @@ class Kernel:
         yield from _walk(self.body, kind, ())
 
     def likely_offset(self, access: Access) -> Expr | None:
-        """The offset of ``access`` in most lanes: for the traffic, not for proofs. Lanes of a vector only are told apart."""
+        """The offset of ``access`` in most lanes: for the traffic, not for proofs. In a tile, the axis of an index is that on
+        which the mask bounds what it mostly is."""
         offset, known = access.offset, dict(self.likely)
-        if offset is None or len(access.shape) > 1 or not known:
+        if offset is None or not known:
             return offset
         for _ in range(_NESTED):
-            if not any(atom in known for atom in offset.atoms()):
+            found = {atom: _along_its_axis(known[atom], access) for atom in offset.atoms() if atom in known}
+            chosen = {atom: value for atom, value in found.items() if value is not None}
+            if not chosen:
                 break
-            offset = offset.substitute(known)
+            offset = offset.substitute(chosen)
         return offset
 
     def loads(self) -> list[Load]:
@@ -357,6 +360,17 @@ class Kernel:
 
     def load(self, id: int) -> Load | None:
         return next((load for load in self.loads() if load.id == id), None)
+
+
+def _along_its_axis(value: Expr, access: Access) -> Expr | None:
+    """``value``, an index along a vector, as an index along that axis of the tile where it is; None where that cannot be
+    told."""
+    if len(access.shape) < 2 or Lane(0) not in value.atoms():
+        return value
+    bounded = {left for left, _ in access.mask or ()}
+    moved = [value.substitute({Lane(0): Expr.atom(Lane(dim))}) for dim in range(len(access.shape))]
+    along = [one for one in moved if one in bounded]
+    return along[0] if len(along) == 1 else None
 
 
 def _walk(

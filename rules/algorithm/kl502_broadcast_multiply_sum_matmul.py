@@ -9,7 +9,7 @@ import libcst as cst
 
 from kernlint.interpret.edits import Edits
 from kernlint.records import dataclass
-from kernlint.rules.algorithm.outer_product import BlockedProduct, OuterProduct, is_written_so, outer_products
+from kernlint.rules.algorithm.outer_product import BlockedProduct, OuterProduct, is_outer_product, outer_products
 from kernlint.rules.algorithm.scaled_rows import ScaledRows, TiledRows, is_multiplied, scaled_rows
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
@@ -31,6 +31,7 @@ from kernlint.workload import (
     Reduce,
     Span,
     Workload,
+    concrete,
 )
 from kernlint.workload.dtype import promote
 from kernlint.workload.steps import map_configurations
@@ -158,7 +159,7 @@ class BroadcastMultiplySumMatmul(Rule):
                     yield finding
             for outer in outer_products(launch):
                 place = (launch.span, outer.product.span)
-                if place not in seen and is_written_so(context, outer):
+                if place not in seen and is_outer_product(context, launch, outer):
                     seen.add(place)
                     yield self._of_outer(context, launch, outer)
             rows = scaled_rows(launch)
@@ -207,30 +208,33 @@ class BroadcastMultiplySumMatmul(Rule):
         )
 
     def _of_outer(self, context: Context, launch: Launch, found: OuterProduct) -> Finding:
-        kernel, depth, loop = launch.kernel.name, max(_LEAST, _DEPTH_BYTES // found.dtype.bytes), found.loop
-        variant = context.variant.then(transform=BlockedProduct(launch.span, loop.span, depth))
+        kernel, axis = launch.kernel.name, found.axis
+        depth = max(_LEAST, min(_DEPTH_BYTES // found.dtype.bytes, power_of_two(concrete(axis.trip) or _DEPTH_BYTES)))
+        variant = context.variant.then(transform=BlockedProduct(launch.span, found.product.span, depth))
         names = [tensor_name(launch.tensor(load.base), load.base) for load in (found.column, found.row)]
+        times = " x ".join(found.times)
+        proof = [
+            Evidence(f"{found.m} values of `{names[0]}` are loaded in each of {times} iterations", found.column.span),
+            Evidence(f"{found.n} values of `{names[1]}` likewise", found.row.span),
+            Evidence(f"their product is added to a {found.m} x {found.n} tile", found.total.span),
+        ]
+        if len(found.times) > 1 and axis.loop is not None:
+            proof.append(Evidence(f"this loop moves both loads at fixed steps, {axis.trip} times", axis.loop.span))
         return Finding(
             self,
             self.severity,
-            f"`{kernel}` sums up {loop.trip} outer products of a column and a row, one in each iteration",
+            f"`{kernel}` sums up {times} outer products of a column and a row, one in each iteration",
             found.product.span,
             kernel,
             kernel,
-            (
-                Evidence(
-                    f"{found.m} values of `{names[0]}` are loaded in each of {loop.trip} iterations", found.column.span
-                ),
-                Evidence(f"{found.n} values of `{names[1]}` likewise", found.row.span),
-                Evidence(f"their product is added to a {found.m} x {found.n} tile", found.total.span),
-            ),
+            tuple(proof),
             Change(
                 variant,
                 f"Each iteration loads {found.m} + {found.n} values and spends {found.m * found.n:,} multiply-adds of the FMA units on "
                 "them, while the tensor cores idle.",
                 f"Step through the sum in blocks of {depth} and multiply the tiles with `tl.dot` on {found.dtype} operands and an "
                 "fp32 accumulator.",
-                f"Let the loop at line {loop.span.line} advance by {depth}, load a [{found.m}, {depth}] tile of `{names[0]}` and a "
+                f"{_in_blocks(found, depth)}, load a [{found.m}, {depth}] tile of `{names[0]}` and a "
                 f"[{depth}, {found.n}] tile of `{names[1]}`, masked at the end of the sum, without casts to fp32, and accumulate with "
                 "`acc = tl.dot(a, b, acc)`.",
             ),
@@ -274,6 +278,19 @@ class BroadcastMultiplySumMatmul(Rule):
                 + (f", and raise the depth of the tile from {found.k} to {depth}." if depth != found.k else "."),
             ),
         )
+
+
+def _in_blocks(found: OuterProduct, depth: int) -> str:
+    """What to do with the loops of ``found``."""
+    loop = found.axis.loop
+    if loop is None:
+        return f"Instead of unrolling the {found.axis.trip} steps along the sum, loop over them in blocks of {depth}"
+    if loop is found.nest[-1] and len(found.pairs) == 1:
+        return f"Let the loop at line {loop.span.line} advance by {depth}"
+    unrolled = (
+        f"Loop over the {len(found.pairs)} taps instead of unrolling them, make" if len(found.pairs) > 1 else "Make"
+    )
+    return f"{unrolled} the loop at line {loop.span.line} the innermost one and let it advance by {depth}"
 
 
 def broadcast_products(launch: Launch) -> Iterator[BroadcastProduct]:

@@ -2,33 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
-from kernlint.records import dataclass
+from kernlint.rules.algorithm.phases import SortedByPhase, Sparse, sparse_operands
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.workload import Dot, Expr, Lane, Launch, Load, Loop, Symbol, concrete
-
-
-@dataclass(frozen=True)
-class Sparse:
-    """A ``load`` that feeds ``dot``, with the divisors that the indices of its rows must be multiples of in ``loop``."""
-
-    load: Load
-    dot: Dot
-    loop: Loop
-    divisors: tuple[Expr, ...]
-
-    @property
-    def share(self) -> int | None:
-        """One row in how many is live; None where a divisor is open."""
-        product = 1
-        for divisor in self.divisors:
-            number = concrete(divisor)
-            if number is None:
-                return None
-            product *= number
-        return product
+from kernlint.workload import Launch, Loop
 
 
 class ProductsOfMaskedLanes(Rule):
@@ -119,19 +98,22 @@ class ProductsOfMaskedLanes(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         seen = set()
         for launch in context.launches():
-            for found in _sparse(launch):
+            for found in sparse_operands(launch):
                 if found.load.span in seen:
                     continue
                 seen.add(found.load.span)
-                yield self._finding(launch, found)
+                yield self._finding(context, launch, found)
 
-    def _finding(self, launch: Launch, found: Sparse) -> Finding:
+    def _finding(self, context: Context, launch: Launch, found: Sparse) -> Finding:
         kernel, load, share = launch.kernel.name, found.load, found.share
         divisors = list(dict.fromkeys(map(str, found.divisors)))
         strides = ", ".join(f"`{d}`" for d in divisors)
         live = f"one row in {share}"
         if share is None:
             live = f"one row in {strides}" if len(divisors) == 1 else f"one row in the product of {strides}"
+        priced = found.fewer() is not None
+        variant = context.variant.then(transform=SortedByPhase(launch.span, load.span)) if priced else None
+        loops = [loop for loop in found.loops if loop.id in (found.fewer() or {found.loops[-1].id: 1})]
         above = "" if share is not None else ": most of the work is lost once that is above 1"
         return Finding(
             self,
@@ -148,35 +130,16 @@ class ProductsOfMaskedLanes(Rule):
                 Evidence("tl.dot multiplies all rows of the tile", found.dot.span),
             ),
             Change(
-                None,
+                variant,
                 f"The mask lets {live} of `{load.base}` through, and `tl.dot` multiplies the others as zeros.",
                 "Sort the outputs by phase, so that in each program all rows use the same taps and none is masked.",
                 f"Add a grid axis for each phase (index modulo {strides}), let the rows of a program be outputs of one phase, and step the "
-                f"loop at line {found.loop.span.line} over the taps of that phase only; the test at line {load.span.line} is then always "
-                "true.",
-                priced=False,
+                f"{_loops_at(loops)} over the taps of that phase only; the test at line {load.span.line} is then always true.",
+                priced=priced,
             ),
         )
 
 
-def _sparse(launch: Launch) -> Iterator[Sparse]:
-    """The masked operands of the dots in a kernel's loops."""
-    for dot, loops in launch.kernel.walk(Dot):
-        assert isinstance(dot, Dot)
-        fed = dot.a.loads | dot.b.loads
-        for loop in loops:
-            for load in loop.body:
-                if not isinstance(load, Load) or load.id not in fed or len(load.shape) != 2:
-                    continue
-                divisors = tuple(divisor for dividend, divisor in load.classes if _confines(dividend, divisor))
-                if divisors:
-                    yield Sparse(load, dot, loop, divisors)
-
-
-def _confines(dividend: Expr, divisor: Expr) -> bool:
-    """Whether neighbouring rows leave different remainders: the dividend changes along the tile, and the divisor is an
-    argument, or a number above 1."""
-    if not any(isinstance(atom, Lane) for atom in dividend.atoms()):
-        return False
-    number = concrete(divisor)
-    return number > 1 if number is not None else all(isinstance(atom, Symbol) for atom in divisor.atoms())
+def _loops_at(loops: list[Loop]) -> str:
+    lines = list(dict.fromkeys(loop.span.line for loop in loops))
+    return f"loop at line {lines[0]}" if len(lines) == 1 else f"loops at lines {' and '.join(map(str, lines))}"

@@ -12,7 +12,21 @@ from kernlint.rules.finding import Context
 from kernlint.rules.source import assignments, bound_names, names_in, node_at
 from kernlint.rules.synthesis import dot, from_load, iteration, lane
 from kernlint.syntax.names import dotted_name
-from kernlint.workload import Compute, Dtype, Expr, Launch, Load, Loop, LoopIndex, Node, Span, Store, Workload, concrete
+from kernlint.workload import (
+    Branch,
+    Compute,
+    Dtype,
+    Expr,
+    Launch,
+    Load,
+    Loop,
+    LoopIndex,
+    Node,
+    Span,
+    Store,
+    Workload,
+    concrete,
+)
 from kernlint.workload.dtype import promote
 from kernlint.workload.expr import Atom, Lane, Size, ceildiv, lift
 from kernlint.workload.steps import map_configurations
@@ -22,15 +36,38 @@ _LEAST = 16
 
 
 @dataclass(frozen=True)
-class OuterProduct:
-    """``loop`` adds the product of ``column`` (``m`` values) and ``row`` (``n`` values) to a tile in each iteration;
-    ``product`` and ``total`` are the multiplication and the sum."""
+class Axis:
+    """The axis that the tiles of a product share: ``trip`` steps, each at a fixed distance from the one before, in elements
+    of the column's and of the row's memory. ``loop`` goes through them; None where the compiler unrolls it."""
 
-    loop: Loop
-    column: Load
-    row: Load
+    trip: Size
+    column_step: Size
+    row_step: Size
+    loop: Loop | None = None
+
+
+@dataclass(frozen=True)
+class OuterProduct:
+    """A sum of products of a column (``m`` values) and a row (``n`` values), one each for ``pairs`` of loads in the body of the
+    innermost of ``nest``, or in the kernel's body where there is no loop.
+
+    ``product`` and ``total`` are the multiplication and the sum. All of the sum may be taken in another order, so that
+    ``axis`` can be innermost: then each pair is a product of tiles.
+    """
+
+    nest: tuple[Loop, ...]
+    pairs: tuple[tuple[Load, Load], ...]
+    axis: Axis
     product: Compute
     total: Compute
+
+    @property
+    def column(self) -> Load:
+        return self.pairs[0][0]
+
+    @property
+    def row(self) -> Load:
+        return self.pairs[0][1]
 
     @property
     def m(self) -> int:
@@ -44,30 +81,51 @@ class OuterProduct:
     def dtype(self) -> Dtype:
         return promote(self.column.dtype, self.row.dtype)
 
+    @property
+    def times(self) -> tuple[str, ...]:
+        """How often the outer product is added up: the extents whose product that is."""
+        unrolled = [str(self.axis.trip)] if self.axis.loop is None else []
+        taps = [str(len(self.pairs))] if len(self.pairs) > 1 else []
+        return (*(str(loop.trip) for loop in self.nest), *unrolled, *taps)
+
 
 def outer_products(launch: Launch) -> Iterator[OuterProduct]:
     """The loops of ``launch`` that may be sums of outer products of two loaded vectors."""
-    for loop, _ in launch.kernel.walk(Loop):
-        assert isinstance(loop, Loop)
-        found = _outer_product(launch, loop)
+    if not any(isinstance(node, (Loop, Branch)) for node in launch.kernel.body):
+        found = _outer_product(launch, launch.kernel.body, ())
         if found is not None:
             yield found
+    for loop, around in launch.kernel.walk(Loop):
+        assert isinstance(loop, Loop)
+        if all(isinstance(node, (Load, Compute)) for node in loop.body):
+            found = _outer_product(launch, loop.body, (*around, loop))
+            if found is not None:
+                yield found
 
 
-def is_written_so(context: Context, found: OuterProduct) -> bool:
+def is_outer_product(context: Context, launch: Launch, found: OuterProduct) -> bool:
     """Whether the source says that the product is one, of values without the accumulator, and that it is added to it."""
-    loop = node_at(context, found.loop.span, cst.For)
-    product = node_at(context, found.product.span, cst.BinaryOperation)
-    if loop is None or product is None or not isinstance(product.operator, cst.Multiply):
+    scope: cst.CSTNode | None
+    if found.nest:
+        scope = node_at(context, found.nest[-1].span, cst.For)
+    else:
+        scope = node_at(context, launch.kernel.span, cst.FunctionDef)
+    return scope is not None and is_written_so(context, scope, found.product, found.total)
+
+
+def is_written_so(context: Context, scope: cst.CSTNode, multiplied: Compute, total: Compute) -> bool:
+    """Whether ``multiplied`` is a product that ``total`` adds to an accumulator which is not in it, in ``scope``."""
+    product = node_at(context, multiplied.span, cst.BinaryOperation)
+    if product is None or not isinstance(product.operator, cst.Multiply):
         return False
     module = context.program.kernel
-    for update in assignments(loop.body):
+    for update in assignments(scope):
         names = bound_names(update)
-        if len(names) != 1 or found.total.span not in {module.span(n) for n in (update, update.value) if n is not None}:
+        if len(names) != 1 or total.span not in {module.span(n) for n in (update, update.value) if n is not None}:
             continue
         (name,) = names
         added = _added(update, name)
-        through = {n for one in assignments(loop.body) if one.value is product for n in bound_names(one)}
+        through = {n for one in assignments(scope) if one.value is product for n in bound_names(one)}
         return name not in names_in(product) and (added is product or dotted_name(added) in through)
     return False
 
@@ -88,27 +146,81 @@ def _other_term(value: cst.BaseExpression | None, name: str) -> cst.BaseExpressi
     return value.left if dotted_name(value.right) == name else None
 
 
-def _outer_product(launch: Launch, loop: Loop) -> OuterProduct | None:
-    trip = concrete(loop.trip) if loop.trip is not None else None
-    loads = [node for node in loop.body if isinstance(node, Load)]
-    if loop.kind == "while" or loop.trip is None or (trip is not None and trip < _LEAST) or len(loads) != 2:
+def _outer_product(launch: Launch, body: tuple[Node, ...], loops: tuple[Loop, ...]) -> OuterProduct | None:
+    """The outer products that ``body``, which stands in ``loops``, adds up."""
+    places: dict[Span, list[Load]] = {}
+    for node in body:
+        if isinstance(node, Load) and (loops or _is_vector(node)):
+            places.setdefault(node.span, []).append(node)
+    counts = {len(loads) for loads in places.values()}
+    if len(places) != 2 or len(counts) != 1 or not all(_is_vector(load) for loads in places.values() for load in loads):
         return None
-    if not all(isinstance(node, (Load, Compute)) for node in loop.body) or not all(map(_is_vector, loads)):
+    (first, *_), (second, *_) = loads = tuple(places.values())
+    if any(not load.dtype.is_float or load.dtype.bits > 32 for load in (first, second)):
         return None
-    if any(not load.dtype.is_float or load.dtype.bits > 32 for load in loads):
+    whole = first.elements * second.elements
+    wide = [node for node in body if isinstance(node, Compute) and node.elements == whole and node.kind != "cast"]
+    if not loops:  # what follows the unrolled loop (a bias) is another matter
+        wide = wide[: 2 * len(loads[0])]
+    product, total = wide[:2] if len(wide) == 2 * len(loads[0]) else (None, None)
+    if product is None or total is None or any(node.kind != "arith" for node in wide):
         return None
-    if not all(_walks(load, loop) for load in loads):
-        return None
-    whole = loads[0].elements * loads[1].elements
-    wide = [node for node in loop.body if isinstance(node, Compute) and node.elements == whole and node.kind != "cast"]
-    if [node.kind for node in wide] != ["arith", "arith"]:
+    if any(node.span != (product, total)[index % 2].span for index, node in enumerate(wide)):
         return None
     for store, _ in launch.kernel.walk(Store):
         assert isinstance(store, Store)
-        pair = _order(store, loads)
-        if pair is not None:
-            return OuterProduct(loop, *pair, *wide)
+        order = _order(store, [first, second])
+        if order is None:
+            continue
+        pairs = tuple(zip(*(loads if order[0] is first else loads[::-1])))
+        return _along_an_axis(launch, pairs, _nest(loops, whole), product, total)
     return None
+
+
+def _along_an_axis(
+    launch: Launch, pairs: tuple[tuple[Load, Load], ...], nest: tuple[Loop, ...], product: Compute, total: Compute
+) -> OuterProduct | None:
+    """The outer product with the axis that its tiles may share; None where nothing is long and regular enough."""
+    for loop in reversed(nest):
+        if all(_is_axis(loop, list(pair)) for pair in pairs):
+            steps = [load.offset.coefficient(LoopIndex(loop.id)) for load in pairs[0] if load.offset is not None]
+            if loop.trip is not None and steps[0] is not None and steps[1] is not None:
+                return OuterProduct(nest, pairs, Axis(loop.trip, *steps, loop), product, total)  # type: ignore[misc]
+    for taps in range(1, len(pairs) // _LEAST + 1):
+        if len(pairs) % taps == 0:
+            steps_of = [_progression(launch, [pair[side] for pair in pairs], taps) for side in (0, 1)]
+            if steps_of[0] and steps_of[1]:
+                axis = Axis(len(pairs) // taps, steps_of[0], steps_of[1])
+                return OuterProduct(nest, pairs[:taps], axis, product, total)
+    return None
+
+
+def _progression(launch: Launch, loads: list[Load], taps: int) -> int | None:
+    """The elements from each of ``loads`` to the one that comes ``taps`` later, where they are always the same."""
+    offsets = [launch.kernel.likely_offset(load) for load in loads]
+    steps = {None if a is None or b is None else (b - a).value for a, b in zip(offsets, offsets[taps:])}
+    return steps.pop() if len(steps) == 1 else None
+
+
+def _nest(loops: tuple[Loop, ...], whole: int) -> tuple[Loop, ...]:
+    """The innermost of ``loops`` and those around it that do nothing but run it again, with the sum going round all of them:
+    their order is free."""
+    nest = list(loops[-1:])
+    for loop in reversed(loops[:-1]):
+        others = [node for node in loop.body if node is not nest[0]]
+        if not loop.carried or any(not isinstance(n, Compute) or n.elements >= whole for n in others):
+            break
+        nest.insert(0, loop)
+    return tuple(nest)
+
+
+def _is_axis(loop: Loop, loads: list[Load]) -> bool:
+    """Whether ``loop`` may be the shared axis of the tiles of a product: long enough, each iteration at a fixed step from
+    the one before."""
+    trip = concrete(loop.trip) if loop.trip is not None else None
+    if loop.kind == "while" or loop.trip is None or (trip is not None and trip < _LEAST):
+        return False
+    return all(_walks(load, loop) for load in loads)
 
 
 def _is_vector(load: Load) -> bool:
@@ -123,23 +235,32 @@ def _walks(load: Load, loop: Loop) -> bool:
 
 
 def _order(store: Store, loads: list[Load]) -> tuple[Load, Load] | None:
-    """The loads as (column, row) of the tile that ``store`` writes: where it moves with the indices behind them."""
+    """The loads as (column, row) of the tile that ``store`` writes: by their lengths, or where the tile is square, by the
+    indices behind them that it moves with."""
     if store.offset is None or not store.depends.issuperset(load.id for load in loads):
         return None
+    fitting = [(a, b) for a, b in (loads, loads[::-1]) if store.shape == (a.elements, b.elements)]
+    if len(fitting) == 1:
+        return fitting[0]
     found = []
-    for column, row in (loads, loads[::-1]):
-        if store.shape != (column.elements, row.elements):
-            continue
-        rest: Expr | None = store.offset
-        for dim, load in enumerate((column, row)):
-            stride, index = store.stride(dim), _index(load, dim)
-            rest = None if rest is None or stride is None or index is None else rest - lift(stride) * index
-        if rest is not None and not any(isinstance(atom, Lane) for atom in rest.atoms()):
-            found.append((len(rest.terms), column, row))
+    for column, row in fitting:
+        placed = [_without_index(store, load, dim) for dim, load in enumerate((column, row))]
+        rests = [rest for rest in placed if rest is not None]
+        if rests:
+            found.append((-len(rests), sum(len(rest.terms) for rest in rests), column, row))
     if not found:
         return None
-    _, column, row = min(found, key=lambda one: one[0])
+    *_, column, row = min(found, key=lambda one: one[:2])
     return column, row
+
+
+def _without_index(store: Store, load: Load, dim: int) -> Expr | None:
+    """The address of ``store`` without what the index behind ``load`` adds along ``dim``; None where it does not move so."""
+    stride, index = store.stride(dim), _index(load, dim)
+    if stride is None or index is None or store.offset is None:
+        return None
+    rest = store.offset - lift(stride) * index
+    return None if Lane(dim) in rest.atoms() else rest
 
 
 def _index(load: Load, dim: int) -> Expr | None:
@@ -156,38 +277,62 @@ def _index(load: Load, dim: int) -> Expr | None:
 
 @dataclass(frozen=True)
 class BlockedProduct:
-    """The workload with one sum of outer products as a loop over blocks of ``depth`` of them, each a dot."""
+    """The workload with the sum of outer products that ``product`` multiplies as a loop over blocks of ``depth`` of them along
+    their axis, each a dot."""
 
     launch: Span
-    loop: Span
+    product: Span
     depth: int
 
     def __call__(self, workload: Workload) -> Workload:
         return map_configurations(workload, self.launch, self._changed)
 
     def _changed(self, launch: Launch) -> Launch:
-        found = next((one for one in outer_products(launch) if one.loop.span == self.loop), None)
+        found = next((one for one in outer_products(launch) if one.product.span == self.product), None)
         if found is None:
             return launch
-        blocked = self._blocked(found)
-        return launch.rewritten(lambda n: blocked if isinstance(n, Loop) and n.span == self.loop else n)
+        blocked = self._blocked(launch, found)
+        if found.nest:
+            outermost = found.nest[0].id
+            return launch.rewritten(lambda n: blocked if isinstance(n, Loop) and n.id == outermost else n)
+        kept = [node for node in launch.kernel.body if not _is_part(node, found)]
+        return replace(launch, kernel=replace(launch.kernel, body=(blocked, *kept)))
 
-    def _blocked(self, found: OuterProduct) -> Node:
-        loop, span = found.loop, found.product.span
-        assert loop.trip is not None
-        a, b = self._tile(found.column, loop, 1), self._tile(found.row, loop, 0)
+    def _blocked(self, launch: Launch, found: OuterProduct) -> Node:
+        """The loops in their order, but for the one over the shared axis: innermost, in blocks. What the compiler unrolled is a
+        loop as well."""
+        axis, span = found.axis, found.product.span
+        loop = axis.loop or Loop(-span.line, "range", axis.trip, (), span, None, True)
+        taps = Loop(-span.line - 1, "range", len(found.pairs), (), span, None, True)
+        a = self._tile(launch, found.column, loop, axis.column_step, axis.trip, 1)
+        b = self._tile(launch, found.row, loop, axis.row_step, axis.trip, 0)
+        if len(found.pairs) > 1:
+            # Taps read neighbouring windows and weights: as far apart as these lie in memory counts for little.
+            a, b = (
+                replace(load, offset=load.offset + iteration(taps.id)) for load in (a, b) if load.offset is not None
+            )
         operands = from_load(a, 1, span, found.dtype), from_load(b, 0, span, found.dtype)
-        product = dot(-span.line, found.m, found.n, self.depth, *operands, span)
-        return replace(loop, trip=ceildiv(loop.trip, self.depth), body=(a, b, product))
+        product = dot(-span.line - 2, found.m, found.n, self.depth, *operands, span)
+        nested: Node = replace(loop, kind="range", trip=ceildiv(axis.trip, self.depth), body=(a, b, product))
+        around = [other for other in found.nest if other.id != loop.id]
+        for other in reversed([*around, taps] if len(found.pairs) > 1 else around):
+            nested = replace(other, kind="range", body=(nested,))
+        return nested
 
-    def _tile(self, load: Load, loop: Loop, depth_dim: int) -> Load:
+    def _tile(self, launch: Launch, load: Load, loop: Loop, step: Size, trip: Size, depth_dim: int) -> Load:
         """``load`` with an axis for the iterations of a block."""
-        axis = load.shape.index(load.elements)
+        axis, offset = load.shape.index(load.elements), launch.kernel.likely_offset(load)
         k = iteration(loop.id) * self.depth + lane(depth_dim)
-        moved: dict[Atom, Size] = {Lane(axis): lane(1 - depth_dim), LoopIndex(loop.id): k}
+        moved: dict[Atom, Size] = {Lane(axis): lane(1 - depth_dim), LoopIndex(loop.id): 0}
         shape = (load.elements, self.depth) if depth_dim else (self.depth, load.elements)
-        assert load.offset is not None and loop.trip is not None
+        assert offset is not None
         mask = tuple((left.substitute(moved), right.substitute(moved)) for left, right in load.mask or ())
-        return replace(
-            load, shape=shape, offset=load.offset.substitute(moved), mask=(*mask, (lift(k), lift(loop.trip)))
-        )
+        where = offset.substitute(moved) + k * step
+        return replace(load, shape=shape, offset=where, mask=(*mask, (lift(k), lift(trip))))
+
+
+def _is_part(node: Node, found: OuterProduct) -> bool:
+    """Whether ``node`` is one of the unrolled loads, multiplications and additions."""
+    if isinstance(node, Load):
+        return node.span in (found.column.span, found.row.span)
+    return isinstance(node, Compute) and node.span in (found.product.span, found.total.span)

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import libcst as cst
+
 from kernlint.records import dataclass
 from kernlint.rules.algorithm.convolution import DirectConvolution, ImplicitGemm, channel_pairs, innermost, measured
-from kernlint.rules.algorithm.outer_product import OuterProduct, is_written_so
+from kernlint.rules.algorithm.outer_product import is_written_so
 from kernlint.rules.finding import Context
+from kernlint.rules.source import node_at
 from kernlint.workload import Atomic, Compute, Launch, LoopIndex, Reduce, Workload, concrete
 from kernlint.workload.steps import map_launch
 
@@ -69,8 +72,9 @@ def _is_matrix(found: DirectConvolution) -> bool:
 
 def is_multiplied(context: Context, found: ScaledRows) -> bool:
     """Whether the source multiplies the row by the weight and adds the product up."""
-    (loop,), ((x, w),) = found.shape.loops, found.shape.pairs
-    return is_written_so(context, OuterProduct(loop, x, w, found.product, found.total))
+    (loop,) = found.shape.loops
+    scope = node_at(context, loop.span, cst.For)
+    return scope is not None and is_written_so(context, scope, found.product, found.total)
 
 
 @dataclass(frozen=True)
