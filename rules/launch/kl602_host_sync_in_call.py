@@ -34,7 +34,10 @@ class HostSyncInCall(Rule):
         Launches are queued: while the device works, the host prepares the next ones. A sync drains that queue; the device then
         idles until the host has woken up and issued more. A CUDA graph cannot capture it at all.
         """
-    when_not = "A value that the caller asked for, read after the last launch. Syncs in tests and benchmarks."
+    when_not = """
+        A value that the caller asked for: read after the last launch, or the size of a result. An argument that only the host
+        reads, which may be on the host already, and a sync that an argument left out leads to. Tests and benchmarks.
+        """
     fix_safety = "Unsafe: the value must reach the kernel in another way, as a tensor that it loads or a bound that it masks with."
     evidence = """
         H100: `.item()` takes 13 us of host time on an idle device and drains the queue (`benchmarks/facts/h100-overheads.json`).
@@ -85,14 +88,15 @@ class HostSyncInCall(Rule):
     use_instead = "s = x.abs().max()\nkernel[grid](x, y, n, s)  # tl.load(s)"
 
     def check(self, context: Context) -> Iterable[Finding]:
-        """One finding a function: who mends one of its waits mends them all. Waits that may be none are one of their own."""
-        groups: dict[tuple[str, bool], list[_Wait]] = {}
+        """One finding a function: who mends one of its waits mends them all."""
+        groups: dict[str, list[_Wait]] = {}
         for wait in _waits(context.workload):
-            groups.setdefault((wait.sync.function, _is_certain(context, wait)), []).append(wait)
-        for (_, certain), waits in groups.items():
-            yield self._finding(context, waits, certain)
+            if _is_certain(context, wait):
+                groups.setdefault(wait.sync.function, []).append(wait)
+        for waits in groups.values():
+            yield self._finding(context, waits)
 
-    def _finding(self, context: Context, waits: list[_Wait], certain: bool) -> Finding:
+    def _finding(self, context: Context, waits: list[_Wait]) -> Finding:
         wait = waits[0]
         sync, waiting = wait.sync, wait.waiting[0]
         first = next((s for s in (waiting, *wait.before) if isinstance(s, Launch)), None)
@@ -100,7 +104,7 @@ class HostSyncInCall(Rule):
         places = _places(waits)
         return Finding(
             self,
-            self.severity if certain else "info",
+            self.severity,
             f"`{sync.function}` waits for the device before it issues {_name(waiting)}: {sync.what}{others}",
             sync.span,
             sync.function,

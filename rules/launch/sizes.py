@@ -15,8 +15,8 @@ def per_call_sizes(context: Context) -> set[Symbol]:
     for launch in context.workload.launches():
         for tensor in written_tensors(launch):
             if tensor.shape is None:
-                # Of unknown rank, such as `torch.empty_like(x)`: then a number of elements is that of the work.
-                found |= _given(launch)
+                # Of unknown rank, such as `torch.empty_like(x)`: then a number of elements that sizes the grid is that of the work.
+                found |= _given(launch) & symbols_of(*(extent for extent in launch.grid if isinstance(extent, Expr)))
             elif len(tensor.shape) > 1:
                 found |= symbols_of(tensor.shape[0])
     return {symbol for symbol in found if symbol.name.endswith((".shape[0]", ".numel"))}

@@ -92,6 +92,8 @@ class TinyBlock(Rule):
             widest = _widest(launch.kernel)
             if tile * widest >= _VECTOR_BYTES * threads:
                 continue
+            if launch.programs is None and (tile >= threads or len(launch.grid) > 1):
+                continue  # vectors matter to long streams; how long this one is nobody says
             block, warps, variant = _best(context, launch, name, tile, widest)
             per_thread = tile * widest / threads
             programs = "" if launch.programs is None else f", in {launch.programs} programs"
