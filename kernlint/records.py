@@ -138,6 +138,8 @@ def _comparisons(cls: type[Any], frozen: bool, order: bool) -> dict[str, Any]:
     value: Callable[[Any], Any] = attrgetter(*names) if names else lambda self: ()
 
     def __eq__(self: Any, other: object) -> Any:
+        if self is other:
+            return True
         return value(self) == value(other) if other.__class__ is self.__class__ else NotImplemented
 
     def __hash__(self: Any) -> int:

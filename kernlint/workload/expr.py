@@ -11,53 +11,53 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from typing import Union
-
-from kernlint.records import dataclass
+from typing import NamedTuple, Union
 
 
-@dataclass(frozen=True)
-class Symbol:
+# Atoms are hashed and compared more than anything else, which tuples do fastest; ``kind`` is there to tell them apart.
+
+
+class Symbol(NamedTuple):
     """A host integer that the source does not fix, such as ``x.shape[0]``; non-negative."""
 
     name: str
+    kind: str = "symbol"
 
     def __str__(self) -> str:
         return self.name
 
 
-@dataclass(frozen=True)
-class ProgramId:
+class ProgramId(NamedTuple):
     """The index of a program along one axis of the launch grid."""
 
     axis: int
+    kind: str = "program"
 
     def __str__(self) -> str:
         return f"pid{self.axis}"
 
 
-@dataclass(frozen=True)
-class Lane:
+class Lane(NamedTuple):
     """The position inside a tile along dimension ``dim``, 0 to size - 1."""
 
     dim: int
+    kind: str = "lane"
 
     def __str__(self) -> str:
         return f"lane{self.dim}"
 
 
-@dataclass(frozen=True)
-class LoopIndex:
+class LoopIndex(NamedTuple):
     """The iteration number of a loop, 0 to trip - 1."""
 
     loop: int
+    kind: str = "loop"
 
     def __str__(self) -> str:
         return f"iter{self.loop}"
 
 
-@dataclass(frozen=True)
-class Opaque:
+class Opaque(NamedTuple):
     """``op`` applied to ``args``; ``op`` is one of floordiv, mod, min, max, and, xor, shift, truediv, load, unknown.
 
     ``load`` is a value read from memory and ``unknown`` one that was not followed; neither can be evaluated.
@@ -66,6 +66,7 @@ class Opaque:
     op: str
     args: tuple[Expr, ...]
     key: int = 0
+    kind: str = "opaque"
 
     def __str__(self) -> str:
         return f"{self.op}({', '.join(map(str, self.args))})"
