@@ -13,7 +13,6 @@ from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from typing import NamedTuple, Union
 
-
 # Atoms are hashed and compared more than anything else, which tuples do fastest; ``kind`` is there to tell them apart.
 
 
