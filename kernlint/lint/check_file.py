@@ -49,6 +49,10 @@ EXCERPT_LINES = 4
 #: Files whose text is not their code.
 MARKDOWN = frozenset({".md", ".markdown", ".mdown", ".mkd"})
 
+#: Categories that rest on the tensor cores, warps and shared memory of the device asked about: of no use where another
+#: vendor's fork of Triton compiles the module.
+_OF_THE_DEVICE = frozenset({"precision", "tiling"})
+
 _LOCATED = re.compile(r":(?P<line>\d+)(?::(?P<column>\d+))?: (?P<message>.*)", re.DOTALL)
 
 
@@ -226,6 +230,8 @@ class _Check:
         rules = [rule for rule in rules if rule.bare]
         for workload in program.bare_kernels() if rules else ():
             yield from self._of_workload(program, workload, device, rules)
+        # What was looked into while the rules were asked.
+        self.helpers.update(os.path.abspath(path) for path in program.imported)
 
     def _of_workload(
         self, program: Program, workload: Workload, device: Device, rules: list[Rule]
@@ -239,7 +245,9 @@ class _Check:
         known = self._guarded("the cost model", lambda: _has_time(context.estimate(workload).total_us), False)
         for rule in rules:
             none: list[Candidate] = []
-            yield from self._guarded(rule.code, partial(_ask, rule, context, known), none)
+            found = self._guarded(rule.code, partial(_ask, rule, context, known), none)
+            if not (found and rule.category in _OF_THE_DEVICE and program.other_vendor):
+                yield from found
 
     def _guarded(self, what: str, action: Callable[[], _T], default: _T) -> _T:
         """``action()``, or ``default`` where it crashes: one bad rule must not cost what the others find."""

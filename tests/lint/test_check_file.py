@@ -1,6 +1,7 @@
 """The findings of one file, in this process: rules, severities, broken sources."""
 
 import json
+import textwrap
 
 import pytest
 from support.lint import CODE, DOT, KERNEL, NAME, check
@@ -43,6 +44,13 @@ def test_a_gain_below_the_least_that_counts_is_information():
     least = finding.gain.best + 0.01
     assert [finding.severity for finding in check(KERNEL, options={(CODE, "min-gain"): least})] == ["info"]
     assert [finding.severity for finding in check(KERNEL, options={("KL201", "min-gain"): least})] == ["warning"]
+
+
+def test_nothing_is_said_of_tensor_cores_that_another_vendor_does_not_have():
+    assert check(KERNEL)
+    assert check("import torch_npu\n" + KERNEL) == []
+    filled = find_rule("KL302")
+    assert check("import torch_npu\n" + textwrap.dedent(filled.bad), codes=frozenset({"KL302"}))
 
 
 def test_severity_can_be_overridden():
