@@ -17,8 +17,6 @@ REASONS: dict[str, str] = {
     "cost model resolves, and a saved logsumexp would change its base.",
     "PERF-010": "measurement: which tiles lose wgmma is a lowering fact, but whether swapped operands gain depends on the memory-bound "
     "shapes that such tiles are chosen for; the tile rules price M < 64 already.",
-    "PERF-011": "not built: of a grid that is one product, `cdiv(M, 128) * cdiv(N, 128)` with literals, KL201 does not tell which literal "
-    "belongs to which block; it does where each axis of the grid has its own.",
     "PERF-012": "run-time data: in the example nothing says that M is small; where it is known, KL201 prices smaller tiles and finds no "
     "gain at its shape (the weight's traffic decides).",
     "PERF-021": "measurement: padded head dimensions waste products only where the tensor cores are the limit; the remedy (two dots) "

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 from kernlint.interpret.edits import Edits
 from kernlint.rules.finding import Context
+from kernlint.rules.flat_grids import factor_literals, takes_programs_apart
 from kernlint.rules.places import counterpart
 from kernlint.workload import Access, Launch, ProgramId, Size, Span, concrete
 from kernlint.workload import expr as ex
@@ -21,22 +22,25 @@ def joined(context: Context, launch: Launch) -> Launch:
     if launch.grid_follows:
         return launch
     literals = dict(launch.literals)
-    for name, block in launch.constexprs.items():
-        if (
-            name in literals
-            and isinstance(block, int)
-            and not isinstance(block, bool)
-            and block in launch.numbers.values()
-        ):
-            axis = _axis(context, launch, name, block)
-            if axis is not None:
-                literals[name] += tuple(
-                    span
-                    for span, number in launch.numbers.items()
-                    if number == block
-                    and span not in literals[name]
-                    and _counts_blocks(context, launch, span, axis, block)
-                )
+    blocks = {
+        name: block
+        for name, block in launch.constexprs.items()
+        if name in literals
+        and isinstance(block, int)
+        and not isinstance(block, bool)
+        and block in launch.numbers.values()
+    }
+    for name, block in blocks.items():
+        axis = _axis(context, launch, name, block)
+        if axis is not None:
+            literals[name] += tuple(
+                span
+                for span, number in launch.numbers.items()
+                if number == block and span not in literals[name] and _counts_blocks(context, launch, span, axis, block)
+            )
+    if blocks and takes_programs_apart(launch):
+        for name, span in factor_literals(context, launch, blocks).items():
+            literals[name] = tuple(dict.fromkeys((*literals[name], span)))
     return replace(launch, literals=literals)
 
 
