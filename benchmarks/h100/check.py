@@ -16,6 +16,7 @@ import columns
 import elementwise
 import fma
 import gemm
+import lanes
 import matvec
 import recurrent
 import rows
@@ -172,6 +173,17 @@ def upcast(axis: int) -> Reference:
     return reference
 
 
+def neighbours(taps: int, rows: int, cols: int) -> Reference:
+    """Sums over the shifted planes of `lanes.stencil`."""
+    shifts = [(0, 0), (-1, 0), (1, 0), (0, -1), (0, 1), (-1, -1), (-1, 1), (1, -1), (1, 1)][:taps]
+
+    def reference(x: Tensors) -> Tensors:
+        u, starts = x["u"].double(), [lanes.LEAD + (1 + down) * cols + right for down, right in shifts]
+        return {"y": sum(u[start : start + rows * cols] for start in starts)}
+
+    return reference
+
+
 def held(count: int) -> Reference:
     """`count` planes of [5, 100], each row over the root of the squares of all planes."""
 
@@ -304,6 +316,16 @@ def pairs() -> list[tuple[Case, Reference]]:
         )
     )
     found.append((spilling.outer_case(3, 7, 16, 8, "float32", 4), outer(3, 7, 16, 8)))
+    found += [(lanes.stencil_case(t, 8, 64, 4, 32, "float32", 4), neighbours(t, 8, 64)) for t in (1, 3, 5, 9)]
+    found.append((lanes.walk_case(64, 7, 32, "float16", 1), lambda x: {"y": x["x"].view(64, 7).double().sum(1)}))
+    top = lambda x: x["x"].view(16, 32).topk(3)  # noqa: E731
+    found.append(
+        (
+            lanes.top_case(16, 32, 3, 8, "float32", 4),
+            lambda x: {"y": top(x).values.flatten(), "which": top(x).indices.flatten()},
+        )
+    )
+    found.append((lanes.top_case(16, 32, 0, 8, "float32", 4), lambda x: {"y": x["x"].view(16, 32).amax(1)}))
     for ks in (3, 5):
         found.append((fma.direct_conv_case(2, 3, 2, 7, ks, "float32", 32), conv(2, 3, 2, 7, ks)))
         found.append((fma.implicit_conv_case(2, 3, 5, 7, ks, "float32", (16, 16, 16)), conv(2, 3, 5, 7, ks)))

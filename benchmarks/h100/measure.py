@@ -27,6 +27,7 @@ import compiled
 import elementwise
 import fma
 import gemm
+import lanes
 import matvec
 import recurrent
 import rows
@@ -58,16 +59,19 @@ BINARY = ["term", "params", "kernel", "num_warps", "regs", "spills", "shared_byt
 MICRO_FILES = {
     "all": ("h100-micro-2.csv", "h100-micro-binaries-2.csv"),
     "spilling": ("h100-spilling.csv", "h100-spilling-binaries.csv"),
+    "lanes": ("lanes.csv", "lanes-binaries.csv"),
 }
+#: Modules whose results are files of their own.
+ALONE = {"spilling": spilling, "lanes": lanes}
 TORCH_SECONDS = 40.0  # kept back for the torch operations, which run last
 MAX_US = 30_000.0
 
 
 def all_cases() -> list[Case]:
-    """Every kernel case, most valuable first; the order is the same in every process. With SPILLING=1 in the environment
-    (set by `--spilling`, inherited by the workers) the cases of `spilling.py` alone."""
-    if os.environ.get("SPILLING"):
-        return spilling.cases()
+    """Every kernel case, most valuable first; the order is the same in every process. With ONLY in the environment
+    (set by `--only`, inherited by the workers) those of that module alone."""
+    if os.environ.get("ONLY"):
+        return ALONE[os.environ["ONLY"]].cases()
     products = gemm.cases()
     grid, drawn = products[: -gemm.DRAWN], products[-gemm.DRAWN :]
     parts = [grid, rows.cases(), elementwise.cases(), attention.cases(), columns.cases(), matvec.cases(), fma.cases()]
@@ -196,7 +200,7 @@ class Bench:
             return
         term, params = case.key.split(",", 1)
         row = {"device": self.device, "term": term, "params": params, "gpu_us": f"{warm:.2f}", "cold_us": cold_text}
-        micro, binaries = MICRO_FILES["spilling" if os.environ.get("SPILLING") else "all"]
+        micro, binaries = MICRO_FILES[os.environ.get("ONLY", "all")]
         self.files.add(micro, MICRO, {**row, "bytes": case.bytes, "flops": case.flops})
         name = {"term": term, "params": params, "kernel": case.launches[0].kernel.__name__}
         row = {**name, "num_warps": case.launches[0].num_warps, **resources}
@@ -265,10 +269,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=420.0)
     parser.add_argument("--deadline", type=float, help="epoch seconds; overrides --seconds")
     parser.add_argument("--workers", type=int, default=15)
-    parser.add_argument("--spilling", action="store_true", help="the cases of spilling.py alone, no torch operations")
+    parser.add_argument("--only", choices=tuple(ALONE), help="the cases of this module alone, no torch operations")
     options = parser.parse_args()
-    if options.spilling:
-        os.environ["SPILLING"] = "1"
+    if options.only:
+        os.environ["ONLY"] = options.only
     deadline = options.deadline or time.time() + options.seconds
     files = Files(options.out)
     done = files.done()
@@ -282,7 +286,7 @@ def main() -> None:
     gc.disable()  # a collection between capture and replay would cost more than the measurement
     started, measured = time.time(), 0
     for number, case in enumerate(cases):
-        if time.time() > deadline - (0 if options.spilling else TORCH_SECONDS):
+        if time.time() > deadline - (0 if options.only else TORCH_SECONDS):
             break
         needed = [futures[compiled.identity(launch)] for launch in case.launches]
         error = next((text for future in needed if (text := outcome(future))), "")
@@ -298,7 +302,7 @@ def main() -> None:
             print(f"{number + 1} cases after {time.time() - started:.0f} s", flush=True)
     import torch_ops
 
-    operations = [] if options.spilling else torch_ops.operations()
+    operations = [] if options.only else torch_ops.operations()
     print(f"{len(operations)} torch operations after {time.time() - started:.0f} s", flush=True)
     for operation in operations:
         key = f"torch,{operation.op},{operation.dtype},{operation.shape}"
