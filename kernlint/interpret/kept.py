@@ -10,9 +10,9 @@ outside the function, an entry of such a container. Code that runs only while th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from functools import cached_property
+from functools import cache, cached_property
 
 import libcst as cst
 
@@ -231,23 +231,53 @@ class _Places:
 
     # -- conditions -------------------------------------------------------------------------------------------------
 
-    def empty(self, test: cst.CSTNode, holds: bool = True) -> set[str]:
-        """The places of which one or more are empty, or out of date, when ``test`` is true (false, if not ``holds``)."""
+    def guards(self, test: cst.CSTNode, filled: Callable[[], AbstractSet[str]], holds: bool = True) -> bool:
+        """Whether ``test`` is true (false, if not ``holds``) only while one of the places ``filled()`` is empty or out of
+        date, so that filling them ends it. Most tests are about no place, and nobody asks what is filled."""
         if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-            return self.empty(test.expression, not holds)
+            return self.guards(test.expression, filled, not holds)
         if isinstance(test, cst.BooleanOperation):
-            return self.empty(test.left, holds) | self.empty(test.right, holds)
+            sides = (test.left, test.right)
+            guarded = [self.guards(side, filled, holds) for side in sides]
+            if isinstance(test.operator, cst.And) is holds:
+                return any(guarded)
+            # Either side alone lets the code run: a flag beside the place lets it run again, unless it has to be asked for.
+            return any(guarded) and all(
+                yes or self._is_off(side, holds) or self._reads(side, filled()) for yes, side in zip(guarded, sides)
+            )
+        place = self._empty(test, holds)
+        return place is not None and place in filled()
+
+    def _empty(self, test: cst.CSTNode, holds: bool) -> str | None:
+        """The place that is empty when ``test``, which is no combination of others, is true (false, if not ``holds``)."""
         if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
             target = test.comparisons[0]
             none = isinstance(target.comparator, cst.Name) and target.comparator.value == "None"
             if none and isinstance(target.operator, cst.Is if holds else cst.IsNot):
-                return self._one(self.place(test.left))
+                return self.place(test.left)
             if isinstance(target.operator, cst.NotIn if holds else cst.In):
-                return self._one(self.container(target.comparator))
-            return set()
+                return self.container(target.comparator)
+            return None
         if not holds and isinstance(test, (cst.Name, cst.Attribute, cst.Call, cst.NamedExpr)):
-            return self._one(self.place(test))
-        return set()
+            return self.place(test)
+        return None
+
+    def _is_off(self, test: cst.CSTNode, holds: bool) -> bool:
+        """Whether ``test`` is a parameter that by its default is false (true, if not ``holds``)."""
+        if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
+            return self._is_off(test.expression, not holds)
+        if not isinstance(test, cst.Name):
+            return False
+        default = next((p.default for p in parameters(self.function) if p.name.value == test.value), None)
+        return isinstance(default, cst.Name) and default.value in (("False", "None") if holds else ("True",))
+
+    def _reads(self, test: cst.CSTNode, filled: AbstractSet[str]) -> bool:
+        """Whether ``test`` looks at what one of ``filled`` holds, and so may say that it is out of date."""
+        return any(
+            self.place(node) in filled or (isinstance(node, cst.Name) and self.container(node) in filled)
+            for node in walk(test)
+            if isinstance(node, (cst.Name, cst.Attribute, cst.Subscript, cst.Call))
+        )
 
     def _one(self, place: str | None) -> set[str]:
         return set() if place is None else {place}
@@ -284,8 +314,7 @@ class _Places:
 
     def _fills(self, body: Sequence[cst.CSTNode], test: cst.CSTNode, holds: bool = True) -> bool:
         """Whether the statements give something to a place that is empty when ``test`` is true (false, if not ``holds``)."""
-        empty = self.empty(test, holds)
-        return bool(empty) and not empty.isdisjoint(self.filled(body))
+        return self.guards(test, cache(lambda: self.filled(body)), holds)
 
     def filled(self, body: Iterable[cst.CSTNode], depth: int = 0) -> set[str]:
         """The kept places that the statements give something, themselves or in a method that they call."""

@@ -60,6 +60,10 @@ KEPT = {
     "global": "    global OK\n    if OK is None:\n        OK = w.exp().sum().item()\n",
     "negated": "    global OK\n    if not OK:\n        OK = w.exp().sum().item()\n",
     "stale": "    global OK\n    if OK is None or OK.shape != w.shape:\n        OK = w.exp()\n",
+    "stale by its key": "    if w.packed is None or w.key != w.shape:\n        w.packed, w.key = w.exp(), w.shape\n",
+    "and a flag": "    global OK\n    if OK is None and w.is_cuda:\n        OK = w.exp()\n",
+    "not to be asked for": "    global OK\n    if again or OK is None:\n        OK = w.exp()\n",
+    "kept unless told": "    if not (keep and w in CACHE):\n        CACHE[w] = w.exp()\n",
     "attribute of an argument": "    if w.packed is None:\n        w.packed = w.exp()\n",
     "hasattr": "    if not hasattr(w, 'packed'):\n        w.packed = w.exp()\n",
     "getattr": "    p = getattr(w, 'packed', None)\n    if p is None:\n        p = w.exp()\n        setattr(w, 'packed', p)\n",
@@ -71,10 +75,10 @@ KEPT = {
 
 @pytest.mark.parametrize("body", KEPT.values(), ids=KEPT)
 def test_what_fills_a_cache_runs_once(body):
-    later, first = steps_of(f"def run(x, w):\n{body}    return launch(x)\n")
+    later, first = steps_of(f"def run(x, w, again=False, keep=True):\n{body}    return launch(x)\n")
     assert later == ["copy"]
     assert first[-1] == "copy"
-    module = parse_module(HEAD + f"def run(x, w):\n{body}    return launch(x)\n", "a.py")
+    module = parse_module(HEAD + f"def run(x, w, again=False, keep=True):\n{body}    return launch(x)\n", "a.py")
     (function,) = (f for f in module.of(cst.FunctionDef) if f.name.value == "run")
     assert any(isinstance(n, cst.Call) for s in run_once(function, module) for n in walk(s))
 
@@ -85,6 +89,9 @@ EACH_TIME = {
     "container of the call": "    table = {}\n    if 1 not in table:\n        table[1] = w.exp()\n",
     "keyword arguments": "    if 's' not in options:\n        options['s'] = w.exp()\n",
     "another condition": "    if w.shape[0] > 8:\n        CACHE[w] = w.exp()\n    else:\n        CACHE[w] = w.exp()\n",
+    "or a size": "    global OK\n    if OK is None or x.shape[0] > 8:\n        OK = w.exp()\n    else:\n        OK = w.exp()\n",
+    "unless a flag": "    if w in CACHE and not flag:\n        pass\n    else:\n        CACHE[w] = w.exp()\n",
+    "on unless told": "    global OK\n    if fresh or OK is None:\n        OK = w.exp()\n",
     "not kept": "    if w not in CACHE:\n        w = w.exp()\n    else:\n        w = w.exp()\n",
     "other place": "    global OK\n    OK = CACHE.get(0)\n    if OK is not None:\n        w.exp()\n    else:\n        w.exp()\n",
 }
@@ -92,8 +99,23 @@ EACH_TIME = {
 
 @pytest.mark.parametrize("body", EACH_TIME.values(), ids=EACH_TIME)
 def test_what_every_call_runs(body):
-    later, first = steps_of(f"def run(x, w, **options):\n{body}    return launch(x)\n")
+    later, first = steps_of(f"def run(x, w, flag, fresh=True, **options):\n{body}    return launch(x)\n")
     assert later == first == ["exp", "copy"]
+
+
+PERHAPS_EACH_TIME = {
+    "or a flag": "    global OK\n    if flag or OK is None:\n        OK = w.exp()\n",
+    "or an attribute": "    if w.packed is None or w.requires_grad:\n        w.packed = w.exp()\n",
+}
+
+
+@pytest.mark.parametrize(
+    "body", [*EACH_TIME.values(), *PERHAPS_EACH_TIME.values()], ids=[*EACH_TIME, *PERHAPS_EACH_TIME]
+)
+def test_what_may_run_again_does_not_run_once(body):
+    module = parse_module(HEAD + f"def run(x, w, flag, fresh=True, **options):\n{body}    return launch(x)\n", "a.py")
+    (function,) = (f for f in module.of(cst.FunctionDef) if f.name.value == "run")
+    assert not run_once(function, module)
 
 
 def test_what_stands_behind_the_return_of_a_kept_value():
