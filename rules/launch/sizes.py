@@ -15,8 +15,9 @@ def per_call_sizes(context: Context) -> set[Symbol]:
     for launch in context.workload.launches():
         for tensor in written_tensors(launch):
             if tensor.shape is None:
-                # Of unknown rank, such as `torch.empty_like(x)`: then a number of elements that sizes the grid is that of the work.
-                found |= _given(launch) & symbols_of(*(extent for extent in launch.grid if isinstance(extent, Expr)))
+                # Of unknown rank, such as `torch.empty_like(x)`: then a number of elements that the grid divides into blocks is
+                # that of the work.
+                found |= _given(launch) & _divided(launch)
             elif len(tensor.shape) > 1:
                 found |= symbols_of(tensor.shape[0])
     return {symbol for symbol in found if symbol.name.endswith((".shape[0]", ".numel"))}
@@ -26,6 +27,12 @@ def _given(launch: Launch) -> set[Symbol]:
     """The numbers of elements that ``launch`` is given."""
     values = [*launch.arguments.values(), *launch.open_constexprs.values()]
     return {s for s in symbols_of(*(v for v in values if isinstance(v, Expr))) if counts_elements(s)}
+
+
+def _divided(launch: Launch) -> set[Symbol]:
+    """The sizes that the grid of ``launch`` divides by the extent of a block; not those that are an extent themselves."""
+    parts = [atom for extent in launch.grid if isinstance(extent, Expr) for atom in extent.atoms()]
+    return symbols_of(*(arg for atom in parts if isinstance(atom, Opaque) for arg in atom.args))
 
 
 def bucketed(value: Size) -> bool:

@@ -1,0 +1,33 @@
+"""KL607 and KL608: sizes that differ from call to call, and those that belong to a model."""
+
+import pytest
+from support.findings import run_rule
+
+PROGRAM = """
+@triton.autotune(configs=[triton.Config({{"BLOCK": b}}) for b in (512, 1024)], key=["n", "H"])
+@triton.jit
+def gate(x, w, y, n, H, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    scale = tl.load(w + tl.program_id(1) % H)
+    tl.store(y + i, tl.load(x + i, mask=i < n) * scale, mask=i < n)
+
+def run(x, w):
+    y = torch.empty_like(x)
+    gate[{grid}](x, w, y, {n}, {heads})
+    return y
+"""
+
+
+@pytest.mark.parametrize(
+    ("grid", "n", "heads", "named"),
+    [
+        pytest.param("lambda m: (triton.cdiv(x.numel(), m['BLOCK']),)", "x.numel()", "4", "n", id="of the work"),
+        pytest.param(
+            "lambda m: (triton.cdiv(4096, m['BLOCK']), w.numel())", "4096", "w.numel()", "", id="an extent of the grid"
+        ),
+        pytest.param("lambda m: (triton.cdiv(4096, m['BLOCK']),)", "4096", "w.numel()", "", id="not in the grid"),
+    ],
+)
+def test_numbers_of_elements(grid, n, heads, named):
+    found = run_rule("KL608", PROGRAM.format(grid=grid, n=n, heads=heads)).findings
+    assert [f"value of `{named}`" in f.message for f in found] == [True] * bool(named)
