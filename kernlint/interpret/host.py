@@ -90,6 +90,8 @@ _OTHER_DEVICES = ("torch.npu.", "torch.xpu.", "torch.mps.", "torch.mlu.", "torch
 
 MAX_CONFIGS = 48
 UNROLL_LAUNCHES = 1
+#: Steps that a loop over a list, of a model's layers say, may make before the rest of it is taken to be like the next item.
+_UNROLLED = 256
 
 
 @dataclass(frozen=True)
@@ -1155,9 +1157,26 @@ class HostEvaluator(Evaluator):
         if items is None:
             self._repeat(node, None, Unknown("loop item"), Unknown("loop item"), scope)
             return
-        for item in items:
+        before = len(self.sinks[-1]) if self.sinks else 0
+        for number, item in enumerate(items):
+            if self.sinks and len(self.sinks[-1]) - before > _UNROLLED and self._rest(node, items[number:], scope):
+                return
             if not self._iteration(node, item, scope):
                 return
+
+    def _rest(self, node: cst.For, items: list[Any], scope: Scope) -> bool:
+        """The last ``items`` of a list as one Repeat, if the first of them makes device work: a list that long holds the
+        candidates of a search. False where it makes none, which changes nothing."""
+        before = dict(scope.vars)
+        with self.recording() as body:
+            self._iteration(node, items[0], scope)
+        if not any(
+            isinstance(step, (Launch, TorchOp, HostSync, Repeat, Once)) and not _is_alloc(step) for step in body
+        ):
+            scope.vars = before
+            return False
+        self.record(_loop(len(items), body, self.span(node), self.symbol))
+        return True
 
     def _loop_over_range(self, node: cst.For, span: Range, items: list[int] | None, scope: Scope) -> bool:
         """A loop with device work in its body becomes one Repeat; False when there is none, to be unrolled."""

@@ -280,12 +280,12 @@ class _Check:
             name=rule.name,
             severity=severity,
             category=rule.category,
-            message=found.message,
+            message=self._said(found.message, span),
             file=self.file,
             place=_place(span),
             kernel=found.kernel,
             evidence=tuple(self._fact(e.text, e.span) for e in found.evidence),
-            advice=found.change.method if found.change is not None else "",
+            advice=self._said(found.change.method, span) if found.change is not None else "",
             gain=gain,
             fix=self._guarded(f"the fix of {rule.code}", lambda: self._fix(candidate, gain), None)
             if self.job.fixes
@@ -334,7 +334,13 @@ class _Check:
         if self.notebook is None:
             return text if f"line {span.line}" in text else f"{text} (line {span.line})"
         place = self.notebook.place(_place(span))
-        return f"{text} (cell {place.cell}, line {place.line})"
+        where = f"cell {place.cell}, line {place.line}"
+        said = self.notebook.worded(text)
+        return said if where in said else f"{said} ({where})"
+
+    def _said(self, text: str, span: Span) -> str:
+        """``text`` of what is at ``span``, with the lines that it names as the file has them."""
+        return text if self.notebook is None else self.notebook.worded(text, self.notebook.cell_of(span.line)[0])
 
     # -- comments ---------------------------------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
 
 #: Names of kernel languages whose cells are Python.
 _PYTHON = frozenset({"python", "ipython", "python3"})
+
+#: How findings name lines.
+_LINES = re.compile(r"\b(?P<word>lines?) (?P<numbers>[1-9]\d*(?:(?:, | and | to )[1-9]\d*)*)\b")
 
 
 @dataclass(frozen=True)
@@ -46,6 +50,24 @@ class Notebook:
         """A place in ``text`` as one in a cell."""
         cell, start = self.cell_of(place.line)
         return replace(place, line=place.line - start + 1, end_line=place.end_line - start + 1, cell=cell)
+
+    def worded(self, text: str, cell: int | None = None) -> str:
+        """``text``, which names lines of the whole code, with lines of cells; without the number of the cell where that is
+        ``cell``."""
+
+        def of_cells(found: re.Match[str]) -> str:
+            numbers = [int(number) for number in re.findall(r"\d+", found["numbers"])]
+            if max(numbers) > self.text.count("\n"):
+                return found[0]
+            cells = [self.cell_of(number) for number in numbers]
+            if len({other for other, _ in cells}) > 1:
+                each = (f"cell {other}, line {number - start + 1}" for number, (other, start) in zip(numbers, cells))
+                return " and ".join(each)
+            other, start = cells[0]
+            within = re.sub(r"\d+", lambda number: str(int(number[0]) - start + 1), found["numbers"])
+            return f"{found['word']} {within}" if other == cell else f"cell {other}, {found['word']} {within}"
+
+        return _LINES.sub(of_cells, text)
 
     def line(self, place: Place) -> int:
         """The line of ``text`` that a place in a cell is on."""

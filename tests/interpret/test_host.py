@@ -145,6 +145,24 @@ def test_loop_with_launches_is_one_repeat_of_a_settled_iteration() -> None:
     assert read_.storage == written.storage and read_.offset != written.offset
 
 
+@pytest.mark.parametrize(("candidates", "folded"), [(100, 0), (900, 900)])
+def test_a_long_list_of_candidates_is_not_launched_one_by_one(candidates: int, folded: int) -> None:
+    workload = read(f"""
+        CANDIDATES = [(16 * (1 + i % 8), i) for i in range({candidates})]
+        class ModelNew(nn.Module):
+            def forward(self, x):
+                for block, number in CANDIDATES:
+                    k[(1,)](x, x, 8, number, 0, BLOCK=block)
+                return x
+        def get_inputs():
+            return [torch.randn(100, 8)]
+        """)
+    repeats = [s for s in workload.steps if isinstance(s, Repeat)]
+    single = [s for s in workload.steps if isinstance(s, Launch)]
+    assert len(single) + sum(r.count for r in repeats if isinstance(r.count, int)) == candidates
+    assert len(repeats) == (folded > 0) and len(single) < 300
+
+
 def test_list_built_in_a_loop_has_its_full_length() -> None:
     workload = read("""
         class ModelNew(nn.Module):

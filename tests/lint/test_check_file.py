@@ -6,6 +6,7 @@ import textwrap
 import pytest
 from support.lint import CODE, DOT, KERNEL, NAME, check
 
+from kernlint.lint.notebook import read_notebook
 from kernlint.rules.registry import find_rule
 
 
@@ -184,8 +185,25 @@ def test_a_notebook_is_one_program_with_places_in_cells():
     )
     (finding,) = check(source, "n.ipynb")
     assert (finding.place.cell, finding.place.line) == (3, check(KERNEL)[0].place.line)
-    assert "(cell 3" in finding.evidence[0] or "line" in finding.evidence[0]
     assert finding.lines[0] == DOT
+    assert f"at line {finding.place.line}" in finding.message
+    assert f"at cell 3, line {finding.place.line}" in finding.evidence[0]
+
+
+@pytest.mark.parametrize(
+    ("text", "cell", "said"),
+    [
+        ("the loop at line 4", 2, "the loop at line 2"),
+        ("the loop at line 4", None, "the loop at cell 2, line 2"),
+        ("the loop at line 1, twice", 2, "the loop at cell 1, line 1, twice"),
+        ("lines 3 to 5", 2, "lines 1 to 3"),
+        ("the casts at lines 3, 4 and 5", 1, "the casts at cell 2, lines 1, 2 and 3"),
+        ("at lines 2 and 3", 1, "at cell 1, line 2 and cell 2, line 1"),
+        ("128-byte lines, line 99, line 0, baseline 4", 1, "128-byte lines, line 99, line 0, baseline 4"),
+    ],
+)
+def test_lines_in_messages_are_those_of_cells(text, cell, said):
+    assert read_notebook(notebook(("code", "a = 1\nb = 2"), ("code", "c = 3\nd = 4\ne = 5"))).worded(text, cell) == said
 
 
 def test_a_broken_cell_is_a_finding_and_the_others_are_read():
