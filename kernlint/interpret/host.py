@@ -189,6 +189,8 @@ class HostEvaluator(Evaluator):
         self.integers: set[str] = set()
         #: Arguments that must be tensors although their default is None: (function, parameter).
         self.needed: set[tuple[str, str]] = set()
+        #: Says whether the program is sure to be read again, so that nobody will look into the kernels launched now.
+        self.is_draft: Callable[[], bool] = lambda: False
         #: The release whose front end and launcher are asked what they refuse; nobody is asked where None.
         self.target: Target | None = None
         self.refused: dict[Any, tuple[Fault, ...]] = {}
@@ -1444,13 +1446,14 @@ class HostEvaluator(Evaluator):
         if computed:
             grid = self.call(grid, [{**values, **options}], {}, node)  # type: ignore[arg-type]
         extents = self._grid(grid, node)
-        kernel = self._kernel(jit, arguments, constexprs, extents, span)
+        draft = self.is_draft()
+        kernel = _unread(function) if draft else self._kernel(jit, arguments, constexprs, extents, span)
         if kernel.complete:
             # What the kernel never points into is no tensor.
             pointers = {a.base for a, _ in kernel.walk(Access)}  # type: ignore[union-attr]
             self._integers(v for n, v in arguments.items() if n not in pointers)
         faults: tuple[Fault, ...] = ()
-        if self.target is not None:
+        if self.target is not None and not draft:
             known = {n: Unknown("presumed") if n in presumed else v for n, v in constexprs.items()}
             refused = self._refused(jit, arguments, known, self.target, not isinstance(node, cst.Call))
             kernel = replace(kernel, faults=(*kernel.faults, *refused))
@@ -1603,6 +1606,13 @@ class HostEvaluator(Evaluator):
         if kernel is None:
             kernel = self.kernels[key] = read_kernel(jit, inside, constexprs, grid, self.edits)
         return kernel
+
+
+def _unread(function: Function) -> Kernel:
+    """The kernel ``function`` before anybody has looked into it."""
+    node, module = function.node, function.module
+    assert isinstance(node, cst.FunctionDef)
+    return Kernel(node.name.value, (), module.span(node), module.span(node.name), module.path, complete=False)
 
 
 def _within_sight(edits: frozenset[tuple[Span, int]], module: Module) -> frozenset[tuple[Span, int]]:

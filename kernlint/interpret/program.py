@@ -44,7 +44,7 @@ from kernlint.workload import (
 )
 from kernlint.workload.kernel import Access
 
-_ROUNDS = 4
+_ROUNDS = 5
 
 
 @dataclass(frozen=True)
@@ -187,19 +187,29 @@ class Program:
         return any(symbol.name.startswith((f"{tensor}.shape[", f"{tensor}.numel")) for symbol in self._resolved)
 
     def _follow(self, edits: Edits, only: str) -> list[Workload]:
-        for _ in range(_ROUNDS):
+        for last in (False,) * (_ROUNDS - 1) + (True,):
             reading = _Reading(self, edits, self._resolved, only=only)
+            if not edits and not last:
+                reading.host.is_draft = partial(self._learns, reading)
             workloads = reading.workloads()
-            new = {symbol: value for symbol, value in reading.learned().items() if symbol not in self._resolved}
-            integers, needed = reading.host.integers - self._integers, reading.host.needed - self._needed
-            self._integers |= integers
-            self._needed |= needed
-            if not (new or integers or needed) or edits:
+            if edits or not self._learns(reading):
                 break
+            self._integers |= reading.host.integers
+            self._needed |= reading.host.needed
+            new = {symbol: value for symbol, value in reading.learned().items() if symbol not in self._resolved}
             self._resolved = _close({**self._resolved, **new})
         if not edits:
             reading.check_used()
         return workloads
+
+    def _learns(self, reading: _Reading) -> bool:
+        """Whether ``reading`` has found out what was not known before: the program is then read once more."""
+        host = reading.host
+        return bool(
+            reading.learned().keys() - self._resolved.keys()
+            or host.integers - self._integers
+            or host.needed - self._needed
+        )
 
 
 def _close(facts: dict[Symbol, Size]) -> dict[Symbol, Size]:
