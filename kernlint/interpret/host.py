@@ -90,7 +90,8 @@ _OTHER_DEVICES = ("torch.npu.", "torch.xpu.", "torch.mps.", "torch.mlu.", "torch
 
 MAX_CONFIGS = 48
 UNROLL_LAUNCHES = 1
-#: Steps that a loop over a list, of a model's layers say, may make before the rest of it is taken to be like the next item.
+#: Steps that a loop over a list, of a model's layers say, or an endless one may make before the rest of it is taken to be
+#: like the next time round; the latter may not go round more often, either.
 _UNROLLED = 256
 
 
@@ -1228,11 +1229,15 @@ class HostEvaluator(Evaluator):
         return True
 
     def exec_While(self, node: cst.While, scope: Scope) -> None:
-        for _ in range(MAX_UNROLL):
+        endless = isinstance(node.test, cst.Integer) or (isinstance(node.test, cst.Name) and node.test.value == "True")
+        before = len(self.sinks[-1]) if self.sinks else 0
+        for number in range(MAX_UNROLL):
             test = self.eval(node.test, scope)
             truth = self.truth(test)
             if truth is False:
                 return
+            if endless and (number == _UNROLLED or (self.sinks and len(self.sinks[-1]) - before > _UNROLLED)):
+                truth = None  # what ends it depends on what is not known
             if truth is None:
                 with self.recording() as body, suppress(Break, Continue):
                     self.run(node.body.body, scope)

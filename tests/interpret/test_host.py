@@ -163,6 +163,39 @@ def test_a_long_list_of_candidates_is_not_launched_one_by_one(candidates: int, f
     assert len(repeats) == (folded > 0) and len(single) < 300
 
 
+def test_a_loop_that_ends_somewhere_is_not_followed_for_ever() -> None:
+    workload = read("""
+        class ModelNew(nn.Module):
+            def forward(self, x):
+                while True:
+                    k[(1,)](x, x, 8, 0, 0)
+                    if self.done:
+                        break
+                return x
+        def get_inputs():
+            return [torch.randn(100, 8)]
+        """)
+    (repeat,) = [s for s in workload.steps if isinstance(s, Repeat)]
+    assert repeat.count is None and len(workload.steps) < 300
+
+
+def test_an_endless_loop_goes_round_until_it_is_left() -> None:
+    workload = read("""
+        class ModelNew(nn.Module):
+            def forward(self, x):
+                n = 0
+                while 1:
+                    if n == 200:
+                        break
+                    n += 1
+                    k[(1,)](x, x, 8, n, 0)
+                return x
+        def get_inputs():
+            return [torch.randn(100, 8)]
+        """)
+    assert len(workload.steps) == 200
+
+
 def test_list_built_in_a_loop_has_its_full_length() -> None:
     workload = read("""
         class ModelNew(nn.Module):
