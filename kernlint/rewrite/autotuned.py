@@ -116,13 +116,7 @@ class _Rewrite:
     # -- the grid ---------------------------------------------------------------------------------------------------
 
     def _let_grid_follow(self) -> None:
-        function = self.call.func
-        if not isinstance(function, cst.Subscript):
-            raise CannotRewrite("the launch does not have the form kernel[grid](...)")
-        indices = [element.slice for element in function.slice]
-        if not all(isinstance(index, cst.Index) for index in indices):
-            raise CannotRewrite("the launch grid is not written as a tuple")
-        written = [index.value for index in indices if isinstance(index, cst.Index)]
+        written = self.place.written_grid()
         grid = self.host.resolved(written[0]) if len(written) == 1 else None
         if isinstance(grid, cst.Lambda):
             self._within_function(grid.body, grid.params)
@@ -150,29 +144,18 @@ class _Rewrite:
         elements = [e.value for e in grid.elements] if isinstance(grid, (cst.Tuple, cst.List)) else list(written)
         texts = [self._expanded(element) for element in elements]
         text = f"lambda {_META}: ({', '.join(texts)}{',' if len(texts) == 1 else ''})"
-        name = written[0] if len(written) == 1 and isinstance(written[0], cst.Name) else None
-        if name is not None and grid is not None:
-            if len(self.host.reads(name.value)) != 1:
-                raise CannotRewrite(f"the grid `{name.value}` is used for more than this launch")
-            if self.host.definition(name.value) is not grid:
-                raise CannotRewrite(f"the grid `{name.value}` has another name too")
-            self.editor.replace_whole(grid, text)
-            self.accounted.append(grid)
+        named = self.place.own_grid()
+        if named is not None:
+            if named is not grid:
+                raise CannotRewrite(f"the grid `{self.source.code(written[0])}` has another name too")
+            self.editor.replace_whole(named, text)
+            self.accounted.append(named)
             return
         free = self.host.free_name("grid")
         self.editor.insert_before(self.host.line(self.call), [f"{free} = {text}"], above_comments=True)
         assert isinstance(self.call.func, cst.Subscript)
-        first, last = self.call.func.slice[0], self.call.func.slice[-1]
-        self.editor.put(self._whole_start(first), self._whole_end(last), free)
+        self.editor.put(*self.place.grid_range(), free)
         self.accounted += list(self.call.func.slice)
-
-    def _whole_start(self, element: cst.SubscriptElement) -> int:
-        assert isinstance(element.slice, cst.Index)
-        return self.source.whole(element.slice.value)[0]
-
-    def _whole_end(self, element: cst.SubscriptElement) -> int:
-        assert isinstance(element.slice, cst.Index)
-        return self.source.whole(element.slice.value)[1]
 
     def _expanded(self, node: cst.BaseExpression) -> str:
         """The source of ``node`` with the tile taken from META, in names that are computed from it as well."""

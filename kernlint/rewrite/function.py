@@ -212,6 +212,32 @@ class LaunchSource:
                 return last.value, params[0].name.value if params else ""
         return grid, ""
 
+    def written_grid(self) -> list[cst.BaseExpression]:
+        """What stands between the brackets of the launch: the grid, or each of its extents."""
+        function = self.call.func
+        elements = [e.slice for e in function.slice] if isinstance(function, cst.Subscript) else []
+        values = [element.value for element in elements if isinstance(element, cst.Index)]
+        if not values or len(values) != len(elements):
+            raise CannotRewrite("the launch does not have the form kernel[grid](...)")
+        return values
+
+    def own_grid(self) -> cst.BaseExpression | None:
+        """What the grid's name was given, for this launch to read alone; None where the grid is written at the launch."""
+        name, *more = self.written_grid()
+        if more or not isinstance(name, cst.Name):
+            return None
+        if len(self.host.reads(name.value)) != 1:
+            raise CannotRewrite(f"the grid `{name.value}` is used for more than this launch")
+        definition = self.host.definition(name.value)
+        if definition is None:
+            raise CannotRewrite(f"the grid `{name.value}` is not one plain assignment")
+        return definition
+
+    def grid_range(self) -> tuple[int, int]:
+        """Where the grid stands in the text, between the brackets of the launch."""
+        written = self.written_grid()
+        return self.source.whole(written[0])[0], self.source.whole(written[-1])[1]
+
     def check_one_launch(self) -> None:
         """Raise where the place launches kernels of several sizes, of which only one was looked at."""
         if len(self.launches) > 1:

@@ -254,8 +254,11 @@ class _Rewrite:
         lines = [f"{blocks} = {self._extent(extents[0])}", f"{programs} = min({self.programs}, {blocks})", why]
         self.editor.insert_before(zeros_line, lines, above_comments=True)
         self._add_rows(allocation, programs)
-        assert isinstance(call.func, cst.Subscript)
-        self._replace_grid(call.func, f"({programs},)")
+        named = self.place.own_grid()
+        if named is not None:
+            # Where it stands the number of programs may not be known yet.
+            self.editor.delete(host.line(named), heading=False)
+        self.editor.put(*self.place.grid_range(), f"({programs},)")
         kind = f", dtype={name}.dtype" if not self.atomic.dtype.is_float else ""
         self.editor.insert_after(launch_line, [f"{name} = {name}.sum(0{kind})"])
         added = {self.kernel.free_name("blocks"): blocks}
@@ -315,20 +318,6 @@ class _Rewrite:
     def _is_number(self, node: cst.BaseExpression) -> bool:
         value = self.host.values.get(node)
         return not isinstance(value, (tuple, list)) and value is not None
-
-    def _replace_grid(self, function: cst.Subscript, text: str) -> None:
-        index = function.slice[0].slice
-        name = index.value if isinstance(index, cst.Index) and isinstance(index.value, cst.Name) else None
-        if name is not None:
-            if len(self.host.reads(name.value)) != 1:
-                raise CannotRewrite(f"the grid `{name.value}` is used for more than this launch")
-            definition = self.host.definition(name.value)
-            if definition is None:
-                raise CannotRewrite(f"the grid `{name.value}` is not one plain assignment")
-            self.editor.delete(self.host.line(definition), heading=False)
-        first, last = function.slice[0], function.slice[-1]
-        assert isinstance(first.slice, cst.Index) and isinstance(last.slice, cst.Index)
-        self.editor.put(self.source.whole(first.slice.value)[0], self.source.whole(last.slice.value)[1], text)
 
     def _pass(self, added: dict[str, str]) -> None:
         """Run-time parameters ``added`` to the kernel, in front of its constexprs, given by name at the launch."""

@@ -184,8 +184,9 @@ def _along_an_axis(
     for loop in reversed(nest):
         if all(_is_axis(loop, list(pair)) for pair in pairs):
             steps = [load.offset.coefficient(LoopIndex(loop.id)) for load in pairs[0] if load.offset is not None]
-            if loop.trip is not None and steps[0] is not None and steps[1] is not None:
-                return OuterProduct(nest, pairs, Axis(loop.trip, *steps, loop), product, total)  # type: ignore[misc]
+            column_step, row_step = steps
+            if loop.trip is not None and column_step is not None and row_step is not None:
+                return OuterProduct(nest, pairs, Axis(loop.trip, column_step, row_step, loop), product, total)
     for taps in range(1, len(pairs) // _LEAST + 1):
         if len(pairs) % taps == 0:
             steps_of = [_progression(launch, [pair[side] for pair in pairs], taps) for side in (0, 1)]
