@@ -21,6 +21,24 @@ def written_tensors(step: Step) -> list[Tensor]:
     return _accessed(step, (Store, Atomic)) if isinstance(step, Launch) else []
 
 
+def tensors_of(step: Step) -> list[Tensor]:
+    """The tensors that ``step`` is handed, whatever it does with them; none for a loop."""
+    if isinstance(step, TorchOp):
+        return [*step.reads, *step.writes]
+    return [value for value in step.arguments.values() if isinstance(value, Tensor)] if isinstance(step, Launch) else []
+
+
+def may_use(step: Step) -> tuple[set[int], set[int]]:
+    """The storages that ``step`` may read and may write; of a loop those of all its steps."""
+    if isinstance(step, Repeat):
+        parts = [may_use(inner) for inner in step.body]
+        return {s for reads, _ in parts for s in reads}, {s for _, writes in parts for s in writes}
+    if isinstance(step, Launch):
+        passed = storages(tensors_of(step))
+        return passed, storages(written_tensors(step)) if step.kernel.complete else passed
+    return storages(read_tensors(step)), storages(written_tensors(step))
+
+
 def _accessed(launch: Launch, kinds: tuple[type, ...]) -> list[Tensor]:
     bases = dict.fromkeys(node.base for node, _ in launch.kernel.walk(kinds))  # type: ignore[union-attr]
     return [tensor for base in bases if (tensor := launch.tensor(base)) is not None]

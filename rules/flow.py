@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
+from kernlint.rules.dataflow import tensors_of
 from kernlint.rules.indices import addresses, always_run, elements
-from kernlint.workload import Access, Atomic, Launch, Load, Repeat, Step, Store, Tensor, TorchOp, Workload
+from kernlint.workload import Access, Atomic, Launch, Load, Repeat, Step, Store, Tensor, Workload
 
 
 def touches(step: Step, storage: int) -> bool:
     """Whether ``step`` itself (not a loop around it) reads or writes ``storage``, or is passed it."""
-    if isinstance(step, TorchOp):
-        return any(tensor.storage.id == storage for tensor in (*step.reads, *step.writes))
-    if isinstance(step, Launch):
-        return bool(parameters(step, storage))
-    return False
+    return any(tensor.storage.id == storage for tensor in tensors_of(step))
 
 
 def uses(workload: Workload, storage: int) -> list[tuple[Step, tuple[Repeat, ...]]]:

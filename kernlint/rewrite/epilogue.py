@@ -18,8 +18,8 @@ from kernlint.rewrite.site import Site
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rewrite.torch_in_kernels import TorchCall, arity, expression, number, torch_call
+from kernlint.rules.dataflow import may_use
 from kernlint.rules.fusion.chains import Chain
-from kernlint.rules.fusion.stepping import uses
 from kernlint.syntax.walk import walk
 from kernlint.workload import Dtype, Launch, Load, Repeat, Tensor, TorchOp
 from kernlint.workload import dtype as dt
@@ -86,9 +86,9 @@ class _Rewrite:
         places = [next(i for i, step in enumerate(steps) if step is one) for one in self.chain.steps]
         made = {self._result_of(step).storage.id for step in self.chain.steps}
         for place in places[1:]:
-            read = uses(steps[place])[0] - made
+            read = may_use(steps[place])[0] - made
             for index in range(places[0] + 1, place):
-                if index not in places and uses(steps[index])[1] & read:
+                if index not in places and may_use(steps[index])[1] & read:
                     raise CannotRewrite("an operand of the epilogue is written behind the matmul")
 
     def _node(self, step: Launch | TorchOp) -> cst.CSTNode:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kernlint.records import dataclass
+from kernlint.rules.dataflow import may_use
 from kernlint.rules.fusion.pointwise import arithmetic, is_pointwise
 from kernlint.rules.fusion.stepping import (
     Place,
@@ -15,7 +16,6 @@ from kernlint.rules.fusion.stepping import (
     replaced,
     sequences,
     steps_at,
-    uses,
     without_allocations,
 )
 from kernlint.rules.synthesis import arith, below, dot, from_load, iteration, lane, launch, pid, power_of_two
@@ -160,7 +160,7 @@ def _only_reader(workload: Workload, steps: tuple[Step, ...], index: int, looped
     assert isinstance(op, TorchOp)
     made, operands = op.writes[0].storage.id, {t.storage.id for t in op.reads}
     for step in steps[index + 1 :]:
-        reads, writes = uses(step)
+        reads, writes = may_use(step)
         if made in reads | writes:
             wanted = needed_elsewhere(workload, frozenset({made}), {id(op), id(step)}, step, looped)
             whole = isinstance(step, Launch) and step.kernel.complete and not step.kernel.assumed

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import field, replace
 
 from kernlint.records import dataclass
+from kernlint.rules.dataflow import may_use, storages, tensors_of, written_tensors
 from kernlint.rules.fusion.merging import Merge, merge
 from kernlint.rules.fusion.pointwise import as_launch
 from kernlint.rules.fusion.stepping import (
@@ -14,9 +15,6 @@ from kernlint.rules.fusion.stepping import (
     replaced,
     sequences,
     steps_at,
-    storages_written,
-    tensor_arguments,
-    uses,
     without_allocations,
 )
 from kernlint.workload import HostSync, Launch, Step, Tensor, TorchOp, Workload
@@ -139,7 +137,7 @@ def _grown(
 
 def _extend(workload: Workload, steps: tuple[Step, ...], growth: _Growth, looped: bool) -> bool:
     """Take the next step that uses what the chain has made into it, if it may."""
-    written = storages_written(growth.fused) | {t.storage.id for m in growth.merges for t in m.passed}
+    written = frozenset(storages([*written_tensors(growth.fused), *(t for m in growth.merges for t in m.passed)]))
     position = _next_user(steps, growth.members, growth.fused, written)
     guest = as_launch(steps[position]) if position is not None else None
     if position is None or guest is None:
@@ -161,10 +159,10 @@ def _extend(workload: Workload, steps: tuple[Step, ...], growth: _Growth, looped
 
 def _next_user(steps: tuple[Step, ...], members: list[int], fused: Launch, written: frozenset[int]) -> int | None:
     """The first later step that touches what the chain wrote; None where there is none that it may be moved to."""
-    read = {t.storage.id for t in tensor_arguments(fused)} - written
+    read = storages(tensors_of(fused)) - written
     for position in range(members[-1] + 1, len(steps)):
         step = steps[position]
-        reads, writes = uses(step)
+        reads, writes = may_use(step)
         if written & (reads | writes):
             return position
         if isinstance(step, HostSync) or read & writes:

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kernlint.records import dataclass
-from kernlint.rules.dataflow import storages
-from kernlint.rules.fusion.stepping import Place, needed_elsewhere, replaced, tensor_arguments, without_allocations
+from kernlint.rules.dataflow import storages, tensors_of
+from kernlint.rules.fusion.stepping import Place, needed_elsewhere, replaced, without_allocations
 from kernlint.rules.fusion.torch_groups import Group, group_at
 from kernlint.workload import Compute, Launch, Load, Node, Reduce, Step, Tensor, TorchOp, Workload, concrete
 from kernlint.workload.expr import Expr, Lane
@@ -36,9 +36,7 @@ def _reader(workload: Workload, ops: Sequence[TorchOp], results: set[int]) -> La
     if not all(any(step is op for step in steps) for op in ops):
         return None
     last = next(i for i, step in enumerate(steps) if step is ops[-1])
-    readers = [
-        step for step in steps[last + 1 :] if isinstance(step, Launch) and storages(tensor_arguments(step)) & results
-    ]
+    readers = [step for step in steps[last + 1 :] if isinstance(step, Launch) and storages(tensors_of(step)) & results]
     return readers[0] if len(readers) == 1 else None
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from kernlint.records import dataclass
-from kernlint.workload import Atomic, Launch, Repeat, Span, Step, Store, Tensor, TorchOp, Workload
-from kernlint.workload.kernel import Access
+from kernlint.rules.dataflow import may_use
+from kernlint.workload import Launch, Repeat, Span, Step, TorchOp, Workload
 from kernlint.workload.steps import map_steps
 
 
@@ -63,29 +63,6 @@ def replaced(steps: tuple[Step, ...], members: Sequence[Step], fused: Step) -> t
     return tuple(result)
 
 
-def uses(step: Step) -> tuple[set[int], set[int]]:
-    """Storages that ``step`` may read and may write."""
-    if isinstance(step, TorchOp):
-        return {t.storage.id for t in step.reads}, {t.storage.id for t in step.writes}
-    if isinstance(step, Launch):
-        passed = {t.storage.id for t in tensor_arguments(step)}
-        return (passed, set(storages_written(step))) if step.kernel.complete else (passed, passed)
-    if isinstance(step, Repeat):
-        parts = [uses(inner) for inner in step.body]
-        return {s for reads, _ in parts for s in reads}, {s for _, writes in parts for s in writes}
-    return set(), set()
-
-
-def tensor_arguments(launch: Launch) -> list[Tensor]:
-    return [value for value in launch.arguments.values() if isinstance(value, Tensor)]
-
-
-def storages_written(launch: Launch) -> frozenset[int]:
-    """Storages that the kernel stores to."""
-    nodes = [node for node, _ in launch.kernel.walk((Store, Atomic)) if isinstance(node, Access)]
-    return frozenset(t.storage.id for node in nodes for t in [launch.tensor(node.base)] if t is not None)
-
-
 def needed_elsewhere(
     workload: Workload, written: frozenset[int], members: set[int], last: Step, looped: bool
 ) -> frozenset[int]:
@@ -102,7 +79,7 @@ def needed_elsewhere(
             local.update(t.storage.id for t in step.writes if t.storage.span == step.span)
         allocates = isinstance(step, TorchOp) and step.kind == "alloc"
         if after and id(step) not in members and not isinstance(step, Repeat) and not allocates:
-            used |= set().union(*uses(step))
+            used |= set().union(*may_use(step))
         after = after or step is last
     returned = {t.storage.id for t in workload.outputs}
     return frozenset(id for id in written if id in returned or id in used or id not in local)
@@ -115,7 +92,7 @@ def without_allocations(workload: Workload, storages: set[int]) -> Workload:
     used = {t.storage.id for t in workload.outputs}
     for step, _ in workload.walk():
         if not isinstance(step, Repeat) and not any(step is maker for maker in makers):
-            used |= set().union(*uses(step))
+            used |= set().union(*may_use(step))
     gone = [maker for maker in makers if not used & {t.storage.id for t in maker.writes}]
     steps = map_steps(workload.steps, lambda step: None if any(step is maker for maker in gone) else step)
     return replace(workload, steps=steps)

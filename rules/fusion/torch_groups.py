@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from kernlint.records import dataclass
+from kernlint.rules.dataflow import may_use
 from kernlint.rules.fusion.pointwise import is_pointwise
 from kernlint.rules.fusion.row_kernel import as_row_value, row_kernel, statistics
 from kernlint.rules.fusion.stepping import (
@@ -15,7 +16,6 @@ from kernlint.rules.fusion.stepping import (
     replaced,
     sequences,
     steps_at,
-    uses,
     without_allocations,
 )
 from kernlint.workload import Event, HostSync, Launch, Repeat, Size, Step, Tensor, TorchOp, Workload
@@ -153,7 +153,7 @@ def _grown(steps: tuple[Step, ...], start: int, shape: tuple[Size, ...], busy: s
     wide = {t.storage.id for t in first.reads if t.shape == shape}
     read = {t.storage.id for t in first.reads}
     for step in steps[start + 1 :]:
-        reads, writes = uses(step)
+        reads, writes = may_use(step)
         if isinstance(step, TorchOp) and id(step) not in busy and _belongs(step, shape) and reads & (made | wide):
             members.append(step)
             made |= writes
