@@ -10,6 +10,7 @@ from kernlint.records import dataclass
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite
 from kernlint.syntax.names import bound_by, targets, variables
+from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk
 
 
@@ -26,20 +27,36 @@ class Variable:
 
 def variable(source: Source, name: str, function: cst.FunctionDef) -> Variable:
     """What happens to ``name`` in ``function``."""
-    bindings: list[cst.CSTNode] = []
-    bound: set[cst.CSTNode] = set()
-    for node, target in _targets(function):
-        if target.value == name:
-            bindings.append(node)
-            bound.add(target)
-    reads = [node for node in _names(function) if node.value == name and node not in bound]
+    known = source.module.once(_known)
+    if function not in known:
+        known[function] = _Occurrences(function)
+    bindings = known[function].bindings.get(name, [])
+    bound = {target for _, target in bindings}
+    reads = [node for node in known[function].uses.get(name, ()) if node not in bound]
     # `x += 1` reads what it binds.
     return Variable(
         name,
         function,
-        tuple(sorted({id(b): b for b in bindings}.values(), key=source.start)),
+        tuple(sorted(dict.fromkeys(node for node, _ in bindings), key=source.start)),
         tuple(sorted(reads, key=source.start)),
     )
+
+
+def _known(module: Module) -> dict[cst.FunctionDef, _Occurrences]:
+    """What :func:`variable` has looked up in functions of ``module`` so far."""
+    return {}
+
+
+class _Occurrences:
+    """By name, the ``bindings`` of each variable of ``function``, with the place of the name in it, and its ``uses``."""
+
+    def __init__(self, function: cst.FunctionDef) -> None:
+        self.bindings: dict[str, list[tuple[cst.CSTNode, cst.Name]]] = {}
+        self.uses: dict[str, list[cst.Name]] = {}
+        for node, target in _targets(function):
+            self.bindings.setdefault(target.value, []).append((node, target))
+        for name in _names(function):
+            self.uses.setdefault(name.value, []).append(name)
 
 
 def reached(source: Source, binding: cst.CSTNode, found: Variable) -> list[cst.Name]:
@@ -64,7 +81,7 @@ def reached(source: Source, binding: cst.CSTNode, found: Variable) -> list[cst.N
 
 def suite(source: Source, node: cst.CSTNode) -> cst.CSTNode | None:
     """The block of statements that the statement of ``node`` stands in."""
-    if isinstance(node, cst.Param):
+    if type(node) is cst.Param:
         return None
     statement = source.statement(node)
     above = source.parent(statement)
@@ -81,9 +98,9 @@ def loop_around(source: Source, node: cst.CSTNode, outside: cst.CSTNode) -> cst.
 def _targets(function: cst.FunctionDef) -> Iterator[tuple[cst.CSTNode, cst.Name]]:
     """Every (binding, name bound) in ``function``."""
     for node in walk(function):
-        if isinstance(node, cst.Param):
+        if type(node) is cst.Param:
             yield node, node.name
-        elif isinstance(node, cst.CompFor):
+        elif type(node) is cst.CompFor:
             yield from ((node, name) for name in targets(node.target))
         else:
             yield from ((node, name) for name in bound_by(node))

@@ -50,6 +50,12 @@ class Source:
             raise CannotRewrite(f"the code to change stands in {span.file}:{span.line}")
         return self._line_starts[first] + span.column - 1, self._line_starts[last] + span.end_column - 1
 
+    def span(self, start: int, end: int) -> Span:
+        """The span between two offsets; :meth:`offsets` is the way back."""
+        first, last = self.line(start), self.line(end)
+        columns = start - self._line_starts[first] + 1, end - self._line_starts[last] + 1
+        return Span(self.module.path, self.line_number(start), columns[0], self.line_number(end), columns[1])
+
     def range_of(self, node: cst.CSTNode) -> tuple[int, int]:
         """Offsets of ``node``, without parentheses around it."""
         return self.offsets(self.module.span(node))
@@ -228,6 +234,8 @@ class Source:
 
     def comments_in(self, start: int, end: int) -> list[Comment]:
         """The comments that lie wholly between two offsets."""
+        if "#" not in self.text[start:end]:
+            return []  # without asking where all comments stand, which is dear
         return [comment for comment in self.comments if start <= comment.start and comment.end <= end]
 
     @cached_property
@@ -238,10 +246,14 @@ class Source:
     def comments_above(self, line: int) -> list[Comment]:
         """The own-line comments directly above line ``line`` (from 0), without a blank line between."""
         found: list[Comment] = []
-        while line - 1 in self._own_lines:
+        while self._begins_with_comment(line - 1) and line - 1 in self._own_lines:
             line -= 1
             found.append(self._own_lines[line])
         return found[::-1]
+
+    def _begins_with_comment(self, line: int) -> bool:
+        """Whether line ``line`` (from 0) looks like a comment: part of a text may, too."""
+        return line >= 0 and self.text[self.line_start(line) : self.line_start(line + 1)].lstrip().startswith("#")
 
     def heading(self, node: cst.CSTNode) -> list[Comment]:
         """The comments directly above the statement of ``node``."""

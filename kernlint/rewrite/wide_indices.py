@@ -15,6 +15,7 @@ from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rules.correctness.overflow import WideIndices, reported
+from kernlint.syntax.walk import walk
 from kernlint.workload import Span
 
 #: Products that come to light one after another as those around them are widened.
@@ -48,11 +49,10 @@ def _left(site: Site, transform: WideIndices, edits: list[TextEdit]) -> list[Spa
     later = reread(site, edits)
     found = []
     for span in reported(later.workload, transform):
-        start, end = (_before(edits, offset) for offset in later.source.offsets(span))
-        node = next((n for n in site.module.of(cst.BinaryOperation) if site.source.range_of(n) == (start, end)), None)
-        if node is None:
+        place = site.source.span(*(_before(edits, offset) for offset in later.source.offsets(span)))
+        if site.module.at(place, cst.BinaryOperation) is None:
             raise CannotRewrite(f"the index at line {span.line} is no product")
-        found.append(site.module.span(node))
+        found.append(place)
     return found
 
 
@@ -125,7 +125,7 @@ def _varies(source: Source, node: cst.BaseExpression) -> bool:
     open_ends = [node]
     while open_ends:
         value = open_ends.pop()
-        for inner in (value, *_names_and_calls(value)):
+        for inner in _names_and_calls(value):
             if triton_name(source, inner) in ("program_id", "load", "arange"):
                 return True
             function = source.function(inner)
@@ -141,12 +141,9 @@ def _varies(source: Source, node: cst.BaseExpression) -> bool:
 
 
 def _names_and_calls(node: cst.BaseExpression) -> Iterator[cst.BaseExpression]:
-    stack: list[cst.CSTNode] = list(node.children)
-    while stack:
-        inner = stack.pop()
-        if isinstance(inner, (cst.Name, cst.Call)):
+    for inner in walk(node):
+        if type(inner) is cst.Name or type(inner) is cst.Call:
             yield inner
-        stack.extend(inner.children)
 
 
 def _is_tensor_variable(source: Source, name: cst.Name) -> bool:
