@@ -11,11 +11,11 @@ from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.fills import leave_uninitialised
 from kernlint.rewrite.native_dots import feed_natively
 from kernlint.rewrite.precisions import set_precision
-from kernlint.rewrite.rereading import parsed
 from kernlint.rewrite.settings import set_literals, set_options
 from kernlint.rewrite.site import NO_REWRITE, Site, rewriting_of
 from kernlint.rewrite.text import CannotRewrite, apply_edits
 from kernlint.rules.finding import Variant
+from kernlint.syntax.tree import check_syntax
 
 
 def rewrite(site: Site, variant: Variant) -> Rewriting:
@@ -58,7 +58,7 @@ def attempt(program: Program, entry: str, variant: Variant | None, bare: bool = 
         text = apply_edits(site.module.text, made.edits)
         if text == site.module.text:
             raise CannotRewrite("the source has the change already")
-        parsed(text, site.module.path)
+        check_syntax(text, site.module.path)
     except CannotRewrite as error:
         return Attempt(None, str(error))
     except SourceError as error:

@@ -8,7 +8,7 @@ import libcst as cst
 
 from kernlint.syntax.names import bound_by
 from kernlint.syntax.tree import Module
-from kernlint.syntax.walk import walk
+from kernlint.syntax.walk import children, walk
 
 
 def mentions(module: Module, name: str) -> Iterator[cst.CSTNode]:
@@ -24,7 +24,7 @@ def _in(node: cst.CSTNode, name: str) -> Iterator[cst.CSTNode]:
         isinstance(node, cst.SimpleString) and node.raw_value == name
     ):
         yield node
-    for child in node.children:
+    for child in children(node):
         own_name = isinstance(node, (cst.FunctionDef, cst.ClassDef)) and child is node.name
         keyword = isinstance(node, cst.Arg) and child is node.keyword
         attribute = isinstance(node, cst.Attribute) and child is node.attr

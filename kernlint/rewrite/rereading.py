@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import lru_cache
+
+import libcst as cst
 
 from kernlint.errors import KernlintError
 from kernlint.interpret.edits import NO_EDITS
@@ -13,12 +16,16 @@ from kernlint.rewrite.site import Site
 from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
 from kernlint.syntax.tree import Module, parse_module
 
+#: What a blank stands for.
+_CHARACTER = re.compile(r"[^\r\n]")
+
 
 def reread(site: Site, edits: Iterable[TextEdit]) -> Site:
     """The program of ``site`` with ``edits`` made. Raises :class:`CannotRewrite` where it can no longer be followed."""
     before = site.workload
     try:
-        module = parsed(apply_edits(site.module.text, edits), site.module.path)
+        edits = list(edits)
+        module = _parsed(apply_edits(_without_others(site, edits), edits), site.module.path)
         program = Program(module, site.program.reference, _narrowed(site))
         workload = program.workload(before.entry, NO_EDITS, before.bare)
     except KernlintError as error:
@@ -37,7 +44,28 @@ def _narrowed(site: Site) -> Question:
     return replace(question, entry=entry) if plain and not site.workload.bare and "." not in entry else question
 
 
+def _without_others(site: Site, edits: Sequence[TextEdit]) -> str:
+    """The module's text with blanks for the functions without ``edits`` that the entry cannot reach by the names that it, and all
+    that is no function, uses: to parse those would be in vain. What is left stays where it is."""
+    module, source = site.module, site.source
+    functions = {node: node.name.value for node in module.tree.body if isinstance(node, cst.FunctionDef)}
+    open_ends: list[cst.CSTNode] = [node for node in module.tree.body if node not in functions]
+    open_ends += [node for node, name in functions.items() if name == site.workload.entry]
+    left = dict(functions)
+    while open_ends:
+        node = open_ends.pop()
+        left.pop(node, None)  # type: ignore[call-overload]
+        used = {name.value for name in module.within(node, cst.Name)}
+        open_ends += [other for other, name in left.items() if name in used]
+    text = module.text
+    for node in left:
+        start, end = source.line_start(source.first_line(node)), source.end(node)
+        if not any(start <= edit.end and edit.start <= end for edit in edits):
+            text = text[:start] + _CHARACTER.sub(" ", text[start:end]) + text[end:]
+    return text
+
+
 @lru_cache(maxsize=4)
-def parsed(text: str, path: str) -> Module:
-    """``text`` as a module; the last ones are kept, as what is read again is often what is made in the end."""
+def _parsed(text: str, path: str) -> Module:
+    """``text`` as a module; the last ones are kept, as findings of one kernel may ask for the same."""
     return parse_module(text, path)

@@ -192,6 +192,13 @@ def parse_module(text: str, path: str, first_line: int = 1) -> Module:
     return Module(tree, text, path, first_line)
 
 
+def check_syntax(text: str, path: str) -> None:
+    """Raise as :func:`parse_module` does; where the running Python can read ``text``, at a tenth of the cost."""
+    check_depth(text, path, 1)
+    if python_tree(text) is None:
+        parse_module(text, path)
+
+
 @contextmanager
 def deep_recursion(limit: int = _RECURSION_LIMIT) -> Iterator[None]:
     """Allow ``limit`` Python frames for a walk over a tree that ``check_depth`` has passed."""
