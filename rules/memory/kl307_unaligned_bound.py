@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.kernel_source import kernels_once
-from kernlint.workload import Access, Atomic, Expr, Kernel, Lane, Symbol
+from kernlint.workload import Access, Atomic, Compute, Dot, Expr, Kernel, Lane, Launch, Symbol
 
 #: What a size must be a multiple of for Triton to specialise on it.
 _ALIGNED = 16
@@ -31,8 +31,8 @@ class UnalignedBound(Rule):
         """
     when_not = """
         Rows whose stride is a product with another size that is specialised on: that one aligns them. Vectors beside the tiles
-        that a kernel is about. Launches of one program. Small metadata kernels. Bounds of another axis and guards on whole
-        programs. Kernels that handle full tiles without a mask on a path of their own.
+        that a kernel is about. Launches of one program. Kernels that work on indices and lengths. Bounds of another axis and
+        guards on whole programs. Kernels that handle full tiles without a mask on a path of their own.
         """
     fix_safety = "Safe: up to three compiled variants (1, divisible by 16, other) in the place of one."
     evidence = """
@@ -69,7 +69,7 @@ class UnalignedBound(Rule):
             # A single program moves too little for its vectors to matter.
             wide = launch.unspecialised and launch.programs != 1
             reading = context.program.open_kernel(kernel) if wide else None
-            if reading is None:
+            if reading is None or not _moves_data(launch, reading):
                 continue
             slow = {
                 name: access
@@ -110,6 +110,18 @@ class UnalignedBound(Rule):
                 priced=False,
             ),
         )
+
+
+def _moves_data(launch: Launch, reading: Kernel) -> bool:
+    """Whether the kernel works on floating-point data, as far as its own text or the tensors of ``launch`` tell: indices and
+    lengths are too few for their vectors to matter."""
+    computed = any(
+        isinstance(node, Dot)
+        or (isinstance(node, Compute) and node.kind in ("cast", "special") and node.dtype.is_float)
+        for node, _ in reading.walk((Dot, Compute))
+    )
+    given = (launch.tensor(access.base) for access, _ in launch.kernel.walk(Access) if isinstance(access, Access))
+    return computed or any(t is not None and t.dtype is not None and t.dtype.is_float for t in given)
 
 
 def _bounded_by(kernel: Kernel, name: str, free: frozenset[str]) -> Iterator[Access]:

@@ -5,13 +5,14 @@ from support.findings import run_rule
 
 PROGRAM = """
 @triton.jit(do_not_specialize={free})
-def kernel(x, y, s, M, N, BLOCK: tl.constexpr):
+def kernel(x, y, s, w, M, N, BLOCK: tl.constexpr):
     row = tl.program_id(0)
     i = tl.arange(0, BLOCK)
     {body}
+    tl.store(w + i, tl.load(w + i).to(tl.float32))
 
-def forward(x, y, s):
-    kernel[(x.shape[0],)](x, y, s, x.shape[0], x.shape[1], BLOCK=1024)
+def forward(x, y, s, w):
+    kernel[(x.shape[0],)](x, y, s, w, x.shape[0], x.shape[1], BLOCK=1024)
 """
 
 
@@ -23,7 +24,9 @@ def program(body, free):
     ("body", "free"),
     [
         pytest.param(
-            "tl.store(y + row * 4096 + i, tl.load(x + row * 4096 + i, mask=i < N), mask=i < N)", ["N"], id="bound"
+            "tl.store(y + row * 4096 + i, tl.load(x + row * 4096 + i, mask=i < N), mask=i < N)",
+            ["N"],
+            id="bound",
         ),
         pytest.param(
             "tl.store(y + row * N + i, tl.load(x + row * N + i, mask=i < 1000), mask=i < 1000)",
@@ -95,3 +98,9 @@ def test_one_program_is_too_small_to_matter():
     source = program("tl.store(y + i, tl.load(x + i, mask=i < N), mask=i < N)", ["N"])
     assert run_rule("KL307", source)
     assert not run_rule("KL307", source.replace("(x.shape[0],)", "(1,)"))
+
+
+def test_indices_are_too_few_to_matter():
+    source = program("tl.store(y + row * N + i, tl.load(x + row * N + i, mask=i < N) + 1, mask=i < N)", ["N"])
+    assert run_rule("KL307", source)
+    assert not run_rule("KL307", source.replace(".to(tl.float32)", ""))
