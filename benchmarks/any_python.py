@@ -123,6 +123,7 @@ def main() -> None:
             elif took_s > LONG_S:
                 counts["long"] += 1
                 print(f"{batch[index].shown}: {took_s:.1f} s", flush=True)
+        print(dict(counts), file=sys.stderr, flush=True)
     print(json.dumps(counts, indent=2))
 
 

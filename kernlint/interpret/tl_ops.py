@@ -100,7 +100,7 @@ def _shape(k: KernelEvaluator, value: Any) -> tuple[int, ...] | None:
     if not isinstance(value, (tuple, list)):
         value = (value,)
     extents = [_int(v) for v in value]
-    if any(e is None for e in extents):
+    if any(e is None or e < 0 for e in extents):
         k.give_up("tile shape is not a constant")
         return None
     return tuple(e for e in extents if e is not None)
@@ -139,6 +139,9 @@ def _arange(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -
     start, end = _int(_get(args, kwargs, 0, "start")), _int(_get(args, kwargs, 1, "end"))
     if start is None or end is None:
         k.give_up("tl.arange bounds are not constants")
+        return Unknown("arange")
+    if end < start:
+        k.give_up("tl.arange ends before it starts")
         return Unknown("arange")
     return Block(dt.INT32, (end - start,), Expr.atom(Lane(0)) + start)
 

@@ -184,6 +184,16 @@ def test_a_size_of_tensors_is_none():
     _ends_well(check(source))
 
 
+@pytest.mark.parametrize(
+    "tile", ["tl.arange(4000, 0)", "tl.zeros((-16,), dtype=tl.int32)", "tl.arange(0, 16)[None, :-4]"]
+)
+def test_tiles_of_less_than_nothing(tile):
+    source = KERNEL.replace(
+        "    tl.store(", f"    none = {tile}\n    tl.store(b_ptr + none, tl.load(a_ptr + none))\n    tl.store("
+    )
+    _ends_well(check(source))
+
+
 def test_a_rewrite_that_crashes_costs_its_fix(monkeypatch):
     def crash(*_):
         raise ZeroDivisionError
