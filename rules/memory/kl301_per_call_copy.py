@@ -11,7 +11,7 @@ from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, 
 from kernlint.rules.flow import next_user, overwrites
 from kernlint.rules.layout import consumers
 from kernlint.rules.memory.dropped import WithoutOps
-from kernlint.workload import Launch, Size, Step, TorchOp
+from kernlint.workload import Launch, Size, Step, Tensor, TorchOp
 
 #: What keeping converted parameters has to gain over reading them as they are.
 _AS_GOOD = 1.1
@@ -183,8 +183,10 @@ def _avoidable(context: Context, op: TorchOp) -> bool:
         return False  # perhaps it has that type already
     if op.name in ("copy_", "setitem", "repeat", "repeat_interleave", "pad", "roll", "flip"):
         return False
-    if op.reads[0].storage.origin == "constant" or target.shape == ():
-        return False  # one number is no whole tensor
+    if op.reads[0].storage.origin == "constant" or _is_one_number(target):
+        return False
+    if op.name == "clone" and _read_in_a_loop(context, op, readers):
+        return False  # a later iteration may write to it: sorts pass over two buffers in turn
     if readers:
         return all(
             isinstance(r, Launch) or (isinstance(r, TorchOp) and _avoidable(context, r)) for r in readers
@@ -192,6 +194,16 @@ def _avoidable(context: Context, op: TorchOp) -> bool:
     # Nothing in view reads it: it is what the call returns. A kernel that made the source could have written this type.
     made = [s for s in context.launches() if _writes(s, op.reads[0].storage.id)]
     return op.kind == "cast" and bool(made) and any(t.storage.id == target.storage.id for t in context.workload.outputs)
+
+
+def _is_one_number(tensor: Tensor) -> bool:
+    return tensor.shape is not None and all(extent == 1 for extent in tensor.shape)
+
+
+def _read_in_a_loop(context: Context, op: TorchOp, readers: Iterable[Step]) -> bool:
+    """Whether any of ``readers`` stands in a loop of the host that ``op`` stands outside of."""
+    around = {id(step): len(loops) for step, loops in context.workload.walk()}
+    return any(around.get(id(reader), 0) > around.get(id(op), 0) for reader in readers)
 
 
 def _writes(launch: Launch, storage: int) -> bool:
