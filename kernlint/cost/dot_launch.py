@@ -70,7 +70,7 @@ def kernel_time(
     for alternative in launch.alternatives:
         time = _one_time(alternative, device, None, reuse_bytes)
         if time.us < best.us:
-            best = time
+            best = replace(time, configuration=alternative)
     return best
 
 

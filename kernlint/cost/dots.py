@@ -194,7 +194,11 @@ def aspects(loop: DotLoop) -> dict[str, Hashable]:
 def changes(before: DotLoop, after: DotLoop) -> tuple[str, ...]:
     """Sorted kinds of change between two loops of one problem: names of :func:`aspects`."""
     old, new = aspects(before), aspects(after)
-    return tuple(sorted(name for name in old if old[name] != new[name]))
+    found = {name for name in old if old[name] != new[name]}
+    if old["tile"] == new["tile"] and before.programs != after.programs:
+        # Where the grid does not say which of its programs share a tile of the output, their number does.
+        found.add("split")
+    return tuple(sorted(found))
 
 
 def ratio_sigma(before: DotLoop, after: DotLoop, device: Device) -> float:

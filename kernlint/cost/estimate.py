@@ -74,7 +74,8 @@ class StepTime:
 
     ``count`` is how often it runs in one call, ``gpu_us`` and ``host_us`` are microseconds of one run, ``bound`` the
     deciding term, ``sigma`` the standard deviation of ln(measured / predicted) of ``gpu_us``, ``terms`` the named
-    microseconds behind it, ``family`` the group of steps whose errors move together.
+    microseconds behind it, ``family`` the group of steps whose errors move together, ``configuration`` the alternative of
+    an autotuned launch that the time is of.
     """
 
     step: Step
@@ -85,6 +86,7 @@ class StepTime:
     sigma: float
     terms: Mapping[str, float] = field(default_factory=dict)
     family: str = ""
+    configuration: Launch | None = None
 
     @property
     def total_gpu_us(self) -> float:
@@ -244,8 +246,8 @@ class _Pricer:
             else:
                 time = self._time(step, moved, distance)
                 sigma = math.hypot(time.sigma, doubt)
-                row = StepTime(step, count, time.us, host_us, time.bound, sigma, time.terms, _family(step))
-                self.rows.append(row)
+                named = (time.bound, sigma, time.terms, _family(step), time.configuration)
+                self.rows.append(StepTime(step, count, time.us, host_us, *named))
                 turns.append(_Turn(host_us, time.us))
 
     def _time(self, step: Launch | TorchOp, moved: Mapping[int, Traffic], distance: Mapping[int, float]) -> KernelTime:
@@ -490,7 +492,8 @@ def _pair_sigma(family: str, before: StepTime, after: StepTime, device: Device) 
     """Sigma of the ln of the ratio of two steps of one family."""
     if isinstance(before.step, Launch) and isinstance(after.step, Launch):
         if family == "dot":
-            loops = dot_loop(before.step), dot_loop(after.step)
+            # What the tuner takes counts: configurations that only one of the two offers are no change by themselves.
+            loops = dot_loop(before.configuration or before.step), dot_loop(after.configuration or after.step)
             if loops[0] is not None and loops[1] is not None:
                 return dot_ratio_sigma(loops[0], loops[1], device)
         else:

@@ -65,7 +65,14 @@ class Candidate:
         gain = self.gains.get(scope)
         if gain is None:
             return None
+        if not self.sure(scope):
+            return False
         return gain.middle >= WORTH or (gain.middle >= NOT_WORTH and self.attempt.automatic)
+
+    def sure(self, scope: str) -> bool:
+        """Whether the change cannot do harm: work that is saved does not come back, but another tile for the same work may
+        be slower as well, so that its interval must hold no loss."""
+        return not self.finding.rule.tuning or self.gains[scope].low >= 1.0
 
 
 @dataclass(frozen=True)

@@ -123,6 +123,11 @@ def _why_not(judgement: Judgement, device: Device) -> str:
     if chosen is None or judgement.scope not in chosen.gains:
         return f"{head}, and nothing found would make it faster{tail}."
     gain = chosen.gains[judgement.scope]
+    if gain.middle >= NOT_WORTH and not chosen.sure(judgement.scope):
+        return (
+            f"{head}; the best change found ({chosen.finding.rule.name}) is predicted to gain {(gain.middle - 1) * 100:.0f} %, but its "
+            f"interval holds a loss ({gain.low:.2f}x to {gain.high:.2f}x){tail}."
+        )
     limit = f"{(WORTH - 1) * 100:.0f} %" if gain.middle >= NOT_WORTH else f"{(NOT_WORTH - 1) * 100:.0f} %"
     return (
         f"{head}; the best change found ({chosen.finding.rule.name}) is predicted to gain {(gain.middle - 1) * 100:.0f} %, below the "

@@ -433,6 +433,8 @@ def test_changes_are_named() -> None:
     assert changes(loop, gemm("int8", tile=(64, 32, 128), num_stages=4)) == ("dtype", "layout", "stages", "tile")
     assert changes(gemm("fp16"), gemm("int8")) == ("dtype", "storage")
     assert changes(gemm("ieee"), gemm("tf32")) == ("precision",)
+    assert changes(loop, replace(loop, programs=4 * loop.programs)) == ("split",)
+    assert changes(loop, replace(loop, programs=4 * loop.programs, grid_m=0, grid_n=0)) == ("split",)
 
 
 def test_a_ratio_is_surer_than_two_times() -> None:

@@ -132,6 +132,15 @@ def test_what_stays_narrows_the_interval() -> None:
     assert beside < alone / 2
 
 
+def test_a_better_configuration_errs_as_the_two_that_the_tuner_takes_do() -> None:
+    """Another configuration for the tuner leaves the launch itself as it was: it is not what the times are of."""
+    small, large = gemm(2048, 2048, 2048, (16, 16, 32), warps=4), gemm(2048, 2048, 2048, (128, 128, 64), warps=8)
+    tuned = dataclasses.replace(small, autotuned=True)
+    fixed = ratio_sigma(estimate(workload(small), H100), estimate(workload(large), H100), "gpu")
+    offered = dataclasses.replace(tuned, alternatives=(large,))
+    assert ratio_sigma(estimate(workload(tuned), H100), estimate(workload(offered), H100), "gpu") == fixed > 0.1
+
+
 def test_a_variant_errs_like_its_original() -> None:
     before, after = estimate(workload(gemm(1024, 1024, 1024)), H100), estimate(workload(gemm(1024, 1024, 2048)), H100)
     independent = math.hypot(before.gpu_sigma, after.gpu_sigma)
