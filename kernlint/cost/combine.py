@@ -44,6 +44,9 @@ def _dot(node: Reduce, before: tuple[Node, ...]) -> Dot | None:
     if node.op != "sum" or len(node.shape) != 3 or node.axis != 1 or min(node.shape) < _LEAST:
         return None
     m, k, n = node.shape
+    wide = [other for other in before if isinstance(other, Compute) and other.elements == m * k * n]
+    if len(wide) > 1:
+        return None  # more than a product of the two, such as the square of a difference
     a = _operand(before, (m, k), 1, None)
     b = _operand(before, (k, n), 0, a)
     if a is None or b is None:

@@ -293,14 +293,19 @@ def _in_blocks(found: OuterProduct, depth: int) -> str:
     return f"{unrolled} the loop at line {loop.span.line} the innermost one and let it advance by {depth}"
 
 
-def broadcast_products(launch: Launch) -> Iterator[BroadcastProduct]:
-    """Every sum of a kernel that is a matrix product of two loaded tiles."""
+#: The arithmetic on all three axes of a product, but for casts.
+_PRODUCT = frozenset({("arith",)})
+
+
+def broadcast_products(launch: Launch, arithmetic: frozenset[tuple[str, ...]] = _PRODUCT) -> Iterator[BroadcastProduct]:
+    """Every sum of a kernel over the axis that two loaded tiles share, of what ``arithmetic`` makes of them: by default a
+    matrix product."""
     for body, loops, outer in _bodies(launch.kernel.body, (), ()):
         loads = [*outer, *(node for node in body if isinstance(node, Load))]
         for index, node in enumerate(body):
             if isinstance(node, Reduce) and node.op == "sum" and len(node.shape) == 3 and node.axis is not None:
                 tiles = [load for load in loads if load.id in node.depends and len(load.shape) > 1]
-                found = _product(node, body[:index], tiles, loops)
+                found = _product(node, body[:index], tiles, loops, arithmetic)
                 if found is not None:
                     yield found
 
@@ -321,7 +326,11 @@ def _bodies(
 
 
 def _product(
-    reduce: Reduce, before: tuple[Node, ...], loads: list[Load], loops: tuple[Loop, ...]
+    reduce: Reduce,
+    before: tuple[Node, ...],
+    loads: list[Load],
+    loops: tuple[Loop, ...],
+    arithmetic: frozenset[tuple[str, ...]],
 ) -> BroadcastProduct | None:
     kept = [axis for axis in range(3) if axis != reduce.axis]
     short, long = sorted(reduce.shape[axis] for axis in kept)
@@ -331,7 +340,7 @@ def _product(
         return None
     whole = math.prod(reduce.shape)
     wide = tuple(node for node in before if isinstance(node, Compute) and node.elements == whole)
-    if [node.kind for node in wide if node.kind != "cast"] != ["arith"]:
+    if tuple(node.kind for node in wide if node.kind != "cast") not in arithmetic:
         return None
     for first, second in (kept, kept[::-1]):
         a, b = _factor(loads[0], reduce, first, loops), _factor(loads[1], reduce, second, loops)

@@ -124,13 +124,13 @@ def is_written_so(context: Context, scope: cst.CSTNode, multiplied: Compute, tot
         if len(names) != 1 or total.span not in {module.span(n) for n in (update, update.value) if n is not None}:
             continue
         (name,) = names
-        added = _added(update, name)
+        added = added_to(update, name)
         through = {n for one in assignments(scope) if one.value is product for n in bound_names(one)}
         return name not in names_in(product) and (added is product or dotted_name(added) in through)
     return False
 
 
-def _added(update: cst.Assign | cst.AnnAssign | cst.AugAssign, name: str) -> cst.BaseExpression | None:
+def added_to(update: cst.Assign | cst.AnnAssign | cst.AugAssign, name: str) -> cst.BaseExpression | None:
     """What ``update`` adds to ``name``; None where it does something else."""
     if isinstance(update, cst.AugAssign):
         return update.value if isinstance(update.operator, cst.AddAssign) else None
@@ -150,10 +150,10 @@ def _outer_product(launch: Launch, body: tuple[Node, ...], loops: tuple[Loop, ..
     """The outer products that ``body``, which stands in ``loops``, adds up."""
     places: dict[Span, list[Load]] = {}
     for node in body:
-        if isinstance(node, Load) and (loops or _is_vector(node)):
+        if isinstance(node, Load) and (loops or is_vector(node)):
             places.setdefault(node.span, []).append(node)
     counts = {len(loads) for loads in places.values()}
-    if len(places) != 2 or len(counts) != 1 or not all(_is_vector(load) for loads in places.values() for load in loads):
+    if len(places) != 2 or len(counts) != 1 or not all(is_vector(load) for loads in places.values() for load in loads):
         return None
     (first, *_), (second, *_) = loads = tuple(places.values())
     if any(not load.dtype.is_float or load.dtype.bits > 32 for load in (first, second)):
@@ -182,7 +182,7 @@ def _along_an_axis(
 ) -> OuterProduct | None:
     """The outer product with the axis that its tiles may share; None where nothing is long and regular enough."""
     for loop in reversed(nest):
-        if all(_is_axis(loop, list(pair)) for pair in pairs):
+        if all(is_axis(loop, list(pair)) for pair in pairs):
             steps = [load.offset.coefficient(LoopIndex(loop.id)) for load in pairs[0] if load.offset is not None]
             column_step, row_step = steps
             if loop.trip is not None and column_step is not None and row_step is not None:
@@ -215,7 +215,7 @@ def _nest(loops: tuple[Loop, ...], whole: int) -> tuple[Loop, ...]:
     return tuple(nest)
 
 
-def _is_axis(loop: Loop, loads: list[Load]) -> bool:
+def is_axis(loop: Loop, loads: list[Load]) -> bool:
     """Whether ``loop`` may be the shared axis of the tiles of a product: long enough, each iteration at a fixed step from
     the one before."""
     trip = concrete(loop.trip) if loop.trip is not None else None
@@ -224,7 +224,7 @@ def _is_axis(loop: Loop, loads: list[Load]) -> bool:
     return all(_walks(load, loop) for load in loads)
 
 
-def _is_vector(load: Load) -> bool:
+def is_vector(load: Load) -> bool:
     return load.offset is not None and load.elements >= _LEAST and max(load.shape) == load.elements
 
 

@@ -1,0 +1,148 @@
+"""KL511."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.rules.algorithm.squared_differences import (
+    NormsAndProduct,
+    SquaredDifferences,
+    is_squared_difference,
+    squared_differences,
+)
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
+from kernlint.rules.pricing import gain
+from kernlint.workload import Launch, Loop, concrete
+from kernlint.workload import dtype as dt
+
+#: Predicted gain below which other arithmetic is not worth its rounding.
+_LEAST_GAIN = 1.2
+#: Along the summed axis a tile of that many bytes fills a row of swizzled shared memory.
+_DEPTH_BYTES = 128
+#: The least depth that `tl.dot` takes.
+_LEAST = 16
+
+
+class PairwiseSquaredDifferences(Rule):
+    code = "KL511"
+    name = "pairwise-squared-differences"
+    category = "algorithm"
+    severity = "warning"
+    summary = "squared distances of rows to rows are formed by subtracting element by element instead of from norms and tl.dot"
+    what_it_does = """
+        Finds sums of squared differences between each row of one loaded tile and each of another, over the axis that both share:
+        `tl.sum(d * d, axis)` of a three-dimensional `d = x[:, None, :] - c[None, :, :]`, and loops that add
+        `(x[:, None] - c[None, :]) ** 2` for one coordinate after the other. Nearest centroids, radial basis functions and
+        Gaussian kernels are written so. Both remaining axes and the depth must have 16 elements or more, and the change must
+        be predicted to be faster.
+        """
+    why = """
+        Rows x columns x depth differences are formed, squared and added on the FMA units, while the tensor cores idle. With
+        `|x - c|^2 = |x|^2 - 2 x.c + |c|^2` all that has three axes is a matrix product for `tl.dot`; a norm takes one
+        multiply-add for each loaded element.
+        """
+    when_not = """
+        Other distances: absolute differences and maxima are no product. Points whose distance is small beside their norms: the
+        norms cancel, and what is left has few digits. Moving the origin to the mean of the points, which changes no distance,
+        helps there.
+        """
+    fix_safety = """
+        Unsafe: the sum is another one, and norms that nearly cancel leave an absolute error of about the rounding of the larger
+        norm; a distance may come out slightly below zero, so that a root needs `tl.maximum(d2, 0.0)`. Products of operands of 16
+        bits are exact in the accumulator; fp32 operands need `input_precision="tf32x3"`.
+        """
+    evidence = """
+        H200, fp16: distances of 65,536 points to the nearest of 1,024 centroids in 128 dimensions, 3,117 us with differences one
+        coordinate at a time and 65 us with norms and `tl.dot`; 4,096 points, 256 centroids and 64 dimensions: 76 us and 3.8 us
+        (`benchmarks/heldout4/kmeans-outer-difference`).
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def distances(x, c, out, N, C, D: tl.constexpr, BN: tl.constexpr, BC: tl.constexpr):
+            n = tl.program_id(0) * BN + tl.arange(0, BN)
+            j = tl.program_id(1) * BC + tl.arange(0, BC)
+            acc = tl.zeros((BN, BC), tl.float32)
+            for d in range(D):
+                a = tl.load(x + n * D + d).to(tl.float32)
+                b = tl.load(c + j * D + d).to(tl.float32)
+                diff = a[:, None] - b[None, :]
+                acc += diff * diff
+            tl.store(out + n[:, None] * C + j[None, :], acc)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x, c):
+                out = torch.empty(x.shape[0], c.shape[0], device=x.device, dtype=torch.float32)
+                distances[(x.shape[0] // 64, c.shape[0] // 64)](x, c, out, x.shape[0], c.shape[0], D=x.shape[1], BN=64, BC=64)
+                return out
+
+        def get_inputs():
+            return [torch.randn(8192, 128, dtype=torch.float16), torch.randn(1024, 128, dtype=torch.float16)]
+        """
+    good = bad.replace("acc += diff * diff", "acc += tl.abs(diff)")
+    example = "for d in range(D):\n    diff = x_d[:, None] - c_d[None, :]\n    acc += diff * diff"
+    use_instead = "acc = x_norms[:, None] + c_norms[None, :] - 2.0 * tl.dot(x, tl.trans(c))"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        seen = set()
+        for launch in context.launches():
+            for found in squared_differences(launch):
+                place = (launch.span, found.at.span)
+                if place in seen or not is_squared_difference(context, found):
+                    continue
+                seen.add(place)
+                depth = _depth(found)
+                variant = context.variant.then(transform=NormsAndProduct(launch.span, found.at.span, depth))
+                expected = gain(context, variant)
+                if expected is None or expected >= _LEAST_GAIN:
+                    yield self._finding(launch, found, depth, variant)
+
+    def _finding(self, launch: Launch, found: SquaredDifferences, depth: int, variant: Variant) -> Finding:
+        kernel, m, n = launch.kernel.name, found.m, found.n
+        x, c = (tensor_name(launch.tensor(load.base), load.base) for load in (found.rows, found.columns))
+        looped = isinstance(found.at, Loop)
+        line = found.at.span.line
+        exact = ', input_precision="tf32x3"' if found.dtype == dt.FLOAT32 else ""
+        reads = (
+            f"Let the loop at line {line} advance by {depth} and load a [{m}, {depth}] tile of `{x}` and a [{n}, {depth}] tile of "
+            f"`{c}`, masked at the end of the sum"
+            if looped
+            else f"At line {line} keep the tiles of `{x}` and `{c}` two-dimensional"
+        )
+        terms = f"{m} x {n} x {found.depth}"
+        tile = f"{m} x {n}" if looped else terms
+        return Finding(
+            self, self.severity,
+            f"`{kernel}` forms the squared distances of {m} rows to {n} rows difference by difference, {terms} of them in a tile",
+            found.last.span, kernel, kernel,
+            (
+                Evidence(f"{m} rows of `{x}`, one {'coordinate' if looped else 'tile'} at a time", found.rows.span),
+                Evidence(f"{n} rows of `{c}` likewise", found.columns.span),
+                Evidence(f"a difference of {tile} elements times itself is added up", found.last.span),
+            ),
+            Change(
+                variant,
+                f"Each tile of {m} x {n} distances takes {terms} subtractions and as many multiply-adds on the FMA units, while the "
+                "tensor cores idle.",
+                "Take squared distances as |x|^2 - 2 x.c + |c|^2, with the products from `tl.dot` and one norm for each row.",
+                f"{reads}, without casts to fp32; add up `tl.sum(x * x, 1)` and `tl.sum(c * c, 1)` in fp32 and "
+                f"`cross = tl.dot(x, tl.trans(c), cross{exact})`; the distances are `x_norms[:, None] + c_norms[None, :] - 2.0 * cross`. A "
+                "minimum over the columns alone may leave the norms of the rows out until after it. Norms that nearly cancel cost "
+                "digits: where points lie far from the origin beside their distances, subtract a common centre first, and clamp at zero "
+                "before a root.",
+            ),
+        )  # fmt: skip
+
+
+def _depth(found: SquaredDifferences) -> int:
+    """Elements along the summed axis of a tile for `tl.dot`."""
+    whole = concrete(found.depth)
+    depth = _DEPTH_BYTES // found.dtype.bytes
+    while whole is not None and depth > _LEAST and depth >= 2 * whole:
+        depth //= 2
+    return depth

@@ -1,0 +1,279 @@
+"""Squared distances of rows to rows, formed by subtracting element by element: ``|x|^2 - 2 x.c + |c|^2`` is a product."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import libcst as cst
+
+from kernlint.records import dataclass
+from kernlint.rules.algorithm.kl502_broadcast_multiply_sum_matmul import broadcast_products
+from kernlint.rules.algorithm.outer_product import added_to, is_axis, is_vector
+from kernlint.rules.finding import Context
+from kernlint.rules.jit_functions import jit_functions
+from kernlint.rules.source import assignments, bound_names, node_at
+from kernlint.rules.synthesis import arith, dot, from_load, iteration, lane
+from kernlint.syntax.names import dotted_name
+from kernlint.syntax.tree import Module
+from kernlint.workload import Branch, Compute, Dtype, Launch, Load, Loop, LoopIndex, Node, Reduce, Size, Span, Workload
+from kernlint.workload import dtype as dt
+from kernlint.workload.dtype import promote
+from kernlint.workload.expr import Atom, Lane, ceildiv, lift
+from kernlint.workload.steps import map_configurations
+
+#: The least extent of a tile that `tl.dot` takes.
+_LEAST = 16
+#: A difference and its square, the difference perhaps written twice.
+_SQUARED = frozenset({("arith",) * 2, ("arith",) * 3})
+_SQUARED_AND_ADDED = frozenset({("arith",) * 3, ("arith",) * 4})
+#: Names, parameters and helpers that a square may be behind.
+_DEEPEST = 8
+
+
+@dataclass(frozen=True)
+class SquaredDifferences:
+    """A tile of sums of ``(rows - columns) ** 2`` over the axis that two loaded tiles share.
+
+    ``at`` is the `tl.sum` of a tile with all three axes, or the loop that adds one slice of it in each iteration; ``last`` is the
+    arithmetic that the sum is known by in the source. ``row_axis`` and ``column_axis`` are the summed dimensions of the two
+    loads where ``at`` is a sum. ``gone`` is the arithmetic that a product makes unnecessary.
+    """
+
+    at: Reduce | Loop
+    rows: Load
+    columns: Load
+    m: int
+    n: int
+    depth: Size
+    row_axis: int
+    column_axis: int
+    gone: tuple[Compute, ...]
+    last: Compute
+
+    @property
+    def dtype(self) -> Dtype:
+        return promote(self.rows.dtype, self.columns.dtype)
+
+
+def squared_differences(launch: Launch) -> Iterator[SquaredDifferences]:
+    """The sums of ``launch`` that may be of squared differences, by what is loaded and how much arithmetic there is: that it
+    is a square of a difference says only the source (`is_squared_difference`)."""
+    for found in broadcast_products(launch, _SQUARED):
+        loads, wide = (found.a.load, found.b.load), [node for node in found.product if node.kind != "cast"]
+        if min(found.m, found.n, found.k) >= _LEAST and all(load.dtype.is_float for load in loads):
+            yield SquaredDifferences(
+                found.reduce, *loads, found.m, found.n, found.k, found.a.reduced, found.b.reduced,
+                (*found.product, *found.casts), wide[-1],
+            )  # fmt: skip
+    for loop, _ in launch.kernel.walk(Loop):
+        assert isinstance(loop, Loop)
+        one = _summed_by_loop(loop)
+        if one is not None:
+            yield one
+
+
+def _summed_by_loop(loop: Loop) -> SquaredDifferences | None:
+    loads = [node for node in loop.body if isinstance(node, Load)]
+    if len(loads) != 2 or not all(isinstance(node, (Load, Compute)) for node in loop.body) or loop.trip is None:
+        return None
+    if not all(is_vector(load) and load.dtype.is_float and load.dtype.bits <= 32 for load in loads):
+        return None
+    if not is_axis(loop, loads):
+        return None
+    rows, columns = loads if loads[0].shape[-1] == 1 or len(loads[1].shape) == 1 else loads[::-1]
+    whole = rows.elements * columns.elements
+    wide = [node for node in loop.body if isinstance(node, Compute) and node.elements == whole]
+    kinds = tuple(node.kind for node in wide if node.kind != "cast")
+    if kinds not in _SQUARED_AND_ADDED:
+        return None
+    return SquaredDifferences(
+        loop, rows, columns, rows.elements, columns.elements, loop.trip, 1, 0, tuple(wide), wide[-1]
+    )
+
+
+# -- what the source says ----------------------------------------------------------------------------------------------
+
+
+def is_squared_difference(context: Context, found: SquaredDifferences) -> bool:
+    """Whether the source squares a difference and adds it up, or sums a tile of such."""
+    module = context.program.kernel
+    text = _Text(module)
+    if isinstance(found.at, Reduce):
+        call = node_at(context, found.at.span, cst.Call)
+        summed = _summed(call) if call is not None else None
+        return call is not None and summed is not None and text.is_square(_Here(summed, text.function_of(call), {}))
+    loop = node_at(context, found.at.span, cst.For)
+    if loop is None:
+        return False
+    for update in assignments(loop.body):
+        names = bound_names(update)
+        if len(names) == 1 and found.last.span in {module.span(n) for n in (update, update.value) if n is not None}:
+            added = added_to(update, *names)
+            return added is not None and text.is_square(_Here(added, text.function_of(update), {}))
+    return False
+
+
+def _summed(call: cst.Call) -> cst.BaseExpression | None:
+    """What `tl.sum(tile, axis)` or `tile.sum(axis)` sums."""
+    for arg in call.args:
+        if arg.keyword is not None and arg.keyword.value == "input":
+            return arg.value
+    is_method = isinstance(call.func, cst.Attribute) and dotted_name(call.func.value) not in ("tl", "triton.language")
+    first = next((arg.value for arg in call.args if arg.keyword is None and not arg.star), None)
+    if is_method and isinstance(call.func, cst.Attribute) and (first is None or isinstance(first, cst.BaseNumber)):
+        return call.func.value
+    return first
+
+
+@dataclass(frozen=True)
+class _Here:
+    """An expression with the function that it stands in and what the function's parameters are given."""
+
+    node: cst.BaseExpression
+    function: cst.FunctionDef | None
+    given: Mapping[str, _Here]
+
+
+class _Text:
+    """Follows names to what they were last bound to, and calls of helpers to what these return."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+        self.helpers = {function.name: function.node for function in jit_functions(module)}
+
+    def function_of(self, node: cst.CSTNode) -> cst.FunctionDef | None:
+        """The jit function that ``node`` stands in."""
+        kind = type(node)
+        inside = (f for f in self.helpers.values() if any(one is node for one in self.module.within(f, kind)))
+        return next(inside, None)
+
+    def is_square(self, here: _Here) -> bool:
+        """Whether the value is a difference times itself."""
+        product = self._resolved(here)
+        node = product.node
+        if not isinstance(node, cst.BinaryOperation) or not isinstance(node.operator, cst.Multiply):
+            return False
+        left, right = (self._resolved(replace(product, node=side)) for side in (node.left, node.right))
+        alike = left.node is right.node or (left.function is right.function and left.node.deep_equals(right.node))
+        return alike and isinstance(left.node, cst.BinaryOperation) and isinstance(left.node.operator, cst.Subtract)
+
+    def _resolved(self, here: _Here) -> _Here:
+        for _ in range(_DEEPEST):
+            further = self._step(here)
+            if further is None:
+                return here
+            here = further
+        return here
+
+    def _step(self, here: _Here) -> _Here | None:
+        node = here.node
+        if isinstance(node, cst.Name):
+            if node.value in here.given:
+                return here.given[node.value]
+            bound = (
+                [one for one in assignments(here.function.body) if node.value in bound_names(one)]
+                if here.function
+                else []
+            )
+            value = bound[0].value if len(bound) == 1 and not isinstance(bound[0], cst.AugAssign) else None
+            return replace(here, node=value) if value is not None else None
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Attribute) and node.func.attr.value == "to":
+            return replace(here, node=node.func.value)
+        if isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value in self.helpers:
+            return self._result(here, node, self.helpers[node.func.value])
+        return None
+
+    def _result(self, here: _Here, call: cst.Call, helper: cst.FunctionDef) -> _Here | None:
+        """What ``helper`` returns, where it has one return."""
+        names = [parameter.name.value for parameter in helper.params.params]
+        returns = self.module.within(helper, cst.Return)
+        if len(returns) != 1 or returns[0].value is None or len(call.args) > len(names):
+            return None
+        if any(arg.star for arg in call.args):
+            return None
+        given = {
+            arg.keyword.value if arg.keyword is not None else names[position]: replace(here, node=arg.value)
+            for position, arg in enumerate(call.args)
+        }
+        return _Here(returns[0].value, helper, given)
+
+
+# -- the change --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class NormsAndProduct:
+    """The workload with the squared differences at ``at`` as squared norms of both tiles less twice their product; a loop over
+    single elements takes ``depth`` of them at a time."""
+
+    launch: Span
+    at: Span
+    depth: int
+
+    def __call__(self, workload: Workload) -> Workload:
+        return map_configurations(workload, self.launch, self._changed)
+
+    def _changed(self, launch: Launch) -> Launch:
+        found = next((one for one in squared_differences(launch) if one.at.span == self.at), None)
+        if found is None:
+            return launch
+        if isinstance(found.at, Loop):
+            nodes: tuple[Node, ...] = (self._blocked(found, found.at),)
+        else:
+            nodes = self._nodes(found, found.rows, found.columns)
+        # The norms are added to the product of the tiles, which counts twice.
+        nodes = (*nodes, *[arith(found.m * found.n, found.at.span)] * 2)
+        gone = {(node.span, node.kind) for node in found.gone}
+        body = _instead(launch.kernel.body, found.at, nodes)
+        changed = replace(launch, kernel=replace(launch.kernel, body=body))
+        return changed.rewritten(lambda n: None if isinstance(n, Compute) and (n.span, n.kind) in gone else n)
+
+    def _nodes(self, found: SquaredDifferences, rows: Load, columns: Load) -> tuple[Node, ...]:
+        span, row_axis, column_axis = found.at.span, found.row_axis, found.column_axis
+        a, b = from_load(rows, row_axis, span, found.dtype), from_load(columns, column_axis, span, found.dtype)
+        depth = rows.shape[row_axis]
+        product = dot(-span.line, found.m, found.n, depth, a, b, span)
+        if found.dtype == dt.FLOAT32:
+            # What is left of large norms less a large product needs the digits that tf32 drops.
+            product = replace(product, precision="tf32x3")
+        norms: list[Node] = []
+        for load, axis in ((rows, row_axis), (columns, column_axis)):
+            norms += [
+                arith(load.elements, span),
+                Reduce("sum", load.shape, axis, False, frozenset({load.id}), span, dt.FLOAT32),
+            ]
+        return (*norms, product)
+
+    def _blocked(self, found: SquaredDifferences, loop: Loop) -> Node:
+        rows, columns = self._tile(found.rows, loop, 1), self._tile(found.columns, loop, 0)
+        body = (rows, columns, *self._nodes(found, rows, columns))
+        assert loop.trip is not None
+        return replace(loop, trip=ceildiv(loop.trip, self.depth), body=body)
+
+    def _tile(self, load: Load, loop: Loop, depth_dim: int) -> Load:
+        """``load`` with an axis for the iterations of a block."""
+        axis = load.shape.index(load.elements)
+        k = iteration(loop.id) * self.depth + lane(depth_dim)
+        moved: dict[Atom, Size] = {Lane(axis): lane(1 - depth_dim), LoopIndex(loop.id): k}
+        shape = (load.elements, self.depth) if depth_dim else (self.depth, load.elements)
+        assert load.offset is not None and loop.trip is not None
+        mask = tuple((left.substitute(moved), right.substitute(moved)) for left, right in load.mask or ())
+        return replace(
+            load, shape=shape, offset=load.offset.substitute(moved), mask=(*mask, (lift(k), lift(loop.trip)))
+        )
+
+
+def _instead(body: tuple[Node, ...], at: Node, nodes: tuple[Node, ...]) -> tuple[Node, ...]:
+    """``body`` with ``nodes`` in the place of ``at``, in whichever loop or branch that stands."""
+    result: list[Node] = []
+    for node in body:
+        if node == at:
+            result.extend(nodes)
+        elif isinstance(node, Loop):
+            result.append(replace(node, body=_instead(node.body, at, nodes)))
+        elif isinstance(node, Branch):
+            result.append(replace(node, arms=tuple(_instead(arm, at, nodes) for arm in node.arms)))
+        else:
+            result.append(node)
+    return tuple(result)
