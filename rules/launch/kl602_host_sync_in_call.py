@@ -132,11 +132,12 @@ class HostSyncInCall(Rule):
 
 @dataclass(frozen=True)
 class _Wait:
-    """One sync with what the device does after it (never nothing) and before it."""
+    """One sync with what the device does after it (never nothing) and before it; ``repeated`` in a loop of the host."""
 
     sync: HostSync
     waiting: list[Step]
     before: list[Step]
+    repeated: bool
 
 
 def _waits(workload: Workload) -> Iterator[_Wait]:
@@ -152,13 +153,13 @@ def _waits(workload: Workload) -> Iterator[_Wait]:
             waiting += [s for s, around in walked if _on_device(s) and around[: len(loops)] == loops]
         if waiting:
             seen.add(step.span)
-            yield _Wait(step, waiting, [s for s, _ in walked[:index] if _on_device(s)])
+            yield _Wait(step, waiting, [s for s, _ in walked[:index] if _on_device(s)], bool(loops))
 
 
 def _is_certain(context: Context, wait: _Wait) -> bool:
     """Whether ``wait`` is surely one for the device, and for nothing that the caller asked for."""
     return _read_from_device(wait.sync, [s for s, _ in context.workload.walk()]) and not (
-        _asked_for(context, wait.sync, wait.waiting) or _left_out(context, wait.sync)
+        _asked_for(context, wait) or _left_out(context, wait.sync)
     )
 
 
@@ -175,9 +176,9 @@ def _read_from_device(sync: HostSync, steps: list[Step]) -> bool:
     return sync.reads.storage.id in used
 
 
-def _asked_for(context: Context, sync: HostSync, waiting: list[Step]) -> bool:
-    """Whether ``sync`` waits for the size of a tensor that the call returns, or that no kernel waits for."""
-    workload = context.workload
+def _asked_for(context: Context, wait: _Wait) -> bool:
+    """Whether ``wait`` is for the size of a tensor that the call returns, or, once a call, for one that no kernel waits for."""
+    workload, sync = context.workload, wait.sync
     made = {
         t.storage.id
         for step, _ in workload.walk()
@@ -185,7 +186,7 @@ def _asked_for(context: Context, sync: HostSync, waiting: list[Step]) -> bool:
         for t in step.writes
         if t.shape is None
     }
-    if made and not any(isinstance(step, Launch) for step in waiting):
+    if made and not wait.repeated and not any(isinstance(step, Launch) for step in wait.waiting):
         return True
     if _sizes_result(workload, sync):
         return True
