@@ -9,27 +9,26 @@ from kernlint.errors import KernlintError
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program, Question
 from kernlint.rewrite.addresses import moved_wrongly
+from kernlint.rewrite.rereading import parsed
 from kernlint.rewrite.site import Site
 from kernlint.rewrite.strides import pass_strides
 from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
-from kernlint.syntax.tree import parse_module
 from kernlint.workload import Tensor, Workload, concrete
 
 
 def keep_addresses(site: Site, edits: Sequence[TextEdit]) -> list[TextEdit]:
     """``edits``, with those that kernels need which took the old layout for granted. Raises :class:`CannotRewrite` where it
     is not proven that every load and store still reaches the same element."""
-    module, question = site.module, site.program.question
-    after = _reread(site, apply_edits(module.text, edits), question)
+    question = site.program.question
+    after = _followed(site, edits, question)
     wrong = moved_wrongly(site.workload, after)
     if wrong:
         edits = [*edits, *pass_strides(site, after, wrong)]
-    text = apply_edits(module.text, edits)
-    left = moved_wrongly(site.workload, _reread(site, text, question)) if wrong else []
+    left = moved_wrongly(site.workload, _followed(site, edits, question)) if wrong else []
     # At other sizes too, so that extents that happen to be equal here are told apart.
-    other = _other_sizes(site)
-    if not left and other is not None:
-        left = moved_wrongly(_reread(site, module.text, other), _reread(site, text, other))
+    other = _at_other_sizes(site) if not left else None
+    if other is not None:
+        left = moved_wrongly(other[1], _followed(site, edits, other[0]))
     if left:
         index, name = left[0]
         kernel = site.workload.launches()[index].kernel.name
@@ -37,22 +36,23 @@ def keep_addresses(site: Site, edits: Sequence[TextEdit]) -> list[TextEdit]:
     return list(edits)
 
 
-def _other_sizes(site: Site) -> Question | None:
-    """The question with every constant that is the extent of a tensor multiplied by another power of two; None where there
-    are no such constants, or the program does not run at such sizes."""
+def _at_other_sizes(site: Site) -> tuple[Question, Workload] | None:
+    """The question with every constant that is the extent of a tensor multiplied by another power of two, and what the program
+    does then; None where there are no such constants, or the program does not run at such sizes."""
     extents = _extents(site.workload)
     sizes = sorted(name for name, value in site.workload.sizes.items() if value > 1 and value in extents)
     given = {**site.program.question.overrides}
     scaled = {name: site.workload.sizes[name] << (i % 3) for i, name in enumerate(sizes, start=1)}
     question = replace(site.program.question, overrides={**given, **scaled})
     try:
-        workload = _reread(site, site.module.text, question)
+        workload = _followed(site, (), question)
     except CannotRewrite:
         return None
     same = [launch.kernel.name for launch in workload.launches()] == [
         launch.kernel.name for launch in site.workload.launches()
     ]
-    return question if sizes and same and len(workload.unknowns) <= len(site.workload.unknowns) else None
+    runs = sizes and same and len(workload.unknowns) <= len(site.workload.unknowns)
+    return (question, workload) if runs else None
 
 
 def _extents(workload: Workload) -> set[int]:
@@ -63,10 +63,10 @@ def _extents(workload: Workload) -> set[int]:
     return {extent for extent in known if extent is not None}
 
 
-def _reread(site: Site, text: str, question: Question) -> Workload:
-    """What the program does with ``text`` as its kernel module."""
+def _followed(site: Site, edits: Sequence[TextEdit], question: Question) -> Workload:
+    """What the program with ``edits`` does, asked ``question``."""
     try:
-        module = parse_module(text, site.module.path, site.module.first_line)
+        module = parsed(apply_edits(site.module.text, edits), site.module) if edits else site.module
         program = Program(module, site.program.reference, question)
         found = program.workload(site.workload.entry, NO_EDITS)
     except KernlintError as error:

@@ -16,6 +16,8 @@ from kernlint.rewrite.site import Site
 from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
 from kernlint.syntax.tree import Module, parse_module
 
+#: Functions that whoever reads a program asks for by name.
+_ASKED_FOR = ("get_inputs", "get_init_inputs")
 #: What a blank stands for.
 _CHARACTER = re.compile(r"[^\r\n]")
 
@@ -25,7 +27,7 @@ def reread(site: Site, edits: Iterable[TextEdit]) -> Site:
     before = site.workload
     try:
         edits = list(edits)
-        module = _parsed(apply_edits(_without_others(site, edits), edits), site.module.path)
+        module = parsed(apply_edits(_without_others(site, edits), edits), site.module)
         program = Program(module, site.program.reference, _narrowed(site))
         workload = program.workload(before.entry, NO_EDITS, before.bare)
     except KernlintError as error:
@@ -50,7 +52,7 @@ def _without_others(site: Site, edits: Sequence[TextEdit]) -> str:
     module, source = site.module, site.source
     functions = {node: node.name.value for node in module.tree.body if isinstance(node, cst.FunctionDef)}
     open_ends: list[cst.CSTNode] = [node for node in module.tree.body if node not in functions]
-    open_ends += [node for node, name in functions.items() if name == site.workload.entry]
+    open_ends += [node for node, name in functions.items() if name in (site.workload.entry, *_ASKED_FOR)]
     left = dict(functions)
     while open_ends:
         node = open_ends.pop()
@@ -65,7 +67,11 @@ def _without_others(site: Site, edits: Sequence[TextEdit]) -> str:
     return text
 
 
+def parsed(text: str, like: Module) -> Module:
+    """``text`` in the place of the module ``like``. The last ones are kept: one change is often asked for in several ways."""
+    return _parsed(text, like.path, like.first_line)
+
+
 @lru_cache(maxsize=4)
-def _parsed(text: str, path: str) -> Module:
-    """``text`` as a module; the last ones are kept, as findings of one kernel may ask for the same."""
-    return parse_module(text, path)
+def _parsed(text: str, path: str, first_line: int) -> Module:
+    return parse_module(text, path, first_line)
