@@ -363,10 +363,21 @@ class FrontEnd(Evaluator):
         dtype = self._result(name, a, b, x, y, weak, node)
         if isinstance(dtype, Unknown):
             return dtype
+        x, y = (self.becoming(value, dtype, node) for value in (x, y))
         result = self.block(dtype, shape, node)
         if name == "-" and dtype is not None and dtype.kind == "uint" and isinstance(b, int) and b > 0:
             return replace(result, wrapped=Wrapped(x))
         return bearing(result, x, y)
+
+    def becoming(self, value: Typed, dtype: Dtype | None, node: cst.CSTNode) -> Typed:
+        """``value`` as it becomes one of type ``dtype``, by a conversion or beside another operand: where it has wrapped
+        below zero, the float is a wrong one."""
+        wrapped = value.wrapped
+        if wrapped is None or wrapped.fault is not None or dtype is None or not dtype.is_float:
+            return value
+        text = f"a difference of {short(value.dtype)} values wraps below zero before it becomes {short(dtype)}"
+        self.fault("unsigned-wrap", node, text)
+        return replace(value, wrapped=replace(wrapped, fault=("unsigned-wrap", self.span(node))))
 
     def _result(self, name: str, a: Any, b: Any, x: Typed, y: Typed, weak: tuple[bool, bool], node: cst.CSTNode) -> Any:
         """The element type of an arithmetic result."""
@@ -840,7 +851,13 @@ class FrontEnd(Evaluator):
             if self.target.ever(path):
                 text += f" in Triton {self.target.release}"
             return self.fault("missing-attribute", node, text, name)
-        return Builtin(name, lambda a, k, n: tl_types.call(self, name, [value, *a], k, n))
+        return Builtin(name, lambda a, k, n: self._call_method(name, [value, *a], k, n))
+
+    def _call_method(self, name: str, args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> Any:
+        """``x.sum(axis=0)``, which is ``tl.sum(x, axis=0)`` and takes what that does."""
+        if isinstance(node, cst.Call) and not self._check_call(f"triton.language.{name}", args, kwargs, node):
+            return Unknown(name)
+        return tl_types.call(self, name, args, kwargs, node)
 
     def _cast_argument(self, value: Typed, args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> Any:
         """``argument.to(...)``: an integer argument of value 1 is a compile-time constant, which has no method."""

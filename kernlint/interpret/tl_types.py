@@ -443,11 +443,7 @@ def _cast(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         return Unknown("cast")
     if value.pointer is not False and dtype is None:
         return Typed(None, value.shape, None)
-    wrapped = value.wrapped
-    if wrapped is not None and wrapped.fault is None and dtype is not None and dtype.is_float:
-        text = f"a difference of {short(value.dtype)} values wraps below zero before it becomes {short(dtype)}"
-        f.fault("unsigned-wrap", node, text)
-        wrapped = replace(wrapped, fault=("unsigned-wrap", f.span(node)))
+    wrapped = f.becoming(value, dtype, node).wrapped
     if kwargs.get("bitcast") is True and dtype is not None and value.dtype is not None and not value.pointer:
         bits = [1 if d == dt.BOOL else d.bits for d in (value.dtype, dtype)]
         if bits[0] != bits[1]:

@@ -9,6 +9,7 @@ import libcst as cst
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.syntax.names import dotted_name, origin_of
+from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk
 
 
@@ -66,6 +67,9 @@ class FirstLaunchInGraphCapture(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         module = context.program.kernel
         imports = module.imports
+        if not any(_captures(item, imports) for node in module.of(cst.With) for item in node.items):
+            return
+        launchers = _launchers(module)
         for function in module.of(cst.FunctionDef):
             launched: set[str] = set()
             capture: cst.With | None = None
@@ -73,27 +77,43 @@ class FirstLaunchInGraphCapture(Rule):
             for node in walk(function.body):
                 if isinstance(node, cst.With) and any(_captures(item, imports) for item in node.items):
                     capture, captured = node, set(walk(node.body))
-                name = _launched(node)
-                if name is None or name in launched:
-                    continue
-                launched.add(name)
-                if capture is not None and node in captured:
-                    yield Finding(
-                        self,
-                        self.severity,
-                        f"the first launch of `{name}` in this function is captured into a CUDA graph",
-                        module.span(node),
-                        function.name.value,
-                        name,
-                        (Evidence("the capture begins here", module.span(capture.items[0])),),
-                    )
+                for name in sorted(_launched_by(node, launchers) - launched):
+                    launched.add(name)
+                    if capture is not None and node in captured:
+                        yield Finding(
+                            self,
+                            self.severity,
+                            f"the first launch of `{name}` in this function is captured into a CUDA graph",
+                            module.span(node),
+                            function.name.value,
+                            name,
+                            (Evidence("the capture begins here", module.span(capture.items[0])),),
+                        )
 
 
 def _captures(item: cst.WithItem, imports: Mapping[str, str]) -> bool:
     return isinstance(item.item, cst.Call) and origin_of(item.item.func, imports) == "torch.cuda.graph"
 
 
-def _launched(node: cst.CSTNode) -> str | None:
-    """The kernel's name where ``node`` is a launch ``kernel[grid](...)``."""
-    launch = isinstance(node, cst.Call) and isinstance(node.func, cst.Subscript)
-    return dotted_name(node.func.value) if launch else None  # type: ignore[attr-defined]
+def _launchers(module: Module) -> dict[str, set[str]]:
+    """The kernels that each function at the top of the module launches, itself or in others of them."""
+    bodies = {s.name.value: s for s in module.tree.body if isinstance(s, cst.FunctionDef)}
+    found: dict[str, set[str]] = {name: set() for name in bodies}
+    for _ in bodies:
+        before = sum(map(len, found.values()))
+        for name, function in bodies.items():
+            for call in module.within(function.body, cst.Call):
+                found[name] |= _launched_by(call, found)
+        if sum(map(len, found.values())) == before:
+            break
+    return found
+
+
+def _launched_by(node: cst.CSTNode, launchers: Mapping[str, set[str]]) -> set[str]:
+    """The kernels that ``node`` launches: ``kernel[grid](...)``, or a call of a function that does."""
+    if not isinstance(node, cst.Call):
+        return set()
+    if isinstance(node.func, cst.Subscript):
+        name = dotted_name(node.func.value)
+        return set() if name is None else {name}
+    return launchers.get(node.func.value, set()) if isinstance(node.func, cst.Name) else set()

@@ -94,12 +94,22 @@ class LaunchWithoutDeviceGuard(Rule):
 
 def _guarded(module: Module, launch: Span) -> bool:
     """Whether the launch stands inside a ``with`` statement or a decorated function of ``module``, or elsewhere."""
-    if launch.file != module.path:
+    return launch.file != module.path or _stands_guarded(module, launch, frozenset())
+
+
+def _stands_guarded(module: Module, place: Span, seen: frozenset[str]) -> bool:
+    """Whether the place stands inside such a block or function, or in a function that is called in such places alone."""
+    around = [*module.of(cst.With), *(f for f in module.of(cst.FunctionDef) if f.decorators)]
+    if any(_within(place, module.span(node)) for node in around):
         return True
-    return any(
-        _within(launch, module.span(node))
-        for node in [*module.of(cst.With), *(f for f in module.of(cst.FunctionDef) if f.decorators)]
-    )
+    functions = [s for s in module.tree.body if isinstance(s, cst.FunctionDef) and _within(place, module.span(s))]
+    name = functions[0].name.value if functions else ""
+    if not name or name in seen:
+        return False
+    calls = [c for c in module.of(cst.Call) if isinstance(c.func, cst.Name) and c.func.value == name]
+    # A name that is more than called may be called anywhere.
+    others = sum(node.value == name for node in module.of(cst.Name)) - len(calls) - 1
+    return bool(calls) and others == 0 and all(_stands_guarded(module, module.span(c), seen | {name}) for c in calls)
 
 
 def _within(inner: Span, outer: Span) -> bool:

@@ -17,18 +17,20 @@ _CONDITIONAL = (cst.Lambda, cst.BooleanOperation, cst.IfExp, cst.BaseComp)
 
 def inlined_jit_helpers(source: str) -> str | None:
     """The jit functions that kernels call are parts of the kernels."""
-    return _inlined(source, is_jit)
+    return _inlined(source, is_jit, is_jit)
 
 
 def inlined_host_helpers(source: str) -> str | None:
     """The Python functions that stand between an entry and its launches are parts of the entry."""
-    return _inlined(source, lambda function: not function.decorators)
+    return _inlined(source, lambda function: not function.decorators, lambda function: not is_jit(function))
 
 
-def _inlined(source: str, wanted: Callable[[cst.FunctionDef], bool]) -> str | None:
+def _inlined(
+    source: str, wanted: Callable[[cst.FunctionDef], bool], calls: Callable[[cst.FunctionDef], bool]
+) -> str | None:
     module = cst.parse_module(source)
     helpers = {f.name.value: f for f in top_functions(module) if wanted(f) and _straight(f)}
-    inliner = _Inliner(helpers)
+    inliner = _Inliner(helpers, calls)
     for _ in range(4):  # helpers of helpers
         module = module.visit(inliner)
     if not inliner.inlined:
@@ -52,10 +54,14 @@ def _straight(function: cst.FunctionDef) -> bool:
 
 
 class _Inliner(cst.CSTTransformer):
-    def __init__(self, helpers: dict[str, cst.FunctionDef]) -> None:
+    def __init__(self, helpers: dict[str, cst.FunctionDef], calls: Callable[[cst.FunctionDef], bool]) -> None:
         self.helpers = helpers
+        self.calls = calls
         self.inlined: set[str] = set()
         self.count = 0
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> bool:
+        return self.calls(node)
 
     def leave_IndentedBlock(
         self, original_node: cst.IndentedBlock, updated_node: cst.IndentedBlock

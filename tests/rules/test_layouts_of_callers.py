@@ -161,3 +161,21 @@ def test_unsynchronised_timing(body):
 )
 def test_synchronised_timing(body):
     assert not timed(body)
+
+
+STARTED = """
+def _start(a, b, o):
+    add[(64,)](a, b, o, 64, 1, 64, 1, 64, 64, B=64)
+
+def run(a, b):
+    o = torch.empty(64, 64, device=a.device)
+    with torch.cuda.device(a.device):
+        _start(a, b, o)
+    return o
+"""
+
+
+def test_a_helper_that_is_called_on_the_device_of_its_tensors() -> None:
+    assert not run_rule("KL773", KERNEL + STARTED)
+    assert run_rule("KL773", KERNEL + STARTED.replace("    return o", "    _start(a, b, o)\n    return o"))
+    assert run_rule("KL773", KERNEL + STARTED + "\nSTARTERS = [_start]\n")

@@ -128,3 +128,11 @@ def test_what_a_release_took_away_is_information_unless_one_is_named() -> None:
     assert severities(gone, "3.8") == []
     never = gone.replace("tl.make_block_ptr(x, (8,), (1,), (0,), (8,), (0,))", "tl.store(x, tl.math.tanh(0.5))")
     assert severities(never, None) == ["error"]
+
+
+@pytest.mark.parametrize("warm", [True, False], ids=["warm", "cold"])
+def test_a_launch_in_a_helper_that_a_graph_captures(warm: bool) -> None:
+    helper = "def start(x):\n    kernel[(1,)](x, 1, B=2)\n"
+    capture = "def run(x):\n    WARM\n    g = torch.cuda.CUDAGraph()\n    with torch.cuda.graph(g):\n        start(x)\n"
+    messages = found(HEAD + KERNEL + helper + capture.replace("WARM", "start(x)" if warm else "pass"), "KL756")
+    assert len(messages) == (not warm)
