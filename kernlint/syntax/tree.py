@@ -67,7 +67,9 @@ class Module:
         """The nodes of a kind, in source order."""
         found = self._kinds.get(kind)
         if found is None:
-            found = self._kinds[kind] = [node for node in self.nodes if isinstance(node, kind)]
+            # Only an abstract kind has others below it.
+            is_abstract = bool(kind.__subclasses__())
+            found = self._kinds[kind] = [n for n in self.nodes if isinstance(n, kind)] if is_abstract else []
         return found
 
     @cached_property
