@@ -1112,7 +1112,7 @@ class HostEvaluator(Evaluator):
                     elif arm is not None:
                         self.run(arm.body.body if isinstance(arm, cst.Else) else arm.body, scope)
                 except (Return, Continue, Break) as way:
-                    leaves = way
+                    leaves = way.with_traceback(None)
                 except Raised:
                     continue
             outcomes.append((scope.vars, steps, leaves))
@@ -1133,7 +1133,10 @@ class HostEvaluator(Evaluator):
             if index != best:
                 self.untaken |= {storage for step in untaken for storage in _written(step)}
         if leaves is not None:
-            raise leaves
+            try:
+                raise leaves
+            finally:
+                del leaves, outcomes  # a frame that holds what it raises, and so itself, stays with all it knows
         others = [o for i, o in enumerate(outcomes) if i != best and o[2] is None]
         merged = dict(vars)
         if not weight[best]:

@@ -590,7 +590,7 @@ class KernelEvaluator(Evaluator):
                     ends.append(scope.vars)
                     arms_returned.append(False)
                 except Return as result:
-                    returned.append(result)
+                    returned.append(result.with_traceback(None))
                     arms_returned.append(True)
                 except (Raised, Break, Continue):
                     arms_returned.append(False)
@@ -607,7 +607,7 @@ class KernelEvaluator(Evaluator):
         if not ends:
             scope.vars = before
             if returned:
-                raise returned[0]
+                raise Return(returned[0].value)
             return
         merged = dict(ends[0])
         for other in ends[1:]:
