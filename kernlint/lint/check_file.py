@@ -6,6 +6,7 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
@@ -219,19 +220,22 @@ class _Check:
         target = target_for(self.job.settings.target_triton, device)
         rules = [rule for rule in all_rules() if rule.code in self.codes]
         asked = target if any(rule.category in NOT_ABOUT_SPEED for rule in rules) else None
-        program = Program(module, reference, Question(host=host_facts(device), target=asked))
-        yield from self._of_workload(program, program.source_alone, device, [rule for rule in rules if rule.lexical])
-        rules = [rule for rule in rules if not rule.lexical]
-        workloads = program.workloads()
-        self.helpers.update(os.path.abspath(path) for path in program.imported)
-        for workload in workloads:
-            for call, concerned in calls_for(workload, rules):
-                yield from self._of_workload(program, call, device, concerned)
-        rules = [rule for rule in rules if rule.bare]
-        for workload in program.bare_kernels() if rules else ():
-            yield from self._of_workload(program, workload, device, rules)
-        # What was looked into while the rules were asked.
-        self.helpers.update(os.path.abspath(path) for path in program.imported)
+        question = Question(host=host_facts(device), target=asked)
+        with closing(Program(module, reference, question)) as program:
+            yield from self._of_workload(
+                program, program.source_alone, device, [rule for rule in rules if rule.lexical]
+            )
+            rules = [rule for rule in rules if not rule.lexical]
+            workloads = program.workloads()
+            self.helpers.update(os.path.abspath(path) for path in program.imported)
+            for workload in workloads:
+                for call, concerned in calls_for(workload, rules):
+                    yield from self._of_workload(program, call, device, concerned)
+            rules = [rule for rule in rules if rule.bare]
+            for workload in program.bare_kernels() if rules else ():
+                yield from self._of_workload(program, workload, device, rules)
+            # What was looked into while the rules were asked.
+            self.helpers.update(os.path.abspath(path) for path in program.imported)
 
     def _of_workload(
         self, program: Program, workload: Workload, device: Device, rules: list[Rule]

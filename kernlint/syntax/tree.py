@@ -58,6 +58,10 @@ class Module:
         answer: _T = self._answers[question]
         return answer
 
+    def forget(self) -> None:
+        """Drop the answers of :meth:`once`: some refer to the module, which would not end with its last user then."""
+        self._answers.clear()
+
     @cached_property
     def nodes(self) -> tuple[libcst.CSTNode, ...]:
         """What :func:`~kernlint.syntax.walk.walk` finds in the tree."""
