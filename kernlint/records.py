@@ -107,9 +107,9 @@ def _compiled_init(cls: type[Any], frozen: bool) -> Callable[..., None]:
             raise TypeError(f"{cls.__qualname__}.{name}: every field is a parameter")
         (keyword_only if field.kw_only else positional).append(parameter)
         # Past `__setattr__`, which refuses.
-        body.append(f"{name}={value}," if frozen else f"self.{name} = {value}")
+        body.append(f"_dict[{name!r}] = {value}" if frozen else f"self.{name} = {value}")
     if frozen:
-        body = ["self.__dict__.update(", *body, ")"] if body else []
+        body.insert(0, "_dict = self.__dict__")
     if hasattr(cls, "__post_init__"):
         body.append("self.__post_init__()")
     parameters = ["self", *positional, *(["*"] if keyword_only else []), *keyword_only]

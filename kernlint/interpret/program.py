@@ -92,6 +92,8 @@ class Program:
         self._opening: _Reading | None = None
         self._resolved: dict[Symbol, Size] = {}
         self._imported: dict[Path, Scope | None] = {}
+        #: The file of each import, by the path of who imports, the package and the level.
+        self._found: dict[tuple[str, str, int], Path | None] = {}
         #: Whoever reads the program now, and so runs what was put off.
         self._reading: _Reading
         self._integers: set[str] = set()
@@ -305,7 +307,9 @@ class _Reading:
             self.host.modules.pop()
 
     def _find(self, importer: Module, package: str, level: int) -> Callable[[str], Any] | None:
-        path = imported_file(importer.path, package, level)
+        asked = importer.path, package, level
+        found = self.program._found
+        path = found[asked] if asked in found else found.setdefault(asked, imported_file(*asked))
         program = self.program  # and not this reading, which may be over when the name is looked up
         return None if path is None else lambda name: program._reading.imported(path, name)
 

@@ -168,7 +168,9 @@ class Evaluator:
     # -- expressions ------------------------------------------------------------------------------------------------
 
     def eval(self, node: cst.BaseExpression, scope: Scope) -> Any:
-        self.spend()
+        self.budget -= 1  # as `spend` does, which is dear here
+        if self.budget < 0:
+            raise OutOfBudget
         method = self._eval[type(node)]
         value = method(self, node, scope) if method is not None else Unknown(type(node).__name__)
         if self.seen is not None:
@@ -388,7 +390,9 @@ class Evaluator:
             self.execute(statement, scope)
 
     def execute(self, node: cst.CSTNode, scope: Scope) -> None:
-        self.spend()
+        self.budget -= 1
+        if self.budget < 0:
+            raise OutOfBudget
         method = self._exec[type(node)]
         if method is not None:
             method(self, node, scope)

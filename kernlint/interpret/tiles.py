@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 from typing import Any, TypeVar
 
 from kernlint.interpret.pads import renamed
 from kernlint.interpret.values import Block, Unknown
 from kernlint.records import replace
 from kernlint.workload import Expr, Lane
+from kernlint.workload.expr import Atom
 
 #: An extent of a tile; None, where types allow it, for one that is not known.
 _Extent = TypeVar("_Extent", int, "int | None")
@@ -17,6 +19,10 @@ _Extent = TypeVar("_Extent", int, "int | None")
 def broadcast(a: tuple[_Extent, ...], b: tuple[_Extent, ...]) -> tuple[_Extent, ...] | None:
     """The common shape, aligned at the last dimension; None when there is none. An extent that is not known (None) fits
     any other."""
+    if a == b or not b:
+        return a
+    if not a:
+        return b
     rank = max(len(a), len(b))
     a, b = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
     shape: list[_Extent] = []
@@ -35,43 +41,52 @@ def align(block: Block, shape: tuple[int, ...]) -> Block:
     if block.shape == shape:
         return block
     shift = len(shape) - len(block.shape)
-    expr = shift_lanes(block.expr, shift)
+    expr = block.expr
     if shift:
-        block = _relabelled(block, {dim: dim + shift for dim in range(8)})
+        lanes = _shifted(shift)
+        expr = None if expr is None else expr.substitute(lanes)
+        block = _relabelled(block, lanes)
     grown = any(extent != 1 and (i < shift or block.shape[i - shift] == 1) for i, extent in enumerate(shape))
     if grown or block.origin is None:
         return replace(block, shape=shape, expr=expr, source=None, order=(), scaled=None)
     return replace(block, shape=shape, expr=expr)
 
 
-def _relabelled(block: Block, names: Mapping[int, int]) -> Block:
-    """``block`` with the lanes of all it says beside its index renamed."""
+def _relabelled(block: Block, lanes: Mapping[Atom, Expr]) -> Block:
+    """``block`` with the lanes of all it says beside its index replaced."""
     if not (block.bounds or block.narrow or block.shadow or block.pads or block.classes):
         return block
     bounds = block.bounds
     if bounds:
-        bounds = tuple((rename_lanes(x, names), rename_lanes(y, names)) for x, y in bounds)
+        bounds = tuple((x.substitute(lanes), y.substitute(lanes)) for x, y in bounds)
     return replace(
         block,
         bounds=bounds,
-        narrow=tuple(replace(n, value=rename_lanes(n.value, names)) for n in block.narrow),
-        shadow=rename_lanes(block.shadow, names) if block.shadow is not None else None,
-        classes=tuple((rename_lanes(x, names), rename_lanes(y, names)) for x, y in block.classes),
-        pads=renamed(block.pads, lambda e: rename_lanes(e, names)),
+        narrow=tuple(replace(n, value=n.value.substitute(lanes)) for n in block.narrow),
+        shadow=block.shadow.substitute(lanes) if block.shadow is not None else None,
+        classes=tuple((x.substitute(lanes), y.substitute(lanes)) for x, y in block.classes),
+        pads=renamed(block.pads, lambda e: e.substitute(lanes)),
     )
 
 
 def shift_lanes(expr: Expr | None, shift: int) -> Expr | None:
-    if expr is None or shift == 0:
-        return expr
-    return rename_lanes(expr, {dim: dim + shift for dim in range(8)})
+    """``expr`` in a tile with ``shift`` more leading dimensions."""
+    return expr if expr is None or shift == 0 else expr.substitute(_shifted(shift))
 
 
 def rename_lanes(expr: Expr, names: Mapping[int, int]) -> Expr:
     """``expr`` with each ``Lane(d)`` replaced by ``Lane(names[d])``."""
-    return expr.rewrite(
-        lambda atom: Expr.atom(Lane(names[atom.dim])) if isinstance(atom, Lane) and atom.dim in names else None
-    )
+    return expr.substitute(_lanes(names))
+
+
+def _lanes(names: Mapping[int, int]) -> dict[Atom, Expr]:
+    """What stands for each lane whose dimension ``names`` gives another number."""
+    return {Lane(old): Expr.atom(Lane(new)) for old, new in names.items() if old != new}
+
+
+@cache
+def _shifted(shift: int) -> Mapping[Atom, Expr]:
+    return _lanes({dim: dim + shift for dim in range(8)})
 
 
 def expand(value: Block, index: tuple[Any, ...]) -> Any:
@@ -97,19 +112,20 @@ def expand(value: Block, index: tuple[Any, ...]) -> Any:
         names[dim] = len(shape)
         shape.append(value.shape[dim])
         dim += 1
-    expr = rename_lanes(value.expr, names) if value.expr is not None else None
+    lanes = _lanes(names)
+    expr = value.expr.substitute(lanes) if value.expr is not None else None
     order: tuple[int, ...] = ()
     if value.origin is not None and len(value.order) == len(value.shape):
         back = {new: value.order[old] for old, new in names.items()}
         order = tuple(back.get(i, -1) for i in range(len(shape)))
-    return replace(_relabelled(value, names), shape=tuple(shape), expr=expr, order=order)
+    return replace(_relabelled(value, lanes), shape=tuple(shape), expr=expr, order=order)
 
 
 def permute(value: Any, order: tuple[int, ...]) -> Any:
     """``value`` with dimension ``order[i]`` as its i-th."""
     if not isinstance(value, Block) or sorted(order) != list(range(len(value.shape))):
         return Unknown("permute")
-    names = {old: new for new, old in enumerate(order)}
-    expr = rename_lanes(value.expr, names) if value.expr is not None else None
+    lanes = _lanes({old: new for new, old in enumerate(order)})
+    expr = value.expr.substitute(lanes) if value.expr is not None else None
     layout = tuple(value.order[i] for i in order) if len(value.order) == len(order) else ()
-    return replace(_relabelled(value, names), shape=tuple(value.shape[i] for i in order), expr=expr, order=layout)
+    return replace(_relabelled(value, lanes), shape=tuple(value.shape[i] for i in order), expr=expr, order=layout)

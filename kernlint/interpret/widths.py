@@ -30,7 +30,7 @@ def widened(block: Block) -> tuple[Narrow, ...]:
 
 
 def join(*groups: tuple[Narrow, ...]) -> tuple[Narrow, ...]:
-    return tuple(dict.fromkeys(one for group in groups for one in group))
+    return tuple(dict.fromkeys(one for group in groups for one in group)) if any(groups) else ()
 
 
 def product_of(name: str, a: Block, b: Block, span: Span) -> tuple[int, Span] | None:
