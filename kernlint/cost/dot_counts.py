@@ -115,57 +115,29 @@ def count_step(loop: DotLoop, step: DotStep, device: Device) -> StepCounts:
     num_warps = loop.num_warps
     path = instruction(step, num_warps, device)
     fed = fed_class(step.a, step.precision)
-    m, n, k = step.m, step.n, step.k
-    elements_a, elements_b = m * k, k * n
     warps_m, warps_n = warps_of(step, num_warps, device)
-    if path == "mma":
-        n = max(n, 8 * warps_n)  # warps beyond the tile's width repeat its work
-        elements_b = k * n
-    tensor_cycles = fma_cycles = 0.0
-    tensor_key = "none"
-    if path == "fma":
-        vector = device.peak_fp32_vector_tflops
-        if step.a.dtype.bits == 64:
-            vector = device.peak_fp64_vector_tflops or vector / 64
-        # The vector peak is quoted at the boost clock; lanes per SM come out of it.
-        fma_cycles = 2 * m * n * k / (vector * 1e6 / device.sm_count / device.boost_clock_mhz)
-    else:
-        rate_class = fed
-        if (fed == "fp8" and not native_fp8(path, device)) or peak(fed, device) is None:
-            rate_class = "float16"
-        rate = peak(rate_class, device) or device.peak_fp32_vector_tflops
-        tensor_cycles = 2 * m * n * k / _operations_per_cycle(rate, device)
-        tensor_cycles *= 3 if step.precision == "tf32x3" and fed == "tf32" else 1
-        tensor_key = f"{path if has_wgmma(device) else 'native'}.{rate_class}"
-
-    # Shared memory: an operand is written once and read by each group of warps that needs it.
-    smem_bytes = 0.0
-    repeats_a, repeats_b = warps_n, warps_m
+    # Warps beyond the tile's width repeat its work.
+    n = max(step.n, 8 * warps_n) if path == "mma" else step.n
+    products = _products(step, step.m * n * step.k, path, fed, device)
+    elements_a, elements_b = step.m * step.k, step.k * n
     a_key, b_key = convert_key(step.a, path, device), convert_key(step.b, path, device, stored=path == "wgmma")
-    exchanged = is_exchanged(loop, step, device)
-    if step.a.k_major is not None:
-        smem_bytes += elements_a * step.a.memory_dtype.bytes * (step.a.reload + repeats_a)
-    elif exchanged:  # computed in registers, but not in those of the warp that needs it
-        smem_bytes += elements_a * step.a.dtype.bytes * (1 + repeats_a)
-    if b_key != "none" and path == "wgmma":
-        # wgmma takes B from shared memory: read, cast, write back, read again; without pipelining cast on the way.
-        through = 2 * step.b.memory_dtype.bytes if overlaps(loop, device) else 0
-        smem_bytes += elements_b * (through + step.b.dtype.bytes * (1 + repeats_b))
-    else:
-        smem_bytes += elements_b * step.b.memory_dtype.bytes * (step.b.reload + repeats_b)
     a_shuffle, b_shuffle = shuffle_key(step.a, fed, path, device), shuffle_key(step.b, fed, path, device)
+    exchanged = is_exchanged(loop, step, device)
+    # Shared memory: an operand is written once and read by each group of warps that needs it.
+    smem_bytes = _smem_bytes_a(step, elements_a, warps_n, exchanged)
+    smem_bytes += _smem_bytes_b(loop, step, elements_b, warps_m, b_key != "none" and path == "wgmma", device)
     return StepCounts(
-        tensor_key=tensor_key,
+        tensor_key=products.tensor_key,
         fma_key="N" if step.b.k_major is False else "K",
         step_key=path if overlaps(loop, device) else f"{path}.unpipelined",
         a_convert_key=a_key,
         b_convert_key=b_key,
         a_shuffle_key=a_shuffle,
         b_shuffle_key=b_shuffle,
-        tensor_cycles=tensor_cycles,
-        fma_cycles=fma_cycles,
-        accumulators_per_thread=m * n / (32 * num_warps),
-        a_convert_cycles=elements_a / _LANES * (1 if path == "fma" else repeats_a),
+        tensor_cycles=products.tensor_cycles,
+        fma_cycles=products.fma_cycles,
+        accumulators_per_thread=step.m * n / (32 * num_warps),
+        a_convert_cycles=elements_a / _LANES * (1 if path == "fma" else warps_n),
         b_convert_cycles=elements_b / _LANES * (warps_m if path == "mma" else 1),
         a_shuffle_cycles=elements_a / _LANES,
         b_shuffle_cycles=elements_b / _LANES,
@@ -175,6 +147,50 @@ def count_step(loop: DotLoop, step: DotStep, device: Device) -> StepCounts:
         exchanges=float(exchanged),
         synchronous=float(is_synchronous(step.a, a_shuffle) or is_synchronous(step.b, b_shuffle)),
     )
+
+
+@dataclass(frozen=True)
+class _Products:
+    """What the multiplications of a dot take on one SM, on the tensor cores (of which ``tensor_key`` says which rate) or on
+    the FMA units."""
+
+    tensor_cycles: float = 0.0
+    fma_cycles: float = 0.0
+    tensor_key: str = "none"
+
+
+def _products(step: DotStep, count: int, path: str, fed: str, device: Device) -> _Products:
+    """``count`` multiplications of ``step``, with operands of the class ``fed`` by the instruction ``path``."""
+    if path == "fma":
+        vector = device.peak_fp32_vector_tflops
+        if step.a.dtype.bits == 64:
+            vector = device.peak_fp64_vector_tflops or vector / 64
+        # The vector peak is quoted at the boost clock; lanes per SM come out of it.
+        return _Products(fma_cycles=2 * count / (vector * 1e6 / device.sm_count / device.boost_clock_mhz))
+    rate_class = fed
+    if (fed == "fp8" and not native_fp8(path, device)) or peak(fed, device) is None:
+        rate_class = "float16"
+    rate = peak(rate_class, device) or device.peak_fp32_vector_tflops
+    cycles = 2 * count / _operations_per_cycle(rate, device)
+    cycles *= 3 if step.precision == "tf32x3" and fed == "tf32" else 1
+    return _Products(cycles, tensor_key=f"{path if has_wgmma(device) else 'native'}.{rate_class}")
+
+
+def _smem_bytes_a(step: DotStep, elements: int, repeats: int, exchanged: bool) -> float:
+    """Through shared memory for operand A, which ``repeats`` groups of warps read."""
+    if step.a.k_major is not None:
+        return elements * step.a.memory_dtype.bytes * (step.a.reload + repeats)
+    # Computed in registers, it moves where they are not those of the warp that needs it.
+    return elements * step.a.dtype.bytes * (1 + repeats) if exchanged else 0.0
+
+
+def _smem_bytes_b(loop: DotLoop, step: DotStep, elements: int, repeats: int, converted: bool, device: Device) -> float:
+    """Through shared memory for operand B; ``converted`` says that wgmma takes it from there in another type."""
+    if converted:
+        # Read, cast, write back, read again; without pipelining cast on the way.
+        through = 2 * step.b.memory_dtype.bytes if overlaps(loop, device) else 0
+        return elements * (through + step.b.dtype.bytes * (1 + repeats))
+    return elements * step.b.memory_dtype.bytes * (step.b.reload + repeats)
 
 
 def count_loop(loop: DotLoop, device: Device) -> LoopCounts:

@@ -322,32 +322,76 @@ def _access(
     fraction = active / elements if elements else 0.0
     offset = launch.kernel.likely_offset(access)
     start = None if offset is None else probe.at(offset)
-    tensor = launch.tensor(access.base)
-    whole = _span_bytes(tensor)
+    whole = _span_bytes(launch.tensor(access.base))
     if offset is None or start is None:
-        gather = offset is None or _has_load(offset)
-        run = _contiguous_run(access) * size
-        rows = max(1.0, active * size / run) if active else 0.0
-        sectors = rows * _sectors_of_run(run, size, aligned=False)
-        program_bytes = sectors * SECTOR_BYTES * executions
-        footprint = min(program_bytes * programs, whole)
-        return AccessTraffic(
-            access, access.base, executions, active, sectors, program_bytes, footprint,
-            sectors * SECTOR_BYTES * executions * programs, run, False, False, gather,
-            (float(access.id), float(id(access) % 2**31)), frozenset(), float("inf"),
-            1.0, program_bytes, vector_bytes(access),
-        )  # fmt: skip
+        return _anywhere(access, offset, executions, active, whole, programs)
     sectors, run, aligned = _tile_sectors(access, offset, start, probe)
     sectors *= fraction
     if active and sectors < 1.0:
         sectors = min(1.0, max(sectors, fraction))
-    # What one program touches over all its iterations: new addresses only where the offset moves with the loop.
-    # ``near`` forgets what more than a few kilobytes ago was touched, as an L1 shared with other programs does.
+    met = _over_loops(access, offset, start, sectors, loops, probe)
+    reach, distinct = met.reach, met.distinct
+    program_bytes = min(distinct, (reach + 1) * size + SECTOR_BYTES) if executions else 0.0
+    program_bytes = max(program_bytes, min(distinct, sectors * SECTOR_BYTES))
+    signature = (start, reach, fraction)
+    footprint, reach, shared = _over_grid(offset, program_bytes, reach, probe)
+    # Tiles of neighbouring programs may overlap (windows, column strips inside one sector): the reach is a cap.
+    footprint = min(footprint, (reach + 1) * size + SECTOR_BYTES)
+    span = min((reach + 1) * size, whole)
+    density = min(1.0, min(footprint, whole) / span) if 0 < span < math.inf else 1.0
+    return AccessTraffic(
+        access, access.base, executions, active, sectors, program_bytes, min(footprint, whole),
+        sectors * SECTOR_BYTES * executions * programs, run, aligned, True, False, signature, shared, met.step,
+        density, min(met.near, sectors * SECTOR_BYTES * executions), vector_bytes(access),
+        request_addresses=_request_addresses(access, offset, probe) if isinstance(access, Atomic) else float(WARP_LANES),
+    )  # fmt: skip
+
+
+def _anywhere(
+    access: Load | Store | Atomic,
+    offset: Expr | None,
+    executions: float,
+    active: float,
+    whole: float,
+    programs: int,
+) -> AccessTraffic:
+    """The traffic of an access at addresses that the source does not tell: each run of lanes in sectors of its own."""
+    size = access.dtype.bytes
+    gather = offset is None or _has_load(offset)
+    run = _contiguous_run(access) * size
+    rows = max(1.0, active * size / run) if active else 0.0
+    sectors = rows * _sectors_of_run(run, size, aligned=False)
+    program_bytes = sectors * SECTOR_BYTES * executions
+    footprint = min(program_bytes * programs, whole)
+    return AccessTraffic(
+        access, access.base, executions, active, sectors, program_bytes, footprint,
+        sectors * SECTOR_BYTES * executions * programs, run, False, False, gather,
+        (float(access.id), float(id(access) % 2**31)), frozenset(), float("inf"),
+        1.0, program_bytes, vector_bytes(access),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Met:
+    """What one program touches over all its iterations, in bytes: ``distinct`` once each; ``near`` when it forgets what more
+    than a few kilobytes ago was touched, as an L1 shared with other programs does. The addresses lie within ``reach``
+    elements, and the tile moves on by ``step`` bytes at least."""
+
+    distinct: float
+    near: float
+    reach: float
+    step: float
+
+
+def _over_loops(
+    access: Load | Store | Atomic, offset: Expr, start: float, sectors: float, loops: tuple[Loop, ...], probe: Probe
+) -> _Met:
+    """The tile of ``sectors`` in all iterations: new addresses only where the offset moves with the loop."""
+    size = access.dtype.bytes
     atoms = offset.atoms()
-    distinct = sectors * SECTOR_BYTES
+    distinct = near = sectors * SECTOR_BYTES
     reach = _reach(offset, start, [Lane(dim) for dim in range(len(access.shape))], access.shape, probe)
     step = float("inf")
-    near = distinct
     for loop in reversed(loops):
         trip = probe.trips[loop.id]
         atom = LoopIndex(loop.id)
@@ -372,11 +416,14 @@ def _access(
         near = min(near * trip, near + (trip - 1) * min(near, fresh)) if small else near * trip
         distinct += (trip - 1) * fresh
         reach += abs(last - first)
-    program_bytes = min(distinct, (reach + 1) * size + SECTOR_BYTES) if executions else 0.0
-    program_bytes = max(program_bytes, min(distinct, sectors * SECTOR_BYTES))
-    signature = (start, reach, fraction)
+    return _Met(distinct, near, reach, step)
+
+
+def _over_grid(offset: Expr, program_bytes: float, reach: float, probe: Probe) -> tuple[float, float, frozenset[int]]:
+    """(bytes that all programs touch, elements that they lie within, the axes whose programs touch the same ones)."""
     footprint = program_bytes
     shared = []
+    atoms = offset.atoms()
     for axis, extent in enumerate(probe.grid):
         pid = ProgramId(axis)
         if pid not in atoms:
@@ -385,16 +432,7 @@ def _access(
         footprint *= extent
         first, last = probe.moved(offset, pid, 0.0), probe.moved(offset, pid, extent - 1.0)
         reach += math.inf if first is None or last is None or offset.coefficient(pid) is None else abs(last - first)
-    # Tiles of neighbouring programs may overlap (windows, column strips inside one sector): the reach is a cap.
-    footprint = min(footprint, (reach + 1) * size + SECTOR_BYTES)
-    span = min((reach + 1) * size, whole)
-    density = min(1.0, min(footprint, whole) / span) if 0 < span < math.inf else 1.0
-    return AccessTraffic(
-        access, access.base, executions, active, sectors, program_bytes, min(footprint, whole),
-        sectors * SECTOR_BYTES * executions * programs, run, aligned, True, False, signature, frozenset(shared), step,
-        density, min(near, sectors * SECTOR_BYTES * executions), vector_bytes(access),
-        request_addresses=_request_addresses(access, offset, probe) if isinstance(access, Atomic) else float(WARP_LANES),
-    )  # fmt: skip
+    return footprint, reach, frozenset(shared)
 
 
 def _request_addresses(access: Atomic, offset: Expr, probe: Probe) -> float:

@@ -124,13 +124,10 @@ def make_plan(
             analysed=read,
             **settings,
         )
-        if not made.applied:
-            return NothingToProve(_refusals(made))
-        mended = [one.code for one in made.applied if find_rule(one.code).category in NOT_ABOUT_SPEED]
-        if mended and reference is None:
-            return NothingToProve((_without_reference(mended),))
-        # What was wrong before sets no measure of how small the errors have to be.
-        change, after = _change(made, numerics or ("changed" if mended else None)), made.after
+        report = _made_change(made, numerics, compared=reference is not None)
+        if isinstance(report, NothingToProve):
+            return report
+        change, after = report, made.after
     else:
         # What a user has changed may round differently; how much the errors grew is reported.
         change, after = ChangeReport(fixed_path, (), numerics or "changed"), fixed
@@ -164,6 +161,18 @@ def make_plan(
         package=_package(path),
         notes=tuple(notes),
     )
+
+
+def _made_change(made: Fixed, numerics: str | None, compared: bool) -> ChangeReport | NothingToProve:
+    """What kernlint has changed; nothing to prove where that is nothing, or where it mends wrong code and is not ``compared``
+    with a reference."""
+    if not made.applied:
+        return NothingToProve(_refusals(made))
+    mended = [one.code for one in made.applied if find_rule(one.code).category in NOT_ABOUT_SPEED]
+    if mended and not compared:
+        return NothingToProve((_without_reference(mended),))
+    # What was wrong before sets no measure of how small the errors have to be.
+    return _change(made, numerics or ("changed" if mended else None))
 
 
 def _without_reference(codes: Sequence[str]) -> str:

@@ -126,49 +126,17 @@ class TimeStepLoop(Rule):
     def _finding(self, context: Context, found: TimeLoop) -> Finding | None:
         repeat = found.repeat
         statement = node_at(context, repeat.span, cst.For)
-        hands_on = statement is not None and bool(carried_names(statement))
-        size = sum(product.weight_bytes for product in found.recurrent)
-        budget = context.device.shared_memory_max_bytes_per_block
-        fits = size + 64 * max(p.k for p in found.recurrent) <= budget
+        remedy = _remedy(context, found, statement is not None and bool(carried_names(statement)))
+        if remedy is None:
+            return None
         kernel = found.launches()[0].kernel.name
-        weights = " and ".join(f"`{tensor_name(p.weight, 'weight')}` [{p.columns}, {p.k}]" for p in found.recurrent)
-        state = tensor_name(found.state[0], "the state")
-        per_step = len(found.launches())
-        launched = found.steps * per_step
+        weights, size = _weights(found), found.recurrent_bytes
+        launched = found.steps * len(found.launches())
         bottleneck = (
             f"{launched} launches run one after the other, one step of {found.rows} sequences each, so the call pays {launched} times the "
             f"launch overhead and latency and loads {weights} anew in every step."
         )
-        project = (
-            f"Project the inputs of all {found.steps} steps in one GEMM of {found.steps * found.rows:,} rows"
-            if found.inputs
-            else ""
-        )
-        if fits:
-            variant, rows, warps = _persistent(context, found, hands_on)
-            method = (
-                f"{project + ', then run' if project else 'Run'} the recurrence in one persistent kernel that loops over the steps with "
-                "the recurrent weight and the state on chip."
-            )
-            plan = (
-                (f"{project} before the loop. " if project else "")
-                + f"Launch one kernel with grid (cdiv({found.rows}, {rows}),) and {warps} warps: load {weights} "
-                f"({size // 1024} KB) once, loop over {found.steps} steps with one `tl.dot` of the [{rows}, "
-                f"{found.recurrent[0].k}] state, add the step's input, apply the activation, store the state. Drop "
-                f"the Python loop at line {repeat.span.line}."
-            )
-        elif found.inputs:
-            variant = _hoisted(context, found, hands_on)
-            method = (
-                f"{project} outside the loop; the recurrent weight ({size // 1024} KB) does not fit on chip, so "
-                "the steps stay launches."
-            )
-            plan = (
-                f"Replace the input product in `{kernel}` by a load of the step's rows of that GEMM's result; keep the Python loop at line "
-                f"{repeat.span.line}, captured in a CUDA graph where the host is the limit."
-            )
-        else:
-            return None
+        variant, method, plan = remedy
         return Finding(
             self,
             self.severity,
@@ -177,7 +145,10 @@ class TimeStepLoop(Rule):
             repeat.function,
             kernel,
             (
-                Evidence(f"each iteration reads the state `{state}` that the one before it wrote", repeat.span),
+                Evidence(
+                    f"each iteration reads the state `{tensor_name(found.state[0], 'the state')}` that the one before it wrote",
+                    repeat.span,
+                ),
                 Evidence(f"the state is multiplied with {weights}, {size // 1024} KB", found.recurrent[0].step.span),
                 *(
                     Evidence(
@@ -190,6 +161,47 @@ class TimeStepLoop(Rule):
             ),
             Change(variant, bottleneck, method, plan),
         )
+
+
+def _weights(found: TimeLoop) -> str:
+    return " and ".join(f"`{tensor_name(p.weight, 'weight')}` [{p.columns}, {p.k}]" for p in found.recurrent)
+
+
+def _remedy(context: Context, found: TimeLoop, hands_on: bool) -> tuple[Variant, str, str] | None:
+    """The program after it, the method and the plan: one persistent kernel where the recurrent weight fits on chip, else the
+    input's products in one GEMM; None where neither helps."""
+    size, line = found.recurrent_bytes, found.repeat.span.line
+    project = (
+        f"Project the inputs of all {found.steps} steps in one GEMM of {found.steps * found.rows:,} rows"
+        if found.inputs
+        else ""
+    )
+    budget = context.device.shared_memory_max_bytes_per_block
+    if size + 64 * max(p.k for p in found.recurrent) <= budget:
+        variant, rows, warps = _persistent(context, found, hands_on)
+        method = (
+            f"{project + ', then run' if project else 'Run'} the recurrence in one persistent kernel that loops over the steps with "
+            "the recurrent weight and the state on chip."
+        )
+        plan = (
+            (f"{project} before the loop. " if project else "")
+            + f"Launch one kernel with grid (cdiv({found.rows}, {rows}),) and {warps} warps: load {_weights(found)} "
+            f"({size // 1024} KB) once, loop over {found.steps} steps with one `tl.dot` of the [{rows}, "
+            f"{found.recurrent[0].k}] state, add the step's input, apply the activation, store the state. Drop "
+            f"the Python loop at line {line}."
+        )
+        return variant, method, plan
+    if not found.inputs:
+        return None
+    method = (
+        f"{project} outside the loop; the recurrent weight ({size // 1024} KB) does not fit on chip, so "
+        "the steps stay launches."
+    )
+    plan = (
+        f"Replace the input product in `{found.launches()[0].kernel.name}` by a load of the step's rows of that GEMM's result; keep the "
+        f"Python loop at line {line}, captured in a CUDA graph where the host is the limit."
+    )
+    return _hoisted(context, found, hands_on), method, plan
 
 
 def _persistent(context: Context, found: TimeLoop, hands_on: bool) -> tuple[Variant, int, int]:

@@ -94,6 +94,11 @@ class TimeLoop:
     def repeat(self) -> Repeat:
         return self.loop.repeat
 
+    @property
+    def recurrent_bytes(self) -> int:
+        """The weights that the state is multiplied with."""
+        return sum(product.weight_bytes for product in self.recurrent)
+
     def launches(self) -> list[Launch]:
         return [step for step in self.loop.body if isinstance(step, Launch)]
 
