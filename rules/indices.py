@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from math import gcd, prod
+from math import prod
 
 from kernlint.records import dataclass
+from kernlint.rules.divisions import apart
 from kernlint.workload import Access, Branch, Kernel, Launch, Loop, Size, Tensor, concrete
 from kernlint.workload.expr import (
     Atom,
@@ -62,7 +63,7 @@ class Indices:
 
     def rewrite(self, expr: Expr) -> Expr:
         """``expr`` with lanes taken out of divisions and divided program ids replaced by their digits."""
-        expr = _lanes_apart(expr, self.lanes)
+        expr = apart(expr, self.lanes)
 
         def change(atom: Atom) -> Size | None:
             for split in self.splits:
@@ -81,7 +82,7 @@ def program_indices(launch: Launch) -> Indices:
     divisors: dict[int, set[Expr]] = {}
     lanes = _lanes(launch)
     for expr in _expressions(launch):
-        for atom in _lanes_apart(expr, lanes).atoms():
+        for atom in apart(expr, lanes).atoms():
             found = _division(atom) if isinstance(atom, Opaque) else None
             if found is not None:
                 divisors.setdefault(found[0], set()).add(found[1])
@@ -107,29 +108,6 @@ def _lanes(launch: Launch) -> dict[Atom, int]:
         for dim, extent in enumerate(access.shape):  # type: ignore[union-attr]
             found[Lane(dim)] = max(extent, found.get(Lane(dim), 1))
     return found
-
-
-def _lanes_apart(expr: Expr, lanes: Mapping[Atom, int]) -> Expr:
-    """``expr`` with ``(n * x + lane) // (n * m)`` written as ``x // m`` and its remainder as ``n * (x % m) + lane``, where the
-    lanes stay below n."""
-
-    def change(atom: Atom) -> Size | None:
-        if not isinstance(atom, Opaque) or atom.op not in ("floordiv", "mod") or len(atom.args) != 2:
-            return None
-        divided, divisor = atom.args[0], concrete(atom.args[1])
-        inner = Expr({m: c for m, c in divided.terms.items() if len(m) == 1 and m[0] in lanes})
-        outer = divided - inner
-        if divisor is None or divisor <= 0 or not inner.terms or any(a in lanes for a in outer.atoms()):
-            return None
-        step = gcd(divisor, *outer.terms.values())
-        if min(inner.terms.values()) < 0 or sum(c * (lanes[m[0]] - 1) for m, c in inner.terms.items()) >= step:
-            return None
-        whole = Expr({m: c // step for m, c in outer.terms.items()})
-        if atom.op == "floordiv":
-            return floordiv(whole, divisor // step)
-        return step * lift(mod(whole, divisor // step)) + inner
-
-    return expr.rewrite(change) if any(isinstance(atom, Opaque) for atom in expr.atoms()) else expr
 
 
 def strides_of(expr: Expr) -> tuple[dict[Atom, Size], Size] | None:

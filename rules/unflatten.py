@@ -11,8 +11,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kernlint.records import dataclass
+from kernlint.rules.divisions import flat_index, whole
 from kernlint.workload import Access, Branch, Dot, Kernel, Launch, Loop, Node, Reduce, Scan, Span, Workload, concrete
-from kernlint.workload.expr import Atom, Expr, Lane, Opaque, ProgramId, ceildiv, lift, opaque
+from kernlint.workload.expr import Atom, Expr, Lane, Opaque, ProgramId, ceildiv, lift
 from kernlint.workload.steps import map_launch
 
 
@@ -28,7 +29,7 @@ class Digits:
 
     @property
     def flat(self) -> Expr:
-        return _flat(self.program, self.tile)
+        return flat_index(self.program, self.tile)
 
     def index(self, digit: int, axes: int) -> Expr:
         """Digit ``digit`` where the grid had ``axes`` axes before: the fastest is tiled, the others count programs."""
@@ -36,7 +37,7 @@ class Digits:
 
     def rewrite(self, expr: Expr, axes: int) -> Expr:
         """``expr`` in terms of the digits."""
-        expr = _whole(expr, self.program, self.tile)
+        expr = whole(expr, self.program, self.tile)
 
         def change(atom: Atom) -> Expr | None:
             part = _part(atom, self.flat)
@@ -72,12 +73,12 @@ def unflattened(launch: Launch) -> Launch:
     axes = len(launch.grid)
     column, end = digits.index(0, axes), lift(digits.extents[0])
     ragged = digits.extents[0] % digits.tile != 0
-    whole = lift(_total(digits))
+    end_of_all = lift(_total(digits))
 
     def change(node: Node) -> Node | None:
         if not isinstance(node, Access) or node.offset is None:
             return node
-        kept = [(left, right) for left, right in node.mask or () if right - left != whole - digits.flat]
+        kept = [(left, right) for left, right in node.mask or () if right - left != end_of_all - digits.flat]
         mask = [(digits.rewrite(left, axes), digits.rewrite(right, axes)) for left, right in kept]
         if ragged and node.elements > 1:
             mask.append((column, end))
@@ -124,12 +125,12 @@ def _accesses(kernel: Kernel) -> Iterator[Access]:
 def _boundaries(launch: Launch, program: ProgramId, tile: int) -> set[int] | None:
     """Where the digits of the flat index begin, by the divisions of it; None where it is used in another way too."""
     found: set[int] = set()
-    flat = _flat(program, tile)
+    flat = flat_index(program, tile)
     for access in _accesses(launch.kernel):
         for expr in (access.offset, *(side for pair in access.mask or () for side in pair)):
             if expr is None:
                 return None
-            expr = _whole(expr, program, tile)
+            expr = whole(expr, program, tile)
             for atom in expr.atoms():
                 found |= {weight for weight in _part(atom, flat) or () if weight is not None and weight > 1}
             rest = _undivided(expr, flat)
@@ -142,29 +143,6 @@ def _boundaries(launch: Launch, program: ProgramId, tile: int) -> set[int] | Non
 def _undivided(expr: Expr, flat: Expr) -> Expr:
     """``expr`` without the digits in it: what stands outside of divisions is a multiple of the index itself."""
     return expr.rewrite(lambda atom: lift(0) if _part(atom, flat) is not None else None)
-
-
-def _whole(expr: Expr, program: ProgramId, tile: int) -> Expr:
-    """``expr`` with all digits as divisions of the flat index itself. The interpreter drops multiples of the divisor of a
-    remainder, and takes a quotient apart where the divisor divides the tile: ``flat // d`` is then
-    ``program * (tile // d) + lane // d``."""
-    lane, flat = Expr.atom(Lane(0)), _flat(program, tile)
-
-    def change(atom: Atom) -> Expr | None:
-        divisor = atom.args[1].value if isinstance(atom, Opaque) and len(atom.args) == 2 else None
-        if not isinstance(atom, Opaque) or divisor is None or divisor < 2:
-            return None
-        if atom.op == "mod" and all(factor % divisor == 0 for factor in (atom.args[0] - flat).terms.values()):
-            return opaque("mod", flat, divisor)
-        if atom.op == "floordiv" and atom.args[0] == lane and tile % divisor == 0:
-            return opaque("floordiv", flat, divisor) - Expr.atom(program) * (tile // divisor)
-        return None
-
-    return expr.rewrite(change)
-
-
-def _flat(program: ProgramId, tile: int) -> Expr:
-    return Expr.atom(program) * tile + Expr.atom(Lane(0))
 
 
 def _part(atom: Atom, flat: Expr) -> tuple[int, int | None] | None:
@@ -189,6 +167,6 @@ def _part(atom: Atom, flat: Expr) -> tuple[int, int | None] | None:
 def _count(launch: Launch, program: ProgramId, tile: int) -> int | None:
     """How many values the flat index takes: the bound that masks set, else all of the grid."""
     masks = [pair for access in _accesses(launch.kernel) if access.elements > 1 for pair in access.mask or ()]
-    bounds = [(right - left + _flat(program, tile)).value for left, right in masks]
+    bounds = [(right - left + flat_index(program, tile)).value for left, right in masks]
     extent = concrete(launch.grid[program.axis])
     return min((bound for bound in bounds if bound is not None), default=None if extent is None else extent * tile)
