@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import difflib
-import json
 import re
 from collections.abc import Mapping
 from dataclasses import fields
 from functools import lru_cache
-from importlib import resources
 
+from kernlint.cost.fitted import fitted
 from kernlint.records import dataclass
 
 #: Words that open the name a driver gives a card: what follows is a model number and its variant.
@@ -139,10 +138,9 @@ class Device:
 
 @lru_cache(maxsize=1)
 def _table() -> dict[str, Device]:
-    text = resources.files("kernlint.cost").joinpath("data/devices.json").read_text(encoding="utf-8")
     known = {field.name for field in fields(Device)}
     table: dict[str, Device] = {}
-    for key, entry in json.loads(text).items():
+    for key, entry in fitted("devices").items():
         if not key.startswith("_"):
             table[key] = Device(id=key, **{name: value for name, value in entry.items() if name in known})
     return table

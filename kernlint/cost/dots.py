@@ -21,12 +21,10 @@ Not modelled: split-K reduction (give it as epilogue and a second kernel), TMA d
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Hashable
 from dataclasses import fields
 from functools import lru_cache
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from kernlint.cost.dot_counts import NO_STEP, LoopCounts, StepCounts, count_loop, count_step
@@ -43,6 +41,7 @@ from kernlint.cost.dot_lowering import (
 )
 from kernlint.cost.dot_model import Constants, StepCycles, cycles_of_step, terms_of_loop
 from kernlint.cost.dot_occupancy import registers_per_thread, resident_programs, shared_bytes, spilled_bytes
+from kernlint.cost.fitted import fitted
 from kernlint.cost.result import KernelTime
 
 if TYPE_CHECKING:
@@ -75,15 +74,13 @@ __all__ = [
     "terms_of_loop",
 ]  # fmt: skip
 
-_DATA = "data/h100-dots.json"
 #: Columns of the largest instruction.
 _WIDEST_WGMMA = 256
 
 
 @lru_cache(maxsize=1)
 def _data() -> dict[str, Any]:
-    loaded: dict[str, Any] = json.loads(files("kernlint.cost").joinpath(_DATA).read_text(encoding="utf-8"))
-    return loaded
+    return fitted("h100-dots")
 
 
 @lru_cache(maxsize=1)

@@ -19,17 +19,16 @@ calls that the host decides and that make the same kinds of actions are as sure 
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from functools import lru_cache
-from importlib import resources
 from typing import Any
 
 from kernlint.cost.device import Device
 from kernlint.cost.dot_launch import dot_loop, kernel_time
 from kernlint.cost.dots import ratio_sigma as dot_ratio_sigma
+from kernlint.cost.fitted import fitted
 from kernlint.cost.host import host_sigma, host_time, sync_bubble_us
 from kernlint.cost.programs import regime_sigma
 from kernlint.cost.result import KernelTime
@@ -183,9 +182,7 @@ def ratio_sigma(before: Estimate, after: Estimate, scope: str) -> float:
 
 @lru_cache(maxsize=1)
 def _data() -> dict[str, Any]:
-    text = resources.files("kernlint.cost").joinpath("data/estimate.json").read_text(encoding="utf-8")
-    data: dict[str, Any] = json.loads(text)
-    return data
+    return fitted("estimate")
 
 
 # -- pricing ----------------------------------------------------------------------------------------------------------

@@ -8,11 +8,10 @@ gathered element, from the ``implicit_gemm_conv`` rows of ``h100-micro-2.csv`` (
 
 from __future__ import annotations
 
-import json
 from functools import lru_cache
-from importlib import resources
 
 from kernlint.cost.device import Device
+from kernlint.cost.fitted import fitted
 from kernlint.cost.traffic import Traffic
 from kernlint.records import dataclass
 from kernlint.workload import Lane, Launch, Load, Opaque
@@ -28,8 +27,7 @@ class GatherConstants:
 
 @lru_cache(maxsize=1)
 def constants() -> GatherConstants:
-    text = resources.files("kernlint.cost").joinpath("data/gathers.json").read_text(encoding="utf-8")
-    data = json.loads(text)
+    data = fitted("gathers")
     return GatherConstants(data["cycles_per_element"], data["sigma"])
 
 

@@ -7,19 +7,16 @@ device scales them; another CPU easily differs by a factor of 1.5, which :func:`
 
 from __future__ import annotations
 
-import json
 from functools import lru_cache
-from importlib import resources
 from typing import Any
 
+from kernlint.cost.fitted import fitted
 from kernlint.workload import Event, HostSync, Launch, Step, TorchOp
 
 
 @lru_cache(maxsize=1)
 def _data() -> dict[str, Any]:
-    text = resources.files("kernlint.cost").joinpath("data/host.json").read_text(encoding="utf-8")
-    data: dict[str, Any] = json.loads(text)
-    return data
+    return fitted("host")
 
 
 def host_time(step: Step) -> float:

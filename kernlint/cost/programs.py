@@ -27,14 +27,13 @@ Other devices scale by their datasheet (bandwidth, SMs, clock, L2 size).
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import fields
 from functools import lru_cache
-from importlib import resources
 
 from kernlint.cost.device import Device, find_device
+from kernlint.cost.fitted import fitted
 from kernlint.cost.layout import Layout, blocked, fastest_axis
 from kernlint.cost.registers import COLLAPSE, Pressure, TileSizes, pressures
 from kernlint.cost.result import KernelTime
@@ -128,10 +127,9 @@ class Constants:
 @lru_cache(maxsize=1)
 def _data() -> tuple[Constants, Mapping[str, float]]:
     try:
-        text = resources.files("kernlint.cost").joinpath("data/programs.json").read_text(encoding="utf-8")
+        data = fitted("programs")
     except FileNotFoundError:
         return Constants(), {}
-    data = json.loads(text)
     known = {field.name for field in fields(Constants)}
     constants = {name: entry["value"] for name, entry in data["constants"].items() if name in known}
     return Constants(**constants), {name: entry["sigma"] for name, entry in data["regimes"].items()}

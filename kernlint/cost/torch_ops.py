@@ -18,13 +18,12 @@ Convolutions use TF32 for fp32, as cuDNN does by default.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping
 from functools import lru_cache
-from importlib import resources
 
 from kernlint.cost.device import Device, find_device
+from kernlint.cost.fitted import fitted
 from kernlint.cost.programs import ramp, widen
 from kernlint.cost.result import KernelTime
 from kernlint.records import dataclass
@@ -77,8 +76,7 @@ class _Constants:
 
 @lru_cache(maxsize=1)
 def _data() -> _Constants:
-    text = resources.files("kernlint.cost").joinpath("data/torch_ops.json").read_text(encoding="utf-8")
-    return parse(json.loads(text))
+    return parse(fitted("torch_ops"))
 
 
 def parse(data: Mapping[str, Mapping[str, object]]) -> _Constants:

@@ -5,9 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import shutil
 import sys
-import tempfile
 import time
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -80,6 +78,8 @@ class Cache:
         return record if isinstance(record, list) else None
 
     def _write(self, path: str, record: list[Any]) -> None:
+        import tempfile  # takes longer than to read all that a warm run needs
+
         try:
             self._prepare()
             folder = os.path.dirname(path)
@@ -108,6 +108,8 @@ class Cache:
                 with open(path, "w", encoding="ascii") as file:
                     file.write(text)
         if is_new:
+            import shutil
+
             with os.scandir(self._top) as entries:
                 old = [e.path for e in entries if e.is_dir(follow_symlinks=False)
                        and e.stat().st_mtime < time.time() - _KEEP_S]  # fmt: skip
