@@ -469,14 +469,14 @@ class _Reading:
     def _has_effect(self, node: cst.FunctionDef, workload: Workload) -> bool:
         """Whether the call may be part of what a program is there for. One that returns no tensor is not where it works on
         data that it makes up, or where nobody sees what it computes: it keeps no tensor, writes to none that it was given and
-        hands none to code that is not followed. Nor is one that is given no tensor, draws its own at random and has other
-        functions work on them, whatever it returns. Such a call tests, measures or warms up."""
+        hands none to code that is not followed. Nor is one that is given no tensor, draws its own at random or writes them
+        out, and has other functions work on them, whatever it returns. Such a call tests, measures or warms up."""
         steps = [step for step, _ in workload.first_call().walk()]
         given = {tensor.storage.id for tensor in workload.inputs}
         made_up = not any(_touches(step, given) for step in steps)
         if not _returns_answers(node):
-            drawn = made_up and any(isinstance(step, TorchOp) and step.kind == "random" for step in steps)
-            return not drawn or any(isinstance(step, Launch) and step.function == workload.entry for step in steps)
+            own = made_up and any(_draws(step) for step in steps)
+            return not own or any(isinstance(step, Launch) and step.function == workload.entry for step in steps)
         return not made_up and (self.host.escapes or any(_writes_to_others(step) for step in steps))
 
     def _fitting(self, candidates: list[Any]) -> tuple[Function, list[Any]] | None:
@@ -710,6 +710,14 @@ def _is_answer(value: cst.BaseExpression | None) -> bool:
         name = (dotted_name(value.func) or "").rpartition(".")[2]
         return name in ("bool", "isinstance", "hasattr", "all", "any", "allclose", "equal", "is_available")
     return isinstance(value, cst.Name) and value.value in ("None", "True", "False")
+
+
+def _draws(step: Step) -> bool:
+    """Whether ``step`` draws a tensor at random, or works on one that the program writes out."""
+    if isinstance(step, TorchOp):
+        return step.kind == "random" or any(t.storage.origin == "constant" for t in step.reads)
+    given = step.arguments.values() if isinstance(step, Launch) else ()
+    return any(isinstance(t, Tensor) and t.storage.origin == "constant" for t in given)
 
 
 def _touches(step: Step, storages: set[int]) -> bool:

@@ -224,6 +224,7 @@ NO_EFFECT = {
     "check with code from elsewhere": "def run(n=64):\n    x = torch.randn(n)\n    measured(launch(x.exp()))\n",
     "measures of a check": "def run(n):\n    x = torch.randn(n)\n    y = launch(x.exp())\n    return (x - y).abs().max().item()\n",
     "time of a benchmark": "def run(n):\n    x = torch.rand(n)\n    ms = measured(lambda: launch(x))\n    return ms, launch(x)\n",
+    "test of numbers written out": "def run():\n    x = torch.tensor([1.0, 2.0], device='cuda')\n    return {'case': launch(x)}\n",
     "warm-up": "def run():\n    launch(torch.zeros(64).exp())\n",
 }
 
