@@ -407,9 +407,9 @@ def _tell_fixes(fixes: Fixes, diff: bool) -> None:
     refused = [(file, f"{code} not fixed: {why}") for file, whys in fixes.refused.items() for code, why in whys.items()]
     for file, message in sorted([*refused, *fixes.unwritten.items()]):
         click.echo(encodable(f"kernlint: {' '.join(f'{file}: {message}'.split())}", sys.stderr), err=True)
-    verb = "could be" if diff else "were"
     count, files = fixes.fixed.total(), len(fixes.changed)
-    parts = [f"{count} findings in {files} file{'s' * (files != 1)} {verb} fixed"]
+    verb = "could be" if diff else "was" if count == 1 else "were"
+    parts = [f"{_counted(count, 'finding')} in {_counted(files, 'file')} {verb} fixed"]
     if fixes.unsafe:
         parts.append(f"{fixes.unsafe} more with --unsafe-fixes")
     click.echo(f"kernlint: {'; '.join(parts)}.", err=True)
@@ -424,7 +424,11 @@ def _write_baseline(settings: Settings, outcome: Outcome) -> None:
     if settings.baseline is None:
         raise UsageError("--update-baseline needs --baseline FILE, or `baseline` in the configuration")
     count = write_baseline(settings.baseline, outcome.findings)
-    click.echo(f"{settings.baseline}: {count} findings noted.", err=True)
+    click.echo(f"{settings.baseline}: {_counted(count, 'finding')} noted.", err=True)
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number} {what}{'s' * (number != 1)}"
 
 
 def _with_ignores(outcome: Outcome, reason: str) -> Outcome:
@@ -433,7 +437,7 @@ def _with_ignores(outcome: Outcome, reason: str) -> Outcome:
     from kernlint.lint.add_ignore import add_ignores
 
     added, left = add_ignores(outcome.findings, reason)
-    click.echo(f"{added} findings suppressed, {len(left)} left.", err=True)
+    click.echo(f"{_counted(added, 'finding')} suppressed, {len(left)} left.", err=True)
     return replace(outcome, findings=tuple(left))
 
 

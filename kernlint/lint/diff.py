@@ -46,7 +46,9 @@ def changed_lines(base: str) -> ChangedLines:
     top = _git("rev-parse", "--show-toplevel").strip()
     if not base or base.startswith("-"):
         raise UsageError(f"--diff-base {base}: not a commit")
-    commit = _git("rev-parse", "--verify", "--quiet", f"{base}^{{commit}}", what=f"--diff-base {base}: not a commit")
+    shallow = _git("rev-parse", "--is-shallow-repository", check=False).strip() == "true"
+    what = f"--diff-base {base}: not a commit{' of this shallow clone; fetch it first' * shallow}"
+    commit = _git("rev-parse", "--verify", "--quiet", f"{base}^{{commit}}", what=what)
     start = _git("merge-base", commit.strip(), "HEAD", what="", check=False).strip() or commit.strip()
     # Whatever the user's configuration says of diffs, and what the attributes of a file say of showing it.
     diff = _git("-c", "core.quotepath=off", "diff", "--unified=0", "--inter-hunk-context=0", "--no-color", "--no-ext-diff",

@@ -204,7 +204,7 @@ def test_statistics(run):
 
 def test_add_ignore_then_nothing(run, folder):
     status, _, err = run("k.py", "--add-ignore", "known to be slow")
-    assert (status, err) == (0, "1 findings suppressed, 0 left.\n")
+    assert (status, err) == (0, "1 finding suppressed, 0 left.\n")
     assert f"        # kernlint: ignore[KL101] known to be slow\n{DOT}" in (folder / "k.py").read_text()
     assert run("k.py")[0] == 0
 

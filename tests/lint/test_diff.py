@@ -120,7 +120,7 @@ def test_a_shallow_clone_compares_with_the_commit_itself(repository, tmp_path, m
     (tmp_path / "shallow" / "k.py").write_text(changed)
     assert touched("k.py", changed, base="HEAD") == 1
     assert touched("ü b.py", base="HEAD") == 0
-    with pytest.raises(UsageError, match="not a commit"):
+    with pytest.raises(UsageError, match="not a commit of this shallow clone; fetch it first"):
         changed_lines("HEAD~1")
 
 

@@ -70,7 +70,7 @@ def test_only_the_source_of_the_cell_changes(tmp_path: Path, options: dict[str, 
     (tmp_path / "a.ipynb").write_bytes(before.encode())
     done = check(tmp_path, "--fix", "--select", "KL101")
     after = (tmp_path / "a.ipynb").read_bytes().decode()
-    assert done.returncode == 0 and b"1 findings in 1 file were fixed" in done.stderr
+    assert done.returncode == 0 and b"1 finding in 1 file was fixed" in done.stderr
     code["source"] = written(sources(after)[2])
     assert after == notebook(head, prose, code, **options) + end
     assert sources(after)[2] != SOURCE.rstrip("\n") and "acc += tl.dot(x, y)" in sources(after)[2]
