@@ -37,9 +37,14 @@ def variable(source: Source, name: str, function: cst.FunctionDef) -> Variable:
     return Variable(
         name,
         function,
-        tuple(sorted(dict.fromkeys(node for node, _ in bindings), key=source.start)),
+        tuple(sorted(dict.fromkeys(node for node, _ in bindings), key=lambda node: _begins(source, node))),
         tuple(sorted(reads, key=source.start)),
     )
+
+
+def _begins(source: Source, binding: cst.CSTNode) -> int:
+    # Where a parameter as a whole stands is dear to ask.
+    return source.start(binding.name if isinstance(binding, cst.Param) else binding)
 
 
 def _known(module: Module) -> dict[cst.FunctionDef, _Occurrences]:

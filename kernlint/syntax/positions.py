@@ -58,6 +58,9 @@ class Positions:
             column = self._lines[line - 1].rfind("@", 0, column)
             if column < 0:
                 return None
+        if type(node) is cst.Name and type(other) is ast.arg:
+            # Python counts the annotation of a parameter in.
+            return line, column + 1, line, column + 1 + len(node.value)
         if type(node) is cst.Name and not isinstance(other, ast.expr):
             # The name of a function or class, of which Python notes only where the whole of it begins.
             head = _HEAD.match(self._lines[line - 1], column)
@@ -261,6 +264,7 @@ def _parameters(node: cst.Parameters, other: ast.arguments, push: _Push) -> None
 
 
 def _parameter(param: cst.Param, arg: ast.arg, push: _Push) -> None:
+    push(((param.name, arg),))
     _optional(param.annotation and param.annotation.annotation, arg.annotation, push)
 
 
@@ -416,7 +420,7 @@ _HANDLERS: dict[type, tuple[frozenset[str], _Handler | None]] = {
         (cst.Nonlocal, "Nonlocal", None),
         (cst.Import, "Import", None),
         (cst.ImportFrom, "ImportFrom", None),
-        (cst.Name, "Name Constant", None),
+        (cst.Name, "Name Constant arg", None),
         (cst.Integer, "Constant", None),
         (cst.Float, "Constant", None),
         (cst.Imaginary, "Constant", None),
