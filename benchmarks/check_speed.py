@@ -4,6 +4,7 @@
 
 PACKAGE_DIR are unpacked packages: the figures in docs/check.md are of sglang 0.5.23 and liger-kernel 0.8.5. ``--tools``
 is the `bin` folder of an environment with ruff, fixit and torchfix; one that is not there is left out, with a note.
+`kernlint check` prints text, its default; as JSON it works out the fix of each finding too, which is a row of its own.
 Fixit and TorchFix get the files that define a jit function only, since neither leaves the others out by itself.
 
 Seconds are of the processor, user and system, of a command and all its children; machines differ and so do their loads,
@@ -34,7 +35,7 @@ for path in open(sys.argv[1]).read().split("\\n"):
 
 _START = "import libcst"
 
-#: One small file with a kernel, its launcher and its reference.
+#: One small file with a kernel, its launcher, its reference and all sizes, for which the best tile is searched.
 _SEED = Path(__file__).parent.parent / "fixtures" / "seed" / "task.md"
 
 
@@ -148,8 +149,9 @@ def _measure(folders: Sequence[str], jit: Sequence[str], tools: str, scratch: Pa
     python = sys.executable
     listed = scratch / "jit.txt"
     listed.write_text("\n".join(jit))
-    kernlint = [python, "-m", "kernlint", "check", "--isolated", "--output-format", "json"]
+    kernlint = [python, "-m", "kernlint", "check", "--isolated"]
     cold, cache = [*kernlint, "--no-cache"], str(scratch / "cache")
+    as_json = ["--output-format", "json"]
     single = scratch / "seed.md"
     shutil.copy(_SEED, single)
     costs: dict[str, Cost] = {}
@@ -163,10 +165,14 @@ def _measure(folders: Sequence[str], jit: Sequence[str], tools: str, scratch: Pa
     note("LibCST: parse the files with a jit function", parse)
     note("kernlint check, cold, one process", [*cold, "--jobs", "1", *folders])
     note("kernlint check, cold, two processes", [*cold, "--jobs", "2", *folders])
+    note("kernlint check, cold, one process, JSON with fixes", [*cold, *as_json, "--jobs", "1", *folders])
     run([*kernlint, "--cache-dir", cache, *folders])
     note("kernlint check, warm", [*kernlint, "--cache-dir", cache, *folders])
     note("import libcst", [python, "-c", _START])
-    note("kernlint check, one file, cold", [*cold, str(single)])
+    typical = sorted(jit, key=os.path.getsize)[len(jit) // 2]
+    note("kernlint check, one file of middle size, cold", [*cold, typical])
+    note("kernlint check, one file with all sizes, cold", [*cold, str(single)])
+    note("kernlint check, one file with all sizes, JSON with fixes", [*cold, *as_json, str(single)])
     note("kernlint, the verdict on one file", [python, "-m", "kernlint", str(single)])
     for name, command in _others(tools, folders, jit, scratch):
         if os.path.exists(command[0]):
@@ -195,17 +201,20 @@ def _ratios(costs: dict[str, Cost]) -> None:
         return what(costs[name]) if name in costs else float("nan")
 
     one, two = "kernlint check, cold, one process", "kernlint check, cold, two processes"
+    middle, sized = "kernlint check, one file of middle size, cold", "kernlint check, one file with all sizes, cold"
     rows = (
         ("cold, CPU, over bare parsing", of(one) / of("LibCST: parse the files with a jit function"), "1.2"),
         ("two processes, speedup in wall time", of(one, lambda c: c.wall_s) / of(two, lambda c: c.wall_s), "near 2"),
         ("warm, CPU, over ruff warm", of("kernlint check, warm") / of("ruff check, warm"), "2"),
-        ("one file, CPU, over `import libcst`", of("kernlint check, one file, cold") / of("import libcst"), "2.5"),
+        ("JSON with fixes, CPU, over text", of("kernlint check, cold, one process, JSON with fixes") / of(one), ""),
+        ("a middling file, CPU, over `import libcst`", of(middle) / of("import libcst"), "2.5"),
+        ("one with sizes, CPU, over `import libcst`", of(sized) / of("import libcst"), "2.5"),
         ("verdict, CPU, over `import libcst`", of("kernlint, the verdict on one file") / of("import libcst"), ""),
         ("peak memory, MB", of(two, lambda c: c.peak_mb), "500"),
     )
     print()
     for name, value, target in rows:
-        print(f"{name:40}{value:8.2f}   {'target ' + target if target else ''}")
+        print(f"{name:44}{value:8.2f}   {'target ' + target if target else ''}")
 
 
 if __name__ == "__main__":
