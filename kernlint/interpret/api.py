@@ -127,7 +127,7 @@ class Target:
 
     def change(self, name: str, parameter: str = "") -> Change | None:
         """The hand-written row about ``name`` or one of its parameters."""
-        return next((c for c in changes() if c.name == name and c.parameter == parameter), None)
+        return _changes_by_name().get((name, parameter))
 
     def removed(self, change: Change) -> bool:
         return bool(change.removed) and self.version >= parse_version(change.removed)
@@ -156,6 +156,7 @@ class Target:
         return value
 
 
+@cache
 def parse_version(text: str) -> tuple[int, int]:
     """``3.6`` or ``3.6.1`` as numbers, without the patch level."""
     major, minor = text.split(".")[:2]
@@ -178,6 +179,12 @@ def find_target(version: str | None, vendor: str, arch: str) -> Target:
 def changes() -> tuple[Change, ...]:
     with open(_DATA / "triton_changes.json", encoding="utf-8") as file:
         return tuple(Change(**row) for row in json.load(file))
+
+
+@cache
+def _changes_by_name() -> dict[tuple[str, str], Change]:
+    # Of several rows about one thing the first counts.
+    return {(change.name, change.parameter): change for change in reversed(changes())}
 
 
 @cache

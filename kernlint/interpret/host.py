@@ -303,9 +303,12 @@ class HostEvaluator(Evaluator):
         known = self.refined.get(x.storage.id)
         if known is None or known.name != x.name:
             return x
+        dtype = x.dtype or known.dtype
         shape = x.shape if x.shape is not None else known.shape
         strides = x.strides if x.strides is not None else known.strides if shape == known.shape else None
-        return replace(x, dtype=x.dtype or known.dtype, shape=shape, strides=strides)
+        if dtype is x.dtype and shape is x.shape and strides is x.strides:
+            return x
+        return replace(x, dtype=dtype, shape=shape, strides=strides)
 
     def refine(self, x: Tensor, **facts: Any) -> Tensor:
         known = replace(self.current(x), **facts)

@@ -308,12 +308,10 @@ class KernelEvaluator(Evaluator):
         if result.expr is None and x is not None and y is not None and name in widths.MODULAR:
             value = python_binary(name, _NO_PYTHON, x, y)
             shadow = ex.lift(value) if isinstance(value, (int, Expr)) else None
-        return replace(
-            result,
-            product=widths.product_of(name, a, b, span),
-            narrow=widths.join(a.narrow, b.narrow),
-            shadow=shadow,
-        )
+        product, narrow = widths.product_of(name, a, b, span), widths.join(a.narrow, b.narrow)
+        if product is None and not narrow and shadow is None:
+            return result
+        return replace(result, product=product, narrow=narrow, shadow=shadow)
 
     def _result_type(self, name: str, a: Block, b: Block, weak: tuple[bool, bool]) -> Dtype | None:
         if a.dtype is None or b.dtype is None:

@@ -65,7 +65,7 @@ def of_binary(name: str, a: Block, b: Block, weak: tuple[bool, bool], result: Dt
         return NOTHING
     verdict = _of_binary(name, a, b, weak, result)
     spoilt = next((x.form for x in (a, b) if spoilt_by(x) is not None), None)
-    return verdict if verdict.fault or verdict.form is not None else replace(verdict, form=spoilt)
+    return verdict if spoilt is None or verdict.fault or verdict.form is not None else replace(verdict, form=spoilt)
 
 
 def spoilt_by(value: Block) -> tuple[str, Span] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterable
 
 from kernlint.interpret.values import Block, Scaled
 from kernlint.records import replace
@@ -32,12 +32,13 @@ def scaled(
     return result
 
 
-def steady_in(a: Block, b: Block, loops: Collection[int]) -> frozenset[int]:
+def steady_in(a: Block, b: Block, loops: Iterable[int]) -> frozenset[int]:
     """Those of ``loops`` that do not change what is computed from ``a`` and ``b`` alone."""
-    if not loops:
-        return frozenset()
-    parts = [one.steady for one in (a, b) if one.constant is None]
-    return frozenset(loops).intersection(*parts)
+    steady = frozenset(loops)
+    for one in (a, b):
+        if steady and one.constant is None:
+            steady &= one.steady
+    return steady
 
 
 def _axes(factor: Block, tile: Block) -> frozenset[int]:

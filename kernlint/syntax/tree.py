@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cached_property
+from itertools import chain
 from typing import Any, TypeVar
 
 import libcst
@@ -19,7 +20,7 @@ from kernlint.syntax.guard import check_depth
 from kernlint.syntax.names import imports_among, origin_of
 from kernlint.syntax.positions import Mismatch, Positions, python_tree
 from kernlint.syntax.source import split_lines
-from kernlint.syntax.walk import walk
+from kernlint.syntax.walk import children, walk
 from kernlint.workload import Span
 
 _T = TypeVar("_T")
@@ -65,7 +66,12 @@ class Module:
     @cached_property
     def nodes(self) -> tuple[libcst.CSTNode, ...]:
         """What :func:`~kernlint.syntax.walk.walk` finds in the tree."""
-        return tuple(walk(self.tree))
+        return (self.tree, *chain.from_iterable(self._statements.values()))
+
+    @cached_property
+    def _statements(self) -> dict[libcst.CSTNode, list[libcst.CSTNode]]:
+        """The nodes of each statement of the module."""
+        return {statement: list(walk(statement)) for statement in children(self.tree)}
 
     def of(self, kind: type[_Node]) -> list[_Node]:
         """The nodes of a kind, in source order."""
@@ -87,7 +93,7 @@ class Module:
         """
         kinds = self._below.get(node)
         if kinds is None:
-            kinds = self._below[node] = _by_kind(walk(node))
+            kinds = self._below[node] = _by_kind(self._statements.get(node) or walk(node))
         return kinds.get(kind, [])
 
     @cached_property
