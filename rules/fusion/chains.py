@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import field, replace
 
 from kernlint.records import dataclass
 from kernlint.rules.dataflow import may_use, storages, tensors_of, written_tensors
-from kernlint.rules.fusion.merging import Merge, merge
+from kernlint.rules.fusion.merging import Merge, beside, merge
 from kernlint.rules.fusion.pointwise import as_launch
 from kernlint.rules.fusion.stepping import (
     Place,
@@ -54,7 +55,8 @@ class Chain:
 
 
 def chains(workload: Workload) -> list[Chain]:
-    """The longest chains with at least one Triton launch, in program order; no step is in two.
+    """The longest chains with at least one Triton launch, in program order; no step is in two. Launches side by side whose
+    results come together in one later step begin a chain together.
 
     A torch cast alone beside one launch is a copy that the kernel can make unnecessary rather than work to fuse, and is
     left out.
@@ -66,8 +68,9 @@ def chains(workload: Workload) -> list[Chain]:
         for start in range(len(steps)):
             if start in taken:
                 continue
-            chain, members = _grown(workload, steps, start, places, looped)
-            if chain is not None and not taken & set(members):
+            grown = _grown(workload, steps, start, places, looped)
+            chain, members = next((one for one in grown if not taken & set(one[1])), (None, []))
+            if chain is not None:
                 found.append(chain)
                 taken.update(members)
     return [chain for chain in found if _worth_telling(chain)]
@@ -96,8 +99,8 @@ def chain_at(workload: Workload, members: tuple[Place, ...]) -> Chain | None:
     for steps, looped in sequences(workload.steps):
         indices = [i for one in wanted for i, step in enumerate(steps) if step is one]
         if len(indices) == len(wanted):
-            chain, found = _grown(workload, steps, indices[0], places, looped, len(wanted))
-            return chain if found == indices else None
+            grown = _grown(workload, steps, indices[0], places, looped, len(wanted))
+            return next((chain for chain, found in grown if found == indices), None)
     return None
 
 
@@ -114,25 +117,63 @@ class _Growth:
 
 def _grown(
     workload: Workload, steps: tuple[Step, ...], start: int, places: dict[int, Place], looped: bool, limit: int = 1000
-) -> tuple[Chain | None, list[int]]:
-    """The chain that begins at ``steps[start]``, of at most ``limit`` steps, and the positions of its members."""
+) -> Iterator[tuple[Chain, list[int]]]:
+    """The chains that begin at ``steps[start]``, of at most ``limit`` steps, with the positions of their members: first that
+    with launches beside the first one, where their results come together, then that without."""
     first = as_launch(steps[start])
     if first is None:
-        return None, []
-    growth = _Growth(first, [start])
-    while len(growth.members) < limit and _extend(workload, steps, growth, looped):
-        pass
-    if not growth.merges:
-        return None, []
+        return
+    for growth in (_with_siblings(steps, start, limit), _Growth(first, [start])):
+        if growth is None:
+            continue
+        siblings = [steps[i] for i in growth.members]
+        while len(growth.members) < limit and _extend(workload, steps, growth, looped):
+            pass
+        members = [steps[i] for i in growth.members]
+        if len(members) > len(siblings) and _come_together(siblings, members):
+            yield _chain(growth, members, places), growth.members
+
+
+def _chain(growth: _Growth, members: list[Step], places: dict[int, Place]) -> Chain:
     passed = tuple(t for m in growth.merges for t in m.passed if t.storage.id not in growth.kept)
     shared = {t.storage.id: t for m in growth.merges for t in m.shared}
-    members = [steps[i] for i in growth.members]
-    chain = Chain(
+    return Chain(
         tuple(members), tuple(places[id(step)] for step in members), growth.fused, passed,  # type: ignore[arg-type]
         tuple(growth.kept.values()), tuple(shared.values()), tuple(growth.merges), any(m.by_row for m in growth.merges),
         all(m.slight and not m.by_row for m in growth.merges),
     )  # fmt: skip
-    return chain, growth.members
+
+
+def _with_siblings(steps: tuple[Step, ...], start: int, limit: int) -> _Growth | None:
+    """The launch at ``start`` with those that follow it and could run in the same programs, neither needing the other; None
+    where there are none."""
+    first = steps[start]
+    if not isinstance(first, Launch) or not first.kernel.complete:
+        return None
+    growth = _Growth(first, [start])
+    for position in range(start + 1, len(steps)):
+        step, (reads, writes) = steps[position], may_use(steps[position])
+        own, made = (set().union(*part) for part in zip(*(may_use(steps[i]) for i in growth.members)))
+        if made & (reads | writes) or own & writes or isinstance(step, HostSync) or len(growth.members) >= limit:
+            break
+        merged = beside(growth.fused, step) if isinstance(step, Launch) else None
+        if merged is not None:
+            growth.fused = merged.launch
+            growth.members.append(position)
+            growth.merges.append(merged)
+    return growth if growth.merges else None
+
+
+def _come_together(siblings: list[Step], members: list[Step]) -> bool:
+    """Whether something that a chain makes was made from what each of its first steps, ``siblings``, makes."""
+    begun = set(range(len(siblings)))
+    origins: dict[int, set[int]] = {}
+    for number, step in enumerate(members):
+        reads, writes = may_use(step)
+        own = {number} if number in begun else set().union(*(origins.get(storage, set()) for storage in reads))
+        for storage in writes:
+            origins[storage] = own
+    return any(origin == begun for origin in origins.values())
 
 
 def _extend(workload: Workload, steps: tuple[Step, ...], growth: _Growth, looped: bool) -> bool:

@@ -20,7 +20,8 @@ class UnfusedElementwiseChain(Rule):
         Finds launches (and torch elementwise calls before or after them) of which one writes a tensor that the
         next reads back at the same elements, while nothing else reads it: elementwise kernels behind each
         other, an elementwise step behind a reduction kernel, or one in front of a kernel that reads each
-        element once.
+        element once. Launches of one grid that need nothing of each other belong to it where a later step reads the
+        results of all of them at the same elements (two stencils of one image, then the length of the gradient).
         """
     why = """
         Such kernels are bound by memory, so each step costs a full read and write of the tensor, and a launch.

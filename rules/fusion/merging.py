@@ -39,10 +39,11 @@ Move = Callable[[Access], Access | None]
 class Merge:
     """``launch`` does what two did.
 
-    ``passed`` are the tensors handed over in registers, ``kept`` the storages of those that must be written all the same,
-    ``shared`` those that both read and that are now read once. ``by_row`` says that a row's reduction was handed over
-    together with the row itself, ``slight`` that it was only a small by-product of what the first works on. ``way`` is
-    how, ``anchor`` the accesses of the first and the second that were laid over each other, none for the same programs.
+    ``passed`` are the tensors handed over in registers, none where the two only work side by side, ``kept`` the storages of
+    those that must be written all the same, ``shared`` those that both read and that are now read once. ``by_row`` says that
+    a row's reduction was handed over together with the row itself, ``slight`` that it was only a small by-product of what the
+    first works on. ``way`` is how, ``anchor`` the accesses of the first and the second that were laid over each other, none
+    for the same programs.
     """
 
     launch: Launch
@@ -75,6 +76,19 @@ def merge(first: Launch, second: Launch, needed: frozenset[int]) -> Merge | None
         if merged is not None:
             return _with_alternatives(first, second, needed, merged)
     return None
+
+
+def beside(first: Launch, second: Launch) -> Merge | None:
+    """``first`` and ``second``, neither of which needs what the other makes, as one launch of the same programs; None where
+    they are not alike enough."""
+    a, b = _Accesses.of(first), _Accesses.of(second)
+    if a is None or b is None or first.autotuned or second.autotuned or first.num_warps != second.num_warps:
+        return None
+    if a.stored & (b.loaded | b.stored) or b.stored & a.loaded or not _same_views(a, b):
+        return None
+    if a.has((Atomic, Dot)) or b.has((Atomic, Dot)):
+        return None
+    return _same_programs(a, b, frozenset(), frozenset())
 
 
 def _with_alternatives(first: Launch, second: Launch, needed: frozenset[int], merged: Merge) -> Merge:
@@ -259,7 +273,7 @@ def _append(
         return None
     by_row = a.has(Reduce) and row_kept_on_chip and _has_statistic(handed.values(), a)
     widest = max((node.elements for node in guest if isinstance(node, Load)), default=0)
-    if not by_row and max(store.elements for store in handed.values()) < widest:
+    if handed and not by_row and max(store.elements for store in handed.values()) < widest:
         # Little is handed over beside what the second still has to fetch: not worth a kernel with two jobs.
         return None
     kept = (passed & needed) - overwritten
@@ -285,7 +299,8 @@ def _has_statistic(stores: Iterable[Access], a: _Accesses) -> bool:
 def _is_slight(stores: Iterable[Access], a: _Accesses) -> bool:
     """Whether the first kernel, a reduction, loads tiles larger than all that it hands over."""
     widest = max((node.elements for node, _, _ in a.nodes if isinstance(node, Load)), default=0)
-    return a.has(Reduce) and not a.has(Dot) and max(store.elements for store in stores) < widest
+    handed = max((store.elements for store in stores), default=widest)
+    return a.has(Reduce) and not a.has(Dot) and handed < widest
 
 
 def _may_store(a: _Accesses, storage: int, place: Access) -> bool:

@@ -319,3 +319,54 @@ def test_refused(body: str, reason: str) -> None:
 def test_refused_where_the_type_in_memory_is_not_known() -> None:
     without_inputs = sized(program(ELEMENTWISE)).partition("def get_inputs")[0]
     assert "the element type" in refusal(without_inputs, "KL401")
+
+
+SIBLINGS = """
+@triton.jit
+def slope(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    left = tl.load(x + i - 1, mask=(i > 0) & (i < n), other=0.0)
+    tl.store(y + i, tl.load(x + i, mask=i < n) - left, mask=i < n)
+
+
+@triton.jit
+def steepness(src, dst, n, W, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    left = tl.load(src + i - W, mask=(i >= W) & (i < n), other=0.0)
+    tl.store(dst + i, (tl.load(src + i, mask=i < n) - left) * 0.5, mask=i < n)
+
+
+@triton.jit
+def length(a, b, y, n, TILE: tl.constexpr):
+    at = tl.program_id(0) * TILE + tl.arange(0, TILE)
+    p = tl.load(a + at, mask=at < n)
+    q = tl.load(b + at, mask=at < n)
+    tl.store(y + at, tl.sqrt(p * p + q * q), mask=at < n)
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        n, w = x.numel(), x.shape[1]
+        gx = torch.empty_like(x)
+        gy = torch.empty_like(x)
+        slope[(triton.cdiv(n, 256),)](x, gx, n, BLOCK=256)
+        steepness[(triton.cdiv(n, 256),)](x, gy, n, w, BLOCK=256)
+        out = torch.empty_like(x)
+        length[(triton.cdiv(n, 128),)](gx, gy, out, n, TILE=128)
+        return out
+
+
+def get_inputs():
+    return [torch.randn(37, 41)]
+"""
+
+
+def test_launches_side_by_side_become_one_with_the_one_that_joins_them() -> None:
+    after = fixed(SIBLINGS, "KL401")
+    assert after.count("@triton.jit") == 1 and "gx" not in after.split("def forward")[1]
+    assert after.count("tl.store(") == 1 and after.count("[(triton.cdiv(n, 256),)]") == 1
+
+
+@needs_interpreter
+def test_launches_side_by_side_give_the_same_results(tmp_path: Path) -> None:
+    assert_same_results(tmp_path, SIBLINGS, fixed(SIBLINGS, "KL401"))
