@@ -27,6 +27,7 @@ from kernlint.lint.reading import read_bytes
 from kernlint.lint.settings import FileSettings
 from kernlint.rules.registry import all_rules
 from kernlint.syntax.source import decode_source
+from kernlint.write import encoded
 
 PROBE = """
 
@@ -93,12 +94,12 @@ def jobs_of(paths: Iterator[str], seen: set[bytes]) -> Iterator[Job]:
             if digest in seen:
                 continue
             seen.add(digest)
-            text = as_triton(decode_source(data, path).text)
+            source = decode_source(data, path)
+            data = encoded(as_triton(source.text), source)
         except SourceError as error:
             print(f"{path}: {error}", file=sys.stderr)
             continue
-        # In UTF-8 whatever the file says, as its own first line may name an encoding without the probe's letters.
-        yield Job(path, b"\xef\xbb\xbf" + text.encode("utf-8", "surrogatepass"), settings)
+        yield Job(path, data, settings)
 
 
 def worker_s() -> float:

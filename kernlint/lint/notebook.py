@@ -7,6 +7,7 @@ import json
 import re
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
@@ -200,8 +201,9 @@ def _without_magic(line: str) -> str:
 
 
 def _syntax_error(code: str) -> tuple[int, int, str] | None:
-    """Line, column and reason where the running Python cannot parse ``code``."""
+    """Line, column and reason where ``code`` is not Python, neither the running one nor a newer one that LibCST knows."""
     from kernlint.syntax.guard import check_depth
+    from kernlint.syntax.tree import parse_module
 
     try:
         check_depth(code)
@@ -209,6 +211,9 @@ def _syntax_error(code: str) -> tuple[int, int, str] | None:
             warnings.simplefilter("ignore")
             ast.parse(code)
     except SyntaxError as error:
+        with suppress(SourceError):
+            parse_module(code, "")
+            return None
         return error.lineno or 1, max(1, error.offset or 1), error.msg
     except (SourceError, ValueError, RecursionError, MemoryError) as error:
         return 1, 1, " ".join(str(error).split())

@@ -190,6 +190,12 @@ def test_a_notebook_is_one_program_with_places_in_cells():
     assert f"at cell 3, line {finding.place.line}" in finding.evidence[0]
 
 
+def test_a_cell_may_be_newer_than_the_running_python():
+    newer = "try:\n    pass\nexcept ValueError, TypeError:\n    pass"
+    (finding,) = check(notebook(("code", newer), ("code", KERNEL)), "n.ipynb")
+    assert (finding.code, finding.place.cell) == (CODE, 2)
+
+
 @pytest.mark.parametrize(
     ("text", "cell", "said"),
     [
