@@ -33,12 +33,27 @@ from kernlint.rules.finding import Context
 from kernlint.rules.registry import all_rules
 from kernlint.syntax.tree import parse_module
 
+
+def helpers_written_out(source: str) -> str | None:
+    """Each value of a kernel from a jit function of its own, that written out again where it is called."""
+    lifted = lifted_expressions(source)
+    return None if lifted is None else inlined_jit_helpers(lifted)
+
+
+def launchers_written_out(source: str) -> str | None:
+    """Each launch in a function of its own, that written out again where it is called."""
+    moved = moved_launches(source)
+    return None if moved is None else inlined_host_helpers(moved)
+
+
 MUTATORS: tuple[Callable[[str], str | None], ...] = (
     inlined_jit_helpers,
     inlined_host_helpers,
     lifted_expressions,
+    helpers_written_out,
     wrapped_bodies,
     moved_launches,
+    launchers_written_out,
     named_launch_literals,
     named_kernel_literals,
     cast_function,
