@@ -12,7 +12,8 @@ from kernlint.records import dataclass
 from kernlint.rules.algorithm.outer_product import BlockedProduct, OuterProduct, is_outer_product, outer_products
 from kernlint.rules.algorithm.scaled_rows import ScaledRows, TiledRows, is_multiplied, scaled_rows
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
+from kernlint.rules.packing import Packed, Scattered, scattered_operands
 from kernlint.rules.pricing import cheapest, gain
 from kernlint.rules.source import node_at
 from kernlint.rules.synthesis import dot, power_of_two
@@ -210,7 +211,9 @@ class BroadcastMultiplySumMatmul(Rule):
     def _of_outer(self, context: Context, launch: Launch, found: OuterProduct) -> Finding:
         kernel, axis = launch.kernel.name, found.axis
         depth = max(_LEAST, min(_DEPTH_BYTES // found.dtype.bytes, power_of_two(concrete(axis.trip) or _DEPTH_BYTES)))
-        variant = context.variant.then(transform=BlockedProduct(launch.span, found.product.span, depth))
+        blocked = context.variant.then(transform=BlockedProduct(launch.span, found.product.span, depth))
+        packed = _packed(context, launch, found, blocked)
+        variant = packed[0] if packed is not None else blocked
         names = [tensor_name(launch.tensor(load.base), load.base) for load in (found.column, found.row)]
         times = " x ".join(found.times)
         proof = [
@@ -236,7 +239,7 @@ class BroadcastMultiplySumMatmul(Rule):
                 "fp32 accumulator.",
                 f"{_in_blocks(found, depth)}, load a [{found.m}, {depth}] tile of `{names[0]}` and a "
                 f"[{depth}, {found.n}] tile of `{names[1]}`, masked at the end of the sum, without casts to fp32, and accumulate with "
-                "`acc = tl.dot(a, b, acc)`.",
+                "`acc = tl.dot(a, b, acc)`." + (packed[1] if packed is not None else ""),
             ),
         )
 
@@ -278,6 +281,25 @@ class BroadcastMultiplySumMatmul(Rule):
                 + (f", and raise the depth of the tile from {found.k} to {depth}." if depth != found.k else "."),
             ),
         )
+
+
+def _packed(context: Context, launch: Launch, found: OuterProduct, blocked: Variant) -> tuple[Variant, str] | None:
+    """The blocked product with one operand permuted beforehand, where its tiles would lie scattered and that pays; and what to
+    do."""
+    workload, before = context.after(blocked), context.gpu_us(blocked)
+    options: list[tuple[float, Variant, Scattered]] = []
+    for one in workload.launches() if workload is not None else ():
+        for scattered in scattered_operands(one) if one.span == launch.span else ():
+            variant = blocked.then(transform=Packed(launch.span, scattered.load.span))
+            time = context.gpu_us(variant)
+            if time is not None and before is not None and time < before:
+                options.append((time, variant, scattered))
+    if not options:
+        return None
+    _, variant, scattered = min(options, key=lambda option: option[0])
+    name = tensor_name(scattered.tensor, scattered.load.base)
+    order = ", ".join(map(str, scattered.order))
+    return variant, f" Pass `{name}.permute({order}).contiguous()`, so that its tiles are rows of neighbours."
 
 
 def _in_blocks(found: OuterProduct, depth: int) -> str:

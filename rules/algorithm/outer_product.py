@@ -181,12 +181,12 @@ def _along_an_axis(
     launch: Launch, pairs: tuple[tuple[Load, Load], ...], nest: tuple[Loop, ...], product: Compute, total: Compute
 ) -> OuterProduct | None:
     """The outer product with the axis that its tiles may share; None where nothing is long and regular enough."""
+    column, row = pairs[0]
     for loop in reversed(nest):
-        if all(is_axis(loop, list(pair)) for pair in pairs):
-            steps = [load.offset.coefficient(LoopIndex(loop.id)) for load in pairs[0] if load.offset is not None]
-            column_step, row_step = steps
-            if loop.trip is not None and column_step is not None and row_step is not None:
-                return OuterProduct(nest, pairs, Axis(loop.trip, column_step, row_step, loop), product, total)
+        if loop.trip is not None and all(is_axis(loop, list(pair)) for pair in pairs):
+            steps = _step(column, loop), _step(row, loop)
+            if steps[0] is not None and steps[1] is not None:
+                return OuterProduct(nest, pairs, Axis(loop.trip, steps[0], steps[1], loop), product, total)
     for taps in range(1, len(pairs) // _LEAST + 1):
         if len(pairs) % taps == 0:
             steps_of = [_progression(launch, [pair[side] for pair in pairs], taps) for side in (0, 1)]
@@ -230,9 +230,13 @@ def is_vector(load: Load) -> bool:
 
 def _walks(load: Load, loop: Loop) -> bool:
     """Whether each iteration loads elsewhere, at a fixed step."""
-    assert load.offset is not None
-    step = load.offset.coefficient(LoopIndex(loop.id))
+    step = _step(load, loop)
     return step is not None and bool(step.terms)
+
+
+def _step(load: Load, loop: Loop) -> Expr | None:
+    """The elements from one iteration's address to the next one's; None where that changes."""
+    return None if load.offset is None else load.offset.coefficient(LoopIndex(loop.id))
 
 
 def _order(store: Store, loads: list[Load]) -> tuple[Load, Load] | None:
