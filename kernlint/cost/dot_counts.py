@@ -20,6 +20,7 @@ from kernlint.cost.dot_lowering import (
     warps_of,
 )
 from kernlint.cost.dot_occupancy import resident_programs, spilled_bytes
+from kernlint.cost.traffic import SECTOR_BYTES
 from kernlint.records import dataclass
 
 if TYPE_CHECKING:
@@ -56,7 +57,8 @@ class LoopCounts:
     """The loop around the steps: waves, depth of the pipeline, and bytes that no single step owns.
 
     ``idle_quarters`` is how much longer a program with fewer than four warps takes alone: each warp reaches only the
-    tensor core and lanes of its own quarter of the SM.
+    tensor core and lanes of its own quarter of the SM. ``refills`` is how many times an iteration, in the mean, the pipeline
+    starts anew: an innermost loop that is entered again drains it.
     """
 
     iterations: float
@@ -84,6 +86,7 @@ class LoopCounts:
     dram_us: float
     launch_rate_us: float
     clock_mhz: float
+    refills: float
 
 
 #: Bytes that one SM takes from shared memory in a cycle, and the unit in which L2 traffic is counted.
@@ -229,6 +232,7 @@ def count_loop(loop: DotLoop, device: Device) -> LoopCounts:
         dram_us=_dram_bytes(loop, slots) / (device.memory_bandwidth_gb_per_s * 1e3 * _DRAM_EFFICIENCY),
         launch_rate_us=programs * _LAUNCH_NS_PER_PROGRAM * 1e-3 * 132 / device.sm_count,
         clock_mhz=device.boost_clock_mhz,
+        refills=(loop.entries - 1) / iterations if iterations else 0.0,
     )
 
 
@@ -263,7 +267,12 @@ def _tiles(loop: DotLoop, device: Device) -> _Tiles:
     threads = loop.num_warps * device.warp_size_threads
     for step in loop.steps:
         for operand, other in ((step.a, step.m), (step.b, step.n)):
-            if operand.reload:
+            if operand.scattered:  # each element is a request of its own
+                elements = other * step.k
+                total += elements * SECTOR_BYTES
+                answered += elements * max(SECTOR_BYTES, _L2_ANSWER_BYTES)
+                lines += elements
+            elif operand.reload:
                 row, rows = (other, step.k) if operand.k_major is False else (step.k, other)
                 row_bytes = row * operand.memory_dtype.bytes
                 touched = rows * math.ceil(row_bytes / 128)

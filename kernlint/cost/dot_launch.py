@@ -22,7 +22,7 @@ from kernlint.cost.layout import vector_bytes
 from kernlint.cost.programs import constants as program_constants
 from kernlint.cost.programs import program_time, widen
 from kernlint.cost.result import KernelTime
-from kernlint.cost.traffic import AccessTraffic, Traffic, put, traffic
+from kernlint.cost.traffic import SECTOR_BYTES, AccessTraffic, Traffic, put, traffic
 from kernlint.records import dataclass
 from kernlint.workload import (
     Branch,
@@ -155,6 +155,7 @@ def dot_loop(launch: Launch, moved: Traffic | None = None) -> DotLoop | None:
         special_elements_per_iteration=special,
         most_iterations=_most_iterations(members[0].loops, launch),
         masked=not loads or any(load.mask is not None for load in loads.values()),
+        entries=max(1.0, members[0].executions / moved.trips.get(inner.id, 1.0)) if inner is not None else 1.0,
     )
 
 
@@ -251,7 +252,14 @@ def _operand(operand: Operand, loop_loads: Mapping[int, Load]) -> DotOperand:
         # Neither stride is known to be one: strided along both axes, else taken as the better layout.
         strided = concrete(operand.k_stride) is not None and concrete(operand.other_stride) is not None
         k_major = not strided
-    return DotOperand(operand.memory_dtype, operand.dtype, k_major, reload, vector)
+    scattered = reload and _scattered(operand)
+    return DotOperand(operand.memory_dtype, operand.dtype, k_major, reload, vector, scattered)
+
+
+def _scattered(operand: Operand) -> bool:
+    """Whether neighbours along both axes are in different sectors of memory."""
+    strides = [concrete(stride) for stride in (operand.k_stride, operand.other_stride)]
+    return all(stride is not None and abs(stride) * operand.memory_dtype.bytes >= SECTOR_BYTES for stride in strides)
 
 
 def _layout_unknown(dot: Dot) -> bool:

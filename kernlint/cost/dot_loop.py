@@ -14,7 +14,8 @@ class DotOperand:
     says that neighbours along k are neighbours in memory; None where the operand is computed in registers.
     ``reload`` is False for a tile that is loaded before the loop or computed. ``vector_bytes`` are those that one
     instruction may load: 16, or less where the compiler cannot prove that rows start at multiples of 16 elements (a
-    stride that is no multiple of 16 leaves single elements, ``K // 4`` a quarter of K's own divisor, 16).
+    stride that is no multiple of 16 leaves single elements, ``K // 4`` a quarter of K's own divisor, 16). ``scattered``
+    says that neighbours along both axes lie in different sectors.
     """
 
     memory_dtype: Dtype
@@ -22,6 +23,7 @@ class DotOperand:
     k_major: bool | None
     reload: bool = True
     vector_bytes: int = 16
+    scattered: bool = False
 
 
 @dataclass(frozen=True)
@@ -50,7 +52,8 @@ class DotLoop:
     programs read in the loop, ``loaded_bytes`` the sum of tile bytes over iterations and programs, ``epilogue_bytes``
     what is read and written outside the loop, summed over programs. ``grid_m`` and ``grid_n`` are the tiles of one
     output matrix along each axis (0: not known), ``grouped`` says that programs walk it in L2-friendly groups, ``rows_first`` that
-    programs next to one another work on tiles below one another (else beside).
+    programs next to one another work on tiles below one another (else beside). ``entries`` is how often a program comes to the
+    innermost loop, whose pipeline starts anew each time.
     """
 
     programs: int
@@ -70,3 +73,4 @@ class DotLoop:
     most_iterations: float = 0.0
     masked: bool = True
     rows_first: bool = False
+    entries: float = 1.0

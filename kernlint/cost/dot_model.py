@@ -152,7 +152,8 @@ def terms_of_loop(cycles: StepCycles, loop: LoopCounts, constants: Constants) ->
     chain = cycles.wait + own + c.exposed * (cycles.smem + load)
     overlapped = (1 - cycles.synchronous) * loop.pipelined
     hidden = (chain**c.prefetch + ((memory + load) / loop.depth) ** c.prefetch) ** (1 / c.prefetch)
-    latency = overlapped * hidden + (1 - overlapped) * (chain + memory)
+    refilled = loop.refills * (memory + load)
+    latency = overlapped * (hidden + refilled) + (1 - overlapped) * (chain + memory)
 
     def step(resident: Any) -> Any:
         others = (resident * throughput) ** c.hiding - throughput**c.hiding
