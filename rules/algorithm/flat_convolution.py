@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 from kernlint.records import dataclass
 from kernlint.rules.algorithm.implicit_gemm import Convolution, GemmTile
@@ -52,18 +53,22 @@ def flat_convolution(step: Launch) -> FlatConvolution | None:
     among them: every output channel reads the same windows.
     """
     kernel = step.kernel
-    if not kernel.complete or kernel.dots() or any(True for _ in kernel.walk((Atomic, Reduce))):
+    if not kernel.complete or kernel.dots() or any(True for _ in kernel.walk(Atomic)):
+        return None
+    if any(node.depends for node, _ in kernel.walk(Reduce) if isinstance(node, Reduce)):
         return None
     loops: list[Loop] = []
+    copies: list[Loop] = []
     body: tuple[Node, ...] = kernel.body
     while inner := [node for node in body if isinstance(node, Loop)]:
-        if len(inner) != 1:
+        if copies or any(loop.span != inner[0].span or loop.trip != inner[0].trip for loop in inner):
             return None
         loops.append(inner[0])
+        copies = inner if len(inner) > 1 else []
         body = inner[0].body
     stores = kernel.stores()
     loads = [node for node in body if isinstance(node, Load)]
-    if len(loops) < 2 or len(loads) != 2 or len(stores) != 1 or not all(loop.carried for loop in loops):
+    if len(loops) + bool(copies) < 2 or len(loads) != 2 or len(stores) != 1 or not all(loop.carried for loop in loops):
         return None
     if any(not isinstance(node, (Load, Compute)) for node in body) or len(stores[0].shape) != 1:
         return None
@@ -72,10 +77,34 @@ def flat_convolution(step: Launch) -> FlatConvolution | None:
     if lanes < _LEAST or len(work) < 2 or any(not load.dtype.is_float for load in loads):
         return None
     for x, w in (loads, loads[::-1]):
-        found = _measured(step, tuple(loops), x, w, stores[0])
+        taps = _unrolled(copies, w)
+        found = None if taps is None else _measured(step, tuple(loops), taps, x, w, stores[0])
         if found is not None:
             return found
     return None
+
+
+@dataclass(frozen=True)
+class _Taps:
+    """What the compiler unrolls around the innermost loop: ``count`` copies of it, each with weights ``step`` elements on."""
+
+    count: int
+    step: int
+
+
+def _unrolled(copies: list[Loop], w: Load) -> _Taps | None:
+    """The taps whose loops are ``copies`` of one another; None where their weights are not evenly apart."""
+    if not copies:
+        return _Taps(1, 0)
+    offsets = []
+    for loop in copies:
+        same = [node for node in loop.body if isinstance(node, Load) and node.span == w.span]
+        if len(same) != 1 or same[0].offset is None:
+            return None
+        offsets.append(same[0].offset.substitute({LoopIndex(loop.id): Expr.atom(LoopIndex(copies[0].id))}))
+    steps = {(after - before).value for before, after in pairwise(offsets)}
+    step = steps.pop() if len(steps) == 1 else None
+    return None if step is None else _Taps(len(copies), step)
 
 
 def _in_order(store: Store) -> bool:
@@ -83,16 +112,18 @@ def _in_order(store: Store) -> bool:
     return store.offset == lane(0) + pid(0) * store.elements
 
 
-def _measured(step: Launch, loops: tuple[Loop, ...], x: Load, w: Load, store: Store) -> FlatConvolution | None:
+def _measured(
+    step: Launch, loops: tuple[Loop, ...], taps: _Taps, x: Load, w: Load, store: Store
+) -> FlatConvolution | None:
     source, weight, out = step.tensor(x.base), step.tensor(w.base), step.tensor(store.base)
     trips = [concrete(loop.trip) for loop in loops]
     if source is None or weight is None or out is None or source.storage.id == weight.storage.id or None in trips:
         return None
-    depth = math.prod(t for t in trips if t is not None)
+    depth = taps.count * math.prod(t for t in trips if t is not None)
     if not weight.numel or not out.numel or not source.numel or weight.numel % depth or x.offset is None:
         return None
     channels = weight.numel // depth
-    if channels < _LEAST_CHANNELS or out.numel % channels or not _counts(step, w, loops, channels):
+    if channels < _LEAST_CHANNELS or out.numel % channels or not _counts(step, w, loops, taps, channels):
         return None
     # A weight for each lane has the channel of the lane's element; one for the program that of the program.
     if x.elements != store.elements or (w.elements != 1 and (w.elements != store.elements or not _in_order(store))):
@@ -112,8 +143,8 @@ def _measured(step: Launch, loops: tuple[Loop, ...], x: Load, w: Load, store: St
     return None
 
 
-def _counts(step: Launch, w: Load, loops: tuple[Loop, ...], channels: int) -> bool:
-    """Whether the loops and one digit of ``channels`` values address each weight once."""
+def _counts(step: Launch, w: Load, loops: tuple[Loop, ...], taps: _Taps, channels: int) -> bool:
+    """Whether the loops, those that were unrolled, and one digit of ``channels`` values address each weight once."""
     if w.offset is None:
         return False
     indices: list[tuple[Atom, int]] = [(LoopIndex(loop.id), concrete(loop.trip) or 0) for loop in loops]
@@ -124,8 +155,11 @@ def _counts(step: Launch, w: Load, loops: tuple[Loop, ...], channels: int) -> bo
     if (Lane(0) in Expr.atom(digits[0]).atoms()) != (w.elements > 1):
         return False
     indices.append((digits[0], channels))
+    walks = [(concrete(w.offset.coefficient(index)) or 0, extent) for index, extent in indices]
+    if taps.count > 1:
+        walks.append((taps.step, taps.count))
     reach = 1
-    for stride, extent in sorted((concrete(w.offset.coefficient(index)) or 0, extent) for index, extent in indices):
+    for stride, extent in sorted(walks):
         if stride != reach:
             return False
         reach *= extent

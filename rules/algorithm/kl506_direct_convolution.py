@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from kernlint.rules.algorithm.convolution import DirectConvolution, ImplicitGemm, direct_convolution
@@ -90,7 +91,9 @@ class DirectConvolutionLoops(Rule):
         variant, tile = _best(context, found)
         rows, columns, depth, warps = tile
         pixels = found.plane * found.images
-        trips = " x ".join(str(concrete(loop.trip)) for loop in found.loops)
+        trips = [concrete(loop.trip) or 1 for loop in found.loops]
+        unrolled = found.depth // math.prod(trips)
+        extents = " x ".join(map(str, [*trips, unrolled] if unrolled > 1 else trips))
         return Finding(
             self,
             self.severity,
@@ -100,7 +103,7 @@ class DirectConvolutionLoops(Rule):
             kernel,
             (
                 Evidence(
-                    f"`{source}` is loaded as a window of {x.elements} values that the loops ({trips}) shift", x.span
+                    f"`{source}` is loaded as a window of {x.elements} values that the loops ({extents}) shift", x.span
                 ),
                 Evidence(
                     f"`{weight}` is loaded again for each output element, by its channel, one of {found.channels}"
