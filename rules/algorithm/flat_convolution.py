@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from itertools import pairwise
+from typing import TypeVar
 
 from kernlint.records import dataclass
 from kernlint.rules.algorithm.implicit_gemm import Convolution, GemmTile
@@ -21,6 +23,7 @@ from kernlint.workload import (
     Opaque,
     ProgramId,
     Reduce,
+    Size,
     Store,
     Workload,
     concrete,
@@ -28,6 +31,8 @@ from kernlint.workload import (
 from kernlint.workload.expr import Atom, floordiv, lift, mod
 from kernlint.workload.kernel import Bounds
 from kernlint.workload.steps import map_launch
+
+Tile = TypeVar("Tile", Load, Store)
 
 #: Lanes that a tile must have, and output channels without which there is no matrix.
 _LEAST = 16
@@ -66,8 +71,8 @@ def flat_convolution(step: Launch) -> FlatConvolution | None:
         loops.append(inner[0])
         copies = inner if len(inner) > 1 else []
         body = inner[0].body
-    stores = kernel.stores()
-    loads = [node for node in body if isinstance(node, Load)]
+    stores = [_vector(store) for store in kernel.stores()]
+    loads = [_vector(node) for node in body if isinstance(node, Load)]
     if len(loops) + bool(copies) < 2 or len(loads) != 2 or len(stores) != 1 or not all(loop.carried for loop in loops):
         return None
     if any(not isinstance(node, (Load, Compute)) for node in body) or len(stores[0].shape) != 1:
@@ -82,6 +87,16 @@ def flat_convolution(step: Launch) -> FlatConvolution | None:
         if found is not None:
             return found
     return None
+
+
+def _vector(access: Tile) -> Tile:
+    """``access`` without the axes along which it has one element."""
+    wide = [dim for dim, extent in enumerate(access.shape) if extent > 1]
+    if access.offset is None or len(wide) == len(access.shape):
+        return access
+    lanes: dict[Atom, Size] = {Lane(dim): 0 for dim in range(len(access.shape))}
+    lanes |= {Lane(dim): lane(index) for index, dim in enumerate(wide)}
+    return replace(access, shape=tuple(access.shape[dim] for dim in wide), offset=access.offset.substitute(lanes))
 
 
 @dataclass(frozen=True)
