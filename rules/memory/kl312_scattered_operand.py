@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kernlint.cost.traffic import traffic
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
 from kernlint.rules.packing import Packed, Scattered, scattered_operands
@@ -12,6 +13,8 @@ from kernlint.workload import Launch, concrete
 
 #: Predicted gain below which a copy on each call is not worth it.
 _LEAST_GAIN = 1.1
+#: How often each element has to be read, in the mean, for a copy that reads it once.
+_LEAST_READS = 4
 
 
 class ScatteredOperand(Rule):
@@ -85,7 +88,7 @@ class ScatteredOperand(Rule):
         seen = set()
         for launch in context.launches():
             for found in scattered_operands(launch):
-                if found.load.span in seen:
+                if found.load.span in seen or _times_read(launch, found) < _LEAST_READS:
                     continue
                 seen.add(found.load.span)
                 variant = context.variant.then(transform=Packed(launch.span, found.load.span))
@@ -121,3 +124,10 @@ class ScatteredOperand(Rule):
                 f"at line {load.span.line} with its strides; its last dimension, and with it the lanes, are then contiguous.",
             ),
         )
+
+
+def _times_read(launch: Launch, found: Scattered) -> float:
+    """How often the grid reads each element of the tensor through this load, in the mean."""
+    moved = traffic(launch)
+    read = sum(one.access.elements * one.executions for one in moved.accesses if one.access.id == found.load.id)
+    return read * moved.programs / max(1, found.tensor.numel or 1)
