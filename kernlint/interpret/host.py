@@ -85,6 +85,10 @@ _OPTIONS = frozenset(
     "ctas_per_cga launch_cooperative_grid launch_pdl ir_override".split()
 )
 
+#: Stands for "not by this one" among functions that may know a call.
+_ELSEWHERE = Unknown("elsewhere")
+#: A function of Python as the evaluator calls it: with the arguments, those by keyword, and the call.
+_Special = Callable[["HostEvaluator", list[Any], dict[str, Any], cst.Call], Any]
 #: torch's interfaces to devices that this analysis knows nothing of.
 _OTHER_DEVICES = ("torch.npu.", "torch.xpu.", "torch.mps.", "torch.mlu.", "torch.musa.", "torch.hpu.")
 
@@ -666,7 +670,24 @@ class HostEvaluator(Evaluator):
             return _math(name, args)
         if releases.parses_versions(path):
             return releases.parse(args[0]) if args and isinstance(args[0], str) else Unknown("version")
-        if path in ("triton.cdiv", "triton.language.cdiv") or name == "cdiv":
+        found = self._triton_tool(path, args, kwargs, node)
+        if found is _ELSEWHERE:
+            found = self._library_tool(path, args, kwargs)
+        if found is not _ELSEWHERE:
+            return found
+        if path.startswith("torch"):
+            return self._call_torch(path, args, kwargs, node)
+        tensors = torch_ops._tensors([*args, *kwargs.values()])
+        if tensors:
+            self.escape(tensors)
+            self.unknown(f"call of {path}")
+        return Unknown(path)
+
+    def _triton_tool(self, path: str, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
+        """What Triton gives to hosts, and others under the same names; ``_ELSEWHERE`` for anything else."""
+        head, _, name = path.rpartition(".")
+        ours = head.startswith("triton")
+        if name == "cdiv":
             if len(args) == 2 and all(isinstance(a, (int, Expr)) for a in args):
                 return bounded(ex.ceildiv(*args)) if args[1] != 0 else Unknown("division by zero")
             self._integers(args)
@@ -677,9 +698,7 @@ class HostEvaluator(Evaluator):
                 return 1 << max(0, value - 1).bit_length()
             self._integers(args)
             return ex.opaque("pow2", value) if isinstance(value, Expr) else Unknown(name)
-        if path in ("triton.Config", "triton.runtime.autotuner.Config") or (
-            name == "Config" and head.startswith("triton")
-        ):
+        if ours and name == "Config":
             meta = args[0] if args else kwargs.get("kwargs", {})
             return Config(
                 meta if isinstance(meta, dict) else {},
@@ -687,15 +706,20 @@ class HostEvaluator(Evaluator):
                 kwargs.get("num_stages", args[2] if len(args) > 2 else 3),
                 kwargs.get("pre_hook") is not None,
             )
-        if path in ("triton.jit", "triton.autotune", "triton.heuristics", "triton.runtime.jit.jit") or (
-            head.startswith("triton") and name in ("jit", "autotune", "heuristics")
-        ):
+        if ours and name in ("jit", "autotune", "heuristics"):
             return self._decorator(name, args, kwargs, node)
         if path.startswith("triton.language") and name == "constexpr":
             return args[0] if args else None
+        if "TensorDescriptor" in path and name in ("TensorDescriptor", "from_tensor"):
+            return self._descriptor(name, args, kwargs)
+        return _ELSEWHERE
+
+    def _library_tool(self, path: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """What the standard library and the driver tell a program; ``_ELSEWHERE`` for anything else."""
+        name = path.rpartition(".")[2]
         if path in ("os.environ.get", "os.getenv"):
             return args[1] if len(args) > 1 else kwargs.get("default")
-        if path == "torch.cuda.get_device_properties" or name == "get_device_properties":
+        if name == "get_device_properties":
             return Instance(None, "device properties", self._device_properties())
         if name == "get_device_capability":
             return self.facts.capability
@@ -705,28 +729,22 @@ class HostEvaluator(Evaluator):
             return args[0] if args else None
         if path == "itertools.product":
             return _product([self.iterate(a) for a in args])
-        if "TensorDescriptor" in path and name in ("TensorDescriptor", "from_tensor"):
-            return self._descriptor(name, args, kwargs)
-        if path.startswith("torch.nn.") and not path.startswith(("torch.nn.functional", "torch.nn.init")):
+        return _ELSEWHERE
+
+    def _call_torch(self, path: str, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
+        name = path.rpartition(".")[2]
+        if path.startswith("torch.nn.init"):
+            return args[0] if args else None
+        if path.startswith("torch.nn.") and not path.startswith("torch.nn.functional"):
             return layers.construct(self, path, args, kwargs, node)
         if path == "torch.Size":
             return tuple(args[0]) if args and isinstance(args[0], (tuple, list)) else Unknown("size")
-        if path.startswith("torch.nn.init"):
-            return args[0] if args else None
-        if path.startswith("torch"):
-            if path.startswith(("torch.cuda.", "torch.autograd", "torch.compile", "torch.jit", "torch.library")):
-                return (
-                    torch_ops.function(self, name, args, kwargs, node)
-                    if name in ("synchronize",)
-                    else self._torch_tool(path, args)
-                )
-            if name == "synchronize" and path.startswith(_OTHER_DEVICES):
-                return None  # such code never runs on the device in question
-            return torch_ops.function(self, name, args, kwargs, node)
-        if torch_ops._tensors([*args, *kwargs.values()]):
-            self.escape(torch_ops._tensors([*args, *kwargs.values()]))
-            self.unknown(f"call of {path}")
-        return Unknown(path)
+        tool = path.startswith(("torch.cuda.", "torch.autograd", "torch.compile", "torch.jit", "torch.library"))
+        if tool and name != "synchronize":
+            return self._torch_tool(path, args)
+        if not tool and name == "synchronize" and path.startswith(_OTHER_DEVICES):
+            return None  # such code never runs on the device in question
+        return torch_ops.function(self, name, args, kwargs, node)
 
     def _torch_tool(self, path: str, args: list[Any]) -> Any:
         if path in ("torch.compile", "torch.jit.script") and args and isinstance(args[0], (Function, Instance)):
@@ -766,78 +784,25 @@ class HostEvaluator(Evaluator):
     def _builtin(self, name: str, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
         if name in ("int", "float", "round", "abs", "max", "min") and any(isinstance(a, ReadValue) for a in args):
             return computed_from_read(name, args)
-        if name == "range":
-            if all(isinstance(a, (int, Expr)) for a in args) and args:
-                start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args[:2], args[2] if len(args) > 2 else 1)
-                return Range("range", start, stop, step) if step != 0 else Unknown("range")
-            self._integers(args)
-            return Range("range", 0, None, 1)
-        if name in ("min", "max"):
-            values = self.iterate(args[0]) if len(args) == 1 else args
-            if values and all(isinstance(v, (int, Expr)) for v in values):
-                return bounded((ex.minimum if name == "min" else ex.maximum)(*values))
-            if values and is_concrete(values) and "key" not in kwargs:
-                return _pure(min if name == "min" else max, [values])
-            return Unknown(name)
-        if name == "len":
-            value = args[0] if args else None
-            if isinstance(value, Tensor):
-                shape = self.shape(value)
-                return self.subscript(shape, 0, node)
-            if isinstance(value, ShapeOf):
-                return Unknown("rank")
-            items = self.iterate(value)
-            return len(items) if items is not None else Unknown("length")
+        special = _SPECIAL.get(name)
+        if special is not None:
+            return special(self, args, kwargs, node)
         if name in ("isinstance", "hasattr", "issubclass", "callable"):
             return self._type_test(name, args)
-        if name == "getattr":
-            if len(args) > 2 and self._has(args[0], args[1]) is False:
-                return args[2]
-            found = (
-                self.getattr(args[0], args[1], node)
-                if len(args) > 1 and isinstance(args[1], str)
-                else Unknown("getattr")
-            )
-            return args[2] if isinstance(found, Unknown) and len(args) > 2 else found
-        if name == "setattr":
-            if len(args) == 3 and isinstance(args[0], Instance) and isinstance(args[1], str):
-                args[0].attrs[args[1]] = args[2]
-            return None
-        if name == "super":
-            return Builtin("super", lambda a, k, n: None)
         if name in ("int", "float", "bool") and args and isinstance(args[0], Tensor):
             if self.perhaps_number(args[0]):
                 return Unknown(name)
             return torch_ops.function(self, "item", args, {}, node)
         if name in ("int", "abs", "round") and args and isinstance(args[0], Expr):
             return args[0]
-        if name in (
-            "list",
-            "tuple",
-            "sorted",
-            "reversed",
-            "set",
-            "enumerate",
-            "zip",
-            "sum",
-            "all",
-            "any",
-            "map",
-            "filter",
-        ):
+        if name in _SEQUENCES:
             return self._sequence(name, args, kwargs, node)
-        if name == "dict":
-            result = dict(args[0]) if args and isinstance(args[0], dict) else {}
-            result.update(kwargs)
-            return result
         if name == "pow" and len(args) == 2:
             return self.binary("**", operator.pow, args[0], args[1], node)
         if name in _PURE and is_concrete(args):
             return _pure(_PURE[name], args)
         if name in ("staticmethod", "classmethod", "property", "iter"):
             return args[0] if args else None
-        if name == "type":
-            return Unknown("type")
         return Unknown(name)
 
     def perhaps_number(self, x: Tensor) -> bool:
@@ -1868,3 +1833,73 @@ _PURE: dict[str, Callable[..., Any]] = {
     "id": lambda x: 0,
     "print": lambda *a: None,
 }
+
+
+# -- functions of Python that look at more than numbers ----------------------------------------------------------------
+
+
+def _range(h: HostEvaluator, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
+    if all(isinstance(a, (int, Expr)) for a in args) and args:
+        start, stop, step = (0, args[0], 1) if len(args) == 1 else (*args[:2], args[2] if len(args) > 2 else 1)
+        return Range("range", start, stop, step) if step != 0 else Unknown("range")
+    h._integers(args)
+    return Range("range", 0, None, 1)
+
+
+def _extreme(name: str) -> _Special:
+    def extreme(h: HostEvaluator, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
+        values = h.iterate(args[0]) if len(args) == 1 else args
+        if values and all(isinstance(v, (int, Expr)) for v in values):
+            return bounded((ex.minimum if name == "min" else ex.maximum)(*values))
+        if values and is_concrete(values) and "key" not in kwargs:
+            return _pure(min if name == "min" else max, [values])
+        return Unknown(name)
+
+    return extreme
+
+
+def _len(h: HostEvaluator, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
+    value = args[0] if args else None
+    if isinstance(value, Tensor):
+        return h.subscript(h.shape(value), 0, node)
+    if isinstance(value, ShapeOf):
+        return Unknown("rank")
+    items = h.iterate(value)
+    return len(items) if items is not None else Unknown("length")
+
+
+def _getattr(h: HostEvaluator, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
+    if len(args) > 2 and h._has(args[0], args[1]) is False:
+        return args[2]
+    named = len(args) > 1 and isinstance(args[1], str)
+    found = h.getattr(args[0], args[1], node) if named else Unknown("getattr")
+    return args[2] if isinstance(found, Unknown) and len(args) > 2 else found
+
+
+def _setattr(h: HostEvaluator, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
+    if len(args) == 3 and isinstance(args[0], Instance) and isinstance(args[1], str):
+        args[0].attrs[args[1]] = args[2]
+    return None
+
+
+def _super(h: HostEvaluator, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
+    return Builtin("super", lambda a, k, n: None)
+
+
+def _dict(h: HostEvaluator, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
+    result = dict(args[0]) if args and isinstance(args[0], dict) else {}
+    result.update(kwargs)
+    return result
+
+
+_SPECIAL: dict[str, _Special] = {
+    "dict": _dict,
+    "getattr": _getattr,
+    "len": _len,
+    "max": _extreme("max"),
+    "min": _extreme("min"),
+    "range": _range,
+    "setattr": _setattr,
+    "super": _super,
+}
+_SEQUENCES = frozenset("list tuple sorted reversed set enumerate zip sum all any map filter".split())
