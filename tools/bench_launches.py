@@ -125,6 +125,7 @@ def bench_cases(modules: Iterable[str]) -> Iterator[Any]:
 PROGRAM_FILES = {
     "h100-micro-2.csv": ("rows", "columns", "elementwise", "fma", "matvec"),
     "h100-spilling.csv": ("spilling",),
+    "h200-lanes.csv": ("lanes",),
 }
 #: Products that Triton turns into a ``tl.dot`` of its own.
 _DOTS = frozenset({"broadcast_product", "implicit_gemm_conv"})
@@ -139,13 +140,13 @@ def bench_samples(step: int = 1) -> Iterator[Sample]:
     for file, modules in PROGRAM_FILES.items():
         if not (FACTS / file).exists():
             continue
-        us = measured(file)
+        us, device = measured(file), "h200" if file.startswith("h200") else "h100-sxm"
         for case in itertools.islice(bench_cases(modules), 0, None, step):
             if case.key not in us or len(case.launches) > 1 or case.term in _DOTS:
                 continue
             if case.params.get("op") not in _SLOW_FUNCTIONS and case.term != "chain_gemm_elementwise":
                 size = ";".join(f"{name}={case.params[name]}" for name in _SIZES if name in case.params)
-                yield Sample(case.term, case.key.replace(",", " "), read(case.launches[0]), us[case.key], size)
+                yield Sample(case.term, case.key.replace(",", " "), read(case.launches[0]), us[case.key], size, device)
 
 
 def measured(file: str) -> dict[str, float]:

@@ -2,7 +2,7 @@
 
     python tools/fit_memory.py [--folds 5] [--dry-run]
 
-Data: ``benchmarks/facts/h100-micro.csv``, ``h100-micro-2.csv`` and ``h100-spilling.csv`` (warm graph replays), and the
+Data: ``benchmarks/facts/h100-micro.csv``, ``h100-micro-2.csv``, ``h100-spilling.csv`` and ``h200-lanes.csv`` (warm graph replays), and the
 rows of ``h100-stream.csv`` larger than L2.
 Every constant is positive and is moved in its logarithm from its physical starting value, with a weak prior (a
 factor e^0.7 is one standard deviation) so that what the data cannot tell stays what it was. The loss is Huber-like on
@@ -45,7 +45,8 @@ KINDRED = {
     "row_loop_pipelined": "row_loop", "row_loop_reduce_each": "row_loop", "stream_rowsum": "row_loop",
     "stream_elementwise": "copy_block", "divmod_copy": "copy_block", "atomic_scalar": "atomic_block",
 }  # fmt: skip
-DEVICE = find_device("h100-sxm")
+#: The cards that the facts were measured on.
+DEVICES = {name: find_device(name) for name in ("h100-sxm", "h200")}
 
 
 #: Rows of one family that a fit sees, drawn evenly: more of the same move nothing.
@@ -69,7 +70,7 @@ def thinned(data: list[tuple[Sample, Traffic]]) -> list[tuple[Sample, Traffic]]:
 def residuals(theta: np.ndarray, data: list[tuple[Sample, Traffic]]) -> np.ndarray:
     constants = Constants(**dict(zip(NAMES, np.exp(theta))))
     return np.array([
-        math.log(program_time(sample.launch, DEVICE, constants, moved).us / sample.us)
+        math.log(program_time(sample.launch, DEVICES[sample.device], constants, moved).us / sample.us)
         for sample, moved in data
     ])  # fmt: skip
 
@@ -175,6 +176,7 @@ JOBS = (
     ("tile_copy", "tile_transpose", "row_to_column", "stride_copy", "copy_block"),
     ("scalar_chain", "scalar_scan", "block_scan", "block_scan_carry"),
     ("atomic_scalar", "atomic_block", "col_reduce_split", "scatter_add_elements"),
+    ("walk_rows", "row_loop"),
     ("direct_conv", "upcast_product", "outer_update", "accumulate_tile"),
 )  # fmt: skip
 #: Pairs below which a kind of change has no sigma of its own.
@@ -233,7 +235,7 @@ def dot_correlation() -> float:
     from kernlint.cost.dots import dot_time
 
     rows = read_rows([ROOT / "benchmarks" / "facts" / "h100-gemm.csv"])
-    errors = [(row, math.log(dot_time(row.loop, DEVICE).us / row.us)) for row in rows]
+    errors = [(row, math.log(dot_time(row.loop, DEVICES["h100-sxm"]).us / row.us)) for row in rows]
     schedule = correlation([((row.mode, row.shape, row.tile, row.layout), e) for row, e in errors])
     operands = correlation([
         ((row.shape, row.tile, row.loop.num_warps, row.loop.num_stages, row.grouped), e) for row, e in errors
@@ -248,7 +250,7 @@ def torch_correlation() -> float:
     from kernlint.cost.torch_ops import torch_op_time
 
     return correlation([
-        ((fit_torch_ops.group_of(op), shape), math.log(torch_op_time(op, DEVICE).us / us))
+        ((fit_torch_ops.group_of(op), shape), math.log(torch_op_time(op, DEVICES["h100-sxm"]).us / us))
         for op, us, _, shape in fit_torch_ops.rows() if op.kind != "alloc"
     ])  # fmt: skip
 
@@ -314,7 +316,7 @@ def main() -> None:
         errors = []
         for sample, moved in data:
             if sample.family not in WEIGHTS:
-                time = program_time(sample.launch, DEVICE, moved=moved)
+                time = program_time(sample.launch, DEVICES[sample.device], moved=moved)
                 errors.append((sample, time.bound, math.log(time.us / sample.us)))
         write_correlations(_program_correlation(errors), errors)
         return
@@ -333,7 +335,7 @@ def main() -> None:
         fold_constants = leave.without([(sample.family, sample.size) in out for sample, _ in fitted])
         for sample, moved in data:
             if (sample.family, sample.size) in out:
-                time = program_time(sample.launch, DEVICE, fold_constants, moved)
+                time = program_time(sample.launch, DEVICES[sample.device], fold_constants, moved)
                 error = math.log(time.us / sample.us)
                 held_out.append((sample.family, time.bound, error))
                 if sample.family not in WEIGHTS:
@@ -347,7 +349,7 @@ def main() -> None:
         family_constants = leave.without([sample.family in group for sample, _ in fitted])
         for sample, moved in data:
             if sample.family in group:
-                time = program_time(sample.launch, DEVICE, family_constants, moved)
+                time = program_time(sample.launch, DEVICES[sample.device], family_constants, moved)
                 foreign[time.bound].append(math.log(time.us / sample.us))
 
     families = summary([(family, error) for family, _, error in held_out])
@@ -362,7 +364,7 @@ def main() -> None:
         "source": [
             *(
                 f"benchmarks/facts/{name} (gpu_us)"
-                for name in ("h100-micro.csv", "h100-micro-2.csv", "h100-spilling.csv")
+                for name in ("h100-micro.csv", "h100-micro-2.csv", "h100-spilling.csv", "h200-lanes.csv")
             ),
             "benchmarks/facts/h100-stream.csv (us, above L2)",
         ],

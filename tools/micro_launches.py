@@ -44,13 +44,14 @@ LANE1 = Expr.atom(Lane(1))
 
 @dataclass(frozen=True)
 class Sample:
-    """One measured micro-benchmark: its launch and the microseconds of a warm graph replay."""
+    """One measured micro-benchmark: its launch and the microseconds of a warm graph replay on ``device``."""
 
     family: str
     name: str
     launch: Launch
     us: float
     size: str
+    device: str = "h100-sxm"
 
 
 def iteration(loop: int) -> Expr:

@@ -59,7 +59,7 @@ BINARY = ["term", "params", "kernel", "num_warps", "regs", "spills", "shared_byt
 MICRO_FILES = {
     "all": ("h100-micro-2.csv", "h100-micro-binaries-2.csv"),
     "spilling": ("h100-spilling.csv", "h100-spilling-binaries.csv"),
-    "lanes": ("lanes.csv", "lanes-binaries.csv"),
+    "lanes": ("h200-lanes.csv", "h200-lanes-binaries.csv"),
 }
 #: Modules whose results are files of their own.
 ALONE = {"spilling": spilling, "lanes": lanes}

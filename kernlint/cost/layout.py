@@ -21,7 +21,8 @@ _ARGUMENT = 16
 
 @dataclass(frozen=True)
 class Layout:
-    """Elements of one thread, lanes of a warp and warps of a program along each axis of a tile.
+    """Elements of one thread, lanes of a warp and warps of a program along each axis of a tile; ``vector`` are the elements of
+    a thread that lie side by side.
 
     Where a tile is smaller than the program's threads the product exceeds the extent: threads then hold copies.
     """
@@ -29,6 +30,7 @@ class Layout:
     values: tuple[int, ...]
     lanes: tuple[int, ...]
     warps: tuple[int, ...]
+    vector: tuple[int, ...]
 
 
 def blocked(shape: tuple[int, ...], fastest: int, vector: int, num_warps: int) -> Layout:
@@ -51,7 +53,7 @@ def blocked(shape: tuple[int, ...], fastest: int, vector: int, num_warps: int) -
         warps_left = max(1, warps_left // warps[axis])
         threads_left = max(1, threads_left // wanted)
     values = [math.ceil(extent / (lane * warp)) for extent, lane, warp in zip(shape, lanes, warps)]
-    return Layout(tuple(values), tuple(lanes), tuple(warps))
+    return Layout(tuple(values), tuple(lanes), tuple(warps), tuple(per_thread))
 
 
 def vector_bytes(access: Load | Store | Atomic) -> int:

@@ -12,6 +12,9 @@ l2       sectors x 32 bytes / L2 bandwidth, slower when a row is shorter than tw
 latency  the dependent path of one program x the waves of resident programs. A load costs a round trip; a streaming
          loop keeps a few loads a thread in flight (ptxas unrolls), ``tl.range(num_stages)`` a stage each; a reduction
          inside the loop exposes the round trip and adds a barrier (``row_loop*``)
+lines    128-byte lines that the requests of warps touch: L1 looks up one of them a cycle, so that lanes apart from each
+         other take a cycle each (``walk_rows``: 32 lanes in 32 rows, whatever the element); lines at random lie in
+         different sets more often (``gather_elements``)
 issue    warp instructions / issue slots, the masked lanes' included (they still occupy their slots); a load that cannot
          be vectorised takes one for each element (``layout.py``)
 shared   partial sums that warps exchange through shared memory, element by element (``upcast_product``, axis 1)
@@ -37,7 +40,7 @@ from kernlint.cost.fitted import fitted
 from kernlint.cost.layout import Layout, blocked, fastest_axis
 from kernlint.cost.registers import COLLAPSE, Pressure, TileSizes, pressures
 from kernlint.cost.result import KernelTime
-from kernlint.cost.traffic import SECTOR_BYTES, AccessTraffic, Traffic, traffic
+from kernlint.cost.traffic import LINE_BYTES, SECTOR_BYTES, WARP_LANES, AccessTraffic, Traffic, traffic
 from kernlint.records import dataclass
 from kernlint.workload import (
     Atomic,
@@ -55,7 +58,6 @@ from kernlint.workload import (
     Store,
 )
 
-_LINE_BYTES = 128
 #: A computed tile this many times larger than any loaded one is the product of a broadcast.
 _BROADCAST = 4
 #: More sigma where special functions decide, by their share of the instructions: ln 4 is the range, most are cheap.
@@ -73,6 +75,8 @@ class Constants:
     overlap: float = 0.4
     program_interval_ns: float = 0.604
     program_start_ns: float = 300.0
+    lines_per_cycle: float = 1.0
+    scattered_lines_per_cycle: float = 2.0
     dram_efficiency: float = 0.90
     scattered_dram: float = 1.2
     scattered_store: float = 2.2
@@ -110,6 +114,7 @@ class Constants:
     issue_efficiency: float = 0.9
     product_slots: float = 4.0
     shuffle_slots: float = 5.0
+    indexed: float = 2.5
     exchange_element_ns: float = 1.5
     spill_traffic: float = 6.5
     collapse_traffic: float = 6.0
@@ -247,12 +252,16 @@ class _Price(TileSizes):
         return self._vector(load) >= min(4, load.bytes)
 
     def layout(self, shape: tuple[int, ...]) -> Layout:
-        """How a tile is dealt out: as the load that made it, else last axis first, an element a thread."""
-        for node, _ in self.launch.kernel.walk((Load, Store)):
-            if node.shape == shape:  # type: ignore[union-attr]
-                width = self._vector(node) // max(1, node.dtype.bytes)  # type: ignore[arg-type, union-attr]
-                return blocked(shape, fastest_axis(node), width, self.warps)  # type: ignore[arg-type]
-        return blocked(shape, len(shape) - 1, 4 if len(shape) == 1 else 1, self.warps)
+        """How a tile is dealt out: as the widest access of that shape is, else last axis first, an element a thread."""
+        made = [node for node, _ in self.launch.kernel.walk((Load, Store)) if node.shape == shape]  # type: ignore[union-attr]
+        if not made:
+            return blocked(shape, len(shape) - 1, 4 if len(shape) == 1 else 1, self.warps)
+        widest = max(made, key=self._vector_elements)  # type: ignore[arg-type]
+        return blocked(shape, fastest_axis(widest), self._vector_elements(widest), self.warps)  # type: ignore[arg-type]
+
+    def _vector_elements(self, node: Load | Store) -> int:
+        """Elements of a thread's one fetch."""
+        return self._vector(node) // max(1, node.dtype.bytes)
 
     def _largest_tile(self) -> int:
         """Elements of the largest tile loaded (stored, where nothing is): larger ones are made by broadcasting."""
@@ -293,6 +302,9 @@ class _Price(TileSizes):
         live_miss = ramp(live, c.l2_keeps * cache, c.l2_drops * cache)
         sm_live = min(self.resident, max(1.0, self.programs / self.device.sm_count)) * self.program_footprint
         l1_miss = ramp(sm_live, c.l1_keeps * l1, c.l1_drops * l1)
+        window = sum(access.window_bytes * access.line_share for access in self.moved.accesses if access.kind == "load")
+        window *= min(self.resident, max(1.0, self.programs / self.device.sm_count))
+        forgotten = ramp(window, c.l1_keeps * l1, c.l1_drops * l1)
         seen: set[tuple[object, ...]] = set()
         footprints = self.moved.footprints
         shares: dict[tuple[str, bool], float] = {}
@@ -319,7 +331,8 @@ class _Price(TileSizes):
             reread_miss = min(cold, live_miss)
             moved = access.moved_bytes
             if access.kind == "load":
-                moved = min(moved, access.near_bytes * self.programs)
+                near = min(moved, access.near_bytes * self.programs)
+                moved = near + forgotten * (moved - near)
             first = 0.0 if again else min(moved, access.program_bytes * self.programs)
             later = l1_miss * max(0.0, moved - first)
             if access.kind == "load" and access.known and access.program_bytes:
@@ -437,10 +450,11 @@ class _Price(TileSizes):
             return self._arithmetic_ns(node.kind, node.elements, node.dtype, executions)
         if isinstance(node, Reduce):
             elements = math.prod(node.shape)
-            work = self._arithmetic_ns("arith", elements, None, executions)
+            pair = self.c.indexed if node.indexed else 1.0
+            work = pair * self._arithmetic_ns("arith", elements, None, pair * executions)
             if elements <= 1:
                 return work
-            return work + self._exchange_ns(node.shape, node.axis, executions)
+            return work + self._exchange_ns(node.shape, node.axis, pair * executions)
         if isinstance(node, Scan):
             extent = node.shape[node.axis] if node.shape else 1
             elements = math.prod(node.shape)
@@ -587,6 +601,7 @@ class _Price(TileSizes):
             "launch": self.programs * c.program_interval_ns / 1000,
             "memory": self.dram_bytes / (device.memory_bandwidth_gb_per_s * c.dram_efficiency) / 1000,
             "l2": self._l2_us(),
+            "lines": self._lines_us(),
             "latency": (path + rounds * (path + c.program_start_ns)) / 1000,
             "issue": self._issue_us(),
             "shared": self._shared_us(),
@@ -635,6 +650,44 @@ class _Price(TileSizes):
         used = min(self.programs, self.device.sm_count)
         return max(total_ns, drawn / (used * c.sm_gb_per_s * scale.clock)) / 1000
 
+    def _lines_us(self) -> float:
+        """Microseconds that L1 takes to look up the lines of all loads, one after the other on each SM."""
+        c, cycles = self.c, 0.0
+        for access in self.moved.accesses:
+            if access.kind == "load":
+                rate = c.lines_per_cycle if access.known else c.scattered_lines_per_cycle
+                cycles += access.executions * self._request_lines(access) / rate
+        used = max(1, min(self.programs, self.device.sm_count))
+        return cycles * self.programs / used / self.scale.clock_ghz / 1000
+
+    def _request_lines(self, access: AccessTraffic) -> float:
+        """Lines of 128 bytes that the requests of one execution touch, those of each warp for itself.
+
+        A load that cannot be vectorised still has its elements dealt out as the widest access of its shape: its lanes are
+        as far apart as the vectors of that one.
+        """
+        node, vector = access.access, access.vector_bytes
+        active = access.active_elements / node.elements if node.elements else 0.0
+        requests = self.warps * max(1.0, node.elements / self.threads * node.dtype.bytes / vector)
+        if node.elements == 1:
+            return active * requests
+        if access.strides is None:
+            lanes = min(float(WARP_LANES), max(1.0, node.elements / self.warps))
+            run = max(vector, min(LINE_BYTES, access.contiguous_bytes))
+            return active * requests * max(1.0, lanes * vector / run)
+        dealt = self.layout(node.shape)
+        steps = sorted(
+            (abs(stride) * held, min(lanes, extent))
+            for stride, held, lanes, extent in zip(access.strides, dealt.vector, dealt.lanes, node.shape)
+        )
+        span, apart = float(vector), 1.0
+        for step, lanes in steps:
+            if apart == 1.0 and step <= max(span, LINE_BYTES):
+                span += (lanes - 1) * step
+            elif step:
+                apart *= lanes
+        return active * requests * apart * max(1.0, span / LINE_BYTES)
+
     def _spilled_bytes(self, pressure: Pressure) -> float:
         """Bytes that registers in memory move past L1 in the whole launch."""
         runs = math.prod(self.moved.trips.get(loop.id, 1.0) for loop in pressure.loops)
@@ -679,7 +732,7 @@ class _Price(TileSizes):
                 addresses = min(addresses, float(whole.numel))
             # Lanes of one request that meet in an address are as many requests more: the L2 adds them one by one.
             lanes = min(access.request_addresses, max(1.0, access.active_elements), addresses)
-            lines = max(1.0, addresses * size / _LINE_BYTES)
+            lines = max(1.0, addresses * size / LINE_BYTES)
             same_address = operations / addresses * c.same_address_ns
             request_ns = c.same_line_ns + c.same_line_lane_ns * (lanes - 1)
             same_line = operations / lanes * request_ns / lines**c.line_exponent
@@ -692,7 +745,7 @@ class _Price(TileSizes):
         whole = self.launch.tensor(access.base)
         size = access.access.dtype.bytes
         addresses = float(whole.numel) if whole is not None and whole.numel else operations
-        lines = max(1.0, addresses * size / _LINE_BYTES)
+        lines = max(1.0, addresses * size / LINE_BYTES)
         same_line = operations * c.scattered_line_ns / lines**c.scattered_line_exponent
         return max(operations / c.scattered_atomics_per_ns, same_line)
 

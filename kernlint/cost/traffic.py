@@ -43,8 +43,6 @@ LINE_BYTES = 128
 WARP_LANES = 32
 #: Iterations assumed of a loop whose trip count cannot be evaluated; the price then carries a wide sigma.
 ASSUMED_TRIP = 16.0
-#: Working set of an access below which its next iteration still finds it in L1, with other programs on the SM.
-_NEAR_BYTES = 4096
 _PROGRAM_SAMPLES = (0.03, 0.29, 0.5, 0.71, 0.97)
 
 
@@ -61,8 +59,10 @@ class AccessTraffic:
     of one base that walk the same addresses in a program. ``shared_axes`` are the grid axes it does not depend on.
     ``loop_step_bytes`` is the smallest step from one iteration to the next (infinite outside loops), ``density`` the
     share of the memory between the grid's first and last address that it touches. ``near_bytes`` are the bytes one
-    program asks of the caches beyond L1's immediate reach: as moved, but what the last iterations touched counts once.
-    ``vector_bytes`` is what one thread fetches at once. ``twins`` counts the loads of the same iteration that see the
+    program asks of L2 where L1 still holds what the iteration before touched: as moved, but that counts once.
+    ``window_bytes`` are the bytes that L1 must hold for that.
+    ``vector_bytes`` is what one thread fetches at once, ``strides`` the bytes from lane to lane along each axis of the tile
+    (None where they are not constant). ``twins`` counts the loads of the same iteration that see the
     same window of memory shifted, this one included (the taps of a convolution); the distinct bytes of a twin are its
     part of what they touch together. ``request_addresses`` are the distinct addresses that one warp's request of an atomic
     goes to, the mask left aside (32 where it cannot be evaluated): lanes beyond these meet in one address.
@@ -85,9 +85,11 @@ class AccessTraffic:
     loop_step_bytes: float
     density: float = 1.0
     near_bytes: float = 0.0
+    window_bytes: float = 0.0
     vector_bytes: int = 16
     twins: int = 1
     request_addresses: float = float(WARP_LANES)
+    strides: tuple[float, ...] | None = None
 
     @property
     def line_share(self) -> float:
@@ -247,7 +249,7 @@ def traffic(launch: Launch) -> Traffic:
     accesses: list[AccessTraffic] = []
     by_node: dict[int, AccessTraffic] = {}
     _visit(launch.kernel.body, 1.0, (), probe, launch, programs, accesses, by_node)
-    accesses = _share_windows(accesses)
+    accesses = _share_windows(accesses, launch, probe)
     by_node = {id(access.access): access for access in accesses}
     return Traffic(
         programs=programs,
@@ -259,7 +261,7 @@ def traffic(launch: Launch) -> Traffic:
     )
 
 
-def _share_windows(accesses: list[AccessTraffic]) -> list[AccessTraffic]:
+def _share_windows(accesses: list[AccessTraffic], launch: Launch, probe: Probe) -> list[AccessTraffic]:
     """Loads whose offsets differ by a constant only and whose windows overlap: each gets its part of their union."""
     groups: dict[tuple[object, ...], list[int]] = {}
     for index, access in enumerate(accesses):
@@ -271,18 +273,57 @@ def _share_windows(accesses: list[AccessTraffic]) -> list[AccessTraffic]:
     for members in groups.values():
         if len(members) < 2:
             continue
-        size = accesses[members[0]].access.dtype.bytes
-        starts = [accesses[index].signature[0] for index in members]
-        each = max(accesses[index].sectors for index in members) * SECTOR_BYTES
-        together = min(each + (max(starts) - min(starts)) * size, each * len(members))
-        share = together / (each * len(members)) if each else 1.0
+        share = _union_share([accesses[index] for index in members])
         for index in members:
             access = accesses[index]
             result[index] = replace(
                 access, program_bytes=access.program_bytes * share, near_bytes=access.near_bytes * share,
-                footprint_bytes=access.footprint_bytes * share, twins=len(members),
+                window_bytes=access.window_bytes * share, footprint_bytes=access.footprint_bytes * share, twins=len(members),
             )  # fmt: skip
     return result
+
+
+#: Runs of a tile that are laid side by side one by one; a tile of more counts as one run from its first to its last byte.
+_MOST_RUNS = 512
+
+
+def _union_share(twins: Sequence[AccessTraffic]) -> float:
+    """Sectors that ``twins`` touch together in one execution, over the sum of what each touches: 1 / their number where
+    they all coincide. Twins have the same shape and strides; their ``signature`` begins with where each starts."""
+    first = twins[0]
+    size = first.access.dtype.bytes
+    starts = [access.signature[0] * size for access in twins]
+    each = max(access.sectors for access in twins) * SECTOR_BYTES
+    runs = _runs(first)
+    if runs is None:
+        together = min(each + max(starts) - min(starts), each * len(twins))
+        return together / (each * len(twins)) if each else 1.0
+    offsets, length = runs
+    touched: set[int] = set()
+    alone = 0
+    for start in starts:
+        for offset in offsets:
+            begin, end = int(start + offset) // SECTOR_BYTES, int(start + offset + length - 1) // SECTOR_BYTES
+            touched.update(range(begin, end + 1))
+            alone += end + 1 - begin
+    return len(touched) / alone
+
+
+def _runs(access: AccessTraffic) -> tuple[list[float], float] | None:
+    """Where the runs of neighbouring bytes of a tile begin, in bytes from its start, and their length; None where its
+    strides are not constant or the runs too many."""
+    if access.strides is None:
+        return None
+    dims = sorted((abs(stride), extent) for stride, extent in zip(access.strides, access.access.shape) if extent > 1)
+    offsets, length = [0.0], float(access.access.dtype.bytes)
+    for stride, extent in dims:
+        if stride <= length or (stride < SECTOR_BYTES and offsets == [0.0]):
+            length += (extent - 1) * stride
+        elif len(offsets) * extent <= _MOST_RUNS:
+            offsets = [offset + i * stride for offset in offsets for i in range(extent)]
+        else:
+            return None
+    return offsets, length
 
 
 def _visit(
@@ -326,10 +367,11 @@ def _access(
     if offset is None or start is None:
         return _anywhere(access, offset, executions, active, whole, programs)
     sectors, run, aligned = _tile_sectors(access, offset, start, probe)
+    strides = _strides(access, offset, start, probe)
     sectors *= fraction
     if active and sectors < 1.0:
         sectors = min(1.0, max(sectors, fraction))
-    met = _over_loops(access, offset, start, sectors, loops, probe)
+    met = _over_loops(access, offset, sectors, _merged_run(access, strides, run), loops, probe)
     reach, distinct = met.reach, met.distinct
     program_bytes = min(distinct, (reach + 1) * size + SECTOR_BYTES) if executions else 0.0
     program_bytes = max(program_bytes, min(distinct, sectors * SECTOR_BYTES))
@@ -342,8 +384,9 @@ def _access(
     return AccessTraffic(
         access, access.base, executions, active, sectors, program_bytes, min(footprint, whole),
         sectors * SECTOR_BYTES * executions * programs, run, aligned, True, False, signature, shared, met.step,
-        density, min(met.near, sectors * SECTOR_BYTES * executions), vector_bytes(access),
+        density, min(met.near, sectors * SECTOR_BYTES * executions), met.window, vector_bytes(access),
         request_addresses=_request_addresses(access, offset, probe) if isinstance(access, Atomic) else float(WARP_LANES),
+        strides=strides,
     )  # fmt: skip
 
 
@@ -367,40 +410,42 @@ def _anywhere(
         access, access.base, executions, active, sectors, program_bytes, footprint,
         sectors * SECTOR_BYTES * executions * programs, run, False, False, gather,
         (float(access.id), float(id(access) % 2**31)), frozenset(), float("inf"),
-        1.0, program_bytes, vector_bytes(access),
+        1.0, program_bytes, sectors * SECTOR_BYTES, vector_bytes(access),
     )  # fmt: skip
 
 
 @dataclass(frozen=True)
 class _Met:
-    """What one program touches over all its iterations, in bytes: ``distinct`` once each; ``near`` when it forgets what more
-    than a few kilobytes ago was touched, as an L1 shared with other programs does. The addresses lie within ``reach``
+    """What one program touches over all its iterations, in bytes: ``distinct`` once each; ``near`` when it remembers only the
+    iteration before, as an L1 of ``window`` bytes does that is shared with other programs. The addresses lie within ``reach``
     elements, and the tile moves on by ``step`` bytes at least."""
 
     distinct: float
     near: float
+    window: float
     reach: float
     step: float
 
 
 def _over_loops(
-    access: Load | Store | Atomic, offset: Expr, start: float, sectors: float, loops: tuple[Loop, ...], probe: Probe
+    access: Load | Store | Atomic, offset: Expr, sectors: float, run: float, loops: tuple[Loop, ...], probe: Probe
 ) -> _Met:
-    """The tile of ``sectors`` in all iterations: new addresses only where the offset moves with the loop."""
-    size = access.dtype.bytes
+    """The tile of ``sectors``, in runs of ``run`` bytes, in all iterations: new addresses only where the offset moves with the
+    loop."""
+    size, start = access.dtype.bytes, probe.at(offset)
+    assert start is not None
     atoms = offset.atoms()
-    distinct = near = sectors * SECTOR_BYTES
+    distinct = near = window = sectors * SECTOR_BYTES
     reach = _reach(offset, start, [Lane(dim) for dim in range(len(access.shape))], access.shape, probe)
     step = float("inf")
     for loop in reversed(loops):
         trip = probe.trips[loop.id]
         atom = LoopIndex(loop.id)
-        small = near <= _NEAR_BYTES
         if trip <= 1:
             distinct, near = distinct * max(0.0, trip), near * max(0.0, trip)
             continue
         if atom not in atoms:
-            near *= 1.0 if small else trip
+            window = max(window, near)
             continue
         one = probe.moved(offset, atom, probe.coordinate(atom) + 1)
         last = probe.moved(offset, atom, trip - 1)
@@ -410,13 +455,13 @@ def _over_loops(
             continue
         advance = abs(one - start) * size
         step = min(step, advance)
-        # A window that slides by less than its length (a convolution, a scalar walk) meets only the new bytes.
-        dense = distinct >= 0.5 * (reach + 1) * size
-        fresh = min(distinct, advance) if dense else distinct
-        near = min(near * trip, near + (trip - 1) * min(near, fresh)) if small else near * trip
+        fresh = _fresh_bytes(distinct, advance, (reach + 1) * size, run)
+        if fresh < near:
+            window = max(window, near)
+        near = min(near * trip, near + (trip - 1) * min(near, fresh))
         distinct += (trip - 1) * fresh
         reach += abs(last - first)
-    return _Met(distinct, near, reach, step)
+    return _Met(distinct, near, window, reach, step)
 
 
 def _over_grid(offset: Expr, program_bytes: float, reach: float, probe: Probe) -> tuple[float, float, frozenset[int]]:
@@ -433,6 +478,38 @@ def _over_grid(offset: Expr, program_bytes: float, reach: float, probe: Probe) -
         first, last = probe.moved(offset, pid, 0.0), probe.moved(offset, pid, extent - 1.0)
         reach += math.inf if first is None or last is None or offset.coefficient(pid) is None else abs(last - first)
     return footprint, reach, frozenset(shared)
+
+
+def _fresh_bytes(distinct: float, advance: float, span: float, run: float) -> float:
+    """Bytes of whole sectors that a window of ``distinct`` bytes within ``span`` meets for the first time when it moves on by
+    ``advance`` bytes: a part of each of its runs of ``run`` bytes where it moves by less (a convolution, a lane that walks
+    along a row), all of a dense window (a scalar walk) by as much as it moves, else everything."""
+    if advance < max(run, SECTOR_BYTES):
+        return distinct * advance / max(run, SECTOR_BYTES)
+    return min(distinct, advance) if distinct >= 0.5 * span else distinct
+
+
+def _merged_run(access: Load | Store | Atomic, strides: tuple[float, ...] | None, run: float) -> float:
+    """Bytes of the tile that lie within a sector of each other, gaps included: its run where strides are not constant."""
+    if strides is None:
+        return run
+    length = float(access.dtype.bytes)
+    for stride, extent in sorted(zip(map(abs, strides), access.shape)):
+        if stride <= length or stride < SECTOR_BYTES:
+            length += (extent - 1) * stride
+    return length
+
+
+def _strides(access: Load | Store | Atomic, offset: Expr, start: float, probe: Probe) -> tuple[float, ...] | None:
+    """Bytes from lane to lane along each axis of the tile; None where one is not constant."""
+    steps = []
+    for dim, extent in enumerate(access.shape):
+        one = probe.moved(offset, Lane(dim), 1.0) if extent > 1 else start
+        last = probe.moved(offset, Lane(dim), extent - 1.0) if extent > 1 else start
+        if one is None or last is None or last - start != (one - start) * (extent - 1):
+            return None
+        steps.append((one - start) * access.dtype.bytes)
+    return tuple(steps)
 
 
 def _request_addresses(access: Atomic, offset: Expr, probe: Probe) -> float:

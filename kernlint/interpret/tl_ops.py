@@ -921,6 +921,7 @@ def _reduce(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst
             value.dtype,
             value.pads,
             value.nonnegative,
+            name.startswith("arg") or kwargs.get("return_indices") is True,
         )
     )
     if "dtype" not in kwargs:

@@ -17,7 +17,7 @@ _EIGHTHS = " ▏▎▍▌▋▊▉"
 _GAP = "  "
 
 _STYLES = {
-    "tensor": "green", "memory": "cyan", "l2": "cyan", "latency": "yellow", "issue": "magenta", "launch": "red",
+    "tensor": "green", "memory": "cyan", "l2": "cyan", "lines": "cyan", "latency": "yellow", "issue": "magenta", "launch": "red",
     "atomics": "red", "host": "blue",
 }  # fmt: skip
 

@@ -37,13 +37,14 @@ _COPY_KERNELS = ("direct_copy_kernel", "aten::copy_")
 _MOST_KERNELS = 50
 
 _GROUPS = {
-    "tensor": "tensor", "memory": "memory", "l2": "memory", "issue": "issue", "alu": "issue", "latency": "latency",
+    "tensor": "tensor", "memory": "memory", "l2": "memory", "lines": "memory", "issue": "issue", "alu": "issue", "latency": "latency",
     "launch": "latency", "atomics": "memory",
 }  # fmt: skip
 _WAITS_FOR = {
     "tensor": "the tensor cores are what it waits for",
     "memory": "memory bandwidth is what it waits for",
     "l2": "the caches are what it waits for",
+    "lines": "the caches are what it waits for",
     "issue": "instruction issue is what it waits for",
     "latency": "it waits on latency, no unit is busy",
     "launch": "it is over before the device is busy",

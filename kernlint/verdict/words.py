@@ -151,6 +151,7 @@ _BOUNDS = {
     "tensor": "the tensor cores",
     "memory": "memory bandwidth",
     "l2": "L2 bandwidth",
+    "lines": "the cache lines that its lanes spread over",
     "latency": "latency",
     "issue": "instruction issue",
     "launch": "launch overhead",

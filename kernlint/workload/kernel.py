@@ -225,7 +225,8 @@ class Dot:
 class Reduce:
     """``tl.sum``, ``tl.max`` ... of a tile along ``axis``; ``scalar`` when one number is left.
 
-    ``pads`` say what its masked lanes hold, ``nonnegative`` that no other lane is below zero.
+    ``pads`` say what its masked lanes hold, ``nonnegative`` that no other lane is below zero, ``indexed`` that each value
+    carries its place along (``tl.argmax``, ``return_indices=True``).
     """
 
     op: str
@@ -237,6 +238,7 @@ class Reduce:
     dtype: Dtype | None = None
     pads: tuple[Pad, ...] = ()
     nonnegative: bool = False
+    indexed: bool = False
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from bench_launches import bench_samples
 from micro_launches import (
     HERE,
     LANE,
+    LANE1,
     PID,
     atomic_add,
     col_reduce,
@@ -29,7 +30,7 @@ from micro_launches import (
 
 from kernlint.cost.device import devices, find_device
 from kernlint.cost.programs import program_time
-from kernlint.workload import Atomic, Compute, Expr, Launch, Loop, Node, Reduce, Scan
+from kernlint.workload import Atomic, Compute, Dtype, Expr, Launch, Loop, LoopIndex, Node, Reduce, Scan
 from kernlint.workload import dtype as dtypes
 from kernlint.workload.expr import floordiv, mod, opaque
 
@@ -46,7 +47,7 @@ def errors() -> dict[str, list[tuple[float, float]]]:
     """(ln error, sigma) of the micro-benchmarks, by family: all of the first round, every 8th of the second."""
     result = defaultdict(list)
     for sample in [*samples(), *bench_samples(8)]:
-        time = program_time(sample.launch, H100)
+        time = program_time(sample.launch, find_device(sample.device))
         result[sample.family].append((math.log(time.us / sample.us), time.sigma))
     return result
 
@@ -159,6 +160,31 @@ def test_terms_explain_the_time() -> None:
 
 
 # -- other devices and odd input --------------------------------------------------------------------------------------
+
+
+def walk(pitch: int, dtype: Dtype = F32) -> Launch:
+    """65,536 lanes, each of which sums 64 elements of its own, ``pitch`` elements from its neighbour's."""
+    read = load(0, "x", dtype, (128,), (PID * 128 + LANE) * pitch + Expr.atom(LoopIndex(0)))
+    body = (Loop(0, "range", 64, (read,), HERE), store("y", F32, (128,), PID * 128 + LANE))
+    return launch("walk", body, (512,), {"x": tensor("x", dtype, 65536 * pitch), "y": tensor("y", F32, 65536)}, 4)
+
+
+def test_lanes_in_lines_of_their_own_take_a_cycle_each_whatever_the_element() -> None:
+    apart, half = program_time(walk(64), H100), program_time(walk(64, F16), H100)
+    assert apart.bound == half.bound == "lines"
+    assert apart.terms["lines"] == pytest.approx(half.terms["lines"])
+    assert program_time(walk(8), H100).terms["lines"] == pytest.approx(apart.terms["lines"] / 4, rel=0.1)
+
+
+def test_a_reduction_that_carries_its_index_takes_longer() -> None:
+    def of(indexed: bool) -> Launch:
+        read = load(0, "x", F32, (8, 512), (PID * 8 + LANE) * 512 + LANE1)
+        top = Reduce("max", (8, 512), 1, False, frozenset({0}), HERE, F32, indexed=indexed)
+        written = store("y", F32, (8,), PID * 8 + LANE)
+        body = (read, *(dataclasses.replace(top) for _ in range(8)), written)
+        return launch("top", body, (8192,), {"x": tensor("x", F32, 8192 * 4096), "y": tensor("y", F32, 65536)}, 4)
+
+    assert us(of(True)) > 1.5 * us(of(False))
 
 
 def test_other_devices_scale_by_bandwidth_and_widen() -> None:

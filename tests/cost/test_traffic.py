@@ -25,7 +25,7 @@ from micro_launches import (
     tile_copy,
 )
 
-from kernlint.cost.traffic import traffic
+from kernlint.cost.traffic import AccessTraffic, traffic
 from kernlint.workload import Atomic, Branch, Expr, Load, Loop, Symbol
 from kernlint.workload import dtype as dtypes
 from kernlint.workload.expr import floordiv, mod, opaque
@@ -197,12 +197,53 @@ def test_a_sliding_window_meets_only_new_bytes() -> None:
     assert read.footprint_bytes <= 64 * 1024 + 2 * 4 + 32
 
 
-def test_a_far_re_read_is_not_near() -> None:
-    """The same 64 KB row in each of four iterations: distinct once, but asked of L2 every time."""
+def test_a_re_read_row_is_near_where_l1_holds_the_whole_of_it() -> None:
+    """The same 64 KB row in each of four iterations: asked of L2 once, as long as 64 KB of L1 are there for it."""
     again = load(0, "x", F32, (16384,), PID * 16384 + LANE)
     read = traffic(launch("again", (Loop(0, "range", 4, (again,), HERE),), (8,), {}, 4)).accesses[0]
     assert read.program_bytes == 65536
-    assert read.near_bytes == 4 * 65536
+    assert read.moved_bytes == 8 * 4 * 65536
+    assert (read.near_bytes, read.window_bytes) == (65536, 65536)
+
+
+def walked(pitch: int) -> AccessTraffic:
+    """128 lanes, ``pitch`` elements apart, that step by one in each of 64 iterations."""
+    row = load(0, "x", F32, (128,), (PID * 128 + LANE) * pitch + iteration(0))
+    return traffic(launch("walk", (Loop(0, "range", 64, (row,), HERE),), (8,), {}, 4)).accesses[0]
+
+
+def test_lanes_that_walk_along_rows_of_their_own_meet_a_new_sector_every_eighth_step() -> None:
+    read = walked(64)
+    assert read.strides == (256.0,)
+    assert read.moved_bytes == 8 * 64 * 128 * 32
+    assert read.near_bytes == pytest.approx(128 * 64 * 4, rel=0.15)
+    assert read.window_bytes == 128 * 32
+
+
+def test_lanes_closer_than_a_sector_meet_new_ones_at_the_end_only() -> None:
+    assert walked(4).near_bytes < 128 * 4 * 4 + 64 * 8
+
+
+def shifted(*shifts: int) -> list[AccessTraffic]:
+    """Loads of a tile of 4 rows of 256 in a plane 4096 wide, shifted."""
+    here = (PID * 4 + LANE) * 4096 + LANE1
+    loads = tuple(load(i, "x", F32, (4, 256), here + shift) for i, shift in enumerate(shifts, 5000))
+    return list(traffic(launch("stencil", loads, (64,), {"x": tensor("x", F32, 300 * 4096)}, 4)).accesses)
+
+
+@pytest.mark.parametrize(
+    ("shifts", "rows"),
+    [
+        pytest.param((4096, 4096), 4, id="the same window"),
+        pytest.param((4096, 0), 5, id="a row apart"),
+        pytest.param((4096, 0, 8192), 6, id="three rows"),
+        pytest.param((4096, 4 * 4096 + 4096), 8, id="side by side"),
+    ],
+)
+def test_shifted_windows_of_a_plane_share_the_rows_that_they_have_in_common(shifts: tuple[int, ...], rows: int) -> None:
+    read = shifted(*shifts)
+    assert sum(access.near_bytes for access in read) == pytest.approx(rows * 1024)
+    assert {access.twins for access in read} == {len(shifts)}
 
 
 def test_an_image_tile_through_divisions_is_coalesced_along_its_pixels() -> None:
