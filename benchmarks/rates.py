@@ -1,13 +1,13 @@
 """How often each rule fires on code that experts wrote, and a random sample of the findings to be judged by hand.
 
     python benchmarks/rates.py FOLDER [FOLDER ...] [--about speed|soundness] [--select CODES] [--sample 50] [--seed 4]
-                               [--level loud|remark|any] [--answers FOLDER] [--markdown FILE]
+                               [--level loud|remark|any] [--fold 100] [--answers FOLDER] [--markdown FILE]
 
 Runs `kernlint check` on each folder (one package each) and prints findings per thousand kernels by rule, those at info level
 apart; those about speed, or those about soundness (correctness and portability). The sample is drawn from the findings of the
 default rules above info level (`--level loud`), at it (`remark`) or from both, sorted by package, file and line, so that the
 same code and seed give the same sample; its verdict column is for a person to fill in. `--answers` keeps the JSON of each
-package; one that is there already is not read again.
+package; one that is there already is not read again. Packages of fewer kernels than `--fold` says share a column.
 """
 
 from __future__ import annotations
@@ -65,6 +65,15 @@ def _checked(root: Path, select: str | None) -> str:
     return subprocess.run(command, cwd=root, capture_output=True, text=True, check=True).stdout
 
 
+def folded(packages: Sequence[Package], least: int) -> list[Package]:
+    """``packages`` with all those of fewer than ``least`` kernels as one, called others, at the end."""
+    small = [p for p in packages if p.kernels < least]
+    if not small:
+        return list(packages)
+    others = Package("others", sum(p.kernels for p in small), tuple(f for p in small for f in p.findings))
+    return [*(p for p in packages if p.kernels >= least), others]
+
+
 def rates(packages: Sequence[Package]) -> str:
     """Findings per thousand kernels, one row a rule, one column a package; info level after the plus sign."""
     loud, quiet = Counter[tuple[str, str]](), Counter[tuple[str, str]]()
@@ -118,11 +127,12 @@ def main(arguments: Sequence[str]) -> None:
     parser.add_argument("--sample", type=int, default=50)
     parser.add_argument("--seed", type=int, default=4)
     parser.add_argument("--level", choices=tuple(LEVELS), default="loud")
+    parser.add_argument("--fold", type=int, default=0)
     parser.add_argument("--answers", type=Path)
     parser.add_argument("--markdown")
     options = parser.parse_args(arguments)
     packages = [read(folder, options.about, options.select, options.answers) for folder in options.folders]
-    text = f"{rates(packages)}\n\n{sample(packages, options.sample, options.seed, options.level)}"
+    text = f"{rates(folded(packages, options.fold))}\n\n{sample(packages, options.sample, options.seed, options.level)}"
     print(text)
     if options.markdown:
         Path(options.markdown).write_text(f"# Findings in packages that experts wrote\n\n{text}\n")
