@@ -159,7 +159,9 @@ def _waits(workload: Workload) -> Iterator[_Wait]:
 def _is_certain(context: Context, wait: _Wait) -> bool:
     """Whether ``wait`` is surely one for the device, and for nothing that the caller asked for."""
     return _read_from_device(wait.sync, [s for s, _ in context.workload.walk()]) and not (
-        _asked_for(context, wait) or _left_out(context, wait.sync)
+        _asked_for(context, wait)
+        or _left_out(context, wait.sync)
+        or _measures(context.program.kernel, wait.sync.function)
     )
 
 
@@ -213,6 +215,12 @@ def _left_out(context: Context, sync: HostSync) -> bool:
         if names_in(branch.test) & _optional(module, sync.function) and _tests_none(branch.test):
             return True
     return False
+
+
+def _measures(module: Module, function: str) -> bool:
+    """Whether ``function`` asks for the time between two events of the device: then it waits in order to measure."""
+    nodes = [f for f in module.of(cst.FunctionDef) if f.name.value == function.rsplit(".", 1)[-1]]
+    return any(isinstance(n, cst.Attribute) and n.attr.value == "elapsed_time" for f in nodes for n in walk(f.body))
 
 
 def _optional(module: Module, function: str) -> set[str]:

@@ -251,6 +251,13 @@ def test_the_syncs_of_a_function_are_one_finding():
     assert not any(isinstance(step, HostSync) for step, _ in found.after().walk())
 
 
+def test_a_function_that_measures_waits_on_purpose():
+    events = "a, b = (torch.cuda.Event(enable_timing=True) for _ in range(2))\n"
+    body = events + "a.record()\ny = run(x, 2.0)\nb.record()\ntorch.cuda.synchronize()\n{}return run(y, 2.0)"
+    assert run_rule("KL602", syncing(body.format("")))
+    assert not run_rule("KL602", syncing(body.format("self.time = a.elapsed_time(b)\n")))
+
+
 def test_the_syncs_of_two_functions_are_two_findings():
     helper = "def largest(x):\n    return run(x, x.max().item())\n\n"
     source = syncing("y = largest(x)\nreturn run(y, y.min().item())").replace(
