@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from typing import TypeVar
 
 import libcst as cst
@@ -23,7 +24,7 @@ NamesIn = Callable[[cst.FunctionDef, Collection[cst.Call]], set[str]]
 def names_with_helpers(function: cst.FunctionDef, module: Module, own: NamesIn) -> set[str]:
     """The names that ``own`` finds in ``function``, and those that it hands to a helper of the module where ``own`` finds
     the parameter in turn. ``own`` is told which calls these are, so that it can leave out what is only handed on."""
-    return _names(function, module, _helpers(module), own, frozenset())
+    return _names(function, module, module.once(_helpers), own, frozenset())
 
 
 def _names(
@@ -49,13 +50,23 @@ def _names(
 
 def names_read(function: cst.FunctionDef, module: Module) -> set[str]:
     """The names that stand in the body of ``function``, those that it only hands to a helper where that one reads them."""
-    return names_with_helpers(function, module, _names_outside)
+    known = module.once(_known)
+    if function not in known:
+        known[function] = names_with_helpers(function, module, partial(_names_outside, module))
+    return known[function]
 
 
-def _names_outside(function: cst.FunctionDef, calls: Collection[cst.Call]) -> set[str]:
+def _known(module: Module) -> dict[cst.FunctionDef, set[str]]:
+    """What :func:`names_read` has found for functions of ``module`` so far."""
+    return {}
+
+
+def _names_outside(module: Module, function: cst.FunctionDef, calls: Collection[cst.Call]) -> set[str]:
+    if not calls:
+        return {name.value for name in module.within(function.body, cst.Name)}
     handed_on = set(calls)
     nodes = walk_until(function.body, lambda node: node in handed_on)
-    return {node.value for node in nodes if isinstance(node, cst.Name)}
+    return {node.value for node in nodes if type(node) is cst.Name}
 
 
 def written_out(node: Node, module: Module) -> Node:
@@ -63,7 +74,7 @@ def written_out(node: Node, module: Module) -> Node:
 
     The result is another tree wherever there is such a call: its nodes have no places in the module.
     """
-    helpers = {name: value for name, value in _helpers(module).items() if _result(value) is not None}
+    helpers = {name: value for name, value in module.once(_helpers).items() if _result(value) is not None}
     for _ in range(len(helpers)):  # helpers of helpers
         calls = [call for call in walk(node) if isinstance(call, cst.Call) and _name(call) in helpers]
         if not calls:

@@ -74,9 +74,9 @@ class UnusedConstexpr(Rule):
 
 def _unread(context: Context, launch: Launch) -> list[str]:
     """The constexprs of ``launch`` that neither the kernel's body nor a swept configuration uses."""
-    function = definition(context, launch.kernel)
+    function = definition(context, launch.kernel) if not launch.grid_follows else None
     if function is None:
         return []
     swept = launch.tuning.swept if launch.tuning is not None else frozenset()
     used = names_read(function, context.program.kernel) | swept
-    return [name for name in launch.constexprs if name not in used and not launch.grid_follows]
+    return [name for name in launch.constexprs if name not in used]
