@@ -15,11 +15,13 @@ from kernlint.cli.streams import encodable
 from kernlint.errors import UsageError
 
 if TYPE_CHECKING:
+    from kernlint.lint.cache import Cache
     from kernlint.lint.config import Configurations, Overrides
     from kernlint.lint.discovery import Target
     from kernlint.lint.fixing import Fixes
     from kernlint.lint.model import Finding
     from kernlint.lint.run import Outcome
+    from kernlint.lint.selection import Choice
     from kernlint.lint.settings import Settings
     from kernlint.report.lint_report import LintReport
 
@@ -112,28 +114,26 @@ def check(
     them is run. Status 0: nothing found; 1: findings; 2: wrong usage or configuration, or an internal error. Findings
     of level info do not count.
     """
-    from kernlint.lint.cache import FOLDER, Cache
     from kernlint.lint.config import Configurations, Overrides, device_id
-    from kernlint.lint.selection import Choice, catalogue, remember
+    from kernlint.lint.selection import catalogue
 
     _require_working_folder()
-    if isolated and config is not None:
-        raise UsageError("--isolated and --config contradict each other")
-    if update_baseline and diff_base is not None:
-        raise UsageError("--update-baseline with --diff-base would forget the findings on other lines")
     fixing = fix or diff
-    if unsafe_fixes and not fixing:
-        raise UsageError("--unsafe-fixes needs --fix or --diff")
-    if fixing and (update_baseline or add_ignore is not None):
-        raise UsageError("--fix and --diff go with neither --update-baseline nor --add-ignore")
-    cache = None if no_cache else Cache(cache_dir or os.path.join(_project_root(), FOLDER))
-    entries = cache.catalogue() if cache is not None else None
-    if entries is not None:
-        remember(entries)
-    chosen = tuple(_split(select)) if select else None
-    choice = Choice(chosen, tuple(_split(extend_select)), tuple(_split(ignore)))
+    _refuse_together(
+        (isolated and config is not None, "--isolated and --config contradict each other"),
+        (
+            update_baseline and diff_base is not None,
+            "--update-baseline with --diff-base would forget the findings on other lines",
+        ),
+        (unsafe_fixes and not fixing, "--unsafe-fixes needs --fix or --diff"),
+        (
+            fixing and (update_baseline or add_ignore is not None),
+            "--fix and --diff go with neither --update-baseline nor --add-ignore",
+        ),
+    )
+    cache, catalogued = (None, False) if no_cache else _opened_cache(cache_dir)
     overrides = Overrides(
-        choice=choice if select or extend_select or ignore else None,
+        choice=_choice(select, extend_select, ignore),
         per_file_ignores=_per_file_ignores(per_file_ignores),
         severity=_severities(severity),
         device=None if device is None else device_id(device),
@@ -164,7 +164,7 @@ def check(
         outcome, fixes = _fixed(ask, narrowed, targets, stdin, unsafe_fixes, diff_base is not None)
     else:
         outcome = ask({})
-    if cache is not None and entries is None:
+    if cache is not None and not catalogued:
         cache.put_catalogue(catalogue())
     if fixing:
         outcome, shown = _deliver(outcome, fixes, targets, stdin, diff)
@@ -188,6 +188,35 @@ def check(
 
 
 # -- reading the options ----------------------------------------------------------------------------------------------
+
+
+def _refuse_together(*cases: tuple[bool, str]) -> None:
+    """Raise :class:`UsageError` with the text of the first case that is so."""
+    for wrong, text in cases:
+        if wrong:
+            raise UsageError(text)
+
+
+def _opened_cache(folder: str | None) -> tuple[Cache, bool]:
+    """The cache in ``folder``, by default that of the project, and whether it knows the catalogue of rules, which then need
+    not be imported."""
+    from kernlint.lint.cache import FOLDER, Cache
+    from kernlint.lint.selection import remember
+
+    cache = Cache(folder or os.path.join(_project_root(), FOLDER))
+    entries = cache.catalogue()
+    if entries is not None:
+        remember(entries)
+    return cache, entries is not None
+
+
+def _choice(select: tuple[str, ...], extend_select: tuple[str, ...], ignore: tuple[str, ...]) -> Choice | None:
+    """The rules that the options ask for; None where none of them is given."""
+    from kernlint.lint.selection import Choice
+
+    chosen = tuple(_split(select)) if select else None
+    choice = Choice(chosen, tuple(_split(extend_select)), tuple(_split(ignore)))
+    return choice if select or extend_select or ignore else None
 
 
 def _split(values: tuple[str, ...]) -> list[str]:
