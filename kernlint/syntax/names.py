@@ -21,14 +21,14 @@ def imports_among(nodes: Iterable[libcst.CSTNode]) -> dict[str, str]:
         kind = type(node)
         if kind is not libcst.Import and kind is not libcst.ImportFrom:
             continue
-        if isinstance(node, libcst.Import):
+        if type(node) is libcst.Import:
             for alias in node.names:
                 origin = dotted_name(alias.name) or ""
                 bound = alias.evaluated_alias
                 if bound is None:
                     origin = bound = origin.split(".")[0]
                 table.setdefault(bound, origin)
-        elif isinstance(node, libcst.ImportFrom) and not isinstance(node.names, libcst.ImportStar):
+        elif type(node) is libcst.ImportFrom and not isinstance(node.names, libcst.ImportStar):
             package = "." * len(node.relative) + ((dotted_name(node.module) or "") if node.module else "")
             for alias in node.names:
                 separator = "" if not package or package.endswith(".") else "."
@@ -54,7 +54,7 @@ def origin_of(node: libcst.CSTNode, imports: Mapping[str, str]) -> str | None:
 
     A call is looked through, as decorators with arguments need. A name that no import binds stands for itself.
     """
-    while isinstance(node, libcst.Call):
+    while type(node) is libcst.Call:
         node = node.func
     name = dotted_name(node)
     if name is None:
@@ -67,30 +67,34 @@ def variables(node: libcst.CSTNode) -> Iterator[libcst.Name]:
     """The names in ``node`` that stand for variables: not those of attributes and keyword arguments."""
     skipped: set[libcst.CSTNode] = set()
     for inner in walk(node):
-        if isinstance(inner, libcst.Attribute):
+        if type(inner) is libcst.Attribute:
             skipped.add(inner.attr)
-        elif isinstance(inner, libcst.Arg) and inner.keyword is not None:
+        elif type(inner) is libcst.Arg and inner.keyword is not None:
             skipped.add(inner.keyword)
-        elif isinstance(inner, libcst.Name) and inner not in skipped:
+        elif type(inner) is libcst.Name and inner not in skipped:
             yield inner
+
+
+_WITH_TARGET = frozenset({libcst.AnnAssign, libcst.AugAssign, libcst.For, libcst.NamedExpr})
 
 
 def bound_by(node: libcst.CSTNode) -> Iterator[libcst.Name]:
     """The variables that ``node`` itself gives a value to, in the scope that it stands in: an assignment, a loop, ``:=``
     or ``as``; not a definition, an import or the loop of a comprehension."""
-    if isinstance(node, libcst.Assign):
+    if type(node) is libcst.Assign:
         for target in node.targets:
             yield from targets(target.target)
-    elif isinstance(node, (libcst.AnnAssign, libcst.AugAssign, libcst.For, libcst.NamedExpr)):
+    elif type(node) in _WITH_TARGET:
+        assert isinstance(node, (libcst.AnnAssign, libcst.AugAssign, libcst.For, libcst.NamedExpr))
         yield from targets(node.target)
-    elif isinstance(node, libcst.AsName):
+    elif type(node) is libcst.AsName:
         yield from targets(node.name)
 
 
 def targets(target: libcst.CSTNode) -> Iterator[libcst.Name]:
     """The variables in the target of an assignment; ``x[i]`` and ``x.y`` are none."""
-    if isinstance(target, libcst.Name):
+    if type(target) is libcst.Name:
         yield target
-    elif isinstance(target, (libcst.Tuple, libcst.List)):
+    elif type(target) is libcst.Tuple or type(target) is libcst.List:
         for element in target.elements:
             yield from targets(element.value)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from typing import Any
 
 import libcst as cst
 
@@ -27,6 +29,13 @@ _BINDING = frozenset(
 )
 _DEFINITIONS = frozenset({cst.FunctionDef, cst.ClassDef})
 _OWN_SCOPE = frozenset({cst.Lambda, *_COMPREHENSIONS})
+
+#: The kinds of nodes that bind nothing, nor anything in them, in a module without `:=`.
+_INERT = frozenset(
+    {cst.Expr, cst.Return, cst.Assign, cst.AugAssign, cst.AnnAssign, cst.Call, cst.Attribute, cst.Subscript, cst.Name}
+    | {cst.BinaryOperation, cst.BooleanOperation, cst.UnaryOperation, cst.Comparison, cst.Raise, cst.Assert, cst.Import}
+    | {cst.ImportFrom, cst.Arg, cst.Tuple}
+)
 
 #: The kinds of nodes of which more is to be said than of their children.
 _SPECIAL = frozenset(
@@ -73,15 +82,15 @@ def undefined_names(module: Module) -> list[Undefined]:
         return []
     if any(node.value in ("globals", "exec", "eval", "__getattr__", "locals") for node in module.of(cst.Name)):
         return []
-    names = _bound(module.tree.body) | {n for node in module.of(cst.Global) for n in _items(node)}
-    found: list[Undefined] = []
-    lazy = _lazy_annotations(module.tree)
+    inert = frozenset() if module.of(cst.NamedExpr) else _INERT
+    names = _bound(module.tree.body, inert) | {n for node in module.of(cst.Global) for n in _items(node)}
+    search = _Search(_lazy_annotations(module.tree), inert)
     try:
         for statement in module.tree.body:
-            _visit(statement, _Scope(names, None), found, lazy)
+            search.visit(statement, _Scope(names, None))
     except RecursionError:
         return []
-    return found
+    return search.found
 
 
 def _items(node: cst.Global | cst.Nonlocal) -> list[str]:
@@ -101,20 +110,20 @@ def _lazy_annotations(tree: cst.Module) -> bool:
     return False
 
 
-def local_names(function: cst.FunctionDef) -> set[str]:
-    """The names that ``function`` binds itself: its parameters, and what its body assigns, imports or defines."""
-    return {p.name.value for p in _every_parameter(function)} | _bound(function.body.body)
+def local_names(function: cst.FunctionDef, inert: AbstractSet[type] = frozenset()) -> set[str]:
+    """The names that ``function`` binds itself: its parameters, and what its body assigns, imports or defines. Nothing is
+    looked for in nodes of the kinds ``inert``."""
+    return {p.name.value for p in _every_parameter(function)} | _bound(function.body.body, inert)
 
 
-def _bound(body: Sequence[cst.CSTNode]) -> set[str]:
-    """The names that statements bind in their own scope."""
+def _bound(body: Sequence[cst.CSTNode], inert: AbstractSet[type] = frozenset()) -> set[str]:
+    """The names that statements bind in their own scope; nothing is looked for in nodes of the kinds ``inert``."""
     names: set[str] = set()
-    stack: list[cst.CSTNode] = list(body)
+    stack: list[Any] = list(body)
     while stack:
         node = stack.pop()
         kind = type(node)
         if kind in _DEFINITIONS:
-            assert isinstance(node, (cst.FunctionDef, cst.ClassDef))
             names.add(node.name.value)
             stack += [*node.decorators]
             continue
@@ -124,78 +133,26 @@ def _bound(body: Sequence[cst.CSTNode]) -> set[str]:
             continue
         if kind in _BINDING:
             names.update(_targets(node))
-        stack += children(node)
+        if kind not in inert:
+            stack += children(node)
     return names
 
 
 def _targets(node: cst.CSTNode) -> Iterator[str]:
     """The names that one node of a kind in ``_BINDING`` binds by itself."""
-    if isinstance(node, (cst.Import, cst.ImportFrom)):
+    if type(node) is cst.Import or type(node) is cst.ImportFrom:
         for alias in () if isinstance(node.names, cst.ImportStar) else node.names:
             yield alias.evaluated_alias or alias.evaluated_name.split(".")[0]
-    elif isinstance(node, (cst.MatchAs, cst.MatchStar)) and node.name is not None:
-        yield node.name.value
-    elif isinstance(node, cst.MatchMapping) and node.rest is not None:
-        yield node.rest.value
-    elif isinstance(node, (cst.Global, cst.Nonlocal)):
+    elif type(node) is cst.MatchAs or type(node) is cst.MatchStar:
+        if node.name is not None:
+            yield node.name.value
+    elif type(node) is cst.MatchMapping:
+        if node.rest is not None:
+            yield node.rest.value
+    elif type(node) is cst.Global or type(node) is cst.Nonlocal:
         yield from _items(node)
     else:
         yield from (name.value for name in bound_by(node))
-
-
-def _visit(node: cst.CSTNode, scope: _Scope, found: list[Undefined], lazy: bool) -> None:
-    """Look at the uses in ``node``, opening a scope where Python does."""
-    if type(node) is cst.Name:
-        if not scope.sees(node.value):
-            found.append(Undefined(node.value, node, scope.function))
-    elif type(node) is cst.Attribute or type(node) is cst.Arg:
-        _visit(node.value, scope, found, lazy)
-    elif type(node) in _SPECIAL:
-        _special(node, scope, found, lazy)
-    else:
-        for child in children(node):
-            _visit(child, scope, found, lazy)
-
-
-def _special(node: cst.CSTNode, scope: _Scope, found: list[Undefined], lazy: bool) -> None:
-    """:func:`_visit` for nodes of a kind in ``_SPECIAL``."""
-    if isinstance(node, (cst.Import, cst.ImportFrom, cst.Global, cst.Nonlocal, cst.AsName)):
-        return
-    if isinstance(node, cst.Annotation):
-        if not lazy:
-            _visit(node.annotation, scope, found, lazy)
-    elif isinstance(node, cst.FunctionDef):
-        _function(node, scope, found, lazy)
-    elif isinstance(node, cst.Lambda):
-        _defaults(node, scope, found, lazy)
-        names = {p.name.value for p in _every_parameter(node)}
-        _visit(node.body, _Scope(names, scope, function=scope.function), found, lazy)
-    elif isinstance(node, cst.ClassDef):
-        for part in (*node.decorators, *node.bases, *node.keywords):
-            _visit(part, scope, found, lazy)
-        inner = _Scope(
-            _bound(node.body.body) | {"__class__", "__qualname__", "__module__"}, scope, True, scope.function
-        )
-        for statement in node.body.body:
-            _visit(statement, inner, found, lazy)
-    elif isinstance(node, _COMPREHENSIONS):
-        _comprehension(node, scope, found, lazy)
-
-
-def _function(node: cst.FunctionDef, scope: _Scope, found: list[Undefined], lazy: bool) -> None:
-    for decorator in node.decorators:
-        _visit(decorator, scope, found, lazy)
-    type_names = (
-        {p.param.name.value for p in node.type_parameters.params} if node.type_parameters is not None else set()
-    )
-    around = _Scope(type_names, scope, function=scope.function) if type_names else scope
-    _defaults(node, around, found, lazy)
-    if node.returns is not None:
-        _visit(node.returns, around, found, lazy)
-    # The names of a class around are not seen; `__class__` is.
-    inner = _Scope(local_names(node) | {"__class__"}, around, function=node)
-    for statement in node.body.body:
-        _visit(statement, inner, found, lazy)
 
 
 def _every_parameter(function: cst.FunctionDef | cst.Lambda) -> list[cst.Param]:
@@ -203,24 +160,86 @@ def _every_parameter(function: cst.FunctionDef | cst.Lambda) -> list[cst.Param]:
     return [*parameters(function), *(p for p in starred if isinstance(p, cst.Param))]
 
 
-def _defaults(function: cst.FunctionDef | cst.Lambda, scope: _Scope, found: list[Undefined], lazy: bool) -> None:
-    for param in _every_parameter(function):
-        if param.default is not None:
-            _visit(param.default, scope, found, lazy)
-        if param.annotation is not None:
-            _visit(param.annotation, scope, found, lazy)
+class _Search:
+    """Goes through the uses of a module, with a scope opened where Python opens one, and notes those that nothing binds in
+    ``found``. Where annotations are ``lazy`` they are no uses; nodes of the kinds ``inert`` bind nothing."""
 
+    def __init__(self, lazy: bool, inert: AbstractSet[type]) -> None:
+        self.lazy = lazy
+        self.inert = inert
+        self.found: list[Undefined] = []
 
-def _comprehension(node: cst.CSTNode, scope: _Scope, found: list[Undefined], lazy: bool) -> None:
-    names: set[str] = set()
-    clause = getattr(node, "for_in", None)
-    first = clause
-    while isinstance(clause, cst.CompFor):
-        names |= {name.value for name in targets(clause.target)}
-        clause = clause.inner_for_in
-    inner = _Scope(names, scope, function=scope.function)
-    if scope.is_class and isinstance(first, cst.CompFor):
-        # The first iterable is evaluated in the class, the rest does not see the class.
-        _visit(first.iter, scope, found, lazy)
-    for child in children(node):
-        _visit(child, inner, found, lazy)
+    def visit(self, node: cst.CSTNode, scope: _Scope) -> None:
+        """Look at the uses in ``node``, in source order."""
+        stack: list[Any] = [node]
+        while stack:
+            part = stack.pop()
+            kind = type(part)
+            if kind is cst.Name:
+                if not scope.sees(part.value):
+                    self.found.append(Undefined(part.value, part, scope.function))
+            elif kind is cst.Attribute or kind is cst.Arg:
+                stack.append(part.value)
+            elif kind in _SPECIAL:
+                self._special(part, scope)
+            else:
+                stack += reversed(children(part))
+
+    def _special(self, node: cst.CSTNode, scope: _Scope) -> None:
+        """:meth:`visit` for nodes of a kind in ``_SPECIAL``."""
+        if isinstance(node, (cst.Import, cst.ImportFrom, cst.Global, cst.Nonlocal, cst.AsName)):
+            return
+        if isinstance(node, cst.Annotation):
+            if not self.lazy:
+                self.visit(node.annotation, scope)
+        elif isinstance(node, cst.FunctionDef):
+            self._function(node, scope)
+        elif isinstance(node, cst.Lambda):
+            self._defaults(node, scope)
+            names = {p.name.value for p in _every_parameter(node)}
+            self.visit(node.body, _Scope(names, scope, function=scope.function))
+        elif isinstance(node, cst.ClassDef):
+            for part in (*node.decorators, *node.bases, *node.keywords):
+                self.visit(part, scope)
+            names = _bound(node.body.body, self.inert) | {"__class__", "__qualname__", "__module__"}
+            inner = _Scope(names, scope, True, scope.function)
+            for statement in node.body.body:
+                self.visit(statement, inner)
+        elif isinstance(node, _COMPREHENSIONS):
+            self._comprehension(node, scope)
+
+    def _function(self, node: cst.FunctionDef, scope: _Scope) -> None:
+        for decorator in node.decorators:
+            self.visit(decorator, scope)
+        type_names = (
+            {p.param.name.value for p in node.type_parameters.params} if node.type_parameters is not None else set()
+        )
+        around = _Scope(type_names, scope, function=scope.function) if type_names else scope
+        self._defaults(node, around)
+        if node.returns is not None:
+            self.visit(node.returns, around)
+        # The names of a class around are not seen; `__class__` is.
+        inner = _Scope(local_names(node, self.inert) | {"__class__"}, around, function=node)
+        for statement in node.body.body:
+            self.visit(statement, inner)
+
+    def _defaults(self, function: cst.FunctionDef | cst.Lambda, scope: _Scope) -> None:
+        for param in _every_parameter(function):
+            if param.default is not None:
+                self.visit(param.default, scope)
+            if param.annotation is not None:
+                self.visit(param.annotation, scope)
+
+    def _comprehension(self, node: cst.CSTNode, scope: _Scope) -> None:
+        names: set[str] = set()
+        clause = getattr(node, "for_in", None)
+        first = clause
+        while isinstance(clause, cst.CompFor):
+            names |= {name.value for name in targets(clause.target)}
+            clause = clause.inner_for_in
+        inner = _Scope(names, scope, function=scope.function)
+        if scope.is_class and isinstance(first, cst.CompFor):
+            # The first iterable is evaluated in the class, the rest does not see the class.
+            self.visit(first.iter, scope)
+        for child in children(node):
+            self.visit(child, inner)

@@ -45,6 +45,9 @@ def test_undefined(source: str, expected: list[str]) -> None:
         pytest.param("with open('a') as (b, c):\n    print(b, c)\n", id="with as"),
         pytest.param("def f(x):\n    if (n := len(x)) > 1:\n        return n\n", id="walrus"),
         pytest.param("def f(x):\n    [y := a for a in x]\n    return y\n", id="walrus in a comprehension"),
+        pytest.param(
+            "def f(x):\n    x[0] = g(-(y := x)).z + 1\n    return y\ng = len\n", id="walrus deep in an expression"
+        ),
         pytest.param("x = [a + b for a in range(3) for b in range(a)]\n", id="two clauses"),
         pytest.param("f = lambda a, *b, c=1: (a, b, c)\n", id="lambda"),
         pytest.param(
