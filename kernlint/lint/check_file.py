@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -56,6 +57,9 @@ _OF_THE_DEVICE = frozenset({"precision", "tiling"})
 
 _LOCATED = re.compile(r":(?P<line>\d+)(?::(?P<column>\d+))?: (?P<message>.*)", re.DOTALL)
 
+#: The share of its time limit after which no further rule is asked about a file: what was found is not to be lost with the
+#: worker that goes over the limit.
+_ASKED = 0.75
 
 _T = TypeVar("_T")
 
@@ -111,6 +115,9 @@ class _Check:
         #: The text of the module that is checked.
         self.code = ""
         self.crashed: set[str] = set()
+        #: The processor time of this process at which no further rule is asked, and whether it came to that.
+        self.last_s = time.process_time() + _ASKED * job.settings.timeout_s
+        self.late = False
         self.helpers: set[str] = set()
 
     def result(self) -> Result:
@@ -208,6 +215,11 @@ class _Check:
             failure = "; ".join(sorted(self.crashed))
         if failure:
             self.repeatable = False
+        elif self.late:  # as it would be again
+            failure = (
+                f"took nearly {self.job.settings.timeout_s:g} s and was given up; what was found until then is kept"
+            )
+        if failure:
             yield ANALYSIS_FAILED.at(self.file, failure), _head(module)
 
     def _candidates(self, module: Module, reference: Module | None) -> Iterator[Candidate]:
@@ -248,6 +260,9 @@ class _Check:
         )
         known = self._guarded("the cost model", lambda: _has_time(context.estimate(workload).total_us), False)
         for rule in rules:
+            self.late = self.late or time.process_time() > self.last_s
+            if self.late:
+                return
             none: list[Candidate] = []
             found = self._guarded(rule.code, partial(_ask, rule, context, known), none)
             if not (found and rule.category in _OF_THE_DEVICE and program.other_vendor):
@@ -352,7 +367,7 @@ class _Check:
         """What is to be said of the suppression comments themselves."""
         for span, message in suppressions.malformed:
             yield MALFORMED_SUPPRESSION.at(self.file, message, _place(span)), span
-        if self.crashed or not self.repeatable:
+        if self.crashed or self.late or not self.repeatable:
             return
         for comment in suppressions.comments:
             # A rule that did not run could not use its suppression.

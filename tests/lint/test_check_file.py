@@ -7,7 +7,7 @@ import pytest
 from support.lint import CODE, DOT, KERNEL, NAME, check
 
 from kernlint.lint.notebook import read_notebook
-from kernlint.rules.registry import find_rule
+from kernlint.rules.registry import all_rules, find_rule
 
 
 def test_a_finding_has_its_place_its_proof_and_its_price():
@@ -188,6 +188,20 @@ def test_a_notebook_is_one_program_with_places_in_cells():
     assert finding.lines[0] == DOT
     assert f"at line {finding.place.line}" in finding.message
     assert f"at cell 3, line {finding.place.line}" in finding.evidence[0]
+
+
+def test_what_was_found_before_the_time_was_nearly_over_is_kept(monkeypatch):
+    """The clock goes on by as much as each rule may take, so that some are asked and others not."""
+    codes = frozenset({*(rule.code for rule in all_rules()), "KL902", "KL911"})
+    source = KERNEL.replace(DOT, f"{DOT}  # kernlint: ignore[KL999, KL602]")
+    everything = {f.code for f in check(source, codes=codes) if f.code < "KL9"}
+    ticks = iter(range(10_000))
+    monkeypatch.setattr("time.process_time", lambda: float(next(ticks)))
+    found = check(source, codes=codes, timeout_s=100.0)
+    assert {f.code for f in found if f.code < "KL9"} < everything and len(found) > 1
+    (late,) = [f for f in found if f.code == "KL902"]
+    assert late.message == "took nearly 100 s and was given up; what was found until then is kept"
+    assert "KL911" not in {f.code for f in found}  # the rule may not have been asked
 
 
 def test_a_cell_may_be_newer_than_the_running_python():
