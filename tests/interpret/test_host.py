@@ -459,3 +459,37 @@ def test_convolutions_keep_their_geometry_for_each_dimension() -> None:
         """)
     )
     assert (launch.arguments["n"], launch.arguments["s0"]) == (2, 1)
+
+
+def test_a_kernel_whose_sizes_are_told_by_a_check_is_looked_into_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    from kernlint.interpret import host
+
+    read_kernel, sizes = host.read_kernel, []
+
+    def counted(jit, arguments, *rest):
+        sizes.append(arguments["n"])
+        return read_kernel(jit, arguments, *rest)
+
+    monkeypatch.setattr(host, "read_kernel", counted)
+    body = """
+    def run(x):
+        (m,) = x.shape
+        assert m == 4096
+        y = torch.empty_like(x)
+        k[(32,)](x, y, m, 1, 1)
+        return y
+    """
+    assert launch_of(read(body)).kernel.complete
+    assert sizes == [4096]
+
+
+def test_what_only_the_kernel_tells_is_still_learned_after_a_check() -> None:
+    body = """
+    def run(x, n):
+        (m,) = x.shape
+        assert m == 4096
+        y = torch.empty_like(x)
+        k[(32,)](x, y, n, 1, 1)
+        return y
+    """
+    assert str(launch_of(read(body)).arguments["n"]) == "n"

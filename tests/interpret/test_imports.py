@@ -65,3 +65,22 @@ def test_broken_cyclic_and_missing_modules_are_unknown(tmp_path: Path) -> None:
     cyclic = read(tmp_path / "b", text, "from pkg.ops.kernel import k\n" + HELPERS)
     assert cyclic.launches()[0].kernel.complete
     read(tmp_path / "c", "from ..nowhere import SIZE, cdiv, exp, widen")
+
+
+def test_settings_of_a_class_elsewhere_are_worked_out_where_one_is_asked_for(tmp_path: Path) -> None:
+    settings = """
+class Setting:
+    def __init__(self, default):
+        self.default = default
+    def get(self):
+        return self.default
+class Settings:
+    BLOCK = Setting(64)
+    BROKEN = Setting(nowhere[0])
+    OTHERS = Setting(BLOCK)
+settings = Settings()
+SIZE = settings.OTHERS.default.get()
+"""
+    text = "from ..helpers import SIZE, cdiv, exp, widen"
+    (launch,) = read(tmp_path, text, HELPERS.replace("SIZE = 64", settings)).launches()
+    assert launch.kernel.complete and launch.grid == (16,) and launch.constexprs["B"] == 64

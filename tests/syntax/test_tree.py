@@ -81,3 +81,11 @@ def test_walk_visits_names_in_source_order():
     source = "def f(a, *b, c=d, **e) -> g:\n    h = i + j[k] if l else m(n, o=p)\n    return q\n"
     names = [node.value for node in walk(parse_module(source, "k.py").tree) if isinstance(node, libcst.Name)]
     assert sorted(names) == list("abcdefghijklmnopq")
+
+
+def test_nodes_of_the_module_and_of_a_part_are_those_of_a_walk():
+    module = parse_module("import a\n\nclass C:\n    def f(self): return g(1)\n\nx = C().f()\n", "k.py")
+    assert list(module.nodes) == list(walk(module.tree))
+    method = module.of(libcst.FunctionDef)[0]
+    for part in (*module.tree.body, method, module.tree):
+        assert module.within(part, libcst.Name) == [node for node in walk(part) if isinstance(node, libcst.Name)]
