@@ -1418,9 +1418,11 @@ class HostEvaluator(Evaluator):
         warps = options.get("num_warps", config.num_warps)
         stages = options.get("num_stages", config.num_stages)
         self._integers(values[name] for name in constexprs if name in values)
+        grid_function = grid
         computed = isinstance(grid, (Function, Builtin))
+        meta = _Meta({**values, **options})
         if computed:
-            grid = self.call(grid, [{**values, **options}], {}, node)  # type: ignore[arg-type]
+            grid = self.call(grid, [meta], {}, node)  # type: ignore[arg-type]
         extents = self._grid(grid, node)
         draft = self.is_draft()
         kernel = _unread(function) if draft else self._kernel(jit, arguments, constexprs, extents, span)
@@ -1451,8 +1453,8 @@ class HostEvaluator(Evaluator):
             jit.autotuned,
             explicit=passed.explicit,
             literals=literals,
-            numbers=dict(self.numbers.get(self.calls[-1].node, {})) if self.calls else {},
-            grid_follows=computed,
+            numbers=self._numbers(grid_function),
+            grid_follows=computed and (meta.read or not isinstance(grid_function, Function)),
             tuning=jit.tuning,
             open_constexprs=bound.opened,
             premises=bound.premises,
@@ -1541,6 +1543,11 @@ class HostEvaluator(Evaluator):
             return Unknown(str(value))
         return value
 
+    def _numbers(self, grid: Any) -> dict[Span, int]:
+        """The integer literals that the function at hand came by, and ``grid`` where that is one."""
+        functions = [call.node for call in self.calls[-1:]] + ([grid.node] if isinstance(grid, Function) else [])
+        return {span: number for node in functions for span, number in self.numbers.get(node, {}).items()}
+
     def _grid(self, grid: Any, node: cst.CSTNode) -> tuple[Size, ...]:
         """The extents of a grid that no function is left to compute."""
         if isinstance(grid, (int, Expr)) and not isinstance(grid, bool):
@@ -1582,6 +1589,32 @@ class HostEvaluator(Evaluator):
         if kernel is None:
             kernel = self.kernels[key] = read_kernel(jit, inside, constexprs, grid, self.edits)
         return kernel
+
+
+class _Meta(dict[str, Any]):
+    """What a grid function is given, and whether it has ``read`` any of it."""
+
+    read = False
+
+    def __getitem__(self, key: str) -> Any:
+        self.read = True
+        return super().__getitem__(key)
+
+    def get(self, key: str, default: Any = None) -> Any:
+        self.read = True
+        return super().get(key, default)
+
+    def __iter__(self) -> Iterator[str]:
+        self.read = True
+        return super().__iter__()
+
+    def items(self) -> Any:
+        self.read = True
+        return super().items()
+
+    def values(self) -> Any:
+        self.read = True
+        return super().values()
 
 
 def _unread(function: Function) -> Kernel:

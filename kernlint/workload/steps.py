@@ -127,7 +127,7 @@ class Launch:
     configuration; the run time picks the fastest. ``function`` is the host function that launches.
     ``explicit`` are the parameters and options that the call itself gives, ``literals`` the source ranges of those that
     are integer literals: where there are several, all must change together. ``grid_follows`` says that the grid is computed
-    from the constexprs (a function of META). ``numbers`` are the integer literals that ``function`` came by.
+    from the constexprs (a function that looks into META). ``numbers`` are the integer literals that ``function`` came by.
     ``faults`` are what the launcher refuses of the arguments and the grid (empty too where nobody asked).
     ``open_constexprs`` are the constexprs that get a size the source does not fix, ``unspecialised`` the parameters that
     ``do_not_specialize`` and ``do_not_specialize_on_alignment`` list. ``premises`` are the flags among the constexprs that

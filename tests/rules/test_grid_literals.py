@@ -41,6 +41,9 @@ def stream(launch: str, size: int = 1 << 26) -> str:
         pytest.param("double[(triton.cdiv(n, 32), 1, 1)](x, y, n, BLOCK=32)", id="by keyword"),
         pytest.param("blocks = -(-n // 32)\n        double[(blocks,)](x, y, n, BLOCK=32)", id="rounded up by hand"),
         pytest.param("double[(n // 32,)](x, y, n, BLOCK=32)", id="rounded down, of a multiple"),
+        pytest.param(
+            "double[lambda meta: (triton.cdiv(n, 32),)](x, y, n, BLOCK=32)", id="in a function that looks nothing up"
+        ),
     ],
 )
 def test_both_change(launch: str) -> None:

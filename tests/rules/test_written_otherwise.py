@@ -76,7 +76,6 @@ MUTATORS: tuple[Callable[[str], str | None], ...] = (
 #: What a way of writing takes away from a rule's condition, and why that is right.
 OTHER_PROGRAMS = {
     ("KL721", "cast_function"): "`tl.cast` is the remedy",
-    ("KL610", "grids_as_functions"): "a grid that is a function is given every constexpr, and may read it",
 }
 #: Ways of writing that are other work: a multiplication beside the conversion.
 OTHER_WORK = frozenset({multiplied_casts})
