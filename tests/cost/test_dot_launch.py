@@ -75,6 +75,8 @@ def test_nested_loops_multiply_and_two_loops_add() -> None:
     twice = (loop, dataclasses.replace(loop, id=9), end)
     with_body = lambda *body: dataclasses.replace(base, kernel=dataclasses.replace(base.kernel, body=body))  # noqa: E731
     assert dot_loop(with_body(nested)).iterations == 64  # type: ignore[union-attr]
+    assert dot_loop(with_body(nested)).entries == 4  # type: ignore[union-attr]
+    assert dot_loop(base).entries == 1  # type: ignore[union-attr]
     assert dot_loop(with_body(*twice)).iterations == 32  # type: ignore[union-attr]
 
 

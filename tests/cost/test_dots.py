@@ -254,6 +254,26 @@ def test_pipelining_hides_latency() -> None:
     assert us(replace(loop, pipelined=False)) == pytest.approx(one, rel=0.05)
 
 
+def test_a_pipeline_that_starts_anew_waits_again() -> None:
+    loop = gemm("fp16", (2048, 2048, 4096), (64, 64, 64))
+    once, often = us(loop), us(replace(loop, entries=loop.iterations / 2))
+    assert 1.05 * once < often < us(replace(loop, num_stages=1)) * 1.6
+    alone = replace(loop, num_stages=1)  # nothing to drain
+    assert us(replace(alone, entries=loop.iterations / 2)) == us(alone)
+
+
+def test_scattered_elements_cost_a_request_each() -> None:
+    loop = gemm("tf32", (2048, 2048, 2048), (64, 64, 32))
+    (step,) = loop.steps
+    b = step.n * step.k
+    moved = loop.loaded_bytes + loop.programs * loop.iterations * b * (32 - 4)
+    scattered = replace(step, b=replace(step.b, scattered=True, k_major=False, vector_bytes=4))
+    rows = replace(step, b=replace(step.b, k_major=False, vector_bytes=4))
+    slow = us(replace(loop, steps=(scattered,), loaded_bytes=moved))
+    assert slow > 1.5 * us(replace(loop, steps=(rows,)))
+    assert slow >= us(replace(loop, steps=(rows,), loaded_bytes=moved))
+
+
 def test_a_device_without_asynchronous_copies_does_not_pipeline() -> None:
     t4 = find_device("t4")
     loop = gemm("fp16", (128, 2048, 2048), (64, 64, 32))

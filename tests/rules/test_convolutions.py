@@ -203,6 +203,37 @@ def test_other_sums_of_products_a_lane(edits):
     assert not run_rule("KL506", changed(*edits))
 
 
+TAPS_OUTSIDE = """for kh in tl.static_range(3):
+        ih = oh + kh - PAD
+        rows = (ih >= 0) & (ih < IH)
+        for kw in tl.static_range(3):
+            iw = ow + kw - PAD
+            ok = inside & rows & (iw >= 0) & (iw < IW)
+            for ic in range(IC):
+                v"""
+
+
+@pytest.mark.parametrize("edits", [[], TRANSPOSED], ids=["direct", "transposed"])
+def test_taps_unrolled_around_the_loop_over_channels(edits):
+    source = FLAT[: FLAT.index("for ic in")] + TAPS_OUTSIDE + FLAT[FLAT.index(" = tl.load(x") :]
+    for old, new in edits:
+        assert old in source
+        source = source.replace(old, new)
+    (finding,) = run_rule("KL506", source).findings
+    assert "summed over 288" in finding.change.method and "32 x 9" in finding.evidence[0].text
+
+
+def test_axes_of_one_element_are_no_axes():
+    wide = [
+        (
+            "i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)",
+            "i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)[:, None] + tl.arange(0, 1)[None, :]",
+        ),
+        ("tl.zeros((BLOCK,)", "tl.zeros((BLOCK, 1)"),
+    ]
+    assert run_rule("KL506", changed(*wide))
+
+
 def test_clamped_indices_cost_what_the_indices_do():
     times = []
     for edits in ([], CLAMPED):
