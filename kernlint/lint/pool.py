@@ -143,8 +143,9 @@ class _Worker:
 #: Windows waits for 63 processes at a time and no more.
 _MOST = 60 if sys.platform == "win32" else 4096
 
-#: On a busy machine a file may take this many times its limit, as long as it is not given that time of the processor.
-_LOADED = 4.0
+#: On a busy machine a file may take this many times its limit, as long as it is not given that time of the processor: an
+#: analysis waits for nothing else.
+_LOADED = 15.0
 
 #: Objects made and not freed since the last look for garbage before there is another: some tens of megabytes.
 _GARBAGE = 500_000
