@@ -17,6 +17,9 @@ from kernlint.syntax.walk import walk, walk_until
 Node = TypeVar("Node", bound=cst.CSTNode)
 Helpers = dict[str, cst.FunctionDef]
 
+#: Nodes of a value that is still written out: one that names its parameter twice doubles with each call around it.
+_LARGEST = 2000
+
 #: What a rule looks for in a function: names in it, given the calls of helpers that stand there.
 NamesIn = Callable[[cst.FunctionDef, Collection[cst.Call]], set[str]]
 
@@ -27,23 +30,23 @@ def names_with_helpers(function: cst.FunctionDef, module: Module, own: NamesIn) 
     return _names(function, module, module.once(_helpers), own, frozenset())
 
 
-def _names(
-    function: cst.FunctionDef, module: Module, helpers: Helpers, own: NamesIn, open_: frozenset[str]
-) -> set[str]:
+def _names(function: cst.FunctionDef, module: Module, own: NamesIn, known: dict[str, set[str]]) -> set[str]:
+    """As :func:`names_with_helpers`; ``known`` are the answers for helpers, so far nothing for those that are asked now."""
+    helpers = module.once(_helpers)
     calls = [call for call in module.within(function.body, cst.Call) if _name(call) in helpers]
     found = own(function, calls)
     for call in calls:
         name = _name(call)
-        if name in open_:
-            continue
         bound = _bound(helpers[name], call)
         if bound is None:
             # How the arguments fall on the parameters is not known: any may be what is looked for.
             found |= names_in(call)
             continue
-        inner = _names(helpers[name], module, helpers, own, open_ | {name})
+        if name not in known:
+            known[name] = set()
+            known[name] = _names(helpers[name], module, own, known)
         for parameter, value in bound.items():
-            if parameter in inner:
+            if parameter in known[name]:
                 found |= names_in(value)
     return found
 
@@ -74,17 +77,38 @@ def written_out(node: Node, module: Module) -> Node:
 
     The result is another tree wherever there is such a call: its nodes have no places in the module.
     """
-    helpers = {name: value for name, value in module.once(_helpers).items() if _result(value) is not None}
-    for _ in range(len(helpers)):  # helpers of helpers
-        calls = [call for call in walk(node) if isinstance(call, cst.Call) and _name(call) in helpers]
-        if not calls:
-            break
-        call = calls[-1]
-        value = _value(helpers[_name(call)], call)
-        if value is None:
-            break
-        node = node.deep_replace(call, value)  # type: ignore[assignment]
-    return node
+    return _replaced(node, module.once(_results))
+
+
+#: A helper with what it returns.
+Results = dict[str, tuple[cst.FunctionDef, cst.BaseExpression]]
+
+
+def _results(module: Module) -> Results:
+    """The helpers that only return a value, with that value, other helpers written out in it; none that calls itself."""
+    left = {name: (node, value) for name, node in module.once(_helpers).items() if (value := _result(node)) is not None}
+    found: Results = {}
+    while True:
+        ready = {
+            name: (node, _replaced(value, found))
+            for name, (node, value) in left.items()
+            if not any(isinstance(call, cst.Call) and _name(call) in left for call in walk(value))
+        }
+        if not ready:
+            return found
+        found |= ready
+        left = {name: one for name, one in left.items() if name not in ready}
+
+
+def _replaced(node: Node, results: Results) -> Node:
+    while True:
+        calls = [call for call in walk(node) if isinstance(call, cst.Call) and _name(call) in results]
+        # Of calls in one another the inner one stands last.
+        values = ((call, _value(*results[_name(call)], call)) for call in reversed(calls))
+        found = next(((call, value) for call, value in values if value is not None), None)
+        if found is None:
+            return node
+        node = node.deep_replace(*found)  # type: ignore[assignment]
 
 
 def _helpers(module: Module) -> Helpers:
@@ -129,10 +153,10 @@ def _is_text(statement: cst.CSTNode) -> bool:
     return isinstance(statement, cst.Expr) and isinstance(statement.value, (cst.SimpleString, cst.ConcatenatedString))
 
 
-def _value(helper: cst.FunctionDef, call: cst.Call) -> cst.BaseExpression | None:
-    """The result of ``helper`` with the arguments of ``call``; None where one is missing."""
-    bound, result = _bound(helper, call), _result(helper)
-    if bound is None or result is None:
+def _value(helper: cst.FunctionDef, result: cst.BaseExpression, call: cst.Call) -> cst.BaseExpression | None:
+    """``result`` of ``helper`` with the arguments of ``call``; None where it is not plain what they are."""
+    bound = _bound(helper, call)
+    if bound is None:
         return None
     defaults = {p.name.value: p.default for p in helper.params.params if p.default is not None}
     given = {**defaults, **bound}
@@ -141,7 +165,9 @@ def _value(helper: cst.FunctionDef, call: cst.Call) -> cst.BaseExpression | None
     values = {name: _grouped(value) for name, value in given.items()}
     uses = {id(name) for name in variables(result)}
     written = result.visit(_Given(values, uses))
-    return _grouped(written) if isinstance(written, cst.BaseExpression) else None
+    if not isinstance(written, cst.BaseExpression) or sum(1 for _ in walk(written)) > _LARGEST:
+        return None
+    return _grouped(written)
 
 
 def _grouped(value: cst.BaseExpression) -> cst.BaseExpression:
