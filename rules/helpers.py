@@ -27,7 +27,7 @@ NamesIn = Callable[[cst.FunctionDef, Collection[cst.Call]], set[str]]
 def names_with_helpers(function: cst.FunctionDef, module: Module, own: NamesIn) -> set[str]:
     """The names that ``own`` finds in ``function``, and those that it hands to a helper of the module where ``own`` finds
     the parameter in turn. ``own`` is told which calls these are, so that it can leave out what is only handed on."""
-    return _names(function, module, module.once(_helpers), own, frozenset())
+    return _names(function, module, own, {})
 
 
 def _names(function: cst.FunctionDef, module: Module, own: NamesIn, known: dict[str, set[str]]) -> set[str]:
