@@ -1097,9 +1097,8 @@ class HostEvaluator(Evaluator):
             self._delimit(node.test, scope, best == 0)
         for step in steps:
             self.record(step)
-        for index, (_, untaken, _) in enumerate(outcomes):
-            if index != best:
-                self.untaken |= {storage for step in untaken for storage in _written(step)}
+        left_out = [steps for index, (_, steps, _) in enumerate(outcomes) if index != best]
+        self.untaken |= {storage for untaken in left_out for step in untaken for storage in _written(step)}
         if leaves is not None:
             try:
                 raise leaves

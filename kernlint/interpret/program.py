@@ -275,7 +275,7 @@ class _Reading:
         program._readings.add(self)
 
     def close(self) -> None:
-        for scope in (self.scope, self.reference_scope, *self.program._imported.values()):
+        for scope in (*self.host.captured, *self.program._imported.values()):
             if scope is not None:
                 scope.vars.clear()
         vars(self.host).clear()

@@ -143,6 +143,8 @@ class Evaluator:
         #: How many ``try`` statements are there to catch what is raised now.
         self.guarded = 0
         self.modules: list[Module] = []
+        #: Scopes that functions and classes refer to, which they in turn refer to by name.
+        self.captured: list[Scope] = []
         #: Where the values of expressions and names are kept, if somebody wants to know them.
         self.seen: Values | None = None
 
@@ -302,6 +304,7 @@ class Evaluator:
         return self.eval(node.body if truth else node.orelse, scope)
 
     def eval_Lambda(self, node: cst.Lambda, scope: Scope) -> Any:
+        self.captured.append(scope)
         return Function("<lambda>", node, self.module, scope)
 
     def eval_NamedExpr(self, node: cst.NamedExpr, scope: Scope) -> Any:
@@ -545,6 +548,7 @@ class Evaluator:
 
     def exec_FunctionDef(self, node: cst.FunctionDef, scope: Scope) -> None:
         owner = self.calls[-1].symbol if self.calls else ""
+        self.captured.append(scope)
         value: Any = Function(node.name.value, node, self.module, scope, owner if scope.parent else "")
         for decorator in reversed(node.decorators):
             value = self.decorate(value, self.eval(decorator.decorator, scope), decorator)
@@ -555,6 +559,7 @@ class Evaluator:
 
     def exec_ClassDef(self, node: cst.ClassDef, scope: Scope) -> None:
         inner = Scope(scope)
+        self.captured.append(inner)
         bases = tuple(self.eval(base.value, scope) for base in node.bases)
         self.run_class(node, inner)
         for value in inner.vars.values():
