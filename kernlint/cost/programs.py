@@ -674,7 +674,13 @@ class _Price(TileSizes):
         if access.strides is None:
             lanes = min(float(WARP_LANES), max(1.0, node.elements / self.warps))
             run = max(vector, min(LINE_BYTES, access.contiguous_bytes))
-            return active * requests * max(1.0, lanes * vector / run)
+            lines = lanes * vector / run
+            if access.known:
+                # Lanes that share addresses or follow each other closely (``i // 2``) meet in lines all the same.
+                held = math.prod(self.layout(node.shape).vector)
+                touched = access.sectors * SECTOR_BYTES * access.line_share / node.elements * held * lanes
+                lines = min(lines, touched / LINE_BYTES)
+            return active * requests * max(1.0, lines)
         dealt = self.layout(node.shape)
         steps = sorted(
             (abs(stride) * held, min(lanes, extent))

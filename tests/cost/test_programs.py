@@ -30,9 +30,9 @@ from micro_launches import (
 
 from kernlint.cost.device import devices, find_device
 from kernlint.cost.programs import program_time
-from kernlint.workload import Atomic, Compute, Dtype, Expr, Launch, Loop, LoopIndex, Node, Reduce, Scan
+from kernlint.workload import Atomic, Compute, Dtype, Expr, Launch, Load, Loop, LoopIndex, Node, Reduce, Scan
 from kernlint.workload import dtype as dtypes
-from kernlint.workload.expr import floordiv, mod, opaque
+from kernlint.workload.expr import floordiv, lift, mod, opaque
 
 H100 = find_device("h100-sxm")
 F16, F32 = dtypes.FLOAT16, dtypes.FLOAT32
@@ -244,3 +244,17 @@ def test_a_small_shared_operand_stays_in_l1() -> None:
 
     shared, own = norm(LANE, 1), norm(PID * 1024 + LANE, 4096)
     assert program_time(shared, H100).terms["l2"] < 0.7 * program_time(own, H100).terms["l2"]
+
+
+@pytest.mark.parametrize("shared", [2, 8, 128])
+def test_lanes_that_share_an_address_take_no_line_each(shared: int) -> None:
+    """Two nibbles of a byte, or a scale for a group of elements: ``i // 2`` lies as close together as ``i``."""
+    plain = copy_block(1 << 25, dtypes.FLOAT16, 2048, 4)
+
+    def change(node: Node) -> Node:
+        if not isinstance(node, Load) or node.offset is None:
+            return node
+        return dataclasses.replace(node, offset=lift(floordiv(node.offset, shared)))
+
+    time = program_time(plain.rewritten(change), H100)
+    assert time.bound != "lines" and time.us < 1.1 * program_time(plain, H100).us
