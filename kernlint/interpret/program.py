@@ -173,22 +173,26 @@ class Program:
         ``constants``, and arguments that are tensors of unknown element type the ``dtypes``, by name."""
         facts = (*self.question.facts, *(Fact(name, dtype=dtype) for name, dtype in (dtypes or {}).items()))
         overrides = {**self.question.overrides, **(constants or {})}
-        other = Program(self.kernel, self.reference, replace(self.question, overrides=overrides, facts=facts))
+        other = self.variant(self.kernel, replace(self.question, overrides=overrides, facts=facts))
         other._resolved = _close({**self._resolved, **(sizes or {})}) if not constants else dict(sizes or {})
         # The types of arguments that reading has shown are the same in any call.
         other._integers, other._needed = set(self._integers), set(self._needed)
+        return other
+
+    def variant(self, kernel: Module, question: Question) -> Program:
+        """Another version of the kernel module, or another question, beside the same reference; closed with this one."""
+        other = Program(kernel, self.reference, question)
         other._readings = self._readings
         return other
 
     def close(self) -> None:
-        """Let go of all that was read; nothing can be asked any more.
+        """Let go of all that was read; nothing can be asked of this program and its variants any more.
 
         Functions and the scopes that they see refer to one another: left alone, they and with them the trees stay until
         somebody looks for garbage, which costs a tenth of the time that checking takes.
         """
         for reading in list(self._readings):
             reading.close()
-        self.kernel.forget()
 
     def second_call(self) -> Workload | None:
         """The workload of calling ``forward`` again, on the same object and other tensors; None where there is no model.
@@ -278,6 +282,7 @@ class _Reading:
         for scope in (*self.host.captured, *self.program._imported.values()):
             if scope is not None:
                 scope.vars.clear()
+        self.kernel_module.forget()
         vars(self.host).clear()
         vars(self).clear()
 

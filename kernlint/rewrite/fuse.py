@@ -9,7 +9,6 @@ from collections.abc import Iterable, Sequence
 import libcst as cst
 
 from kernlint.interpret.edits import NO_EDITS
-from kernlint.interpret.program import Program
 from kernlint.rewrite.effects import Effects
 from kernlint.rewrite.epilogue import fold_epilogue, is_epilogue
 from kernlint.rewrite.function import FunctionSource, LaunchSource
@@ -68,7 +67,7 @@ def _in_one_block(site: Site, chain: Chain, places: Sequence[LaunchSource]) -> l
 def _again(site: Site, chain: Chain, text: str) -> list[TextEdit]:
     """Edits that make the same change to ``text``, a version of the module that means the same."""
     module = parse_module(text, site.module.path, site.module.first_line)
-    program = Program(module, site.program.reference, site.program.question)
+    program = site.program.variant(module, site.program.question)
     workload = program.workload(site.workload.entry, NO_EDITS)
     if workload is None:
         raise CannotRewrite("the launches stand in different functions")

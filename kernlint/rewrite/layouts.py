@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kernlint.errors import KernlintError
 from kernlint.interpret.edits import NO_EDITS
-from kernlint.interpret.program import Program, Question
+from kernlint.interpret.program import Question
 from kernlint.rewrite.addresses import moved_wrongly
 from kernlint.rewrite.rereading import parsed
 from kernlint.rewrite.site import Site
@@ -67,7 +67,7 @@ def _followed(site: Site, edits: Sequence[TextEdit], question: Question) -> Work
     """What the program with ``edits`` does, asked ``question``."""
     try:
         module = parsed(apply_edits(site.module.text, edits), site.module) if edits else site.module
-        program = Program(module, site.program.reference, question)
+        program = site.program.variant(module, question)
         found = program.workload(site.workload.entry, NO_EDITS)
     except KernlintError as error:
         raise CannotRewrite(f"with the other layout the program cannot be followed ({error})") from None

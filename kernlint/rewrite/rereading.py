@@ -11,7 +11,7 @@ import libcst as cst
 
 from kernlint.errors import KernlintError
 from kernlint.interpret.edits import NO_EDITS
-from kernlint.interpret.program import Program, Question
+from kernlint.interpret.program import Question
 from kernlint.rewrite.site import Site
 from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
 from kernlint.syntax.tree import Module, parse_module
@@ -28,7 +28,7 @@ def reread(site: Site, edits: Iterable[TextEdit]) -> Site:
     try:
         edits = list(edits)
         module = parsed(apply_edits(_without_others(site, edits), edits), site.module)
-        program = Program(module, site.program.reference, _narrowed(site))
+        program = site.program.variant(module, _narrowed(site))
         workload = program.workload(before.entry, NO_EDITS, before.bare)
     except KernlintError as error:
         raise CannotRewrite(f"the changed program cannot be followed ({error})") from None
