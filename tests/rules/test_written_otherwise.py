@@ -47,7 +47,6 @@ def launchers_written_out(source: str) -> str | None:
 
 
 MUTATORS: tuple[Callable[[str], str | None], ...] = (
-    inlined_jit_helpers,
     inlined_host_helpers,
     lifted_expressions,
     helpers_written_out,
