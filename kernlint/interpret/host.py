@@ -1343,13 +1343,16 @@ class HostEvaluator(Evaluator):
             if len(found) < len(configs) or not found:
                 self.unknowns.append(f"autotune configurations of {jit.function.name}")
             names = tuple(x for x in key if isinstance(x, str))
+            # What is spread into the call may be either.
+            spread = isinstance(node, cst.Call) and any(argument.star == "**" for argument in node.args)
             tuning = Tuning(
                 names,
                 len(found) if len(found) == len(configs) and found else None,
                 _swept(found),
-                bool(kwargs.get("prune_configs_by")),
-                bool(kwargs.get("cache_results")),
+                bool(kwargs.get("prune_configs_by", spread)),
+                bool(kwargs.get("cache_results", spread)),
                 self.span(n),
+                _repeating(found),
                 **self._safeguards(found, kwargs),
             )
             return replace(jit, configs=found[:MAX_CONFIGS], key=names, autotuned=True, tuning=tuning)
@@ -1685,14 +1688,30 @@ def _signature(values: Mapping[str, Any]) -> tuple[Any, ...]:
     return tuple((name, one(value)) for name, value in values.items())
 
 
+def _settings(config: Config) -> dict[str, str]:
+    """The meta-parameters and options of a configuration, their values as text."""
+    options = {"num_warps": config.num_warps, "num_stages": config.num_stages}
+    return {name: str(value) for name, value in {**config.kwargs, **options}.items()}
+
+
 def _swept(configs: tuple[Config, ...]) -> frozenset[str]:
     """The meta-parameters and options that take more than one value among ``configs``."""
     values: dict[str, set[str]] = {}
     for config in configs:
-        options = {"num_warps": config.num_warps, "num_stages": config.num_stages}
-        for name, value in {**config.kwargs, **options}.items():
-            values.setdefault(name, set()).add(str(value))
+        for name, value in _settings(config).items():
+            values.setdefault(name, set()).add(value)
     return frozenset(name for name, found in values.items() if len(found) > 1)
+
+
+def _repeating(configs: tuple[Config, ...]) -> frozenset[str]:
+    """The swept parameters without which some of ``configs`` are the same."""
+    settings = [_settings(config) for config in configs]
+
+    def kinds(without: str | None) -> int:
+        return len({tuple(sorted((n, v) for n, v in one.items() if n != without)) for one in settings})
+
+    every = kinds(None)
+    return frozenset(name for name in _swept(configs) if kinds(name) < every)
 
 
 def _unspecialised(function: Function, options: Mapping[str, Any]) -> frozenset[str]:

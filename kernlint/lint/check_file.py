@@ -115,6 +115,8 @@ class _Check:
         #: The text of the module that is checked.
         self.code = ""
         self.crashed: set[str] = set()
+        #: Rules whose findings are worth a line only with a price, as nobody asked for them.
+        self.silent: set[str] = set()
         #: The processor time of this process at which no further rule is asked, and whether it came to that.
         self.last_s = time.process_time() + _ASKED * job.settings.timeout_s
         self.late = False
@@ -157,7 +159,8 @@ class _Check:
         self.code = module.text
         suppressions = read_suppressions(module)
         for finding, span in self._kernel_findings(module, reference):
-            if finding.category == "diagnostic" or not suppressions.suppress(finding.code, span.line, finding.kernel):
+            known = finding.category != "diagnostic" and suppressions.suppress(finding.code, span.line, finding.kernel)
+            if not known and (finding.gain is not None or finding.code not in self.silent):
                 yield self._finished(finding, span, module)
         for finding, span in self._about(suppressions, module):
             yield self._finished(finding, span, module)
@@ -231,6 +234,7 @@ class _Check:
         device = find_device(self.job.settings.device)
         target = target_for(self.job.settings.target_triton, device)
         rules = [rule for rule in all_rules() if rule.code in self.codes]
+        self.silent = {rule.code for rule in rules if rule.silent_if_open} - self.job.settings.asked
         asked = target if any(rule.category in NOT_ABOUT_SPEED for rule in rules) else None
         question = Question(host=host_facts(device), target=asked)
         with closing(Program(module, reference, question)) as program:

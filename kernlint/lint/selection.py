@@ -132,6 +132,11 @@ def selected_codes(choices: Sequence[Choice]) -> frozenset[str]:
     return codes
 
 
+def asked_for(choices: Sequence[Choice]) -> frozenset[str]:
+    """The codes that a selector of ``choices`` means, whatever runs of itself."""
+    return codes_of(text for choice in choices for text in (*(choice.select or ()), *choice.extend_select))
+
+
 def codes_of(selectors: Iterable[str]) -> frozenset[str]:
     """All codes that any of ``selectors`` means."""
     return frozenset(code for text in selectors for code in parse_selector(text).codes)

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from kernlint.lint.patterns import Patterns
-from kernlint.lint.selection import Choice, codes_of, entries, parse_selector, selected_codes
+from kernlint.lint.selection import Choice, asked_for, codes_of, entries, parse_selector, selected_codes
 from kernlint.records import dataclass
 
 DEFAULT_DEVICE = "h100-sxm"
@@ -77,6 +77,10 @@ class Settings:
         return selected_codes(self.choices)
 
     @cached_property
+    def _asked(self) -> frozenset[str]:
+        return asked_for(self.choices)
+
+    @cached_property
     def _ignores(self) -> list[tuple[Patterns, frozenset[str]]]:
         return [(Patterns(root, [pattern]), codes_of(texts)) for root, pattern, texts in self.per_file_ignores]
 
@@ -115,7 +119,7 @@ class Settings:
                 codes -= ignored
         reference = next((target for patterns, target in self._references if patterns.match(path)), None)
         return FileSettings(
-            codes, self._levels, self._options, self.device, self.target_triton, self.timeout_s, reference
+            codes, self._levels, self._options, self.device, self.target_triton, self.timeout_s, reference, self._asked
         )
 
     def _options_of(self, code: str) -> dict[str, float]:
@@ -147,7 +151,7 @@ class Settings:
 @dataclass(frozen=True)
 class FileSettings:
     """What bears on the findings of one file; ``options`` are set options of rules, by code and name; ``reference``
-    is the path of its PyTorch reference."""
+    is the path of its PyTorch reference; ``asked`` are the codes that a selector names."""
 
     codes: frozenset[str]
     severity: Mapping[str, str] = field(default_factory=dict)
@@ -156,9 +160,11 @@ class FileSettings:
     target_triton: str | None = None
     timeout_s: float = DEFAULT_TIMEOUT_S
     reference: str | None = None
+    asked: frozenset[str] = frozenset()
 
     def key(self) -> list[Any]:
         """What the cached findings of the file depend on; the reference counts by its content, not its path."""
         options = sorted([*key, value] for key, value in self.options.items())
         severity = sorted(self.severity.items())
-        return [sorted(self.codes), severity, options, self.device, self.target_triton, self.timeout_s]
+        asked = sorted(self.asked)
+        return [sorted(self.codes), asked, severity, options, self.device, self.target_triton, self.timeout_s]

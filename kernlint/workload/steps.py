@@ -100,7 +100,8 @@ class Tuning:
 
     ``key`` names the arguments whose values (with the element types of all tensors) it tunes again for.
     ``configurations`` counts the candidates, None where they were not all followed; ``swept`` are the meta-parameters and
-    options that take more than one value among them. ``pruned`` says that a pruning function narrows them,
+    options that take more than one value among them, ``repeating`` those of them without which some candidates are the same.
+    ``pruned`` says that a pruning function narrows them,
     ``kept`` that results outlive the process (``cache_results``). ``span`` is the decorator or call. ``parameters`` are
     those that the configurations set, ``restored`` and ``zeroed`` the buffers that it restores or zeroes while it measures,
     ``hooked`` says that hooks of the author's may do more.
@@ -112,6 +113,7 @@ class Tuning:
     pruned: bool
     kept: bool
     span: Span
+    repeating: frozenset[str] = frozenset()
     parameters: frozenset[str] = frozenset()
     restored: frozenset[str] = frozenset()
     zeroed: frozenset[str] = frozenset()

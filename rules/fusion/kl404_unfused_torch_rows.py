@@ -25,6 +25,7 @@ class UnfusedTorchRows(Rule):
     category = "fusion"
     severity = "warning"
     remark_if_open = True
+    silent_if_open = True
     summary = "a norm, softmax, quantisation or activation beside Triton kernels is spelt out in torch calls"
     what_it_does = """
         In functions that launch Triton kernels, finds three or more eager torch calls that map and reduce the

@@ -23,6 +23,7 @@ class PerCallCopy(Rule):
     category = "memory"
     severity = "warning"
     remark_if_open = True
+    silent_if_open = True
     summary = "the launcher copies, casts or clears tensors that the kernel could read or write in place"
     what_it_does = """
         Finds `.contiguous()`, `.clone()`, `.to(dtype)` and `zeros_like` passes around a kernel launch: the copy is

@@ -18,6 +18,7 @@ class UnalignedBound(Rule):
     name = "unaligned-bound"
     category = "memory"
     severity = "info"
+    silent_if_open = True
     bare = True
     summary = "do_not_specialize on a size that bounds or strides the contiguous axis, which forbids vector loads"
     what_it_does = """

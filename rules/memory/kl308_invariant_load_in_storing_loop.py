@@ -18,6 +18,7 @@ class InvariantLoadInStoringLoop(Rule):
     name = "invariant-load-in-storing-loop"
     category = "memory"
     severity = "info"
+    silent_if_open = True
     summary = "a loop that stores loads the same tile again in every iteration"
     what_it_does = """
         Finds loads of a tile whose addresses do not depend on the loop around them, in a loop that also stores, from a tensor that

@@ -18,6 +18,7 @@ class UnpipelinedDotLoop(Rule):
     name = "unpipelined-dot-loop"
     category = "tiling"
     severity = "warning"
+    silent_if_open = True
     summary = "num_stages=1 switches software pipelining of a dot loop off"
     what_it_does = """
         Finds launches with `num_stages=1` of kernels whose `tl.dot` sits in a `range` loop and whose operands are

@@ -18,8 +18,8 @@ class StagesWithoutALoop(Rule):
     bare = True
     summary = "autotune tries several num_stages for a kernel that has no loop to pipeline"
     what_it_does = """
-        Finds `triton.autotune` whose configurations differ in `num_stages`, on a kernel in which nothing is pipelined: no loop
-        around a `tl.dot` and no `tl.range`, helpers included.
+        Finds `triton.autotune` some of whose configurations differ in `num_stages` alone, on a kernel in which nothing is
+        pipelined: no loop around a `tl.dot` and no `tl.range`, helpers included.
         """
     why = """
         `num_stages` says how many iterations of a loop are in flight. Without one the compiled kernels are the same, so that
@@ -61,7 +61,7 @@ class StagesWithoutALoop(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         for launch in kernels_once(context):
             tuning, kernel = launch.tuning, launch.kernel
-            if tuning is None or "num_stages" not in tuning.swept or not kernel.complete:
+            if tuning is None or "num_stages" not in tuning.repeating or not kernel.complete:
                 continue
             if "num_stages" in launch.constexprs or _pipelined(kernel):
                 continue
@@ -74,7 +74,7 @@ class StagesWithoutALoop(Rule):
                 kernel.name,
                 (
                     Evidence(
-                        f"{tuning.configurations or 'several'} configurations, num_stages among what differs",
+                        f"{tuning.configurations or 'several'} configurations, some of which differ in num_stages alone",
                         tuning.span,
                     ),
                     Evidence("no loop around a tl.dot and no tl.range in the kernel", kernel.name_span),

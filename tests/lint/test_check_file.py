@@ -54,6 +54,23 @@ def test_nothing_is_said_of_tensor_cores_that_another_vendor_does_not_have():
     assert check("import torch_npu\n" + textwrap.dedent(filled.bad), codes=frozenset({"KL302"}))
 
 
+#: The example of KL301 without the sizes of its tensors.
+COPIED = textwrap.dedent(find_rule("KL301").bad).partition("def get_inputs")[0]
+
+
+def test_what_has_no_price_is_kept_for_those_who_ask_for_the_rule():
+    only = frozenset({"KL301", "KL911"})
+    assert check(COPIED, codes=only) == []
+    assert [finding.code for finding in check(COPIED, codes=only, asked=only)] == ["KL301"]
+
+
+def test_a_suppression_of_what_is_not_said_is_used():
+    (finding,) = check(COPIED, codes=frozenset({"KL301"}), asked=frozenset({"KL301"}))
+    lines = COPIED.splitlines()
+    lines[finding.place.line - 1] += "  # kernlint: ignore[KL301] small"
+    assert check("\n".join(lines), codes=frozenset({"KL301", "KL911"})) == []
+
+
 def test_severity_can_be_overridden():
     assert [finding.severity for finding in check(KERNEL, severity={CODE: "error"})] == ["error"]
 

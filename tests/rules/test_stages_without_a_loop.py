@@ -56,3 +56,32 @@ def test_hits(body):
 )
 def test_no_hits(body):
     assert not run_rule("KL211", program(body))
+
+
+@pytest.mark.parametrize(
+    "configurations",
+    [
+        pytest.param(
+            '[triton.Config({"BLOCK": 32 * s}, num_stages=s) for s in (1, 2)]', id="each has a block of its own"
+        ),
+        pytest.param('[triton.Config({"BLOCK": 32}, num_warps=s, num_stages=s) for s in (1, 2, 4)]', id="and warps"),
+    ],
+)
+def test_stages_that_make_no_candidate_twice_cost_nothing(configurations):
+    text = program("acc += tl.load(x + at)")
+    start = text.index("CONFIGS = ") + len("CONFIGS = ")
+    assert not run_rule("KL211", text[:start] + configurations + text[text.index("\n", start) :])
+
+
+@pytest.mark.parametrize(
+    ("options", "found"),
+    [
+        pytest.param('key=["n"]', True, id="nothing kept"),
+        pytest.param('key=["n"], **kept()', False, id="options from somewhere"),
+        pytest.param('key=["n"], **{"cache_results": True}', False, id="a table"),
+    ],
+)
+def test_configurations_may_be_kept_by_options_that_are_spread_in(options, found):
+    text = program("acc += tl.load(x + at)").replace('key=["n"]', options)
+    text = text.replace("(32, 64)", "(16, 32, 64, 128, 256, 512)").replace("(2, 3)", "(1, 2, 3, 4, 5, 6)")
+    assert bool(run_rule("KL212", text)) == found
