@@ -159,8 +159,10 @@ class _Check:
         self.code = module.text
         suppressions = read_suppressions(module)
         for finding, span in self._kernel_findings(module, reference):
-            known = finding.category != "diagnostic" and suppressions.suppress(finding.code, span.line, finding.kernel)
-            if not known and (finding.gain is not None or finding.code not in self.silent):
+            suppressed = finding.category != "diagnostic" and suppressions.suppress(
+                finding.code, span.line, finding.kernel
+            )
+            if not suppressed and (finding.gain is not None or finding.code not in self.silent):
                 yield self._finished(finding, span, module)
         for finding, span in self._about(suppressions, module):
             yield self._finished(finding, span, module)
