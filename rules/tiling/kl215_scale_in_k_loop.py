@@ -21,6 +21,7 @@ class ScaleInKLoop(Rule):
     category = "tiling"
     severity = "warning"
     remark_if_open = True
+    silent_if_open = True
     summary = "each step of the K loop multiplies its product by a factor that does not depend on K"
     what_it_does = """
         Finds K loops that add `tl.dot(a, b) * scale` to an fp32 accumulator which starts from zeros, where no iteration
