@@ -114,15 +114,16 @@ class UnalignedBound(Rule):
 
 
 def _moves_data(launch: Launch, reading: Kernel) -> bool:
-    """Whether the kernel works on floating-point data, as far as its own text or the tensors of ``launch`` tell: indices and
-    lengths are too few for their vectors to matter."""
+    """Whether the kernel works on floating-point data, unless its text and the tensors of ``launch`` tell otherwise: indices
+    and lengths are too few for their vectors to matter."""
     computed = any(
         isinstance(node, Dot)
         or (isinstance(node, Compute) and node.kind in ("cast", "special") and node.dtype.is_float)
         for node, _ in reading.walk((Dot, Compute))
     )
-    given = (launch.tensor(access.base) for access, _ in launch.kernel.walk(Access) if isinstance(access, Access))
-    return computed or any(t is not None and t.dtype is not None and t.dtype.is_float for t in given)
+    tensors = [launch.tensor(node.base) for node, _ in launch.kernel.walk(Access) if isinstance(node, Access)]
+    given = [tensor.dtype for tensor in tensors if tensor is not None and tensor.dtype is not None]
+    return computed or not given or any(dtype.is_float for dtype in given)
 
 
 def _bounded_by(kernel: Kernel, name: str, free: frozenset[str]) -> Iterator[Access]:

@@ -102,5 +102,8 @@ def test_one_program_is_too_small_to_matter():
 
 def test_indices_are_too_few_to_matter():
     source = program("tl.store(y + row * N + i, tl.load(x + row * N + i, mask=i < N) + 1, mask=i < N)", ["N"])
+    source = source.replace(".to(tl.float32)", "")
     assert run_rule("KL307", source)
-    assert not run_rule("KL307", source.replace(".to(tl.float32)", ""))
+    made = "x = x.to(torch.{})\n    kernel["
+    assert run_rule("KL307", source.replace("kernel[", made.format("float16")))
+    assert not run_rule("KL307", source.replace("kernel[", made.format("int32")))
