@@ -32,6 +32,7 @@ class TwoPassVariance(Rule):
     category = "algorithm"
     severity = "warning"
     remark_if_open = True
+    silent_if_open = True
     summary = "a row is read once for its mean and a second time for its variance"
     what_it_does = """
         Finds two loops of a kernel that sweep the same addresses of global memory, where the first ends in a sum and the second

@@ -101,16 +101,18 @@ class PerCallSizeAsConstexpr(Rule):
 
 
 def _free_of_need(context: Context, launch: Launch) -> Iterator[tuple[str, Expr]]:
-    """The constexprs of ``launch`` with an open size that the kernel could as well take at run time."""
+    """The constexprs of ``launch`` with an open size that the kernel could as well take at run time, and of whose sizes no
+    constexpr that it needs is made too."""
     function = definition(context, launch.kernel) if launch.open_constexprs else None
     if function is None:
         return
     module = context.program.kernel
     needed = names_with_helpers(function, module, lambda one, calls: _needed(one, module, calls))
     read = names_read(function, module)
+    fixed = symbols_of(*(value for name, value in launch.open_constexprs.items() if name in needed))
     for name, value in launch.open_constexprs.items():
         # One that nothing reads is KL610's business.
-        if name in read and name not in needed:
+        if name in read and name not in needed and not symbols_of(value) & fixed:
             yield name, value
 
 

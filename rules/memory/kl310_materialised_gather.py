@@ -20,6 +20,7 @@ class MaterialisedGather(Rule):
     name = "materialised-gather"
     category = "memory"
     severity = "info"
+    silent_if_open = True
     summary = "rows are gathered or repeated into a new tensor that only a kernel then reads"
     what_it_does = """
         Finds `index_select`, row indexing, `gather`, `repeat_interleave`, `repeat` and copies of expanded views

@@ -32,6 +32,7 @@ class ScalarReductionPerIteration(Rule):
     category = "tiling"
     severity = "warning"
     remark_if_open = True
+    silent_if_open = True
     summary = "a loop reduces its tile to a scalar in every iteration instead of once at the end"
     what_it_does = """
         Finds loops whose body ends with one `tl.sum`, `tl.max` or `tl.min` of a 1-D tile that is only accumulated into a scalar,

@@ -23,6 +23,7 @@ class LongStaticRange(Rule):
     name = "long-static-range"
     category = "tiling"
     severity = "warning"
+    silent_if_open = True
     options = (Option("most-iterations", MOST, "How many copies of a loop body are not too many.", 1),)
     summary = "tl.static_range unrolls a loop many times over, or as often as a size of the call says"
     what_it_does = f"""

@@ -31,3 +31,29 @@ def run(x, w):
 def test_numbers_of_elements(grid, n, heads, named):
     found = run_rule("KL608", PROGRAM.format(grid=grid, n=n, heads=heads)).findings
     assert [f"value of `{named}`" in f.message for f in found] == [True] * bool(named)
+
+
+SEVERAL = """
+@triton.jit
+def scale(x, y, N: tl.constexpr, WIDTH: tl.constexpr, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    for part in tl.static_range({trips}):
+        tl.store(y + i + part, tl.load(x + i + part, mask=i < N) * 2.0, mask=i < N)
+
+def run(x):
+    y = torch.empty_like(x)
+    scale[(triton.cdiv(x.numel(), 1024),)](x, y, N=x.numel(), WIDTH=x.numel() * 2, BLOCK=1024)
+    return y
+"""
+
+
+@pytest.mark.parametrize(
+    ("trips", "named"),
+    [
+        pytest.param("1", ["N"], id="no constant wanted"),
+        pytest.param("WIDTH // 4096", [], id="another constexpr of that size is wanted"),
+    ],
+)
+def test_a_size_that_a_constant_is_made_of_anyway(trips, named):
+    found = run_rule("KL607", SEVERAL.format(trips=trips)).findings
+    assert [f"value of `{one}`" in f.message for f, one in zip(found, named, strict=True)] == [True] * len(named)
