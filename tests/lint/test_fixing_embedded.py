@@ -265,7 +265,7 @@ _LINES = [
     "x = '''",
     "'''",
 ]
-_MARKS = re.compile(r"prose| *```")
+_MARKS = re.compile(r"prose| {0,3}```")
 _ENDS = st.sampled_from(["\n", "\r\n", "\r"])
 
 

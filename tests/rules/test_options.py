@@ -16,9 +16,10 @@ OPTIONS = [(rule.code, option.name) for rule in all_rules() for option in rule.o
 @pytest.mark.parametrize(("code", "name"), OPTIONS)
 def test_an_option_decides_about_the_example(code: str, name: str) -> None:
     bad = cleandoc(find_rule(code).bad).replace("tl.static_range(T)", "tl.static_range(512)")
-    assert [f.code for f in check(bad, codes={code})] == [code]
-    assert not check(bad, codes={code}, options={(code, name): 1_000})
-    assert check(bad, codes={code}, options={(code, "of another rule"): 1_000})
+    asked = {"codes": {code}, "asked": frozenset({code})}
+    assert [f.code for f in check(bad, **asked)] == [code]
+    assert not check(bad, **asked, options={(code, name): 1_000})
+    assert check(bad, **asked, options={(code, "of another rule"): 1_000})
 
 
 @pytest.mark.parametrize(("code", "name"), OPTIONS)
