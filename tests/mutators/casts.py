@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import libcst as cst
-from mutators.trees import code, grouped, is_jit
+from mutators.trees import code, grouped, with_calls
 
 
 def cast_function(source: str) -> str | None:
@@ -27,31 +27,13 @@ def multiplied_casts(source: str) -> str | None:
     return _converted(source, multiplied)
 
 
-class _Casts(cst.CSTTransformer):
-    def __init__(self, change) -> None:  # type: ignore[no-untyped-def]
-        self.change = change
-        self.inside = 0
-
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
-        self.inside += is_jit(node)
-
-    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
-        self.inside -= is_jit(original_node)
-        return updated_node
-
-    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
-        function = updated_node.func
-        if (
-            self.inside
-            and isinstance(function, cst.Attribute)
-            and function.attr.value == "to"
-            and len(updated_node.args) == 1
-            and updated_node.args[0].keyword is None
-        ):
-            return self.change(function.value, updated_node.args[0].value)
-        return updated_node
-
-
 def _converted(source: str, change) -> str | None:  # type: ignore[no-untyped-def]
-    new = cst.parse_module(source).visit(_Casts(change)).code
-    return new if new != source else None
+    def call(_: cst.Call, updated: cst.Call) -> cst.BaseExpression:
+        function = updated.func
+        if not isinstance(function, cst.Attribute) or function.attr.value != "to":
+            return updated
+        if len(updated.args) != 1 or updated.args[0].keyword is not None:
+            return updated
+        return change(function.value, updated.args[0].value)
+
+    return with_calls(source, call)

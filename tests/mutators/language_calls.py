@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import libcst as cst
-from mutators.trees import code, grouped, is_jit
+from mutators.trees import code, grouped, with_calls
 
 from kernlint.syntax.names import dotted_name
 
@@ -57,23 +57,9 @@ def method_calls(source: str) -> str | None:
     return _changed(source, change)
 
 
-class _Calls(cst.CSTTransformer):
-    def __init__(self, change) -> None:  # type: ignore[no-untyped-def]
-        self.change = change
-        self.inside = 0
-
-    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
-        self.inside += is_jit(node)
-
-    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
-        self.inside -= is_jit(original_node)
-        return updated_node
-
-    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
-        name = dotted_name(original_node.func)
-        return self.change(updated_node, name) if self.inside and name is not None else updated_node
-
-
 def _changed(source: str, change) -> str | None:  # type: ignore[no-untyped-def]
-    new = cst.parse_module(source).visit(_Calls(change)).code
-    return new if new != source else None
+    def call(original: cst.Call, updated: cst.Call) -> cst.BaseExpression:
+        name = dotted_name(original.func)
+        return updated if name is None else change(updated, name)
+
+    return with_calls(source, call)

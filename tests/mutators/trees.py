@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import libcst as cst
 
@@ -16,6 +16,28 @@ def is_jit(node: cst.CSTNode) -> bool:
         (dotted_name(d.decorator.func if isinstance(d.decorator, cst.Call) else d.decorator) or "").endswith("jit")
         for d in node.decorators
     )
+
+
+def with_calls(source: str, change: Callable[[cst.Call, cst.Call], cst.BaseExpression]) -> str | None:
+    """``source`` with ``change(original, updated)`` in the place of each call inside a kernel; None where nothing changes."""
+    new = cst.parse_module(source).visit(_Calls(change)).code
+    return new if new != source else None
+
+
+class _Calls(cst.CSTTransformer):
+    def __init__(self, change: Callable[[cst.Call, cst.Call], cst.BaseExpression]) -> None:
+        self.change = change
+        self.inside = 0
+
+    def visit_FunctionDef(self, node: cst.FunctionDef) -> None:
+        self.inside += is_jit(node)
+
+    def leave_FunctionDef(self, original_node: cst.FunctionDef, updated_node: cst.FunctionDef) -> cst.FunctionDef:
+        self.inside -= is_jit(original_node)
+        return updated_node
+
+    def leave_Call(self, original_node: cst.Call, updated_node: cst.Call) -> cst.BaseExpression:
+        return self.change(original_node, updated_node) if self.inside else updated_node
 
 
 def top_functions(module: cst.Module) -> list[cst.FunctionDef]:
