@@ -300,11 +300,11 @@ class _Price(TileSizes):
         l1 = self.device.shared_memory_bytes_per_sm
         live = self.active_programs * self.program_footprint
         live_miss = ramp(live, c.l2_keeps * cache, c.l2_drops * cache)
-        sm_live = min(self.resident, max(1.0, self.programs / self.device.sm_count)) * self.program_footprint
+        on_an_sm = min(self.resident, max(1.0, self.programs / self.device.sm_count))
+        sm_live = on_an_sm * self.program_footprint
         l1_miss = ramp(sm_live, c.l1_keeps * l1, c.l1_drops * l1)
         window = sum(access.window_bytes * access.line_share for access in self.moved.accesses if access.kind == "load")
-        window *= min(self.resident, max(1.0, self.programs / self.device.sm_count))
-        forgotten = ramp(window, c.l1_keeps * l1, c.l1_drops * l1)
+        forgotten = ramp(on_an_sm * window, c.l1_keeps * l1, c.l1_drops * l1)
         seen: set[tuple[object, ...]] = set()
         footprints = self.moved.footprints
         shares: dict[tuple[str, bool], float] = {}

@@ -366,12 +366,11 @@ def _access(
     whole = _span_bytes(launch.tensor(access.base))
     if offset is None or start is None:
         return _anywhere(access, offset, executions, active, whole, programs)
-    sectors, run, aligned = _tile_sectors(access, offset, start, probe)
-    strides = _strides(access, offset, start, probe)
-    sectors *= fraction
+    tile = _tile(access, offset, start, probe)
+    sectors = tile.sectors * fraction
     if active and sectors < 1.0:
         sectors = min(1.0, max(sectors, fraction))
-    met = _over_loops(access, offset, sectors, _merged_run(access, strides, run), loops, probe)
+    met = _over_loops(access, offset, sectors, tile.run, loops, probe)
     reach, distinct = met.reach, met.distinct
     program_bytes = min(distinct, (reach + 1) * size + SECTOR_BYTES) if executions else 0.0
     program_bytes = max(program_bytes, min(distinct, sectors * SECTOR_BYTES))
@@ -383,10 +382,10 @@ def _access(
     density = min(1.0, min(footprint, whole) / span) if 0 < span < math.inf else 1.0
     return AccessTraffic(
         access, access.base, executions, active, sectors, program_bytes, min(footprint, whole),
-        sectors * SECTOR_BYTES * executions * programs, run, aligned, True, False, signature, shared, met.step,
+        sectors * SECTOR_BYTES * executions * programs, tile.contiguous, tile.aligned, True, False, signature, shared, met.step,
         density, min(met.near, sectors * SECTOR_BYTES * executions), met.window, vector_bytes(access),
         request_addresses=_request_addresses(access, offset, probe) if isinstance(access, Atomic) else float(WARP_LANES),
-        strides=strides,
+        strides=tile.strides,
     )  # fmt: skip
 
 
@@ -487,29 +486,6 @@ def _fresh_bytes(distinct: float, advance: float, span: float, run: float) -> fl
     if advance < max(run, SECTOR_BYTES):
         return distinct * advance / max(run, SECTOR_BYTES)
     return min(distinct, advance) if distinct >= 0.5 * span else distinct
-
-
-def _merged_run(access: Load | Store | Atomic, strides: tuple[float, ...] | None, run: float) -> float:
-    """Bytes of the tile that lie within a sector of each other, gaps included: its run where strides are not constant."""
-    if strides is None:
-        return run
-    length = float(access.dtype.bytes)
-    for stride, extent in sorted(zip(map(abs, strides), access.shape)):
-        if stride <= length or stride < SECTOR_BYTES:
-            length += (extent - 1) * stride
-    return length
-
-
-def _strides(access: Load | Store | Atomic, offset: Expr, start: float, probe: Probe) -> tuple[float, ...] | None:
-    """Bytes from lane to lane along each axis of the tile; None where one is not constant."""
-    steps = []
-    for dim, extent in enumerate(access.shape):
-        one = probe.moved(offset, Lane(dim), 1.0) if extent > 1 else start
-        last = probe.moved(offset, Lane(dim), extent - 1.0) if extent > 1 else start
-        if one is None or last is None or last - start != (one - start) * (extent - 1):
-            return None
-        steps.append((one - start) * access.dtype.bytes)
-    return tuple(steps)
 
 
 def _request_addresses(access: Atomic, offset: Expr, probe: Probe) -> float:
@@ -664,22 +640,32 @@ def _sampled_share(bound: _Bound, shape: tuple[int, ...], point: Point) -> float
     return hits / _LANE_POINTS
 
 
-def _tile_sectors(access: Load | Store | Atomic, offset: Expr, start: float, probe: Probe) -> tuple[float, float, bool]:
-    """Sectors of one full tile, its contiguous run in bytes, and whether runs begin on a sector boundary."""
+@dataclass(frozen=True)
+class _Tile:
+    """One full tile: the ``sectors`` it touches, its ``contiguous`` bytes, whether rows begin on a sector boundary, the bytes from
+    lane to lane along each axis (None where they are not constant), and the bytes of its ``run``, which lie within a sector of
+    each other, gaps included."""
+
+    sectors: float
+    contiguous: float
+    aligned: bool
+    strides: tuple[float, ...] | None
+    run: float
+
+
+def _tile(access: Load | Store | Atomic, offset: Expr, start: float, probe: Probe) -> _Tile:
     size = access.dtype.bytes
-    dims: list[tuple[float, int]] = []
-    ends = 0.0
+    strides = []
     for dim, extent in enumerate(access.shape):
-        if extent <= 1:
-            continue
-        one = probe.moved(offset, Lane(dim), 1.0)
-        last = probe.moved(offset, Lane(dim), extent - 1.0)
+        one = probe.moved(offset, Lane(dim), 1.0) if extent > 1 else start
+        last = probe.moved(offset, Lane(dim), extent - 1.0) if extent > 1 else start
         if one is None or last is None:
-            return _uncoalesced(access, size)
+            return _Tile(*_uncoalesced(access, size), None, float(size))
         if last - start != (one - start) * (extent - 1):
-            return _sampled_sectors(access, offset, probe)
-        ends += last - start
-        dims.append((abs(one - start) * size, extent))
+            sectors, contiguous, aligned = _sampled_sectors(access, offset, probe)
+            return _Tile(sectors, contiguous, aligned, None, contiguous)
+        strides.append((one - start) * size)
+    dims = [(abs(stride), extent) for stride, extent in zip(strides, access.shape) if extent > 1]
     run = float(size)
     rows = 1.0
     aligned = (start * size) % SECTOR_BYTES == 0
@@ -692,7 +678,7 @@ def _tile_sectors(access: Load | Store | Atomic, offset: Expr, start: float, pro
         rows *= extent
         aligned = aligned and stride % SECTOR_BYTES == 0
     contiguous = run if not dims else _contiguous_bytes(dims, size)
-    return rows * _sectors_of_run(run, size, aligned), contiguous, aligned
+    return _Tile(rows * _sectors_of_run(run, size, aligned), contiguous, aligned, tuple(strides), run)
 
 
 def _contiguous_bytes(dims: list[tuple[float, int]], size: int) -> float:
