@@ -189,7 +189,7 @@ def _counts(launch: Launch) -> set[Opaque]:
     found: set[Opaque] = set()
     for access in _accesses(launch):
         for value in (access.offset, *(side for pair in access.mask or () for side in pair)):
-            for atom in _atoms(value) if value is not None else ():
+            for atom in value.atoms() if value is not None else ():
                 if isinstance(atom, Opaque) and atom.op == "floordiv" and not _moves(atom):
                     found.add(atom)
     return found
@@ -205,18 +205,9 @@ def _multiples(value: Expr) -> list[int]:
     return [factor for monomial, factor in value.terms.items() if any(map(_has_program, monomial))]
 
 
-def _atoms(value: Expr) -> Iterator[Any]:
-    """The atoms of ``value``, those inside of others too."""
-    for atom in value.atoms():
-        yield atom
-        if isinstance(atom, Opaque):
-            for arg in atom.args:
-                yield from _atoms(arg)
-
-
 def _has_program(atom: Any) -> bool:
-    return any(isinstance(one, ProgramId) for one in _atoms(Expr.atom(atom)))
+    return any(isinstance(one, ProgramId) for one in Expr.atom(atom).atoms())
 
 
 def _moves(atom: Any) -> bool:
-    return any(isinstance(one, (ProgramId, Lane, LoopIndex)) for one in _atoms(Expr.atom(atom)))
+    return any(isinstance(one, (ProgramId, Lane, LoopIndex)) for one in Expr.atom(atom).atoms())

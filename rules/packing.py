@@ -6,13 +6,11 @@ import math
 from collections.abc import Iterator
 from dataclasses import replace
 
+from kernlint.cost.traffic import SECTOR_BYTES
 from kernlint.records import dataclass
 from kernlint.rules.synthesis import new_tensor
 from kernlint.workload import Dot, Expr, Launch, Load, Node, Operand, Span, Tensor, TorchOp, Workload, concrete
 from kernlint.workload.steps import map_launch
-
-#: What one request brings from memory at least.
-_SECTOR_BYTES = 32
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,7 @@ def _scattered(launch: Launch, dot: Dot, operand: Operand, load: Load) -> Scatte
     k_stride, other = concrete(operand.k_stride), concrete(operand.other_stride)
     if tensor is None or tensor.shape is None or tensor.is_contiguous is not True or k_stride is None or other is None:
         return None
-    if min(abs(k_stride), abs(other)) * load.dtype.bytes < _SECTOR_BYTES:
+    if min(abs(k_stride), abs(other)) * load.dtype.bytes < SECTOR_BYTES:
         return None
     strides = _strides(tensor)
     if strides is None or len(set(strides)) < len(strides) or k_stride not in strides or other not in strides:

@@ -498,10 +498,7 @@ def _request_addresses(access: Atomic, offset: Expr, probe: Probe) -> float:
         for warp in {warps * quarter // 4 for quarter in range(4)}:
             addresses = set()
             for index in range(warp * lanes, (warp + 1) * lanes):
-                rest = index
-                for dim, extent in order:
-                    put(point, Lane(dim), float(rest % extent))
-                    rest //= extent
+                _put_lane(point, order, index)
                 addresses.add(value_at(point))
             if None in addresses:
                 return float(WARP_LANES)
@@ -733,20 +730,24 @@ def _lane_steps(access: Load | Store | Atomic, offset: Expr, probe: Probe) -> li
     return sorted(steps, key=lambda s: (s[0] == 0, s[0]))
 
 
+def _put_lane(point: Point, order: Sequence[tuple[int, int]], index: int) -> None:
+    """Set the coordinates of lane ``index`` of a tile whose (dimension, extent) are in ``order``, the fastest first."""
+    for dim, extent in order:
+        put(point, Lane(dim), float(index % extent))
+        index //= extent
+
+
 def _count_sectors(
     access: Load | Store | Atomic, offset: Expr, order: list[tuple[int, int]], probe: Probe
 ) -> tuple[float, float] | None:
     """(sectors of the tile, contiguous bytes) with lanes in ``order``, from 32 neighbours; None if not evaluable."""
     size = access.dtype.bytes
     value_at, point = evaluator(offset), list(probe.centre)
-    lanes = min(32, access.elements)
+    lanes = min(WARP_LANES, access.elements)
     touched: set[int] = set()
     addresses = []
     for index in range(lanes):
-        rest = index
-        for dim, extent in order:
-            put(point, Lane(dim), float(rest % extent))
-            rest //= extent
+        _put_lane(point, order, index)
         value = value_at(point)
         if value is None:
             return None

@@ -244,15 +244,13 @@ class _Check:
                 program, program.source_alone, device, [rule for rule in rules if rule.lexical]
             )
             rules = [rule for rule in rules if not rule.lexical]
-            workloads = program.workloads()
-            self.helpers.update(os.path.abspath(path) for path in program.imported)
-            for workload in workloads:
+            for workload in program.workloads():
                 for call, concerned in calls_for(workload, rules):
                     yield from self._of_workload(program, call, device, concerned)
             rules = [rule for rule in rules if rule.bare]
-            for workload in program.bare_kernels() if rules else ():
+            for workload in program.bare_kernels() if rules and not self.late else ():
                 yield from self._of_workload(program, workload, device, rules)
-            # What was looked into while the rules were asked.
+            # What was looked into, also while the rules were asked.
             self.helpers.update(os.path.abspath(path) for path in program.imported)
 
     def _of_workload(
@@ -261,6 +259,8 @@ class _Check:
         from kernlint.cost.estimate import estimate
         from kernlint.rules.finding import Context
 
+        if self.late:
+            return
         context = Context(
             program, workload, device, price=lambda w: estimate(w, device), options=self.job.settings.options
         )

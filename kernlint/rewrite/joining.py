@@ -5,12 +5,12 @@ from __future__ import annotations
 import libcst as cst
 
 from kernlint.rewrite.canonical import TILE_BOUND, Canonical
-from kernlint.rewrite.function import argument
+from kernlint.rewrite.function import MASK_POSITION, argument
 from kernlint.rewrite.fused_kernel import FusedKernel, Line, Part, assigned, heading
 from kernlint.rewrite.text import CannotRewrite
 from kernlint.rules.fusion.pointwise import elements
 from kernlint.syntax.walk import walk
-from kernlint.workload import Reduce, Scan, Size, Span, Store, Tensor
+from kernlint.workload import Reduce, Scan, Size, Span, Tensor
 from kernlint.workload.kernel import Access
 
 
@@ -32,7 +32,7 @@ def append_to_tile(
     """As :func:`append` where ``part`` has tiles of its own: its place in the tensor becomes that of the access ``host``
     of ``fused``, which lies at the same elements as its own access ``guest``."""
     owner, at = _call_at(fused.parts, host.span)
-    mask = argument(at, "mask", 2 if isinstance(host, Store) else 1)
+    mask = argument(at, "mask", MASK_POSITION[type(host)])
     mask_text = owner.render(mask, whole=True) if mask is not None else None
     place = " + ".join(owner.render(term, whole=True) for term in offset_terms(owner, _pointer(at)))
     index = _index_variable(part, guest)

@@ -25,12 +25,10 @@ from kernlint.workload import (
     Size,
     Store,
     Symbol,
-    Workload,
     concrete,
 )
 from kernlint.workload.expr import Atom, floordiv, lift, mod
 from kernlint.workload.kernel import Bounds
-from kernlint.workload.steps import map_launch
 
 #: A loop of at most this many iterations walks over the taps of a filter ...
 _MAX_TAPS = 31
@@ -196,9 +194,6 @@ def _image(x: Load, store: Store, axis: int | None) -> Atom | None:
 @dataclass(frozen=True)
 class ImplicitGemm(GemmTile):
     """The workload with one direct convolution as a matrix product: output channels by pixels, summed over channels x taps."""
-
-    def __call__(self, workload: Workload) -> Workload:
-        return map_launch(workload, self.launch, self._changed)
 
     def _changed(self, launch: Launch) -> Launch:
         found = direct_convolution(launch)

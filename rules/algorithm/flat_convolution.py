@@ -25,12 +25,10 @@ from kernlint.workload import (
     Reduce,
     Size,
     Store,
-    Workload,
     concrete,
 )
 from kernlint.workload.expr import Atom, floordiv, lift, mod
 from kernlint.workload.kernel import Bounds
-from kernlint.workload.steps import map_launch
 
 Tile = TypeVar("Tile", Load, Store)
 
@@ -191,9 +189,6 @@ def _extent(step: Launch, digit: Atom) -> int | None:
 @dataclass(frozen=True)
 class FlatImplicitGemm(GemmTile):
     """The workload with one such convolution as a matrix product."""
-
-    def __call__(self, workload: Workload) -> Workload:
-        return map_launch(workload, self.launch, self._changed)
 
     def _changed(self, launch: Launch) -> Launch:
         found = flat_convolution(launch)

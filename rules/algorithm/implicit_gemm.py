@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 from kernlint.records import dataclass
 from kernlint.rules.synthesis import arith, below, cast, dot, from_load, iteration, lane, launch, pid
-from kernlint.workload import Expr, Launch, Load, Loop, Size, Span, Store, Tensor
+from kernlint.workload import Expr, Launch, Load, Loop, Size, Span, Store, Tensor, Workload
 from kernlint.workload.expr import ceildiv
 from kernlint.workload.kernel import Bounds
+from kernlint.workload.steps import map_launch
 
 #: Offset and mask of the [depth, pixels] tile of windows, from the index along the sum and the pixel.
 Windows = Callable[[Expr, Expr], tuple[Expr, Bounds]]
@@ -44,6 +45,13 @@ class GemmTile:
     columns: int
     depth: int
     num_warps: int
+
+    def __call__(self, workload: Workload) -> Workload:
+        return map_launch(workload, self.launch, self._changed)
+
+    def _changed(self, launch: Launch) -> Launch:
+        """What becomes of the ``launch``."""
+        raise NotImplementedError
 
     def gemm(self, found: Convolution, x: Load, w: Load, windows: Windows) -> Launch:
         """The launch that does what ``found`` does, which loads ``x`` and ``w``; both operands have the type of the weight."""

@@ -111,9 +111,10 @@ class ProductsOfMaskedLanes(Rule):
         live = f"one row in {share}"
         if share is None:
             live = f"one row in {strides}" if len(divisors) == 1 else f"one row in the product of {strides}"
-        priced = found.fewer() is not None
+        fewer = found.fewer()
+        priced = fewer is not None
         variant = context.variant.then(transform=SortedByPhase(launch.span, load.span)) if priced else None
-        loops = [loop for loop in found.loops if loop.id in (found.fewer() or {found.loops[-1].id: 1})]
+        loops = [loop for loop in found.loops if loop.id in (fewer or {found.loops[-1].id: 1})]
         above = "" if share is not None else ": most of the work is lost once that is above 1"
         return Finding(
             self,

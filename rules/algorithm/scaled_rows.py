@@ -11,8 +11,7 @@ from kernlint.rules.algorithm.convolution import DirectConvolution, ImplicitGemm
 from kernlint.rules.algorithm.outer_product import is_written_so
 from kernlint.rules.finding import Context
 from kernlint.rules.source import node_at
-from kernlint.workload import Atomic, Compute, Launch, LoopIndex, Reduce, Workload, concrete
-from kernlint.workload.steps import map_launch
+from kernlint.workload import Atomic, Compute, Launch, LoopIndex, Reduce, concrete
 
 #: The least extent of a matrix that tensor cores take without padding.
 _LEAST = 16
@@ -81,10 +80,7 @@ def is_multiplied(context: Context, found: ScaledRows) -> bool:
 class TiledRows(ImplicitGemm):
     """The workload with one such product as tiles of output rows by columns, multiplied by `tl.dot`."""
 
-    def __call__(self, workload: Workload) -> Workload:
-        return map_launch(workload, self.launch, self._tiled)
-
-    def _tiled(self, launch: Launch) -> Launch:
+    def _changed(self, launch: Launch) -> Launch:
         found = scaled_rows(launch)
         if found is None:
             return launch

@@ -20,7 +20,6 @@ from kernlint.rules.fusion.stepping import (
 )
 from kernlint.rules.synthesis import arith, below, dot, from_load, iteration, lane, launch, pid, power_of_two
 from kernlint.workload import (
-    Atomic,
     Branch,
     Compute,
     Dot,
@@ -178,7 +177,7 @@ def _reduced(op: TorchOp, reader: Launch, places: tuple[Place, Place]) -> Broadc
     stores = [node for node, _ in accesses if isinstance(node, Store)]
     if shape is None or len(loads) != 1 or len(stores) != 1 or len(accesses) != 2:
         return None
-    if any(True for _ in reader.kernel.walk((Atomic, Dot, Scan, Branch))):
+    if any(True for _ in reader.kernel.walk((Dot, Scan, Branch))):
         return None
     (load, loops), store = loads[0], stores[0]
     source, out = reader.tensor(load.base), reader.tensor(store.base)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 import libcst as cst
 
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
 from kernlint.rules.fusion.fused import described, listed
 from kernlint.rules.fusion.row_stages import OnChip, RowStages, row_stages
 from kernlint.rules.fusion.stepping import blamed
@@ -79,9 +79,9 @@ class RowStagesThroughMemory(Rule):
             variant = context.variant.then(transform=OnChip(found.places))
             expected = gain(context, variant)
             if expected is not None and expected >= _LEAST_GAIN:
-                yield self._finding(context, found)
+                yield self._finding(context, found, variant)
 
-    def _finding(self, context: Context, found: RowStages) -> Finding:
+    def _finding(self, context: Context, found: RowStages, variant: Variant) -> Finding:
         steps, first = found.steps, found.steps[0]
         names = listed([f"`{name}`" for name in dict.fromkeys(step.kernel.name for step in steps)])
         between = listed([f"`{described(tensor)[0]}` {described(tensor)[1]}" for tensor in found.between])
@@ -96,7 +96,7 @@ class RowStagesThroughMemory(Rule):
                 Evidence(f"every lane of every stage stays in one row of {found.row} elements", first.kernel.name_span),
             ),
             Change(
-                context.variant.then(transform=OnChip(found.places)),
+                variant,
                 f"Each of {len(steps)} launches reads and writes all of {between}: {moved:.1f} MB between the stages, though no row of "
                 f"{found.row} elements needs anything of another.",
                 f"Do all {len(steps)} stages in one launch with a program for each of {found.rows} rows, which stays on chip.",

@@ -219,14 +219,20 @@ def _left_out(context: Context, sync: HostSync) -> bool:
 
 def _measures(module: Module, function: str) -> bool:
     """Whether ``function`` asks for the time between two events of the device: then it waits in order to measure."""
-    nodes = [f for f in module.of(cst.FunctionDef) if f.name.value == function.rsplit(".", 1)[-1]]
-    return any(isinstance(n, cst.Attribute) and n.attr.value == "elapsed_time" for f in nodes for n in walk(f.body))
+    nodes = (node for f in _definitions(module, function) for node in module.within(f.body, cst.Attribute))
+    return any(node.attr.value == "elapsed_time" for node in nodes)
 
 
 def _optional(module: Module, function: str) -> set[str]:
     """The parameters of a function that default to None."""
-    nodes = [f for f in module.of(cst.FunctionDef) if f.name.value == function.rsplit(".", 1)[-1]]
-    return {p.name.value for f in nodes for p in parameters(f) if dotted_name(p.default) == "None"}
+    return {
+        p.name.value for f in _definitions(module, function) for p in parameters(f) if dotted_name(p.default) == "None"
+    }
+
+
+def _definitions(module: Module, function: str) -> list[cst.FunctionDef]:
+    """The functions of ``module`` that ``function``, with or without its class, may mean."""
+    return [f for f in module.of(cst.FunctionDef) if f.name.value == function.rsplit(".", 1)[-1]]
 
 
 def _tests_none(test: cst.BaseExpression) -> bool:

@@ -166,7 +166,7 @@ def _timings(context: Context) -> Iterator[_Timing]:
         followed = any(module.span(branch).contains(span) for span in done)
         return not _asks_cache(branch.test) and (followed or any(name.split(".")[-1] in launching for name in called))
 
-    reached, imports = per_call(module, context.workload.entry, enters)
+    reached, imports = per_call(module, context.workload.entry, enters), module.imports
     makes_events = any(
         origin_of(node.func, imports) in _EVENTS
         for routine in reached

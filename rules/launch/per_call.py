@@ -54,20 +54,20 @@ def never(branch: cst.If) -> bool:
     return False
 
 
-def per_call(module: Module, entry: str, enters: Enters = never) -> tuple[list[Routine], Mapping[str, str]]:
-    """The routines that every call of ``entry`` may run, and what the imports of the module bind."""
+def per_call(module: Module, entry: str, enters: Enters = never) -> list[Routine]:
+    """The routines that every call of ``entry`` may run."""
     if enters is not never:
-        return _reached(module.once(routines), entry, module.imports, enters), module.imports
+        return _reached(module.once(routines), entry, module.imports, enters)
     known = module.once(_known)
     if entry not in known:
         known[entry] = _reached(module.once(routines), entry, module.imports, enters)
-    return known[entry], module.imports
+    return known[entry]
 
 
 def run_each_time(module: Module, entry: str, sought: Mapping[_Node, _T]) -> Iterator[tuple[Routine, cst.CSTNode, _T]]:
     """Those of the nodes ``sought`` that every call of ``entry`` may run: the routine that it stands in, the node, and what
     ``sought`` says of it."""
-    for routine in per_call(module, entry)[0] if sought else ():
+    for routine in per_call(module, entry) if sought else ():
         for node in routine.each_time:
             if node in sought:
                 yield routine, node, sought[node]  # type: ignore[index]

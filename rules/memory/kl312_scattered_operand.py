@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kernlint.cost.traffic import traffic
+from kernlint.cost.traffic import SECTOR_BYTES, traffic
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
 from kernlint.rules.packing import Packed, Scattered, scattered_operands
@@ -111,14 +111,15 @@ class ScatteredOperand(Rule):
             kernel,
             (
                 Evidence(
-                    f"a {rows}x{columns} tile of {load.dtype} is {rows * columns:,} sectors of 32 bytes", load.span
+                    f"a {rows}x{columns} tile of {load.dtype} is {rows * columns:,} sectors of {SECTOR_BYTES} bytes",
+                    load.span,
                 ),
                 Evidence(f"it is an operand of this {found.dot.m}x{found.dot.n}x{found.dot.k} product", found.dot.span),
             ),
             Change(
                 variant,
-                f"Each element of the tiles of `{name}` takes a sector of its own, {32 // size} times the bytes that are used, and a "
-                "request of its own.",
+                f"Each element of the tiles of `{name}` takes a sector of its own, {SECTOR_BYTES // size} times the bytes that are used, "
+                "and a request of its own.",
                 f"Permute `{name}` once, so that the axes of the tile are its last dimensions.",
                 f"Pass `{name}.permute({order}).contiguous()` (kept beside the parameter where it does not change) and address the tile "
                 f"at line {load.span.line} with its strides; its last dimension, and with it the lanes, are then contiguous.",

@@ -9,7 +9,7 @@ from kernlint.cost.estimate import Estimate, speedup
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
-from kernlint.rules.places import launches_at
+from kernlint.rules.places import dot_at, launches_at
 from kernlint.rules.tiles import Tile, TileNames, main_dot, priced_tiles, tile_names
 from kernlint.rules.tiling.tuned_tiles import UNSURE, Configuration
 from kernlint.workload import Dot, Launch, Span, Workload
@@ -200,7 +200,7 @@ def _launches_us(estimate: Estimate, launch: Launch) -> float:
 
 
 def _output_tile(launch: Launch, dot: Dot) -> tuple[int, int]:
-    same = next((one for one in launch.kernel.dots() if one.span == dot.span), dot)
+    same = dot_at(launch, dot.span) or dot
     return same.m, same.n
 
 
@@ -225,10 +225,10 @@ def _added(
         same = [(one, *one.alternatives)[kept] for one in found if kept <= len(one.alternatives)]
         if len(same) != len(launches_at(context.workload, launch.span)) or not same:
             return None, []
-        values = {name: same[0].constexprs.get(name) for name in launch.constexprs if name in others}
-        if len(values) != len(others) or not all(isinstance(value, (int, bool)) for value in values.values()):
+        values = ((name, same[0].constexprs.get(name)) for name in launch.constexprs if name in others)
+        integers = tuple((name, value) for name, value in values if isinstance(value, int))
+        if len(integers) != len(others):
             return None, []
-        integers = tuple((name, value) for name, value in values.items() if isinstance(value, int))
         configurations.append(Configuration(integers, tile.num_warps, tile.num_stages))
         columns.append([replace(one, alternatives=()) for one in same])
     assert launch.tuning is not None
