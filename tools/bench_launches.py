@@ -20,6 +20,7 @@ from typing import Any
 import libcst as cst
 from micro_launches import Sample
 
+from kernlint.cost.device import find_device
 from kernlint.interpret.host import HostEvaluator, HostFacts
 from kernlint.interpret.python import NO_EDITS
 from kernlint.interpret.values import Scope
@@ -140,13 +141,19 @@ def bench_samples(step: int = 1) -> Iterator[Sample]:
     for file, modules in PROGRAM_FILES.items():
         if not (FACTS / file).exists():
             continue
-        us, device = measured(file), "h200" if file.startswith("h200") else "h100-sxm"
+        us, device = measured(file), card_of(file)
         for case in itertools.islice(bench_cases(modules), 0, None, step):
             if case.key not in us or len(case.launches) > 1 or case.term in _DOTS:
                 continue
             if case.params.get("op") not in _SLOW_FUNCTIONS and case.term != "chain_gemm_elementwise":
                 size = ";".join(f"{name}={case.params[name]}" for name in _SIZES if name in case.params)
                 yield Sample(case.term, case.key.replace(",", " "), read(case.launches[0]), us[case.key], size, device)
+
+
+def card_of(file: str) -> str:
+    """The device that the rows of a file were measured on, all on one."""
+    with (FACTS / file).open(encoding="utf-8", newline="") as rows:
+        return find_device(next(csv.DictReader(rows))["device"]).id
 
 
 def measured(file: str) -> dict[str, float]:

@@ -46,7 +46,7 @@ KINDRED = {
     "stream_elementwise": "copy_block", "divmod_copy": "copy_block", "atomic_scalar": "atomic_block",
 }  # fmt: skip
 #: The cards that the facts were measured on.
-DEVICES = {name: find_device(name) for name in ("h100-sxm", "h200")}
+DEVICES = {name: find_device(name) for name in ("h100-sxm", "h200-sxm")}
 
 
 #: Rows of one family that a fit sees, drawn evenly: more of the same move nothing.

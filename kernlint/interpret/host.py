@@ -1130,12 +1130,16 @@ class HostEvaluator(Evaluator):
         if items is None:
             self._repeat(node, None, Unknown("loop item"), Unknown("loop item"), scope)
             return
-        before = len(self.sinks[-1]) if self.sinks else 0
+        before = self._recorded()
         for number, item in enumerate(items):
-            if self.sinks and len(self.sinks[-1]) - before > _UNROLLED and self._rest(node, items[number:], scope):
+            if self._recorded() - before > _UNROLLED and self._rest(node, items[number:], scope):
                 return
             if not self._iteration(node, item, scope):
                 return
+
+    def _recorded(self) -> int:
+        """How many steps the innermost recording has; none where nothing is recorded."""
+        return len(self.sinks[-1]) if self.sinks else 0
 
     def _rest(self, node: cst.For, items: list[Any], scope: Scope) -> bool:
         """The last ``items`` of a list as one Repeat, if the first of them makes device work: a list that long holds the
@@ -1143,9 +1147,7 @@ class HostEvaluator(Evaluator):
         before = dict(scope.vars)
         with self.recording() as body:
             self._iteration(node, items[0], scope)
-        if not any(
-            isinstance(step, (Launch, TorchOp, HostSync, Repeat, Once)) and not _is_alloc(step) for step in body
-        ):
+        if not _works(body):
             scope.vars = before
             return False
         self.record(_loop(len(items), body, self.span(node), self.symbol))
@@ -1159,7 +1161,7 @@ class HostEvaluator(Evaluator):
         if items is not None:
             with self.recording() as steps:
                 self._iteration(node, items[0], scope)
-            if not any(isinstance(s, (Launch, TorchOp, HostSync, Repeat, Once)) and not _is_alloc(s) for s in steps):
+            if not _works(steps):
                 scope.vars = before
                 if len(items) <= MAX_UNROLL:
                     self.budget = max(self.budget, budget - 1000)
@@ -1200,13 +1202,13 @@ class HostEvaluator(Evaluator):
 
     def exec_While(self, node: cst.While, scope: Scope) -> None:
         endless = isinstance(node.test, cst.Integer) or (isinstance(node.test, cst.Name) and node.test.value == "True")
-        before = len(self.sinks[-1]) if self.sinks else 0
+        before = self._recorded()
         for number in range(MAX_UNROLL):
             test = self.eval(node.test, scope)
             truth = self.truth(test)
             if truth is False:
                 return
-            if endless and (number == _UNROLLED or (self.sinks and len(self.sinks[-1]) - before > _UNROLLED)):
+            if endless and (number == _UNROLLED or self._recorded() - before > _UNROLLED):
                 truth = None  # what ends it depends on what is not known
             if truth is None:
                 with self.recording() as body, suppress(Break, Continue):
@@ -1792,6 +1794,11 @@ def computed_from_read(name: str, values: Iterable[Any]) -> ReadValue:
 
 def _loop(count: Size | None, body: list[Recorded], span: Span, function: str) -> Repeat:
     return Repeat(count, tuple(body), span, function)  # type: ignore[arg-type]  # what runs once is taken out at the end
+
+
+def _works(steps: Iterable[Recorded]) -> bool:
+    """Whether any of ``steps`` gives the device something to do or waits for it."""
+    return any(isinstance(s, (Launch, TorchOp, HostSync, Repeat, Once)) and not _is_alloc(s) for s in steps)
 
 
 def _is_alloc(step: Recorded) -> bool:

@@ -910,6 +910,7 @@ def _reduce(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst
     ):
         dtype = dt.INT32
     scalar = not shape or all(e == 1 for e in shape)
+    indexed = kwargs.get("return_indices") is True
     k.emit(
         Reduce(
             name,
@@ -921,7 +922,7 @@ def _reduce(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst
             value.dtype,
             value.pads,
             value.nonnegative,
-            name.startswith("arg") or kwargs.get("return_indices") is True,
+            name.startswith("arg") or indexed,
         )
     )
     if "dtype" not in kwargs:
@@ -938,7 +939,7 @@ def _reduce(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst
         form=numerics.of_reduction(name, value),
         nonnegative=value.nonnegative and name in ("sum", "max", "min"),
     )
-    if kwargs.get("return_indices") is True:
+    if indexed:
         return (result, replace(result, dtype=dt.INT32))
     return result
 
