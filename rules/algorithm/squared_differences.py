@@ -14,7 +14,7 @@ from kernlint.rules.finding import Context
 from kernlint.rules.jit_functions import jit_functions
 from kernlint.rules.source import assignments, bound_names, node_at
 from kernlint.rules.synthesis import arith, dot, from_load, iteration, lane
-from kernlint.syntax.names import dotted_name
+from kernlint.syntax.names import origin_of
 from kernlint.syntax.tree import Module
 from kernlint.workload import Branch, Compute, Dtype, Launch, Load, Loop, LoopIndex, Node, Reduce, Size, Span, Workload
 from kernlint.workload import dtype as dt
@@ -101,7 +101,7 @@ def is_squared_difference(context: Context, found: SquaredDifferences) -> bool:
     text = _Text(module)
     if isinstance(found.at, Reduce):
         call = node_at(context, found.at.span, cst.Call)
-        summed = _summed(call) if call is not None else None
+        summed = _summed(call, module) if call is not None else None
         return call is not None and summed is not None and text.is_square(_Here(summed, text.function_of(call), {}))
     loop = node_at(context, found.at.span, cst.For)
     if loop is None:
@@ -114,16 +114,15 @@ def is_squared_difference(context: Context, found: SquaredDifferences) -> bool:
     return False
 
 
-def _summed(call: cst.Call) -> cst.BaseExpression | None:
-    """What `tl.sum(tile, axis)` or `tile.sum(axis)` sums."""
+def _summed(call: cst.Call, module: Module) -> cst.BaseExpression | None:
+    """What `tl.sum(tile, axis)`, whatever the module calls it, or `tile.sum(axis)` sums."""
+    is_function = (origin_of(call.func, module.imports) or "").startswith("triton.")
+    if not is_function and isinstance(call.func, cst.Attribute):
+        return call.func.value
     for arg in call.args:
         if arg.keyword is not None and arg.keyword.value == "input":
             return arg.value
-    is_method = isinstance(call.func, cst.Attribute) and dotted_name(call.func.value) not in ("tl", "triton.language")
-    first = next((arg.value for arg in call.args if arg.keyword is None and not arg.star), None)
-    if is_method and isinstance(call.func, cst.Attribute) and (first is None or isinstance(first, cst.BaseNumber)):
-        return call.func.value
-    return first
+    return next((arg.value for arg in call.args if arg.keyword is None and not arg.star), None)
 
 
 @dataclass(frozen=True)

@@ -117,6 +117,14 @@ def test_differences_one_coordinate_at_a_time(edits):
         pytest.param([], id="as written"),
         pytest.param([("axis=2", "2")], id="axis by position"),
         pytest.param([(TILE_ADD, "acc += (diff * diff).sum(axis=2)")], id="a method"),
+        pytest.param(
+            [("@triton.jit\ndef rbf", "AXIS = tl.constexpr(2)\n\n@triton.jit\ndef rbf"), (TILE_ADD, "acc += (diff * diff).sum(AXIS)")],
+            id="a method with a named axis",
+        ),
+        pytest.param(
+            [("@triton.jit\ndef rbf", "import triton.language as lang\n\n@triton.jit\ndef rbf"),
+             (TILE_ADD, "acc += lang.sum(diff * diff, 2)")], id="another name for the language",
+        ),
         pytest.param([(TILE_ADD, "sq = diff * diff\n        acc = acc + tl.sum(sq, axis=2)")], id="the square named"),
         pytest.param(
             [("b = tl.load(c + j[:, None] * D + d[None, :])", "b = tl.load(c + j[None, :] * D + d[:, None])"),
