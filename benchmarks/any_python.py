@@ -1,16 +1,19 @@
-"""Any Python taken for Triton code: ``any_python.py FOLDER...`` makes kernels and launchers of the functions of every file
+"""Any Python taken for Triton code: ``any_python.py FOLDER... [--share I/N]`` makes kernels and launchers of the functions of every file
 below, in memory, and checks that with every rule. Nothing of it is run.
 
 A folder without kernels is skipped by ``kernlint check`` after a look at its bytes; here every layer sees it: the parser, the
 interpreter of host code (each second module-level function launches a kernel first), that of kernels (the others are
 kernels), rules, cost. Printed are the files that end in KL902, which a time limit and source nested too deeply for the parser
-explain and nothing else, those that take over five seconds of the processor, and counts as JSON.
+explain and nothing else, those that take over five seconds of the processor, and counts as JSON. With ``--share I/N`` only
+the ``I``-th of ``N`` parts is looked at, so that N of them can run side by side.
 """
 
 from __future__ import annotations
 
+import argparse
 import ast
 import hashlib
+import itertools
 import json
 import multiprocessing
 import os
@@ -108,9 +111,13 @@ def worker_s() -> float:
 
 
 def main() -> None:
-    folders = [argument for argument in sys.argv[1:] if not argument.startswith("-")]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", nargs="+")
+    parser.add_argument("--share", default="1/1", help="which part of the files: I/N, I from 1")
+    asked = parser.parse_args()
+    part, parts = (int(number) for number in asked.share.split("/"))
     counts: Counter[str] = Counter()
-    jobs = jobs_of(python_files(folders), set())
+    jobs = jobs_of(itertools.islice(python_files(asked.folders), part - 1, None, parts), set())
     while batch := [job for _, job in zip(range(_AT_ONCE), jobs)]:
         before_s = 0.0
         for index, result in run_jobs(batch, workers=1):
