@@ -24,7 +24,7 @@ from kernlint.interpret.trace import Trace
 from kernlint.interpret.values import Class, Deferred, Function, Jit, Namespace, Presumed, Scope, Unknown
 from kernlint.interpret.vendor import other_vendor, package_files
 from kernlint.records import dataclass, replace
-from kernlint.syntax.names import dotted_name
+from kernlint.syntax.names import bound_by, dotted_name
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import NESTED, walk_outside
 from kernlint.workload import (
@@ -46,6 +46,9 @@ from kernlint.workload import (
 from kernlint.workload.kernel import Access
 
 _ROUNDS = 5
+
+#: Nodes that may be evaluated for one module-level statement, so that a test behind the kernels leaves something for them.
+_OF_A_STATEMENT = 100_000
 
 
 @dataclass(frozen=True)
@@ -75,8 +78,8 @@ class Question:
 class Program:
     """A kernel module, its reference and a question about them, ready to be read as often as what-ifs need.
 
-    Raises :class:`UsageError` for an unknown entry, override or fact; :class:`AnalysisError` when module-level code
-    cannot be followed.
+    Raises :class:`UsageError` for an unknown entry, override or fact; :class:`AnalysisError` where the model has no method
+    that is called.
     """
 
     def __init__(self, kernel: Module, reference: Module | None = None, question: Question | None = None) -> None:
@@ -291,10 +294,7 @@ class _Reading:
 
     def _module_scope(self, module: Module) -> Scope:
         scope = Scope()
-        try:
-            self._run(module, scope)
-        except OutOfBudget:
-            raise AnalysisError(f"{module.path}: module-level code is too long to follow") from None
+        self._run(module, scope)
         return scope
 
     def _run(self, module: Module, scope: Scope) -> None:
@@ -304,12 +304,25 @@ class _Reading:
             for statement in module.tree.body:
                 if _is_main_guard(statement):
                     continue
-                try:
-                    self.host.execute(statement, scope)
-                except (Raised, Break, Continue, Return):
-                    continue
+                self._run_statement(statement, scope)
         finally:
             self.host.modules.pop()
+
+    def _run_statement(self, statement: cst.CSTNode, scope: Scope) -> None:
+        """Follow one statement of a module; what it binds is unknown where that takes too long."""
+        host = self.host
+        kept = max(0, host.budget - _OF_A_STATEMENT)
+        host.budget -= kept
+        try:
+            host.execute(statement, scope)
+        except (Raised, Break, Continue, Return):
+            pass
+        except OutOfBudget:
+            host.budget = 0
+            bound = (name.value for node in walk_outside(statement, NESTED) for name in bound_by(node))
+            scope.vars.update((name, Unknown(name)) for name in bound)
+        finally:
+            host.budget += kept
 
     def _find(self, importer: Module, package: str, level: int) -> Callable[[str], Any] | None:
         asked = importer.path, package, level

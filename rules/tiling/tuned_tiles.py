@@ -169,12 +169,12 @@ class _Call:
         return launch_at(found[self.place], self.call.sizes) if self.read_once else found[self.place]
 
     def _us_of(self, launch: Launch | None) -> float | None:
-        """Predicted device time of ``launch`` alone."""
+        """Predicted device time of ``launch`` alone; None where it starts no program, its work being left to others."""
         if launch is None:
             return None
         context = self.call.context
         alone = Workload(context.workload.entry, context.workload.file, (launch,))
-        return next((step.gpu_us for step in context.estimate(alone).steps), None)
+        return next((step.gpu_us or None for step in context.estimate(alone).steps), None)
 
 
 def tuned_tiles(

@@ -493,3 +493,23 @@ def test_what_only_the_kernel_tells_is_still_learned_after_a_check() -> None:
         return y
     """
     assert str(launch_of(read(body)).arguments["n"]) == "n"
+
+
+def test_module_code_too_long_to_follow_leaves_the_functions():
+    """A test that runs when the module is imported binds what nobody knows; the rest is read."""
+    workload = read("""
+        def packed(w):
+            return [[v // 16 for v in row] for row in w]
+        TABLE = packed([[i for i in range(4000)] for j in range(4000)])
+        SIZE = 256
+        class ModelNew(nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                k[(SIZE,)](x, y, len(TABLE), 0, 0)
+                return y
+        def get_inputs():
+            return [torch.randn(4, 8)]
+    """)
+    launch = launch_of(workload)
+    assert launch.grid == (256,)
+    assert "n" not in launch.arguments

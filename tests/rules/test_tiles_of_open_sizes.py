@@ -45,3 +45,12 @@ def test_a_tile_that_a_function_returns():
 def test_a_tile_that_the_size_chooses_is_not_one_for_all():
     body = "            if m >= 256:\n                return 128, 128\n            return 16, 16\n"
     assert not run_rule("KL220", chosen(body))
+
+
+def test_a_launch_that_other_tiles_leave_without_work():
+    """The tiles beyond full waves are another launch's, as in Stream-K: with large tiles none is left for this one."""
+    grid = "grid = (triton.cdiv(M, BM) * triton.cdiv(N, BN) // 4096 * 4096,)"
+    start = BAD.index("            grid = ")
+    end = BAD.index("\n", start)
+    source = BAD[:start] + f"            {grid}" + BAD[end:]
+    assert not run_rule("KL220", source)
