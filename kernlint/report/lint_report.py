@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Sequence
-from pathlib import PurePath
+from pathlib import Path
 from urllib.parse import quote
 
 from kernlint.lint.model import SEVERITIES, Finding
@@ -31,7 +31,7 @@ class LintReport:
         """:meth:`path_of` as a percent-encoded URI reference."""
         path = self.path_of(finding)
         if os.path.isabs(path):
-            return PurePath(path).as_uri()
+            return Path(path).as_uri()
         return quote(path.encode("utf-8", "surrogateescape"), safe="/")
 
     def counts(self) -> Counter[str]:

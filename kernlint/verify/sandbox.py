@@ -153,7 +153,7 @@ def _environment(root: Path, token: str) -> dict[str, str]:
 
 def _drain(stream: IO[bytes], tail: bytearray) -> None:
     """Read all that the child prints, so that it never waits for a reader, and keep the end of it."""
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError), stream:
         while chunk := stream.read1(65_536):  # type: ignore[attr-defined]
             tail += chunk
             if len(tail) > 2 * _TAIL_BYTES:

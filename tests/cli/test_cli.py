@@ -238,7 +238,8 @@ def test_a_full_disk_is_one_line(source):
 
 @pytest.mark.skipif(sys.platform == "win32", reason="SIGINT of POSIX")
 def test_interrupt_ends_command_and_worker(source):
-    process = subprocess.Popen([*FAKE, source("hang")], stderr=subprocess.PIPE, start_new_session=True)
+    patient = {**os.environ, "FAKE_TIMEOUT_S": "60"}
+    process = subprocess.Popen([*FAKE, source("hang")], stderr=subprocess.PIPE, start_new_session=True, env=patient)
     time.sleep(1)
     os.killpg(process.pid, signal.SIGINT)
     _, errors = process.communicate(timeout=30)

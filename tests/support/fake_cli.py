@@ -19,7 +19,7 @@ from kernlint import sandbox
 from kernlint.cli import main, worker
 from kernlint.errors import AnalysisError
 
-FAKE_TIMEOUT_S = 2.0
+FAKE_TIMEOUT_S = float(os.environ.get("FAKE_TIMEOUT_S", "2"))
 
 
 def analyze(source: str, **options: Any) -> Any:
