@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -154,6 +154,15 @@ class Target:
             if self.version >= parse_version(first):
                 value = one
         return value
+
+
+def keywords(name: str, args: Sequence[Any], kwargs: Mapping[str, Any], first: int) -> Mapping[str, Any]:
+    """The keyword arguments of a call of ``tl.<name>``, or of the tensor's method, with those that it passes by position from
+    number ``first`` on: ``tl.sum(x, 1, True)`` keeps its dimensions."""
+    if len(args) <= first:
+        return kwargs
+    names = [parameter.rstrip("!") for parameter in Target().parameters(f"triton.language.{name}") or ()]
+    return {**dict(zip(names[first:], args[first:])), **kwargs}
 
 
 @cache

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from kernlint.interpret import numerics, pads, widths
+from kernlint.interpret.api import keywords
 from kernlint.interpret.tiles import align, broadcast, expand, permute, rename_lanes
 from kernlint.interpret.values import Block, Descriptor, Function, Jit, Unknown
 from kernlint.records import replace
@@ -616,7 +617,7 @@ def cast(k: KernelEvaluator, value: Block | None, target: Any, node: cst.CSTNode
 
 def _cast(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     value = k.lift(args[0] if args else kwargs.get("input"))
-    return cast(k, value, _get(args, kwargs, 1, "dtype"), node, bool(kwargs.get("bitcast")))
+    return cast(k, value, _get(args, kwargs, 1, "dtype"), node, bool(keywords("cast", args, kwargs, 2).get("bitcast")))
 
 
 def _dot(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
@@ -890,6 +891,7 @@ def _reduce(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst
     value = args[0] if args else kwargs.get("input")
     if isinstance(value, tuple):
         return tuple(_reduce(k, name, [v, *args[1:]], kwargs, node) for v in value)
+    kwargs = keywords(name, args, kwargs, 2)
     value = k.lift(value)
     if value is None:
         return Unknown(name)
@@ -957,8 +959,9 @@ def _runs_along(pad: Pad, axis: int | None) -> bool:
 
 
 def _custom_reduce(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    axis = _get(args, kwargs, 1, "axis")
-    return _reduce(k, "reduce", [args[0], axis], {x: v for x, v in kwargs.items() if x == "keep_dims"}, node)
+    given = keywords("reduce", args, kwargs, 1)
+    flags = {name: value for name, value in given.items() if name == "keep_dims"}
+    return _reduce(k, "reduce", [args[0], given.get("axis")], flags, node)
 
 
 def _scan(op: str) -> Callable[..., Any]:
@@ -971,7 +974,7 @@ def _scan(op: str) -> Callable[..., Any]:
         axis = _int(_get(args, kwargs, 1, "axis", 0)) or 0
         axis %= max(1, len(block.shape))
         k.emit(Scan(op, block.shape, axis, k.span(node)))
-        if "dtype" not in kwargs:
+        if "dtype" not in keywords(op, args, kwargs, 2):
             _check_precision(k, op, block, axis, node)
         if isinstance(value, tuple):
             return tuple((k.lift(v) or block).computed() for v in value)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
+from kernlint.interpret.api import keywords
 from kernlint.interpret.typed import (
     BlockPointer,
     Constexpr,
@@ -444,7 +445,12 @@ def _cast(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     if value.pointer is not False and dtype is None:
         return Typed(None, value.shape, None)
     wrapped = f.becoming(value, dtype, node).wrapped
-    if kwargs.get("bitcast") is True and dtype is not None and value.dtype is not None and not value.pointer:
+    if (
+        keywords("cast", args, kwargs, 2).get("bitcast") is True
+        and dtype is not None
+        and value.dtype is not None
+        and not value.pointer
+    ):
         bits = [1 if d == dt.BOOL else d.bits for d in (value.dtype, dtype)]
         if bits[0] != bits[1]:
             text = f"{short(value.dtype)} has {bits[0]} bits and {short(dtype)} {bits[1]}: no bitcast between them"
@@ -630,6 +636,7 @@ def _reduce(f: FrontEnd, name: str, args: Args, kwargs: Kwargs, node: cst.CSTNod
     if value is None:
         return Unknown(name)
     axis = _get(args, kwargs, 1, "axis")
+    kwargs = keywords(name, args, kwargs, 2)
     keep = kwargs.get("keep_dims", False)
     if isinstance(axis, (Unknown, Constexpr, Typed)) or not isinstance(keep, bool):
         return Unknown(name)
@@ -674,14 +681,15 @@ def _reduced_type(name: str, value: Typed, wanted: Any) -> Dtype | None:
 
 
 def _custom_reduce(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    value, axis = args[0], _get(args, kwargs, 1, "axis")
+    value, given = args[0], keywords("reduce", args, kwargs, 1)
+    axis, keep = given.get("axis"), given.get("keep_dims") is True
     values = value if isinstance(value, tuple) else (value,)
     results = []
     for one in values:
         block = _block(one)
         if block is None or isinstance(axis, (Unknown, Constexpr, Typed)):
             return Unknown("reduce")
-        shape = _reduced(f, "tl.reduce", block.shape, axis, kwargs.get("keep_dims") is True, node)
+        shape = _reduced(f, "tl.reduce", block.shape, axis, keep, node)
         if shape is None:
             return Unknown("reduce")
         results.append(Typed(block.dtype, shape))
@@ -768,7 +776,7 @@ def range_of(f: FrontEnd, path: str, args: Args, kwargs: Kwargs, node: cst.Call)
     """The bounds of a loop."""
     static = path.endswith("static_range")
     names = ("arg1", "arg2", "step")
-    bounds = [*args, *(kwargs[n] for n in names[len(args) :] if n in kwargs)]
+    bounds = [*args[: len(names)], *(kwargs[n] for n in names[len(args) :] if n in kwargs)]
     shown = "tl." + path.rpartition(".")[2] if path.startswith("triton") else "range"
     dtype: Dtype | None = None
     for bound in bounds:

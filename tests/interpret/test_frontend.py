@@ -56,6 +56,7 @@ LOAD = "i = tl.arange(0, B)\nv = tl.load(x + i)\n"
         pytest.param(LOAD + "tl.store(y, v)", "block-through-scalar", id="block through one pointer"),
         pytest.param(LOAD + "w = tl.load(x + i, other=0.0)", "other-without-mask", id="other without mask"),
         pytest.param(LOAD + "w = v + tl.arange(0, 32)", "shape-mismatch", id="extents differ"),
+        pytest.param(LOAD + "w = v.to(tl.int16, None, True)", "operand-type", id="bitcast by position"),
         pytest.param(LOAD + "s = tl.sum(tl.sum(v, axis=0), axis=0)", "tensor-rank", id="sum of one value"),
         pytest.param(LOAD + "tl.store(y, v[0])", "tensor-index", id="element read"),
         pytest.param(LOAD + "v[0] = 1.0", "tensor-index", id="element written"),
@@ -104,6 +105,10 @@ def test_refused(body: str, kind: str) -> None:
         pytest.param(LOAD + "tl.store(y + i, tl.where(i < n, v, float('-inf')))", id="float of a string"),
         pytest.param("p = tl.program_id(0)\nif p > 3:\n    return\ntl.store(y + p, 0.0)", id="early return"),
         pytest.param("k = 0\nwhile k < n:\n    k += 1\ntl.store(y, k)", id="while"),
+        pytest.param(
+            LOAD + "w = v[:, None] * tl.arange(0, 32)[None, :]\ntl.store(y, tl.sum(tl.sum(w - tl.sum(w, 1, True))))",
+            id="kept dimensions by position",
+        ),
     ],
 )
 def test_accepted(body: str) -> None:

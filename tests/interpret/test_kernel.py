@@ -296,3 +296,31 @@ def fill(x, n):
 """
     (workload,) = Program(parse_module(source, "example.py")).bare_kernels()
     assert len(workload.launches()[0].kernel.stores()) == 1
+
+
+@pytest.mark.parametrize(
+    ("reduced", "shape"),
+    [
+        ("tl.sum(v, 1, True)", (32, 1)),
+        ("v.sum(1, True)", (32, 1)),
+        ("tl.argmax(v, 1, True, True)", (32, 1)),
+        ("tl.max(v, 1, True)[0]", (32,)),
+        ("tl.max(v, 1, False, True, True)", (32, 1)),
+        ("tl.reduce(v, 1, larger, True)", (32, 1)),
+    ],
+)
+def test_flags_of_reductions_by_position(reduced: str, shape: tuple[int, ...]) -> None:
+    rest = "" if len(shape) == 2 else "[:, None]"
+    k = kernel(f"""
+        v = tl.load(x + tl.arange(0, B)[:, None] * 64 + tl.arange(0, 64)[None, :])
+        m = {reduced}{rest}
+        tl.store(y + tl.arange(0, B)[:, None] + tl.zeros_like(m), m)
+        """)
+    assert k.complete, k.notes
+    assert k.stores()[0].shape == (32, 1)
+
+
+def test_stages_of_a_loop_by_position() -> None:
+    k = kernel("o = tl.arange(0, B)\nfor s in tl.range(0, n, B, 2):\n    tl.store(y + s + o, tl.load(x + s + o))")
+    (loop,) = (node for node, _ in k.walk(Loop))
+    assert k.complete and loop.trip == 8 and loop.num_stages == 2
