@@ -156,7 +156,7 @@ class Target:
         return value
 
 
-def keywords(name: str, args: Sequence[Any], kwargs: Mapping[str, Any], first: int) -> Mapping[str, Any]:
+def keywords(name: str, args: Sequence[Any], kwargs: dict[str, Any], first: int) -> dict[str, Any]:
     """The keyword arguments of a call of ``tl.<name>``, or of the tensor's method, with those that it passes by position from
     number ``first`` on: ``tl.sum(x, 1, True)`` keeps its dimensions."""
     if len(args) <= first:

@@ -524,7 +524,7 @@ class KernelEvaluator(Evaluator):
     def _range(self, path: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         kind = {"builtins.range": "range"}.get(path, "tl." + path.rsplit(".", 1)[-1])
         if kind == "tl.range":
-            args, kwargs = args[:3], {**keywords("range", args, kwargs, 3)}
+            args, kwargs = args[:3], keywords("range", args, kwargs, 3)
         bounds: list[ex.Size | None] = [self._index(a) for a in args]
         if not 1 <= len(bounds) <= 3:
             raise Raised  # which Triton does

@@ -497,7 +497,7 @@ class _Rewrite:
             raise CannotRewrite("a value is reduced along an axis that it does not have")
         given = [arg for arg in node.args if arg.value is not operand and arg.keyword is None]
         named = [arg for arg in node.args if arg.keyword is not None and arg.keyword.value == "axis"]
-        if len(node.args) > (receiver is None) + len(given) + len(named):
+        if len(node.args) > (receiver is None) + min(1, len(given) + len(named)):
             raise CannotRewrite("a reduction has further options")
         if not given and not named:
             where = self.place.source.whole(node.args[-1].value)[1] if node.args else self.place.source.end(node) - 1
