@@ -1,3 +1,5 @@
+from contextlib import suppress
+
 import libcst
 import pytest
 from hypothesis import given
@@ -89,3 +91,11 @@ def test_nodes_of_the_module_and_of_a_part_are_those_of_a_walk():
     method = module.of(libcst.FunctionDef)[0]
     for part in (*module.tree.body, method, module.tree):
         assert module.within(part, libcst.Name) == [node for node in walk(part) if isinstance(node, libcst.Name)]
+
+
+@pytest.mark.parametrize("source", ["x = 1\n", "x = = 1\n"], ids=["parsed", "refused"])
+def test_nodes_made_after_a_parse_are_checked_as_ever(source):
+    with suppress(SourceError):
+        parse_module(source, "k.py")
+    with pytest.raises(libcst.CSTValidationError):
+        libcst.Name("")
