@@ -64,6 +64,11 @@ def test_what_has_no_price_is_kept_for_those_who_ask_for_the_rule():
     assert [finding.code for finding in check(COPIED, codes=only, asked=only)] == ["KL301"]
 
 
+def test_a_rule_of_which_nothing_would_be_said_does_not_run(monkeypatch):
+    monkeypatch.setattr(type(find_rule("KL301")), "check", lambda self, context: pytest.fail("it ran"))
+    assert check(COPIED, codes=frozenset({"KL301", "KL911"})) == []
+
+
 def test_a_suppression_of_what_is_not_said_is_used():
     (finding,) = check(COPIED, codes=frozenset({"KL301"}), asked=frozenset({"KL301"}))
     lines = COPIED.splitlines()
