@@ -80,22 +80,32 @@ class Configurations:
         """The settings for files in the absolute ``folder``. Raises ``UsageError`` for a wrong configuration."""
         if self._fixed is not None:
             return self._fixed
-        if folder not in self._known:
-            self._known[folder] = self._look(folder)
+        below: list[str] = []
+        # A loop, not recursion: folders can be nested deeper than Python calls.
+        while folder not in self._known:
+            below.append(folder)
+            settings = _configured(folder)
+            parent = os.path.dirname(folder)
+            if settings is None and parent != folder:
+                folder = parent
+            else:
+                self._known[folder] = self._finish(settings or default_settings(os.getcwd()))
+        self._known.update(dict.fromkeys(below, self._known[folder]))
         return self._known[folder]
-
-    def _look(self, folder: str) -> Settings:
-        for name in (OWN_FILE, SHARED_FILE):
-            path = os.path.join(folder, name)
-            if os.path.isfile(path):
-                settings = _read(path)
-                if settings is not None:
-                    return self._finish(settings)
-        parent = os.path.dirname(folder)
-        return self._finish(default_settings(os.getcwd())) if parent == folder else self.of(parent)
 
     def _finish(self, settings: Settings) -> Settings:
         return self._overrides.apply(settings)
+
+
+def _configured(folder: str) -> Settings | None:
+    """The settings that a configuration file in ``folder`` itself holds."""
+    for name in (OWN_FILE, SHARED_FILE):
+        path = os.path.join(folder, name)
+        if os.path.isfile(path):
+            settings = _read(path)
+            if settings is not None:
+                return settings
+    return None
 
 
 def default_settings(root: str) -> Settings:

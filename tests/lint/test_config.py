@@ -147,6 +147,11 @@ def test_nearest_wins(settings, tmp_path):
     assert "KL101" not in found.codes
 
 
+def test_a_folder_nested_deeper_than_python_recurses(settings, tmp_path):
+    source = settings("select = ['KL1']").source
+    assert Configurations().of(os.path.join(tmp_path, *["d"] * 5_000)).source == source
+
+
 def test_kernlint_toml_goes_before_pyproject(settings, tmp_path):
     (tmp_path / "pyproject.toml").write_text("[tool.kernlint]\nselect = ['KL1']\n")
     assert settings("select = ['KL2']").source == str(tmp_path / "kernlint.toml")
