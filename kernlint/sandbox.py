@@ -10,6 +10,10 @@ import signal
 import sys
 import threading
 from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
 
 #: Of one process; the first limit to stop hostile input that asks for all there is.
 MEMORY_BYTES = 4 << 30
@@ -18,13 +22,30 @@ MEMORY_BYTES = 4 << 30
 _STACK_BYTES = 256 << 20
 _RECURSION_LIMIT = 20_000
 
+#: What a child says that has no room for its stack.
+NO_ROOM = f"the analysis needs {_STACK_BYTES >> 20} MiB of memory for its stack, which the system does not grant"
+
+
+def become_child(parents_end: Connection) -> None:
+    """Leave it to the parent to answer to Ctrl-C, and close its end of the pipe, of which a forked child has a copy: with that
+    open the pipe would never close, and the child would outlive a parent that was killed."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    parents_end.close()
+
 
 def run_on_large_stack(call: Callable[[], None]) -> None:
-    """Run ``call()`` to its end in a thread whose stack holds the deepest recursion that Python is then allowed."""
+    """Run ``call()`` to its end in a thread whose stack holds the deepest recursion that Python is then allowed.
+
+    Raises ``MemoryError`` where there is no room for the stack.
+    """
     sys.setrecursionlimit(_RECURSION_LIMIT)
     threading.stack_size(_STACK_BYTES)
     thread = threading.Thread(target=call)
-    thread.start()
+    try:
+        thread.start()
+    except RuntimeError:
+        raise MemoryError from None
     thread.join()
 
 

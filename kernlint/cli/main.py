@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -38,6 +39,7 @@ _GARBAGE = 100_000
 _EXIT_ERROR = 2
 _EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells count
 _EXIT_BROKEN_PIPE = 141  # 128 + SIGPIPE
+_EXIT_TERMINATED = 143  # 128 + SIGTERM
 
 
 class _Commands(click.Group):
@@ -94,12 +96,27 @@ def command() -> NoReturn:
     """The program: :func:`main` in a process of its own, which neither looks for garbage among what it imports nor takes
     it apart at the end; either costs as much as a small file."""
     gc.set_threshold(_GARBAGE)
+    _open_streams()
+    # Like Ctrl-C: the children are to be ended and what is half written removed.
+    signal.signal(signal.SIGTERM, _terminate)
     status = main()
     if os.environ.get("KERNLINT_DEBUG"):  # profilers and coverage want to be told of the end
         sys.exit(status)
     with suppress(OSError, ValueError):
         sys.stderr.flush()
     os._exit(status)
+
+
+def _open_streams() -> None:
+    """Give the process standard streams where it was started without them: they lead nowhere then, as other programs have
+    it, and no file that is opened later takes their place."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode, encoding="utf-8"))  # noqa: SIM115 - until the end
+
+
+def _terminate(number: int, frame: object) -> NoReturn:
+    raise SystemExit(_EXIT_TERMINATED)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -119,6 +136,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(str(error))
     except (KeyboardInterrupt, click.Abort):
         return _EXIT_INTERRUPTED
+    except SystemExit:
+        return _EXIT_TERMINATED
     except BrokenPipeError:
         # Python flushes standard output once more at exit, and would complain about the same pipe.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -136,5 +155,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _fail(message: str) -> int:
     line = " ".join(message.split())
-    print("kernlint: error: " + encodable(line, sys.stderr), file=sys.stderr)
+    with suppress(OSError):  # nobody to tell; the status does
+        print("kernlint: error: " + encodable(line, sys.stderr), file=sys.stderr)
     return _EXIT_ERROR

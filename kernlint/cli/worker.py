@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import signal
 import sys
 import traceback
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
 from kernlint.errors import AnalysisError, KernlintError
-from kernlint.sandbox import MEMORY_BYTES, death, limit_memory, limit_processor, run_on_large_stack, summary_of
+from kernlint.sandbox import (
+    MEMORY_BYTES,
+    NO_ROOM,
+    become_child,
+    death,
+    limit_memory,
+    limit_processor,
+    run_on_large_stack,
+    summary_of,
+)
 
 if TYPE_CHECKING:
     from kernlint.cli.options import TaskInput
@@ -33,8 +42,11 @@ def run_in_worker(call: Callable[..., Any], arguments: Mapping[str, Any], timeou
     method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
     context: Any = multiprocessing.get_context(method)
     receiver, sender = context.Pipe(duplex=False)
-    worker = context.Process(target=_serve, args=(sender, call, dict(arguments), timeout_s), daemon=True)
-    worker.start()
+    worker = context.Process(target=_serve, args=(receiver, sender, call, dict(arguments), timeout_s), daemon=True)
+    try:
+        worker.start()
+    except OSError as error:
+        raise AnalysisError(f"no process can be started: {error.strerror or error}") from None
     sender.close()
     try:
         if not receiver.poll(timeout_s):
@@ -64,14 +76,20 @@ def run_on_task(call: Callable[..., Any], task: TaskInput, options: Mapping[str,
     return run_in_worker(call, arguments, TIMEOUT_S * patience)
 
 
-def _serve(sender: Connection, call: Callable[..., Any], arguments: dict[str, Any], timeout_s: float) -> None:
+def _serve(
+    receiver: Connection, sender: Connection, call: Callable[..., Any], arguments: dict[str, Any], timeout_s: float
+) -> None:
     """The child: limit it, compute on a large stack, send back one (outcome, result) pair."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent answers for both
+    become_child(receiver)
     limit_memory()
     limit_processor(int(timeout_s) + _MARGIN_S)
     outcome: list[tuple[str, Any]] = []
-    run_on_large_stack(lambda: outcome.append(_outcome(call, arguments)))
-    sender.send(outcome[0])
+    try:
+        run_on_large_stack(lambda: outcome.append(_outcome(call, arguments)))
+    except MemoryError:
+        outcome.append(("error", AnalysisError(NO_ROOM)))
+    with suppress(OSError):  # the parent is gone
+        sender.send(outcome[0])
     sender.close()
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import os
-import signal
 import sys
 import time
 from collections.abc import Iterator, Sequence
@@ -16,10 +15,20 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
+from kernlint.errors import AnalysisError
 from kernlint.lint.check_file import Job, Result, check_file
 from kernlint.lint.diagnostics import ANALYSIS_FAILED
 from kernlint.lint.model import Finding
-from kernlint.sandbox import MEMORY_BYTES, death, limit_memory, limit_processor, run_on_large_stack, summary_of
+from kernlint.sandbox import (
+    MEMORY_BYTES,
+    NO_ROOM,
+    become_child,
+    death,
+    limit_memory,
+    limit_processor,
+    run_on_large_stack,
+    summary_of,
+)
 
 #: Starting a worker that has to import everything, on a loaded machine, must not count against its first file.
 _START_S = 60.0
@@ -28,11 +37,13 @@ _START_S = 60.0
 def run_jobs(jobs: Sequence[Job], workers: int) -> Iterator[tuple[int, Result]]:
     """The index of each job with its result, as they are done, computed by up to ``workers`` processes.
 
-    A job that takes longer than its ``timeout_s``, or whose process dies, ends in one KL902.
+    A job that takes longer than its ``timeout_s``, or whose process dies, ends in one KL902. Raises ``AnalysisError`` where
+    the system lets us have no process at all.
     """
     pending = list(range(len(jobs) - 1, -1, -1))
-    crew = {_Worker() for _ in range(max(1, min(workers, len(jobs), _MOST)))} if jobs else set()
+    crew: set[_Worker] = set()
     try:
+        _hire(crew, min(workers, len(jobs), _MOST))
         while crew:
             for worker in [worker for worker in crew if worker.idle]:
                 if pending:
@@ -59,10 +70,21 @@ def run_jobs(jobs: Sequence[Job], workers: int) -> Iterator[tuple[int, Result]]:
                     crew.remove(worker)
                     worker.end()
                     if pending:
-                        crew.add(_Worker())
+                        _hire(crew, len(crew) + 1)
     finally:
         for worker in crew:
             worker.end()
+
+
+def _hire(crew: set[_Worker], count: int) -> None:
+    """Let ``crew`` have ``count`` workers, or as many as the limits of the system on files and processes leave room for."""
+    while len(crew) < count:
+        try:
+            crew.add(_Worker())
+        except OSError as error:
+            if not crew:
+                raise AnalysisError(f"no process can be started: {error.strerror or error}") from None
+            return
 
 
 def _failed(job: Job, reason: str, repeatable: bool = False) -> Result:
@@ -81,9 +103,14 @@ class _Worker:
         method = "fork" if "fork" in multiprocessing.get_all_start_methods() and sys.platform != "darwin" else "spawn"
         context: Any = multiprocessing.get_context(method)
         self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=_serve, args=(theirs,), daemon=True)
-        self.process.start()
-        theirs.close()
+        self.process = context.Process(target=_serve, args=(self.pipe, theirs), daemon=True)
+        try:
+            self.process.start()
+        except OSError:
+            self.pipe.close()
+            raise
+        finally:
+            theirs.close()
         self.index: int | None = None
         self.idle = False
         self.dead = False
@@ -164,11 +191,15 @@ def _processor_s(pid: int | None) -> float | None:
         return None
 
 
-def _serve(pipe: Connection) -> None:
+def _serve(parents_end: Connection, pipe: Connection) -> None:
     """The child: check what comes through ``pipe`` until it closes, on a large stack."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent answers for both
+    become_child(parents_end)
     limit_memory()
-    run_on_large_stack(lambda: _loop(pipe))
+    try:
+        run_on_large_stack(lambda: _loop(pipe))
+    except MemoryError:
+        with suppress(OSError):
+            pipe.send(NO_ROOM)
 
 
 def _loop(pipe: Connection) -> None:

@@ -236,17 +236,41 @@ def test_a_full_disk_is_one_line(source):
     assert b"Traceback" not in result.stderr
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="SIGINT of POSIX")
-def test_interrupt_ends_command_and_worker(source):
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)], ids=["INT", "TERM"])
+@pytest.mark.parametrize("kill", [os.kill, os.killpg], ids=["command", "group"])
+def test_interrupt_ends_command_and_worker(source, number, status, kill):
     patient = {**os.environ, "FAKE_TIMEOUT_S": "60"}
     process = subprocess.Popen([*FAKE, source("hang")], stderr=subprocess.PIPE, start_new_session=True, env=patient)
     time.sleep(1)
-    os.killpg(process.pid, signal.SIGINT)
+    kill(process.pid, number)
     _, errors = process.communicate(timeout=30)
-    assert process.returncode == 130
+    assert process.returncode == status
     assert errors == b""
     with pytest.raises(ProcessLookupError):
         os.killpg(process.pid, 0)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a shell of POSIX")
+@pytest.mark.parametrize(
+    ("redirection", "arguments", "status"),
+    [
+        (">&-", ["rules"], 0),
+        ("<&- >&-", ["check", "-"], 0),
+        ("2>&-", ["check", "none.py"], 2),
+        ("<&- >&- 2>&-", ["none.py"], 2),
+        pytest.param(
+            "2>/dev/full",
+            ["check", "none.py"],
+            2,
+            marks=pytest.mark.skipif(not Path("/dev/full").exists(), reason="none here"),
+        ),
+    ],
+)
+def test_a_standard_stream_that_is_not_there(redirection, arguments, status, tmp_path):
+    shell = ["sh", "-c", f'"$@" {redirection}', "sh", *REAL, *arguments]
+    done = run(shell, cwd=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (status, b"", b"")
 
 
 # -- the other commands -----------------------------------------------------------------------------------------------

@@ -1,15 +1,21 @@
 """Worker processes: whatever becomes of one, only its file is lost."""
 
+import errno
+import multiprocessing
 import os
 import signal
+import subprocess
 import sys
+import threading
 import time
+from pathlib import Path
 
 import pytest
 from support.lint import KERNEL
 
 import kernlint.analysis  # noqa: F401 - so that workers are forked with it
 from kernlint import sandbox
+from kernlint.errors import AnalysisError
 from kernlint.lint import pool
 from kernlint.lint.check_file import Job, Result
 from kernlint.lint.settings import FileSettings
@@ -97,6 +103,59 @@ def test_workers_that_cannot_start_end_in_diagnostics(monkeypatch):
     monkeypatch.setattr(pool, "_loop", lambda pipe: os._exit(3))
     results = dict(pool.run_jobs([job("a"), job("b"), job("c")], 2))
     assert [results[index].findings[0].code for index in range(3)] == ["KL902"] * 3
+
+
+def test_as_many_workers_as_the_system_has_room_for(behave, monkeypatch):
+    start = multiprocessing.context.ForkProcess.start
+    started = []
+
+    def some(process):
+        if len(started) >= room:
+            raise OSError(errno.EMFILE, "Too many open files")
+        started.append(process)
+        start(process)
+
+    monkeypatch.setattr(multiprocessing.context.ForkProcess, "start", some)
+    room = 2
+    assert len(dict(pool.run_jobs([job("fine") for _ in range(9)], 8))) == 9
+    assert len(started) == 2
+    room = 0
+    with pytest.raises(AnalysisError, match="no process can be started: Too many open files"):
+        list(pool.run_jobs([job("fine")], 8))
+
+
+def test_no_room_for_a_stack_is_a_diagnostic(monkeypatch):
+    def refuse(thread):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(threading.Thread, "start", refuse)
+    results = dict(pool.run_jobs([job("a"), job("b"), job("c")], 2))
+    assert ["memory for its stack" in results[index].findings[0].message for index in range(3)] == [True] * 3
+
+
+def test_no_worker_outlives_a_run_that_was_killed(tmp_path):
+    for number in range(20):
+        (tmp_path / f"k{number}.py").write_text(KERNEL)
+    command = [sys.executable, "-m", "kernlint", "check", "--no-cache", "--jobs", "3"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE, start_new_session=True)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    while len(children.read_text().split()) < 3:
+        time.sleep(0.01)
+    process.kill()
+    process.communicate(timeout=60)  # each worker has standard output open
+    for _ in range(1200):
+        if not group_lives(process.pid):
+            return
+        time.sleep(0.05)
+    pytest.fail("a worker lives on")
+
+
+def group_lives(number):
+    try:
+        os.killpg(number, 0)
+    except ProcessLookupError:
+        return False
+    return True
 
 
 def test_an_ignored_diagnostic_is_not_reported(behave):

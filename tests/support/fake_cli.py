@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 from support import verdicts
 
 from kernlint import sandbox
-from kernlint.cli import main, worker
+from kernlint.cli import command, worker
 from kernlint.errors import AnalysisError
 
 FAKE_TIMEOUT_S = float(os.environ.get("FAKE_TIMEOUT_S", "2"))
@@ -48,4 +48,4 @@ if __name__ == "__main__":
     fake.analyze = analyze  # type: ignore[attr-defined]
     sys.modules["kernlint.analysis"] = fake
     worker.TIMEOUT_S = FAKE_TIMEOUT_S
-    sys.exit(main())
+    command()
