@@ -99,7 +99,8 @@ class Poison(TorchFunctionMode):
             return 0x7F  # a NaN of every eight-bit type but the *fnuz ones, a large number of those
         if dtype is torch.bool:
             return self.fill & 1
-        return int.from_bytes(bytes([self.fill]) * dtype.itemsize, "little")
+        # Bytes are looked at as uint8, all wider types as signed integers.
+        return int.from_bytes(bytes([self.fill]) * dtype.itemsize, "little", signed=dtype.itemsize > 1)
 
     def unwritten(self, tensor: torch.Tensor) -> torch.Tensor | None:
         """Which elements of ``tensor`` still hold the pattern, as bool[...]; None for types that are not poisoned."""
