@@ -12,6 +12,7 @@ from dataclasses import field, replace
 from typing import TYPE_CHECKING, Any
 
 from kernlint.errors import SourceError
+from kernlint.lint.magics import is_python, without_magics
 from kernlint.lint.model import Edit, Place
 from kernlint.records import dataclass
 
@@ -159,7 +160,7 @@ def read_notebook(text: str) -> Notebook:
     broken = None
     for number, cell in enumerate(data["cells"], start=1):
         source = _source(cell)
-        code = None if source is None else [_without_magic(line) for line in source]
+        code = None if source is None else without_magics(source)
         wrong = None if code is None else _syntax_error("\n".join(code))
         if wrong is not None:
             line, column, reason = wrong
@@ -188,16 +189,7 @@ def _source(cell: Any) -> list[str] | None:
     if not isinstance(source, str):
         return None
     lines = source.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    first = next((line for line in lines if line.strip()), "")
-    if first.startswith("%%"):
-        return None
-    return lines
-
-
-def _without_magic(line: str) -> str:
-    code = line.lstrip()
-    magic = code.startswith(("%", "!", "?")) or code.rstrip().endswith("?")
-    return line[: len(line) - len(code)] + "pass" if magic else line
+    return lines if is_python(lines) else None
 
 
 def _syntax_error(code: str) -> tuple[int, int, str] | None:
