@@ -35,6 +35,7 @@ from kernlint.interpret.python import (
     same,
     spread,
 )
+from kernlint.interpret.recoded import KernelCall, KernelCalls
 from kernlint.interpret.trace import Values
 from kernlint.interpret.values import (
     Block,
@@ -199,6 +200,8 @@ class HostEvaluator(Evaluator):
         #: The release whose front end and launcher are asked what they refuse; nobody is asked where None.
         self.target: Target | None = None
         self.refused: dict[Any, tuple[Fault, ...]] = {}
+        #: How the kernels of the launches (under their first configurations) came about, where anybody may read them again.
+        self.kernel_calls: KernelCalls | None = None
         #: Gives the value of a name in another module of the same tree (importing module, package, level); None where
         #: the package is not in the tree.
         self.finder: Callable[[Module, str, int], Callable[[str], Any] | None] | None = None
@@ -1435,14 +1438,18 @@ class HostEvaluator(Evaluator):
             pointers = {a.base for a, _ in kernel.walk(Access)}  # type: ignore[union-attr]
             self._integers(v for n, v in arguments.items() if n not in pointers)
         faults: tuple[Fault, ...] = ()
+        told = {n: Unknown("presumed") if n in presumed else v for n, v in constexprs.items()}
+        written = isinstance(node, cst.Call)
         if self.target is not None and not draft:
-            known = {n: Unknown("presumed") if n in presumed else v for n, v in constexprs.items()}
-            refused = self._refused(jit, arguments, known, self.target, not isinstance(node, cst.Call))
+            refused = self._refused(jit, arguments, told, self.target, not written)
             kernel = replace(kernel, faults=(*kernel.faults, *refused))
             if isinstance(node, cst.Call):
                 faults = launch_faults(jit, config, args, kwargs, node, self.target, span, self.symbol)
                 bad_grid = grid_fault(grid, computed, span, self.symbol)
                 faults = faults if bad_grid is None else (*faults, bad_grid)
+        if self.kernel_calls is not None and not draft and (not jit.configs or config is jit.configs[0]):
+            call = KernelCall(jit, arguments, _inside(arguments), constexprs, told, extents, self.target, not written)
+            self.kernel_calls[id(kernel)] = kernel, call
         plain = {k: v for k, v in arguments.items() if v is None or isinstance(v, (Tensor, int, float, Expr))}
         plain.update({k: v.tensor for k, v in arguments.items() if isinstance(v, HostDescriptor)})
         return Launch(
@@ -1576,7 +1583,7 @@ class HostEvaluator(Evaluator):
     def _kernel(
         self, jit: Jit, arguments: Mapping[str, Any], constexprs: Mapping[str, Any], grid: tuple[Size, ...], span: Span
     ) -> Kernel:
-        inside = {k: (v.inside(k) if isinstance(v, HostDescriptor) else v) for k, v in arguments.items()}
+        inside = _inside(arguments)
         if self.seen is not None and self.sinks and span not in self.seen_kernels:
             values = self.seen_kernels[span] = {}
             return read_kernel(jit, inside, constexprs, grid, self.edits, values)
@@ -1677,6 +1684,13 @@ class HostDescriptor:
         base = argument_block(name, self.tensor)
         assert isinstance(base, Block)
         return Descriptor(base, self.shape, self.strides, self.block)
+
+
+def _inside(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """What a kernel sees of its arguments."""
+    return {
+        name: value.inside(name) if isinstance(value, HostDescriptor) else value for name, value in arguments.items()
+    }
 
 
 def _signature(values: Mapping[str, Any]) -> tuple[Any, ...]:

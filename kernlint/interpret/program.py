@@ -20,11 +20,13 @@ from kernlint.interpret.imports import MAX_MODULES, ImportedFile, Part, imported
 from kernlint.interpret.kept import setup_functions
 from kernlint.interpret.once import first_steps, later_steps
 from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Return
+from kernlint.interpret.recoded import KernelCalls, recoded
 from kernlint.interpret.trace import Trace
 from kernlint.interpret.values import Class, Deferred, Function, Jit, Namespace, Presumed, Scope, Unknown
 from kernlint.interpret.vendor import other_vendor, package_files
 from kernlint.records import dataclass, replace
 from kernlint.syntax.names import bound_by, dotted_name
+from kernlint.syntax.patched import Patched
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import NESTED, walk_outside
 from kernlint.workload import (
@@ -88,6 +90,7 @@ class Program:
         self.question = question or Question()
         self._kernels: dict[Any, Kernel] = {}
         self._refused: dict[Any, tuple[Fault, ...]] = {}
+        self._kernel_calls: KernelCalls = {}
         #: By edits and the one entry that was followed, empty for all.
         self._read: dict[tuple[Edits, str], list[Workload]] = {}
         self._bare: dict[Edits, list[Workload]] = {}
@@ -156,6 +159,11 @@ class Program:
         # A what-if is about one entry: to follow the others again would be in vain.
         workloads = self.bare_kernels(edits) if bare else self.workloads(edits, only=entry if edits else "")
         return next((w for w in workloads if w.entry == entry), None)
+
+    def with_kernels(self, workload: Workload, module: Patched) -> Workload | None:
+        """What ``workload``, one of this program as it stands, is with the kernels of ``module``, a version of its own; launches
+        have their first configurations only. None where it takes following the host again to tell."""
+        return recoded(workload, self._kernel_calls, self.kernel, module)
 
     def trace(self, entry: str) -> Trace:
         """What each expression stands for when ``entry`` is followed, as the program stands."""
@@ -270,6 +278,7 @@ class _Reading:
         self.host = HostEvaluator(question.host, question.overrides, sizes, resolved, edits, program._kernels)
         if not edits:
             self.host.target, self.host.refused = question.target, program._refused
+            self.host.kernel_calls = None if traced else program._kernel_calls
         self.program = program
         self.traced = traced
         self.only = only

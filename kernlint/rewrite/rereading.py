@@ -12,9 +12,13 @@ import libcst as cst
 from kernlint.errors import KernlintError
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Question
+from kernlint.records import dataclass
 from kernlint.rewrite.site import Site
+from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
+from kernlint.syntax.patched import patched
 from kernlint.syntax.tree import Module, parse_module
+from kernlint.workload import Workload
 
 #: Functions that whoever reads a program asks for by name.
 _ASKED_FOR = ("get_inputs", "get_init_inputs")
@@ -22,11 +26,29 @@ _ASKED_FOR = ("get_inputs", "get_init_inputs")
 _CHARACTER = re.compile(r"[^\r\n]")
 
 
-def reread(site: Site, edits: Iterable[TextEdit]) -> Site:
-    """The program of ``site`` with ``edits`` made. Raises :class:`CannotRewrite` where it can no longer be followed."""
+@dataclass(frozen=True)
+class Changed:
+    """What a program does after edits (``workload``), and its ``source`` then."""
+
+    workload: Workload
+    source: Source
+
+
+def reread(site: Site, edits: Iterable[TextEdit]) -> Changed:
+    """The program of ``site`` with ``edits`` made; of autotuned launches, the first configuration. Raises
+    :class:`CannotRewrite` where it can no longer be followed."""
+    edits = list(edits)
+    module = patched(site.module, apply_edits(site.module.text, edits))
+    workload = site.program.with_kernels(site.workload, module) if module is not None else None
+    if module is not None and workload is not None:
+        return Changed(workload, Source(module))
+    return _followed(site, edits)
+
+
+def _followed(site: Site, edits: Sequence[TextEdit]) -> Changed:
+    """The same with the host code followed again."""
     before = site.workload
     try:
-        edits = list(edits)
         module = parsed(apply_edits(_without_others(site, edits), edits), site.module)
         program = site.program.variant(module, _narrowed(site))
         workload = program.workload(before.entry, NO_EDITS, before.bare)
@@ -34,7 +56,7 @@ def reread(site: Site, edits: Iterable[TextEdit]) -> Site:
         raise CannotRewrite(f"the changed program cannot be followed ({error})") from None
     if workload is None:
         raise CannotRewrite("the changed program cannot be followed")
-    return Site(program, workload)
+    return Changed(workload, Source(module))
 
 
 def _narrowed(site: Site) -> Question:
