@@ -11,6 +11,7 @@ from kernlint.interpret.api import Target
 from kernlint.interpret.kernel import read_kernel
 from kernlint.interpret.values import Function, Jit, Scope
 from kernlint.records import dataclass, replace
+from kernlint.syntax.dialect import is_triton_jit
 from kernlint.syntax.patched import Patched
 from kernlint.syntax.tree import Module
 from kernlint.workload import Kernel, Launch, Size, Step, Workload
@@ -54,6 +55,8 @@ KernelCalls = dict[int, tuple[Kernel, KernelCall]]
 def recoded(workload: Workload, calls: KernelCalls, module: Module, patched: Patched) -> Workload | None:
     """``workload``, which ``calls`` belong to, with the kernels of ``module`` as they stand in ``patched``; launches have their
     first configuration only. None where it takes following the host again to know what it does then."""
+    if not all(_is_decorated_jit(node, module) for node in patched.new):
+        return None  # the host may call it
     change = _Change(module, patched)
 
     def with_new_kernel(step: Step) -> Step:
@@ -95,11 +98,11 @@ class _Change:
         call = known[1]
         function = call.jit.function
         inside = list(self._reached(function.node))
-        if not any(node in self.patched.new for node in inside):
-            return replace(launch, alternatives=())
-        # A helper may come under another name, or by no name at all.
+        # A helper may come by no name, or under another one.
         if function.closure.parent is not None or call.passes_functions() or not self._only_called(inside):
             raise _NotTold
+        if not any(node in self.patched.new for node in inside):
+            return replace(launch, alternatives=())
         jit = self._jit(call.jit, self._scope(function.closure))
         return replace(launch, kernel=call.of(jit), alternatives=())
 
@@ -147,10 +150,14 @@ class _Change:
         return replace(jit, function=self._function(jit.function, scope))
 
     def _function(self, function: Function, scope: Scope) -> Function:
-        node: Any = self.patched.new.get(function.node)  # type: ignore[call-overload]
+        node = self.patched.new.get(function.node) if isinstance(function.node, cst.FunctionDef) else None
         if node is None:
             return replace(function, closure=scope)
         return replace(function, node=node, module=self.patched, closure=scope)
+
+
+def _is_decorated_jit(node: cst.FunctionDef, module: Module) -> bool:
+    return any(is_triton_jit(one.decorator, module.imports) for one in node.decorators)
 
 
 def _name(node: cst.CSTNode | None) -> str:

@@ -7,7 +7,7 @@ import os
 import re
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
@@ -122,6 +122,8 @@ class _Check:
         #: The processor time of this process at which no further rule is asked, and whether it came to that.
         self.last_s = time.process_time() + _ASKED * job.settings.timeout_s
         self.late = False
+        #: Whether that time came before all fixes were tried.
+        self.unfixed = False
         self.helpers: set[str] = set()
 
     def result(self) -> Result:
@@ -161,11 +163,13 @@ class _Check:
         self.code = module.text
         suppressions = read_suppressions(module)
         self.named = {code for comment in suppressions.comments for _, code in comment.rules}
-        for finding, span in self._kernel_findings(module, reference):
+        for finding, span, candidate in self._kernel_findings(module, reference):
             suppressed = finding.category != "diagnostic" and suppressions.suppress(
                 finding.code, span.line, finding.kernel
             )
             if not suppressed and (finding.gain is not None or finding.code not in self.silent):
+                if candidate is not None and self.job.fixes:
+                    finding = replace(finding, fix=self._fix(candidate, finding.gain))
                 yield self._finished(finding, span, module)
         for finding, span in self._about(suppressions, module):
             yield self._finished(finding, span, module)
@@ -197,28 +201,32 @@ class _Check:
 
     # -- rules ------------------------------------------------------------------------------------------------------
 
-    def _kernel_findings(self, module: Module, reference: Module | None) -> Iterator[tuple[Finding, Span]]:
-        """What the rules find, each code once at a place, and one diagnostic where something crashed."""
+    def _kernel_findings(
+        self, module: Module, reference: Module | None
+    ) -> Iterator[tuple[Finding, Span, Candidate | None]]:
+        """What the rules find, each code once at a place, with what it was made of; and one diagnostic where something crashed.
+        The analysed program is there until all is taken, so that fixes can be tried."""
         from kernlint.syntax.dialect import dialect, has_kernel
 
         failure = ""
-        best: dict[tuple[str, Span], Finding] = {}
-        try:
-            if has_kernel(module) and dialect(module) is None:
-                for candidate in self._candidates(module, reference):
-                    span = _span_in(module, candidate.finding)
-                    if span is not None:
-                        key = (candidate.finding.rule.code, span)
-                        found = self._from_rule(candidate, span)
-                        best[key] = min(best.get(key, found), found, key=_weight)
-        except KernlintError as error:
-            failure = str(error).removeprefix(f"{self.file}: ")
-        except RecursionError:
-            failure = "too deeply nested to analyse"
-        except Exception as error:
-            failure = _internal(error)
-        for (_, span), finding in best.items():
-            yield finding, span
+        best: dict[tuple[str, Span], tuple[Finding, Candidate]] = {}
+        with ExitStack() as open_programs:
+            try:
+                if has_kernel(module) and dialect(module) is None:
+                    for candidate in self._candidates(module, reference, open_programs):
+                        span = _span_in(module, candidate.finding)
+                        if span is not None:
+                            key = (candidate.finding.rule.code, span)
+                            found = self._from_rule(candidate, span), candidate
+                            best[key] = min(best.get(key, found), found, key=lambda one: _weight(one[0]))
+            except KernlintError as error:
+                failure = str(error).removeprefix(f"{self.file}: ")
+            except RecursionError:
+                failure = "too deeply nested to analyse"
+            except Exception as error:
+                failure = _internal(error)
+            for (_, span), (finding, found_as) in best.items():
+                yield finding, span, found_as
         if self.crashed and not failure:
             failure = "; ".join(sorted(self.crashed))
         if failure:
@@ -227,10 +235,13 @@ class _Check:
             failure = (
                 f"took nearly {self.job.settings.timeout_s:g} s and was given up; what was found until then is kept"
             )
+        elif self.unfixed:
+            failure = f"took nearly {self.job.settings.timeout_s:g} s; some of the fixes were not tried"
         if failure:
-            yield ANALYSIS_FAILED.at(self.file, failure), _head(module)
+            yield ANALYSIS_FAILED.at(self.file, failure), _head(module), None
 
-    def _candidates(self, module: Module, reference: Module | None) -> Iterator[Candidate]:
+    def _candidates(self, module: Module, reference: Module | None, open_programs: ExitStack) -> Iterator[Candidate]:
+        """What each rule finds in the program, which ``open_programs`` closes."""
         from kernlint.analysis import host_facts, target_for
         from kernlint.cost.device import find_device
         from kernlint.interpret.program import Program, Question
@@ -242,19 +253,17 @@ class _Check:
         self.silent = {rule.code for rule in rules if rule.silent_if_open} - self.job.settings.asked
         asked = target if any(rule.category in NOT_ABOUT_SPEED for rule in rules) else None
         question = Question(host=host_facts(device), target=asked)
-        with closing(Program(module, reference, question)) as program:
-            yield from self._of_workload(
-                program, program.source_alone, device, [rule for rule in rules if rule.lexical]
-            )
-            rules = [rule for rule in rules if not rule.lexical]
-            for workload in program.workloads():
-                for call, concerned in calls_for(workload, rules):
-                    yield from self._of_workload(program, call, device, concerned)
-            rules = [rule for rule in rules if rule.bare]
-            for workload in program.bare_kernels() if rules and not self.late else ():
-                yield from self._of_workload(program, workload, device, rules)
-            # What was looked into, also while the rules were asked.
-            self.helpers.update(os.path.abspath(path) for path in program.imported)
+        program = open_programs.enter_context(closing(Program(module, reference, question)))
+        # What was looked into, also while rules were asked and fixes tried.
+        open_programs.callback(lambda: self.helpers.update(map(os.path.abspath, program.imported)))
+        yield from self._of_workload(program, program.source_alone, device, [rule for rule in rules if rule.lexical])
+        rules = [rule for rule in rules if not rule.lexical]
+        for workload in program.workloads():
+            for call, concerned in calls_for(workload, rules):
+                yield from self._of_workload(program, call, device, concerned)
+        rules = [rule for rule in rules if rule.bare]
+        for workload in program.bare_kernels() if rules and not self.late else ():
+            yield from self._of_workload(program, workload, device, rules)
 
     def _of_workload(
         self, program: Program, workload: Workload, device: Device, rules: list[Rule]
@@ -318,9 +327,6 @@ class _Check:
             evidence=tuple(self._fact(e.text, e.span) for e in found.evidence),
             advice=self._said(found.change.method, span) if found.change is not None else "",
             gain=gain,
-            fix=self._guarded(f"the fix of {rule.code}", lambda: self._fix(candidate, gain), None)
-            if self.job.fixes
-            else None,
         )
 
     def _pays(self, rule: Rule, gain: Gain | None) -> bool:
@@ -332,7 +338,12 @@ class _Check:
         return gain.best >= least and (gain.sure or not rule.tuning)
 
     def _fix(self, candidate: Candidate, gain: Gain | None) -> Fix | None:
-        """The change as edits of the file, where it pays and a rewrite can make it."""
+        """The change as edits of the file, where it pays, a rewrite can make it and there is time left."""
+        code = candidate.finding.rule.code
+        self.unfixed = self.unfixed or time.process_time() > self.last_s
+        return None if self.unfixed else self._guarded(f"the fix of {code}", lambda: self._made(candidate, gain), None)
+
+    def _made(self, candidate: Candidate, gain: Gain | None) -> Fix | None:
         pays = self._pays(candidate.finding.rule, gain)
         change = candidate.finding.change
         program = candidate.program

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import WeakKeyDictionary
+
 from kernlint.errors import SourceError
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.program import Program
@@ -48,7 +50,18 @@ class Attempt:
 
 def attempt(program: Program, entry: str, variant: Variant | None, bare: bool = False) -> Attempt:
     """``variant`` of the workload ``entry`` of ``program`` (of a kernel that nothing launches where ``bare``) as a rewriting,
-    where there is one."""
+    where there is one. What is asked again, as several findings have one change, is answered as before."""
+    made = _ATTEMPTS.setdefault(program, {})
+    key = entry, variant, bare
+    if key not in made:
+        made[key] = _attempt(program, entry, variant, bare)
+    return made[key]
+
+
+_ATTEMPTS: WeakKeyDictionary[Program, dict[tuple[str, Variant | None, bool], Attempt]] = WeakKeyDictionary()
+
+
+def _attempt(program: Program, entry: str, variant: Variant | None, bare: bool) -> Attempt:
     workload = program.workload(entry, NO_EDITS, bare) if variant is not None else None
     try:
         if variant is None or workload is None:

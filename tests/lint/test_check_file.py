@@ -226,6 +226,21 @@ def test_what_was_found_before_the_time_was_nearly_over_is_kept(monkeypatch):
     assert "KL911" not in {f.code for f in found}  # the rule may not have been asked
 
 
+def test_fixes_are_not_tried_once_the_time_is_nearly_over(monkeypatch):
+    clock = [0.0]
+    monkeypatch.setattr("time.process_time", lambda: clock[0])
+
+    def slow(self, *_):
+        clock[0] = 80.0
+
+    monkeypatch.setattr("kernlint.lint.check_file._Check._made", slow)
+    two = KERNEL.replace(DOT, f"{DOT}\n{DOT}")
+    found = check(two, timeout_s=100.0, fixes=True)
+    assert [f.code for f in found if f.code < "KL9"] == [CODE, CODE]
+    (late,) = [f for f in found if f.code == "KL902"]
+    assert late.message == "took nearly 100 s; some of the fixes were not tried"
+
+
 def test_a_cell_may_be_newer_than_the_running_python():
     newer = "try:\n    pass\nexcept ValueError, TypeError:\n    pass"
     (finding,) = check(notebook(("code", newer), ("code", KERNEL)), "n.ipynb")

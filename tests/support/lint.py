@@ -52,8 +52,8 @@ def check(source: str | bytes, name: str = "k.py", **settings: Any) -> list[Find
     """What the rules KL101 and the diagnostics find in ``source``, in this process."""
     data = source if isinstance(source, bytes) else source.encode()
     codes = settings.pop("codes", frozenset({CODE, *(diagnostic.code for diagnostic in DIAGNOSTICS)}))
-    reference = settings.pop("reference", None)
-    return list(check_file(Job(name, data, FileSettings(codes, **settings), reference)).findings)
+    reference, fixes = settings.pop("reference", None), settings.pop("fixes", False)
+    return list(check_file(Job(name, data, FileSettings(codes, **settings), reference, fixes)).findings)
 
 
 def kernlint_check(*arguments: object, cwd: Path, stdin: bytes = b"", status: int | None = None, **env: str) -> Any:
