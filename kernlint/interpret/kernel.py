@@ -523,8 +523,9 @@ class KernelEvaluator(Evaluator):
 
     def _range(self, path: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         kind = {"builtins.range": "range"}.get(path, "tl." + path.rsplit(".", 1)[-1])
-        if kind == "tl.range":
-            args, kwargs = args[:3], keywords("range", args, kwargs, 3)
+        if kind != "range":
+            kwargs = keywords(kind.removeprefix("tl."), args, kwargs, 0)
+            args = [kwargs[name] for name in ("arg1", "arg2") if kwargs.get(name) is not None]
         bounds: list[ex.Size | None] = [self._index(a) for a in args]
         if not 1 <= len(bounds) <= 3:
             raise Raised  # which Triton does

@@ -41,7 +41,7 @@ def call(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.CS
     """The result of ``tl.name(*args, **kwargs)``; noted as not followed when the arguments do not fit."""
     try:
         return _call(k, name, args, kwargs, node, method)
-    except (IndexError, AttributeError, TypeError, ValueError, AssertionError):
+    except (LookupError, AttributeError, TypeError, ValueError, AssertionError):
         k.give_up(f"arguments of {name}")
         return Unknown(name)
 
@@ -959,9 +959,9 @@ def _runs_along(pad: Pad, axis: int | None) -> bool:
 
 
 def _custom_reduce(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    given = keywords("reduce", args, kwargs, 1)
+    given = keywords("reduce", args, kwargs, 0)
     flags = {name: value for name, value in given.items() if name == "keep_dims"}
-    return _reduce(k, "reduce", [args[0], given.get("axis")], flags, node)
+    return _reduce(k, "reduce", [given["input"], given.get("axis")], flags, node)
 
 
 def _scan(op: str) -> Callable[..., Any]:

@@ -74,7 +74,7 @@ def call(f: FrontEnd, name: str, args: Args, kwargs: Kwargs, node: cst.CSTNode, 
             return _elementwise(f, name, args, kwargs, node, path or f"triton.language.{name}")
         if name.startswith("atomic_"):
             return _atomic(f, name, args, kwargs, node)
-    except (IndexError, AttributeError, TypeError, ValueError):
+    except (LookupError, AttributeError, TypeError, ValueError):
         pass
     return Unknown(name)
 
@@ -681,8 +681,8 @@ def _reduced_type(name: str, value: Typed, wanted: Any) -> Dtype | None:
 
 
 def _custom_reduce(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    value, given = args[0], keywords("reduce", args, kwargs, 1)
-    axis, keep = given.get("axis"), given.get("keep_dims") is True
+    given = keywords("reduce", args, kwargs, 0)
+    value, axis, keep = given["input"], given.get("axis"), given.get("keep_dims") is True
     values = value if isinstance(value, tuple) else (value,)
     results = []
     for one in values:

@@ -307,6 +307,7 @@ def fill(x, n):
         ("tl.max(v, 1, True)[0]", (32,)),
         ("tl.max(v, 1, False, True, True)", (32, 1)),
         ("tl.reduce(v, 1, larger, True)", (32, 1)),
+        ("tl.reduce(combine_fn=larger, input=v, axis=1)", (32,)),
     ],
 )
 def test_flags_of_reductions_by_position(reduced: str, shape: tuple[int, ...]) -> None:
@@ -320,7 +321,10 @@ def test_flags_of_reductions_by_position(reduced: str, shape: tuple[int, ...]) -
     assert k.stores()[0].shape == (32, 1)
 
 
-def test_stages_of_a_loop_by_position() -> None:
-    k = kernel("o = tl.arange(0, B)\nfor s in tl.range(0, n, B, 2):\n    tl.store(y + s + o, tl.load(x + s + o))")
+@pytest.mark.parametrize(
+    "bounds", ["0, n, B, 2", "arg1=0, arg2=n, step=B, num_stages=2", "n, step=B, num_stages=2", "n, None, B, 2"]
+)
+def test_stages_and_bounds_of_a_loop_by_position_and_name(bounds: str) -> None:
+    k = kernel(f"o = tl.arange(0, B)\nfor s in tl.range({bounds}):\n    tl.store(y + s + o, tl.load(x + s + o))")
     (loop,) = (node for node, _ in k.walk(Loop))
     assert k.complete and loop.trip == 8 and loop.num_stages == 2
