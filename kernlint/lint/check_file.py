@@ -409,10 +409,15 @@ class _Check:
         number = span.line - module.first_line
         start, end = (starts[number] + column - 1 for column in (span.column, span.end_column))
         if not rest:
-            before = module.lines[number][: span.column - 1].rstrip()
-            start = starts[number] + len(before)
-            if comment.own_line and not before:
-                end = starts[number + 1]
+            line = module.lines[number]
+            before, behind = line[: span.column - 1], line[span.end_column - 1 :]
+            if before.strip():  # code, or another tool's comment
+                start -= len(before) - len(before.rstrip())
+                end += 0 if behind.strip() else len(behind)
+            elif behind.strip():
+                end += len(behind) - len(behind.lstrip())
+            else:
+                start, end = starts[number], starts[number + 1]
         edits = self._edits(module.text, [TextEdit(start, end, rest, describes=True)])
         return None if edits is None else Fix("remove the unused suppression", edits)
 

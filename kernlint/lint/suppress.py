@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import field, replace
 
 import libcst as cst
 
@@ -14,7 +14,9 @@ from kernlint.records import dataclass
 from kernlint.syntax.tree import Module
 from kernlint.workload import Span
 
-_OURS = re.compile(r"#\s*kernlint\s*:\s*(?P<rest>.*)", re.IGNORECASE)
+#: Up to where another tool's comment begins on the same line.
+_OURS = re.compile(r"#\s*kernlint\s*:\s*(?P<rest>.*?)(?=\s#\s*[a-z]|$)", re.IGNORECASE)
+_BEHIND_OTHERS = re.compile(rf"(?:.*?\s)?(?={_OURS.pattern})", re.IGNORECASE)
 _FORM = re.compile(r"(?P<verb>[a-z-]+)\s*\[(?P<rules>[^\]]*)\](?P<reason>.*)", re.IGNORECASE)
 
 _VERBS = ("ignore", "file-ignore")
@@ -22,8 +24,8 @@ _VERBS = ("ignore", "file-ignore")
 
 @dataclass
 class Suppression:
-    """One comment. ``rules`` holds each rule as written with its code; it covers lines ``first`` to ``last`` of the
-    file and, where it stands above a function, all that concerns the kernel of the name ``kernel``. ``used`` are the
+    """One comment, or the part of it that is ours. ``rules`` holds each rule as written with its code; it covers lines
+    ``first`` to ``last`` of the file and, where it stands above a function, all that concerns the kernel of the name ``kernel``. ``used`` are the
     codes that it has suppressed."""
 
     comment: Span
@@ -71,16 +73,26 @@ def read_suppressions(module: Module) -> Suppressions:
     if "kernlint" not in module.text.lower():
         return found
     for comment, owner, own_line in _comments(module.tree):
-        ours = _OURS.match(comment.value)
+        ours = _ours(comment.value, own_line)
         if ours:
-            _read(module, comment, owner, own_line, ours["rest"].strip(), found)
+            whole = module.span(comment)
+            rest = ours["rest"].rstrip()
+            end = whole.column + ours.start("rest") + len(rest)
+            span = replace(whole, column=whole.column + ours.start(), end_column=end)
+            _read(module, span, owner, own_line, rest, found)
     return found
 
 
+def _ours(comment: str, own_line: bool) -> re.Match[str] | None:
+    """The part of a comment that is meant for kernlint. Behind code it may follow one for another tool (``# noqa``); on its own
+    line that would be code that somebody has commented out."""
+    others = None if own_line else _BEHIND_OTHERS.match(comment)
+    return _OURS.match(comment, others.end() if others else 0)
+
+
 def _read(
-    module: Module, comment: cst.Comment, owner: cst.CSTNode | None, own_line: bool, rest: str, found: Suppressions
+    module: Module, span: Span, owner: cst.CSTNode | None, own_line: bool, rest: str, found: Suppressions
 ) -> None:
-    span = module.span(comment)
     form = _FORM.match(rest)
     verb = form["verb"].lower() if form else rest.split("[")[0].split()[0].lower() if rest else ""
     if verb not in _VERBS:

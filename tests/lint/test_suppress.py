@@ -22,6 +22,9 @@ def above(line: str, comment: str, indent: str = "") -> str:
         at_dot(IGNORE),
         at_dot(f"# kernlint: ignore[{NAME}]"),
         at_dot(f"#kernlint:ignore[ KL305 , {CODE.lower()} ]"),
+        at_dot(f"# noqa: E501  {IGNORE}"),
+        at_dot(f"{IGNORE}  # noqa: E501"),
+        at_dot(f"# type: ignore # noqa # kernlint: ignore[{CODE}] # pragma: no cover"),
         above(DOT, IGNORE, "        "),
         above("    for k in", IGNORE, "    "),
         above("@triton.jit", IGNORE),
@@ -35,7 +38,8 @@ def above(line: str, comment: str, indent: str = "") -> str:
         above(DOT, f"# kernlint: ignore[{CODE}]\n        # a second comment", "        "),
     ],
     ids=[
-        "trailing", "by name", "several", "above the statement", "above the loop", "above the decorators",
+        "trailing", "by name", "several", "behind another tool's", "before another tool's", "among others",
+        "above the statement", "above the loop", "above the decorators",
         "above def", "file, trailing", "file, at the top", "end of a statement of many lines", "that line inside",
         "another comment between",
     ],
@@ -52,9 +56,13 @@ def test_suppressed(source):
         KERNEL.replace("ks = tl.arange(0, BK)", f"ks = tl.arange(0, BK)  {IGNORE}"),
         above("def multiply", IGNORE),
         KERNEL + f"\n{IGNORE}\n",
+        KERNEL.replace("ks = tl.arange(0, BK)", f"ks = tl.arange(0, BK)  # noqa  {IGNORE}"),
     ],
-    ids=["above another statement", "behind another line", "above another function", "at the end of the file"],
-)
+    ids=[
+        "above another statement", "behind another line", "above another function", "at the end of the file",
+        "behind another line and comment",
+    ],
+)  # fmt: skip
 def test_out_of_reach_it_suppresses_nothing_and_is_unused(source):
     codes = [finding.code for finding in check(source)]
     assert sorted(codes) == [CODE, "KL911"]
@@ -63,6 +71,13 @@ def test_out_of_reach_it_suppresses_nothing_and_is_unused(source):
 def test_a_string_is_no_comment():
     source = KERNEL.replace(DOT, f'        "# kernlint: ignore[{CODE}]"\n{DOT}')
     assert [finding.code for finding in check(source)] == [CODE]
+
+
+def test_code_in_comments_and_what_speaks_of_comments_is_none():
+    quoted = f"# Write `{IGNORE}` where it is meant."
+    source = above(DOT, f"# acc += tl.dot(a, b)  {IGNORE}", "        ") + quoted + "\n"
+    assert [finding.code for finding in check(source)] == [CODE]
+    assert [finding.code for finding in check(at_dot(quoted))] == [CODE]
 
 
 def test_a_rule_that_does_not_run_leaves_its_suppressions_alone():
@@ -108,8 +123,20 @@ def fixed(source: str, finding) -> str:
         ("import triton\nx = 1  # kernlint: ignore[KL101] why\ny = 2\n", "import triton\nx = 1\ny = 2\n"),
         ("import triton\n# kernlint: ignore[KL101] why\ny = 2\n", "import triton\ny = 2\n"),
         ("import triton\nif x:\n    # kernlint: ignore[KL101]\n    y = 2\n", "import triton\nif x:\n    y = 2\n"),
+        ("import triton\nx = 1  # kernlint: ignore[KL101] see #4  # noqa\n", "import triton\nx = 1  # noqa\n"),
+        ("import triton\nx = 1  # noqa  # kernlint: ignore[KL101] x \n", "import triton\nx = 1  # noqa\n"),
+        ("import triton\n# kernlint: ignore[KL101]  # fmt: off\ny = 2\n", "import triton\n# fmt: off\ny = 2\n"),
+        ("import triton\nx = 1  # kernlint: ignore[KL101]", "import triton\nx = 1"),
     ],
-    ids=["trailing", "own line", "indented"],
+    ids=[
+        "trailing",
+        "own line",
+        "indented",
+        "before another tool's",
+        "behind another tool's",
+        "alone with one",
+        "at the end",
+    ],
 )
 def test_the_fix_of_an_unused_suppression_removes_it(source, expected):
     (finding,) = check(source)
