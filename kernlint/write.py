@@ -54,6 +54,36 @@ def write_whole(path: str, data: bytes, expected: bytes | None = None) -> None:
                 os.unlink(temporary)
 
 
+def write_output(path: str, data: bytes) -> None:
+    """:func:`write_whole`, but a device or a pipe is written to as it is, as a shell would.
+
+    Raises ``UsageError`` where it cannot be written.
+    """
+    if not _is_stream(path):
+        write_whole(path, data)
+        return
+    try:
+        with open(path, "wb") as file:
+            file.write(data)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from None
+
+
+def require_folder(path: str) -> None:
+    """Raise ``UsageError`` where no file can be written at ``path``, as its folder does not exist: better said before all is
+    analysed."""
+    if not os.path.isdir(os.path.dirname(os.path.abspath(path))):
+        raise UsageError(f"{path}: cannot be written: there is no such folder")
+
+
+def _is_stream(path: str) -> bool:
+    try:
+        mode = os.stat(path).st_mode
+    except OSError:
+        return False
+    return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)
+
+
 def _mode(path: str) -> int | None:
     """The permissions of an existing regular file. Raises ``UsageError`` for something else."""
     try:

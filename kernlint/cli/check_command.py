@@ -15,6 +15,7 @@ from kernlint.cli.streams import encodable
 from kernlint.errors import UsageError
 
 if TYPE_CHECKING:
+    from kernlint.lint.baseline import Baseline
     from kernlint.lint.cache import Cache
     from kernlint.lint.config import Configurations, Overrides
     from kernlint.lint.discovery import Target
@@ -31,6 +32,9 @@ _FOR_PEOPLE = frozenset({"text", "concise"})
 
 #: The formats that carry fixes; for the others they are not worked out.
 _WITH_FIXES = frozenset({"json", "json-lines", "rdjson"})
+
+#: The formats that `--statistics` has.
+_COUNTED = ("text", "concise", "json", "json-lines")
 
 #: Before this a progress bar would only flicker.
 _PATIENCE_S = 1.0
@@ -55,7 +59,7 @@ _STDIN_NAME = "<stdin>"
 @click.option("--isolated", is_flag=True, help="Read no configuration file.")
 @click.option("--stdin-filename", metavar="NAME", help="What to call standard input (PATH -), and whose settings.")
 @click.option("--output-format", type=click.Choice(_FORMATS), help="How to print the findings.  [default: text]")
-@click.option("--output-file", metavar="FILE", help="Write the findings there instead of standard output.")
+@click.option("--output-file", metavar="FILE", help="Write the findings there; - for standard output.")
 @click.option("--statistics", is_flag=True, help="Count the findings of each rule instead of listing them.")
 @click.option("--fail-on", type=_SEVERITY, help="Exit 1 from this severity on.  [default: warning]")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 whatever is found.")
@@ -69,7 +73,7 @@ _STDIN_NAME = "<stdin>"
 @click.option("--add-ignore", metavar="REASON", help="Suppress each finding by a comment with this reason.")
 @click.option("--diff-base", metavar="REF", help="Only findings on lines changed since this git commit.")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="Processes.  [default: one a processor]")
-@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), help="Seconds for one file.  [default: 20]")
+@click.option("--timeout", type=float, metavar="SECONDS", help="The most that one file may take.  [default: 20]")
 @click.option("--cache-dir", metavar="DIR", envvar="KERNLINT_CACHE_DIR", help="Where to remember results.")
 @click.option("--no-cache", is_flag=True, help="Remember nothing, and use nothing remembered.")
 @click.option("--show-files", is_flag=True, help="List the files that would be checked.")
@@ -115,9 +119,13 @@ def check(
     of level info do not count.
     """
     from kernlint.lint.config import Configurations, Overrides, device_id
+    from kernlint.lint.diff import changed_lines
+    from kernlint.lint.run import narrow
     from kernlint.lint.selection import catalogue
+    from kernlint.write import require_folder
 
     _require_working_folder()
+    paths = paths or (".",)
     fixing = fix or diff
     _refuse_together(
         (isolated and config is not None, "--isolated and --config contradict each other"),
@@ -130,6 +138,12 @@ def check(
             fixing and (update_baseline or add_ignore is not None),
             "--fix and --diff go with neither --update-baseline nor --add-ignore",
         ),
+        (
+            update_baseline and add_ignore is not None,
+            "--update-baseline and --add-ignore are two ways to live with the same findings",
+        ),
+        (add_ignore is not None and "-" in paths, "--add-ignore writes into files, and standard input is none"),
+        (bool(select) and not _split(select), "--select: names no rule"),
     )
     cache, catalogued = (None, False) if no_cache else _opened_cache(cache_dir)
     overrides = Overrides(
@@ -148,8 +162,13 @@ def check(
     )
     _check_overrides(overrides)
     configurations = Configurations(overrides, config, isolated)
-    paths = paths or (".",)
     here = configurations.of(os.getcwd())
+    if output_file == "-":
+        output_file = None
+    elif output_file is not None:
+        require_folder(output_file)
+    if statistics and here.output_format not in _COUNTED:
+        raise UsageError(f"--statistics cannot be printed as {here.output_format}; there is {', '.join(_COUNTED)}")
     if show_settings:
         _show_settings(configurations, stdin_filename if paths == ("-",) else paths[0])
         return
@@ -157,10 +176,12 @@ def check(
     if show_files:
         click.echo("".join(f"{encodable(target.shown, sys.stdout)}\n" for target in targets), nl=False)
         return
+    known = _baseline(here.baseline, update_baseline)
+    changed = None if diff_base is None else changed_lines(diff_base)
+    narrowed = partial(narrow, changed=changed, baseline=known)
     wanted = fixing or here.output_format in _WITH_FIXES
     ask = partial(_run, targets, findings, stdin, configurations, cache, jobs, wanted)
     if fixing:
-        narrowed = partial(_narrowed, diff_base=diff_base, baseline=here.baseline)
         outcome, fixes = _fixed(ask, narrowed, targets, stdin, unsafe_fixes, diff_base is not None)
     else:
         outcome = ask({})
@@ -169,14 +190,14 @@ def check(
     if fixing:
         outcome, shown = _deliver(outcome, fixes, targets, stdin, diff)
         _tell_fixes(fixes, diff)
-        if diff and fixes.changed:
+        if diff and fixes.changed and not exit_zero:
             raise click.exceptions.Exit(_FINDINGS)
         if shown:
             return
     elif not update_baseline:
-        outcome = _narrowed(outcome, diff_base, here.baseline)
-    if update_baseline:
-        _write_baseline(here, outcome)
+        outcome = narrowed(outcome)
+    if update_baseline and known is not None:
+        _write_baseline(known, outcome)
         return
     if add_ignore is not None:
         outcome = _with_ignores(outcome, add_ignore)
@@ -250,6 +271,7 @@ def _check_overrides(overrides: Overrides) -> None:
     """Complain of unknown rules and patterns that are none before anything is read."""
     import re
 
+    from kernlint.lint.config import is_timeout
     from kernlint.lint.patterns import Patterns
     from kernlint.lint.selection import parse_selector
 
@@ -261,6 +283,8 @@ def _check_overrides(overrides: Overrides) -> None:
     Patterns(os.getcwd(), [*overrides.extend_exclude, *(pattern for _, pattern, _ in overrides.per_file_ignores)])
     if overrides.target_triton is not None and not re.fullmatch(r"\d+\.\d+(\.\d+)?", overrides.target_triton):
         raise UsageError(f"--target-triton {overrides.target_triton}: expected a version such as 3.6")
+    if overrides.timeout_s is not None and not is_timeout(overrides.timeout_s):
+        raise UsageError(f"--timeout {overrides.timeout_s:g}: expected a positive number of seconds, below a million")
 
 
 def _require_working_folder() -> None:
@@ -335,11 +359,15 @@ def _run(
             progress.close()
 
 
-def _narrowed(outcome: Outcome, diff_base: str | None, baseline: str | None) -> Outcome:
-    from kernlint.lint.diff import changed_lines
-    from kernlint.lint.run import narrow
+def _baseline(path: str | None, update: bool) -> Baseline | None:
+    """The baseline at ``path``, without entries where there is none and ``update`` is to make one."""
+    from kernlint.lint.baseline import Baseline, read_baseline
 
-    return narrow(outcome, None if diff_base is None else changed_lines(diff_base), baseline)
+    if path is None:
+        if update:
+            raise UsageError("--update-baseline needs --baseline FILE, or `baseline` in the configuration")
+        return None
+    return Baseline(path) if update and not os.path.exists(path) else read_baseline(path)
 
 
 def _processors() -> int:
@@ -447,13 +475,12 @@ def _tell_fixes(fixes: Fixes, diff: bool) -> None:
 # -- the answer -------------------------------------------------------------------------------------------------------
 
 
-def _write_baseline(settings: Settings, outcome: Outcome) -> None:
+def _write_baseline(baseline: Baseline, outcome: Outcome) -> None:
     from kernlint.lint.baseline import write_baseline
 
-    if settings.baseline is None:
-        raise UsageError("--update-baseline needs --baseline FILE, or `baseline` in the configuration")
-    count = write_baseline(settings.baseline, outcome.findings)
-    click.echo(f"{settings.baseline}: {_counted(count, 'finding')} noted.", err=True)
+    noted, kept = write_baseline(baseline, outcome.findings, outcome.files)
+    others = f", {kept} of other files and rules kept" if kept else ""
+    click.echo(f"{baseline.path}: {_counted(noted, 'finding')} noted{others}.", err=True)
 
 
 def _counted(number: int, what: str) -> str:
@@ -490,9 +517,9 @@ def _print(report: LintReport, output_format: str, output_file: str | None, stat
         sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
         sys.stdout.buffer.flush()
     else:
-        from kernlint.write import write_whole
+        from kernlint.write import write_output
 
-        write_whole(output_file, text.encode("utf-8", "backslashreplace"))
+        write_output(output_file, text.encode("utf-8", "backslashreplace"))
 
 
 def _renderer(output_format: str, statistics: bool, colour: bool) -> Callable[[LintReport], str]:
@@ -501,7 +528,7 @@ def _renderer(output_format: str, statistics: bool, colour: bool) -> Callable[[L
     if statistics:
         from kernlint.report.statistics import render as counted
 
-        return lambda report: counted(report, as_json=output_format in ("json", "json-lines"))
+        return lambda report: counted(report, output_format)
     if output_format == "text":
         from kernlint.report.text_findings import render
 

@@ -74,7 +74,7 @@ def _fix(source: SourceText, options: dict[str, Any]) -> Fixed:
 def _deliver(task: TaskInput, result: Fixed, diff: bool, output: str | None) -> None:
     """The new source where it is wanted."""
     from kernlint.syntax.source import STDIN_NAME
-    from kernlint.write import encoded, write_whole
+    from kernlint.write import encoded, write_output, write_whole
 
     source = task.source
     if diff:
@@ -82,7 +82,7 @@ def _deliver(task: TaskInput, result: Fixed, diff: bool, output: str | None) -> 
     elif output == "-" or (output is None and source.path == STDIN_NAME):
         _print(encoded(result.after, source))
     elif output is not None:
-        write_whole(output, encoded(result.after, source))
+        write_output(output, encoded(result.after, source))
     else:
         write_whole(source.path, encoded(result.after, source), expected=encoded(result.before, source))
 

@@ -278,8 +278,8 @@ class _Reader:
         return value
 
     def _seconds(self, value: Any) -> float:
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < 1e6:
-            raise self._wrong("expected a positive number of seconds")
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or not is_timeout(value):
+            raise self._wrong("expected a positive number of seconds, below a million")
         return float(value)
 
     def _path_below(self, value: Any) -> str:
@@ -293,6 +293,11 @@ class _Reader:
             raise self._wrong(f"{value!r} is none of {', '.join(known)}{near}")
         assert isinstance(value, str)
         return value
+
+
+def is_timeout(seconds: float) -> bool:
+    """Whether a file can be given so many seconds; not infinitely many, and what is no number is none."""
+    return 0 < seconds < 1e6
 
 
 def device_id(name: str) -> str:

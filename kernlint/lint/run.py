@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 
 from kernlint.errors import SourceError
-from kernlint.lint.baseline import Known, apply_baseline, read_baseline
+from kernlint.lint.baseline import Baseline, Known, Ran, apply_baseline
 from kernlint.lint.cache import Cache
 from kernlint.lint.check_file import Job, Result
 from kernlint.lint.config import Configurations
@@ -24,11 +24,11 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """``findings`` in order, the names of all ``files`` that were looked at, and what a baseline left over: entries
-    that nothing matched (``stale``) and how many findings it holds back (``known``)."""
+    """``findings`` in order, all ``files`` that were looked at with the codes that ran on each, and what a baseline left
+    over: entries that nothing matched (``stale``) and how many findings it holds back (``known``)."""
 
     findings: tuple[Finding, ...]
-    files: tuple[str, ...]
+    files: Ran
     stale: tuple[Known, ...] = ()
     known: int = 0
 
@@ -50,11 +50,11 @@ def check_targets(
     contents = contents or {}
     read = read_bytes if stdin is None else lambda _: stdin
     findings = list(found)
-    shown: list[str] = []
+    ran: dict[str, frozenset[str]] = {}
     jobs: list[Job] = []
     for target in targets:
-        shown.append(target.shown)
         settings = configurations.of(os.path.dirname(target.path)).of_file(target.path)
+        ran[target.shown] = settings.codes
         try:
             # A file may have become empty.
             data = contents[target.path] if target.path in contents else read(target.path)
@@ -71,17 +71,17 @@ def check_targets(
         jobs.append(Job(target.shown, data, settings, reference, fixes))
     for result in _results(jobs, cache, workers, progress):
         findings += result.findings
-    return Outcome(tuple(sorted(map(_named, findings), key=lambda finding: finding.key)), tuple(shown))
+    return Outcome(tuple(sorted(map(_named, findings), key=lambda finding: finding.key)), ran)
 
 
-def narrow(outcome: Outcome, changed: ChangedLines | None, baseline: str | None) -> Outcome:
-    """``outcome`` without findings on lines that did not change and those in the baseline at ``baseline``."""
+def narrow(outcome: Outcome, changed: ChangedLines | None, baseline: Baseline | None) -> Outcome:
+    """``outcome`` without findings on lines that did not change and those in the baseline."""
     stale: list[Known] = []
     findings = list(outcome.findings)
     known = 0
     if baseline is not None:
         before = len(findings)
-        findings, stale = apply_baseline(findings, read_baseline(baseline), baseline, outcome.files)
+        findings, stale = apply_baseline(findings, baseline, outcome.files)
         known = before - len(findings)
     if changed is not None:
         findings = changed.select(findings)

@@ -25,8 +25,8 @@ _VERBS = ("ignore", "file-ignore")
 @dataclass
 class Suppression:
     """One comment, or the part of it that is ours. ``rules`` holds each rule as written with its code; it covers lines
-    ``first`` to ``last`` of the file and, where it stands above a function, all that concerns the kernel of the name ``kernel``. ``used`` are the
-    codes that it has suppressed."""
+    ``first`` to ``last`` of the file and, where it stands above a function, all that concerns the kernel of the name
+    ``kernel``. ``used`` are the codes that it has suppressed."""
 
     comment: Span
     own_line: bool

@@ -74,10 +74,22 @@ def codes(output):
         (["k.py", "--add-ignore", ""], 2),
         (["k.py", "--stdin-filename", "x.py"], 2),
         (["-", "k.py"], 2),
+        (["k.py", "--update-baseline", "--baseline", "b", "--add-ignore", "x"], 2),
+        (["-", "--add-ignore", "x"], 2),
+        (["k.py", "--select", ""], 2),
+        (["k.py", "--select", " , "], 2),
+        (["k.py", "--diff-base", "no-such-commit"], 2),
+        (["k.py", "--statistics", "--output-format", "sarif"], 2),
+        (["k.py", "--diff"], 1),
+        (["k.py", "--diff", "--exit-zero"], 0),
         (["k.py", "--output-format", "xml"], 2),
         (["k.py", "--output-file", "no/such/folder/x"], 2),
         (["k.py", "--jobs", "0"], 2),
         (["k.py", "--timeout", "0"], 2),
+        (["k.py", "--timeout", "-1"], 2),
+        (["k.py", "--timeout", "nan"], 2),
+        (["k.py", "--timeout", "inf"], 2),
+        (["k.py", "--timeout", "1e300"], 2),
         (["--zebra"], 2),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
@@ -195,8 +207,19 @@ def test_an_output_file_is_written_whole(run, folder):
     assert not list(folder.glob("*.tmp"))
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/stdout"), reason="none here")
+@pytest.mark.parametrize("name", ["-", "/dev/stdout", "/dev/stderr"])
+def test_an_output_file_may_be_a_stream(folder, name):
+    done = kernlint_check("k.py", "--output-file", name, "--output-format", "json", cwd=folder)
+    assert codes(done.stderr if name.endswith("err") else done.stdout) == [CODE]
+    assert not (folder / "-").exists()
+
+
 def test_statistics(run):
     assert run("k.py", "--statistics")[1].startswith("1  KL101  int8-upcast-before-dot\n")
+    line = '{"code": "KL101", "name": "int8-upcast-before-dot", "count": 1}\n'
+    assert run("k.py", "--statistics", "--output-format", "json-lines")[1] == line
+    assert json.loads(run("k.py", "--statistics", "--output-format", "json")[1]) == [json.loads(line)]
 
 
 # -- suppression, baseline, diff --------------------------------------------------------------------------------------
@@ -223,6 +246,18 @@ def test_baseline(run, folder):
     (folder / "kernlint.toml").write_text("select = ['KL101']\nbaseline = 'known.json'\n")
     assert run(".", "--update-baseline")[0] == 0
     assert run(".")[2] == ""
+
+
+def test_a_baseline_in_parts(run, folder):
+    (folder / "a").mkdir()
+    (folder / "a" / "k.py").write_text(KERNEL)
+    assert run(".", "--baseline", "known.json", "--update-baseline")[2] == "known.json: 2 findings noted.\n"
+    assert run(".", "--baseline", "known.json", "--select", "KL2")[2] == ""
+    arguments = ("--baseline", "known.json", "--update-baseline")
+    assert run("a", *arguments)[2] == "known.json: 1 finding noted, 1 of other files and rules kept.\n"
+    assert run(".", "--baseline", "known.json")[0] == 0
+    (folder / "kernlint.toml").write_text("")
+    assert run(".", "--baseline", "kernlint.toml", "--update-baseline")[0] == 2
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="needs git")

@@ -107,7 +107,7 @@ def words(replacements: dict[str, str]):  # type: ignore[no-untyped-def]
                     place = Place(number, column + 1, number, column + 1 + len(word))
                     fix = Fix("replace", (Edit(place, new),))
                     found.append(Finding("KL911", word, "warning", "diagnostic", word, "a.py", place, word, fix=fix))
-        return Outcome(tuple(found), ("a.py",))
+        return Outcome(tuple(found), {"a.py": frozenset()})
 
     return checker
 

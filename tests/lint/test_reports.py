@@ -92,7 +92,7 @@ def test_without_findings(empty):
 
 def test_statistics_count_by_rule(report):
     assert statistics.render(report).splitlines()[0] == "3  KL101  int8-upcast-before-dot"
-    assert json.loads(statistics.render(report, as_json=True))[0]["count"] == 3
+    assert json.loads(statistics.render(report, "json"))[0]["count"] == 3
 
 
 def test_no_gain_is_not_advertised(findings):

@@ -56,7 +56,7 @@ def test_check_fixes_the_same_and_leaves_other_bytes_alone(rule: Rule) -> None:
     settings = FileSettings(frozenset({rule.code}), device=rule.example_device)
 
     def check(contents: dict[str, bytes]) -> Outcome:
-        return Outcome(check_file(Job("k.py", contents.get("k.py", data), settings, fixes=True)).findings, 1)
+        return Outcome(check_file(Job("k.py", contents.get("k.py", data), settings, fixes=True)).findings, {})
 
     outcome, fixes = apply_fixes(check, lambda outcome: outcome, lambda _: data, unsafe=True)  # type: ignore[arg-type]
     assert not [f for f in outcome.findings if f.code == rule.code]
