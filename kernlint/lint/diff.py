@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from kernlint.errors import UsageError
 from kernlint.lint.model import Finding
+from kernlint.lint.names import relative_name
 
 _HUNK = re.compile(r"@@ -\S+ \+(?P<start>\d+)(?:,(?P<count>\d+))? @@")
 
@@ -18,17 +19,26 @@ _BINARY = re.compile(r'Binary files .* and (?P<new>b/.*|"b/.*") differ')
 #: The lines of a file that is new as a whole.
 _ALL = [(1, 1 << 60)]
 
+#: The mode of a submodule in an index.
+_SUBMODULE = "160000"
+
+_OF_ONE_REPOSITORY = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR"})
+
 
 class ChangedLines:
-    """The line ranges (inclusive) of each file that differ between the work tree and where it left ``base``."""
+    """The line ranges (inclusive) that differ between the work tree at ``top`` and where it left ``base``, by the name of each
+    ``tracked`` file from there. Of a file that git does not track every line is new."""
 
-    def __init__(self, ranges: dict[str, list[tuple[int, int]]]) -> None:
+    def __init__(self, top: str, ranges: Mapping[str, Sequence[tuple[int, int]]], tracked: Collection[str]) -> None:
+        self._top = os.path.realpath(top)
         self._ranges = ranges
+        self._tracked = tracked
 
     def touch(self, finding: Finding) -> bool:
         """Whether ``finding`` stands on a changed line. In a notebook lines are those of cells, and any change
         counts."""
-        ranges = self._ranges.get(os.path.realpath(finding.file), ())
+        name = relative_name(os.path.realpath(finding.file), self._top)
+        ranges = self._ranges.get(name, ()) if name in self._tracked else _ALL
         if finding.place.cell is not None:
             return bool(ranges)
         return any(start <= finding.place.end_line and finding.place.line <= end for start, end in ranges)
@@ -39,25 +49,82 @@ class ChangedLines:
 
 
 def changed_lines(base: str) -> ChangedLines:
-    """What changed since the last common commit of HEAD and ``base``, uncommitted and untracked files included.
+    """What changed since the last common commit of HEAD and ``base``, uncommitted changes included; in a submodule, since the
+    commit of it that belongs to that one.
 
     Raises ``UsageError`` where git is missing, this is no repository, or ``base`` no commit.
     """
-    top = _git("rev-parse", "--show-toplevel").strip()
+    here = _Git()
+    top = here.said("rev-parse", "--show-toplevel").rstrip("\n")
     if not base or base.startswith("-"):
         raise UsageError(f"--diff-base {base}: not a commit")
-    shallow = _git("rev-parse", "--is-shallow-repository", check=False).strip() == "true"
-    what = f"--diff-base {base}: not a commit{' of this shallow clone; fetch it first' * shallow}"
-    commit = _git("rev-parse", "--verify", "--quiet", f"{base}^{{commit}}", what=what)
-    start = _git("merge-base", commit.strip(), "HEAD", what="", check=False).strip() or commit.strip()
-    # Whatever the user's configuration says of diffs, and what the attributes of a file say of showing it.
-    diff = _git("-c", "core.quotepath=off", "diff", "--unified=0", "--inter-hunk-context=0", "--no-color", "--no-ext-diff",
-                "--no-textconv", "--no-relative", "--find-renames", "--src-prefix=a/", "--dst-prefix=b/",
-                "--ignore-submodules", start)  # fmt: skip
-    ranges = {os.path.realpath(os.path.join(top, name)): lines for name, lines in _ranges(diff).items()}
-    untracked = _git("-C", top, "ls-files", "--others", "--exclude-standard", "-z")
-    ranges |= {os.path.realpath(os.path.join(top, name)): _ALL for name in untracked.split("\0") if name}
-    return ChangedLines(ranges)
+    commit = here.commit(base)
+    if commit is None:
+        shallow = here.said("rev-parse", "--is-shallow-repository", check=False).strip() == "true"
+        raise UsageError(f"--diff-base {base}: not a commit{' of this shallow clone; fetch it first' * shallow}")
+    start = here.said("merge-base", commit, "HEAD", check=False).strip() or commit
+    ranges: dict[str, list[tuple[int, int]]] = {}
+    tracked: set[str] = set()
+    trees = [("", _Git(top), start)]
+    while trees:
+        prefix, git, start = trees.pop()
+        ranges |= {prefix + name: lines for name, lines in _ranges(git.diff(start)).items()}
+        for mode, name in git.tracked():
+            if mode != _SUBMODULE:
+                tracked.add(prefix + name)
+                continue
+            submodule = git.submodule(name)
+            before = git.said("rev-parse", "--verify", "--quiet", f"{start}:{name}", check=False).strip()
+            if submodule is not None and submodule.commit(before) is not None:
+                trees.append((f"{prefix}{name}/", submodule, before))
+    return ChangedLines(top, ranges, tracked)
+
+
+class _Git:
+    """Asks git about the work tree that ``folder`` is in, by default the working one."""
+
+    def __init__(self, folder: str = "", environment: Mapping[str, str] | None = None) -> None:
+        self._folder = folder
+        self._environment = environment
+
+    def said(self, *arguments: str, check: bool = True) -> str:
+        """What git answers, as text. Raises ``UsageError`` where it fails, unless ``check`` is false."""
+        command = ["git", *(["-C", self._folder] if self._folder else []), *arguments]
+        try:
+            done = subprocess.run(command, capture_output=True, check=False, env=self._environment)
+        except FileNotFoundError:
+            raise UsageError("--diff-base needs git, which is not installed") from None
+        if check and done.returncode != 0:
+            said = done.stderr.decode("utf-8", "replace").strip().split("\n")[0].removeprefix("fatal: ")
+            raise UsageError(f"--diff-base: git: {said}")
+        return done.stdout.decode("utf-8", "surrogateescape")
+
+    def commit(self, name: str) -> str | None:
+        """The hash of the commit called ``name``."""
+        return self.said("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", check=False).strip() or None
+
+    def diff(self, start: str) -> str:
+        """What changed since ``start``, whatever the user's configuration says of diffs, and the attributes of a file of
+        showing it."""
+        return self.said("-c", "core.quotepath=off", "diff", "--unified=0", "--inter-hunk-context=0", "--no-color",
+                         "--no-ext-diff", "--no-textconv", "--no-relative", "--find-renames", "--src-prefix=a/",
+                         "--dst-prefix=b/", "--ignore-submodules", start)  # fmt: skip
+
+    def tracked(self) -> Iterator[tuple[str, str]]:
+        """Mode and name of everything in the index."""
+        for entry in self.said("ls-files", "--stage", "-z").split("\0"):
+            if entry:
+                described, _, name = entry.partition("\t")
+                yield described.split(" ")[0], name
+
+    def submodule(self, name: str) -> _Git | None:
+        """The work tree of a submodule, where it is there."""
+        folder = os.path.join(self._folder, name)
+        if not os.path.exists(os.path.join(folder, ".git")):
+            return None
+        # In a hook these are about the repository around it.
+        environment = {key: value for key, value in os.environ.items() if key not in _OF_ONE_REPOSITORY}
+        return _Git(folder, environment)
 
 
 def _ranges(diff: str) -> dict[str, list[tuple[int, int]]]:
@@ -102,14 +169,3 @@ def _unquoted(name: str) -> str:
         return name
     raw = name[1:-1].encode("utf-8", "surrogateescape")
     return raw.decode("unicode_escape").encode("latin-1", "replace").decode("utf-8", "surrogateescape")
-
-
-def _git(*arguments: str, what: str = "", check: bool = True) -> str:
-    try:
-        done = subprocess.run(["git", *arguments], capture_output=True, check=False)
-    except FileNotFoundError:
-        raise UsageError("--diff-base needs git, which is not installed") from None
-    if check and done.returncode != 0:
-        said = done.stderr.decode("utf-8", "replace").strip().split("\n")[0].removeprefix("fatal: ")
-        raise UsageError(what or f"--diff-base: git: {said}")
-    return done.stdout.decode("utf-8", "surrogateescape")

@@ -55,6 +55,32 @@ def test_untracked_files_count_whole(repository, tmp_path):
     assert touched("new.py") == 1
 
 
+def test_files_that_git_knows_nothing_of_count_whole(repository, tmp_path, tmp_path_factory):
+    (tmp_path / ".gitignore").write_text("ignored.py\n")
+    (tmp_path / "ignored.py").write_text(KERNEL)
+    outside = tmp_path_factory.mktemp("outside") / "k.py"
+    outside.write_text(KERNEL)
+    assert touched("ignored.py") == touched(str(outside)) == 1
+
+
+@pytest.mark.parametrize("committed", [False, True])
+def test_the_files_of_a_submodule(repository, tmp_path, committed, monkeypatch):
+    repository("clone", "-q", ".", "m")
+    repository("-C", "m", "checkout", "-qb", "own")
+    repository("-c", "advice.addEmbeddedRepo=false", "add", "m")
+    repository("commit", "-qm", "two")
+    assert touched("m/k.py") == 0
+    changed = KERNEL.replace(DOT, DOT + "  # changed")
+    (tmp_path / "m" / "k.py").write_text(changed)
+    if committed:
+        repository("-C", "m", "commit", "-qam", "three")
+        repository("add", "m")
+    monkeypatch.setenv("GIT_DIR", str(tmp_path / ".git"))  # as in a hook
+    assert touched("m/k.py", changed, base="HEAD") == 1
+    assert touched("m/ü b.py", base="HEAD") == 0
+    assert touched("m/k.py", changed, base="HEAD~1") == touched("m/ü b.py", base="HEAD~1") == 1
+
+
 def test_commits_of_the_branch_count_and_those_of_the_base_do_not(repository, tmp_path):
     repository("checkout", "-qb", "branch")
     changed = KERNEL.replace(DOT, DOT + "  # changed")
