@@ -501,7 +501,7 @@ class _Reading:
         steps = [step for step, _ in workload.first_call().walk()]
         given = {tensor.storage.id for tensor in workload.inputs}
         made_up = not any(_touches(step, given) for step in steps)
-        if not _returns_answers(node):
+        if not _returns_answers(node, self.kernel_module):
             own = made_up and any(_draws(step) for step in steps)
             return not own or any(isinstance(step, Launch) and step.function == workload.entry for step in steps)
         return not made_up and (self.host.escapes or any(_writes_to_others(step) for step in steps))
@@ -718,12 +718,10 @@ class _Reading:
             return None
 
 
-def _returns_answers(node: cst.FunctionDef) -> bool:
-    """Whether a function returns nothing but None, constants and the results of tests."""
-    for part in walk_outside(node.body, NESTED):
-        if type(part) is cst.Yield or (type(part) is cst.Return and not _is_answer(part.value)):
-            return False
-    return True
+def _returns_answers(node: cst.FunctionDef, module: Module) -> bool:
+    """Whether a function of ``module`` returns nothing but None, constants and the results of tests."""
+    returned = module.own(node.body, cst.Return)
+    return all(_is_answer(part.value) for part in returned) and not module.own(node.body, cst.Yield)
 
 
 def _is_answer(value: cst.BaseExpression | None) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
@@ -19,6 +20,9 @@ _BUILTINS = frozenset(dir(builtins)) | {
     "reveal_type", "WindowsError", "get_ipython", "display", "ExceptionGroup", "BaseExceptionGroup", "aiter", "anext",
     "EncodingWarning", "PythonFinalizationError",
 }  # fmt: skip
+
+#: What may make names at run time.
+_MAKERS = frozenset({"globals", "exec", "eval", "__getattr__", "locals"})
 
 _COMPREHENSIONS = (cst.ListComp, cst.SetComp, cst.GeneratorExp, cst.DictComp)
 
@@ -80,11 +84,11 @@ def undefined_names(module: Module) -> list[Undefined]:
     """
     if any(isinstance(node.names, cst.ImportStar) for node in module.of(cst.ImportFrom)):
         return []
-    if any(node.value in ("globals", "exec", "eval", "__getattr__", "locals") for node in module.of(cst.Name)):
+    if not _MAKERS.isdisjoint(node.value for node in module.of(cst.Name)):
         return []
     inert = frozenset() if module.of(cst.NamedExpr) else _INERT
     names = _bound(module.tree.body, inert) | {n for node in module.of(cst.Global) for n in _items(node)}
-    search = _Search(_lazy_annotations(module.tree), inert)
+    search = _Search(module, inert)
     try:
         for statement in module.tree.body:
             search.visit(statement, _Scope(names, None))
@@ -161,11 +165,12 @@ def _every_parameter(function: cst.FunctionDef | cst.Lambda) -> list[cst.Param]:
 
 
 class _Search:
-    """Goes through the uses of a module, with a scope opened where Python opens one, and notes those that nothing binds in
-    ``found``. Where annotations are ``lazy`` they are no uses; nodes of the kinds ``inert`` bind nothing."""
+    """Goes through the uses of ``module``, with a scope opened where Python opens one, and notes those that nothing binds
+    in ``found``. Where annotations are ``lazy`` they are no uses; nodes of the kinds ``inert`` bind nothing."""
 
-    def __init__(self, lazy: bool, inert: AbstractSet[type]) -> None:
-        self.lazy = lazy
+    def __init__(self, module: Module, inert: AbstractSet[type]) -> None:
+        self.module = module
+        self.lazy = _lazy_annotations(module.tree)
         self.inert = inert
         self.found: list[Undefined] = []
 
@@ -220,8 +225,21 @@ class _Search:
             self.visit(node.returns, around)
         # The names of a class around are not seen; `__class__` is.
         inner = _Scope(local_names(node, self.inert) | {"__class__"}, around, function=node)
-        for statement in node.body.body:
-            self.visit(statement, inner)
+        if not self._sees_all(inner, node):
+            for statement in node.body.body:
+                self.visit(statement, inner)
+
+    def _sees_all(self, scope: _Scope, function: cst.FunctionDef) -> bool:
+        """Whether ``scope`` sees every name that stands anywhere in its ``function``, but for those of attributes and keywords,
+        which are no uses. It mostly does, and then nobody need go through the uses."""
+        standing = Counter(name.value for name in self.module.within(function, cst.Name))
+        unseen = [name for name in standing if not scope.sees(name)]
+        if not unseen:
+            return True
+        others = Counter(attribute.attr.value for attribute in self.module.within(function, cst.Attribute))
+        others.update(arg.keyword.value for arg in self.module.within(function, cst.Arg) if arg.keyword is not None)
+        others[function.name.value] += 1
+        return all(standing[name] == others[name] for name in unseen)
 
     def _defaults(self, function: cst.FunctionDef | cst.Lambda, scope: _Scope) -> None:
         for param in _every_parameter(function):

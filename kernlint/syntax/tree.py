@@ -6,10 +6,13 @@ import ast
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from functools import cached_property
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Any, TypeVar
 
 import libcst
@@ -20,7 +23,7 @@ from kernlint.syntax.guard import check_depth
 from kernlint.syntax.names import imports_among, origin_of
 from kernlint.syntax.positions import Mismatch, Positions, python_tree
 from kernlint.syntax.source import split_lines
-from kernlint.syntax.walk import children, walk
+from kernlint.syntax.walk import NESTED, children, walk
 from kernlint.workload import Span
 
 _T = TypeVar("_T")
@@ -50,7 +53,9 @@ class Module:
         self.first_line = first_line
         self._spans: dict[int, Span | None] = {}
         self._answers: dict[Callable[[Module], Any], Any] = {}
-        self._below: dict[libcst.CSTNode, dict[type, list[Any]]] = {}
+        #: The places of the nodes of a kind among all, and the answers of :meth:`_run`.
+        self._numbers_of: dict[type, list[int]] = {}
+        self._runs: dict[libcst.CSTNode, tuple[int, int]] = {}
 
     def once(self, question: Callable[[Module], _T]) -> _T:
         """``question(self)``, asked once: for what many ask of a tree that does not change."""
@@ -66,12 +71,12 @@ class Module:
     @cached_property
     def nodes(self) -> tuple[libcst.CSTNode, ...]:
         """What :func:`~kernlint.syntax.walk.walk` finds in the tree."""
-        return (self.tree, *chain.from_iterable(self._statements.values()))
+        return tuple(walk(self.tree))
 
     @cached_property
-    def _statements(self) -> dict[libcst.CSTNode, list[libcst.CSTNode]]:
-        """The nodes of each statement of the module."""
-        return {statement: list(walk(statement)) for statement in children(self.tree)}
+    def _numbers(self) -> Mapping[int, int]:
+        """The place of each node among :attr:`nodes`, by its identity."""
+        return {id(node): number for number, node in enumerate(self.nodes)}
 
     def of(self, kind: type[_Node]) -> list[_Node]:
         """The nodes of a kind, in source order."""
@@ -84,17 +89,45 @@ class Module:
 
     @cached_property
     def _kinds(self) -> dict[type, list[Any]]:
-        return _by_kind(self.nodes)
+        kinds: defaultdict[type, list[Any]] = defaultdict(list)
+        for node in self.nodes:
+            kinds[type(node)].append(node)
+        return dict(kinds)
 
     def within(self, node: libcst.CSTNode, kind: type[_Node]) -> list[_Node]:
-        """The nodes of a (concrete) kind in ``node`` of this tree, itself included, in source order.
+        """The nodes of a (concrete) kind in ``node`` of this tree, itself included, in source order: a run of all those."""
+        numbers = self._numbers_of.get(kind)
+        if numbers is None:
+            numbers = self._numbers_of[kind] = [self._numbers[id(node)] for node in self.of(kind)]
+        start, end = self._run(node)
+        return self.of(kind)[bisect_left(numbers, start) : bisect_left(numbers, end)]
 
-        Many rules ask much of each kernel: whatever they ask for, it is walked over once.
-        """
-        kinds = self._below.get(node)
-        if kinds is None:
-            kinds = self._below[node] = _by_kind(self._statements.get(node) or walk(node))
-        return kinds.get(kind, [])
+    def own(self, node: libcst.CSTNode, kind: type[_Node], nested: AbstractSet[Any] = NESTED) -> list[_Node]:
+        """Those of :meth:`within` that do not stand below a node of the kinds ``nested`` in ``node``."""
+        found = self.within(node, kind)
+        parts = chain.from_iterable(self.within(node, one) for one in nested) if found else ()
+        inner = [self._run(part) for part in parts if part is not node]
+        if not inner:
+            return found
+        starts, ends = zip(*sorted(inner))
+        # Of runs in one another the outer one has the last end so far.
+        reached = list(accumulate(ends, max))
+
+        def is_own(number: int) -> bool:
+            before = bisect_left(starts, number)
+            return not before or reached[before - 1] <= number
+
+        return [part for part in found if is_own(self._numbers[id(part)])]
+
+    def _run(self, node: libcst.CSTNode) -> tuple[int, int]:
+        """Where among :attr:`nodes` what is below ``node``, itself included, begins and ends."""
+        run = self._runs.get(node)
+        if run is None:
+            last = node
+            while below := children(last):
+                last = below[-1]
+            run = self._runs[node] = self._numbers[id(node)], self._numbers[id(last)] + 1
+        return run
 
     @cached_property
     def calls(self) -> Mapping[str, list[libcst.Call]]:
@@ -175,13 +208,6 @@ class Module:
 
     def __repr__(self) -> str:
         return f"Module({self.path!r})"
-
-
-def _by_kind(nodes: Iterable[libcst.CSTNode]) -> dict[type, list[Any]]:
-    kinds: dict[type, list[Any]] = {}
-    for node in nodes:
-        kinds.setdefault(type(node), []).append(node)
-    return kinds
 
 
 def parse_module(text: str, path: str, first_line: int = 1) -> Module:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import libcst as cst
 
@@ -12,7 +12,6 @@ from kernlint.rules.jit_functions import Decorated, functions
 from kernlint.syntax.names import origin_of
 from kernlint.syntax.scopes import local_names
 from kernlint.syntax.tree import Module
-from kernlint.syntax.walk import walk_outside
 
 _DEFINITIONS = frozenset({cst.FunctionDef, cst.ClassDef})
 
@@ -77,7 +76,7 @@ class KernelCalledWithoutGrid(Rule):
                 continue
             if function.origins and (function.is_jit or _compiled(function)):
                 continue
-            for call in _own_calls(function.node):
+            for call in module.own(function.node.body, cst.Call, _DEFINITIONS):
                 gridded = isinstance(call.func, cst.Subscript)
                 callee = call.func.value if isinstance(call.func, cst.Subscript) else call.func
                 name = callee.value if isinstance(callee, cst.Name) else ""
@@ -104,7 +103,7 @@ def _is_device_code(node: cst.FunctionDef, module: Module) -> bool:
     """Whether a function asks for its program, or for lanes, which only a kernel can."""
     return any(
         origin_of(call.func, module.imports) in ("triton.language.program_id", "triton.language.arange")
-        for call in _own_calls(node)
+        for call in module.own(node.body, cst.Call, _DEFINITIONS)
     )
 
 
@@ -125,10 +124,3 @@ def _compiled(function: Decorated) -> bool:
     return not all(
         o.startswith(("torch.", "staticmethod", "classmethod", "property", "functools.")) for o in function.origins
     )
-
-
-def _own_calls(node: cst.FunctionDef) -> Iterator[cst.Call]:
-    """The calls in a function's body, those of nested definitions left out."""
-    for inner in walk_outside(node.body, _DEFINITIONS):
-        if type(inner) is cst.Call:
-            yield inner

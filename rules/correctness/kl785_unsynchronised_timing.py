@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
@@ -12,7 +12,6 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.tree import Module
-from kernlint.syntax.walk import NESTED, walk_outside
 
 _CLOCKS = frozenset(
     f"time.{name}{unit}" for name in ("time", "perf_counter", "monotonic", "process_time") for unit in ("", "_ns")
@@ -92,14 +91,17 @@ def _gaps(module: Module) -> Iterator[_Gap]:
         return  # nothing reads a clock
     launching, waiting = may_launch(module), _waiting(module)
     for function in module.of(cst.FunctionDef):
-        gap = _unsynchronised(function, module.imports, launching, waiting)
+        gap = _unsynchronised(function, module, launching, waiting)
         if gap is not None:
             yield gap
 
 
 def _waiting(module: Module) -> set[str]:
     """The last parts of calls that wait for the device, those of functions of the module that make such a call included."""
-    called = [(function.name.value, set(map(_last, _calls(function.body)))) for function in module.of(cst.FunctionDef)]
+    called = [
+        (function.name.value, set(map(_last, module.own(function.body, cst.Call))))
+        for function in module.of(cst.FunctionDef)
+    ]
     found = set(_SYNCS)
     while more := {name for name, names in called if name not in found and names & found}:
         found |= more
@@ -113,12 +115,12 @@ def _last(call: cst.Call) -> str:
 
 
 def _unsynchronised(
-    function: cst.FunctionDef, imports: Mapping[str, str], launching: frozenset[str], waiting: set[str]
+    function: cst.FunctionDef, module: Module, launching: frozenset[str], waiting: set[str]
 ) -> _Gap | None:
     running = False
     pending: cst.CSTNode | None = None
-    for call in _calls(function.body):
-        if origin_of(call.func, imports) in _CLOCKS:
+    for call in module.own(function.body, cst.Call):
+        if origin_of(call.func, module.imports) in _CLOCKS:
             if running and pending is not None:
                 return _Gap(function.name.value, pending, call)
             running = True
@@ -127,10 +129,3 @@ def _unsynchronised(
         elif running and (isinstance(call.func, cst.Subscript) or dotted_name(call.func) in launching):
             pending = call
     return None
-
-
-def _calls(body: cst.CSTNode) -> Iterator[cst.Call]:
-    """The calls in ``body`` in source order, those of nested functions left out."""
-    for node in walk_outside(body, NESTED):
-        if type(node) is cst.Call:
-            yield node

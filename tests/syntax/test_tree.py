@@ -99,3 +99,16 @@ def test_nodes_made_after_a_parse_are_checked_as_ever(source):
         parse_module(source, "k.py")
     with pytest.raises(libcst.CSTValidationError):
         libcst.Name("")
+
+
+def test_what_a_function_does_itself_is_not_in_those_inside_it():
+    source = "def f():\n    a()\n    def g(x=b()):\n        c()\n        def h(): d()\n    e(lambda: g())\n    i()\n"
+    module = parse_module(source, "k.py")
+    outer, inner, _ = module.of(libcst.FunctionDef)
+
+    def called(node):
+        return [call.func.value for call in module.own(node, libcst.Call)]
+
+    assert called(outer) == ["a", "e", "i"]
+    assert called(inner) == ["b", "c"]
+    assert module.own(outer.body, libcst.FunctionDef) == [inner]
