@@ -54,21 +54,23 @@ class Site:
 
 def sites(kernel: Kernel, *kinds: type) -> list[Site]:
     """Every node of ``kinds`` (all accesses by default), in program order."""
-    return list(_sites(kernel.body, kinds or (Load, Store, Atomic), (), (), False))
+    wanted = kinds or (Load, Store, Atomic)
+    return [site for site in kernel.once(_every_site) if isinstance(site.node, wanted)]
 
 
-def _sites(
-    body: tuple[Node, ...], kinds: tuple[type, ...], loops: tuple[Loop, ...], guards: Bounds, open: bool
-) -> Iterator[Site]:
+def _every_site(kernel: Kernel) -> list[Site]:
+    return list(_sites(kernel.body, (), (), False))
+
+
+def _sites(body: tuple[Node, ...], loops: tuple[Loop, ...], guards: Bounds, open: bool) -> Iterator[Site]:
     for node in body:
-        if isinstance(node, kinds):
-            yield Site(node, loops, guards, open)
+        yield Site(node, loops, guards, open)
         if isinstance(node, Loop):
-            yield from _sites(node.body, kinds, (*loops, node), guards, open)
+            yield from _sites(node.body, (*loops, node), guards, open)
         elif isinstance(node, Branch):
             for index, arm in enumerate(node.arms):
                 held = node.conditions[index] if index < len(node.conditions) else None
-                yield from _sites(arm, kinds, loops, guards + (held or ()), open or held is None)
+                yield from _sites(arm, loops, guards + (held or ()), open or held is None)
 
 
 class _Bound:

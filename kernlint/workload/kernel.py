@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import field
-from functools import cache
-from typing import Union
+from functools import cache, cached_property
+from typing import Any, TypeVar, Union
 
 from kernlint.records import dataclass, replace
 from kernlint.workload.dtype import Dtype
 from kernlint.workload.expr import Atom, Expr, Lane, Opaque, Size, simplify
 from kernlint.workload.fault import Fault
 from kernlint.workload.span import Span
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -112,6 +114,8 @@ class Access:
 
 def _smooth(offset: Expr, lane: Lane) -> Expr:
     """``offset`` without the jumps that floor divisions and modulos of ``lane`` make."""
+    if not any(isinstance(atom, Opaque) and atom.op in ("mod", "floordiv") for atom in offset.atoms()):
+        return offset
 
     @cache
     def unfold(atom: Atom) -> Expr | None:
@@ -335,7 +339,30 @@ class Kernel:
 
     def walk(self, kind: type | tuple[type, ...] = object) -> Iterator[tuple[Node, tuple[Loop, ...]]]:
         """Every node of ``kind`` with the loops around it, in program order."""
-        yield from _walk(self.body, kind, ())
+        found = self._walked.get(kind)
+        if found is None:
+            found = self._walked[kind] = [pair for pair in self._nodes if isinstance(pair[0], kind)]
+        return iter(found)
+
+    def once(self, question: Callable[[Kernel], _T]) -> _T:
+        """``question(self)``, asked once: for what many ask of a kernel."""
+        if question not in self._answers:
+            self._answers[question] = question(self)
+        answer: _T = self._answers[question]
+        return answer
+
+    @cached_property
+    def _answers(self) -> dict[Callable[[Kernel], Any], Any]:
+        return {}
+
+    @cached_property
+    def _nodes(self) -> list[tuple[Node, tuple[Loop, ...]]]:
+        return list(_walk(self.body, ()))
+
+    @cached_property
+    def _walked(self) -> dict[type | tuple[type, ...], list[tuple[Node, tuple[Loop, ...]]]]:
+        """What :meth:`walk` has found so far: each rule asks each kernel for a few kinds of nodes, many for the same."""
+        return {}
 
     def likely_offset(self, access: Access) -> Expr | None:
         """The offset of ``access`` in most lanes: for the traffic, not for proofs. In a tile, the axis of an index is that on
@@ -375,17 +402,14 @@ def _along_its_axis(value: Expr, access: Access) -> Expr | None:
     return along[0] if len(along) == 1 else None
 
 
-def _walk(
-    body: tuple[Node, ...], kind: type | tuple[type, ...], loops: tuple[Loop, ...]
-) -> Iterator[tuple[Node, tuple[Loop, ...]]]:
+def _walk(body: tuple[Node, ...], loops: tuple[Loop, ...]) -> Iterator[tuple[Node, tuple[Loop, ...]]]:
     for node in body:
-        if isinstance(node, kind):
-            yield node, loops
+        yield node, loops
         if isinstance(node, Loop):
-            yield from _walk(node.body, kind, (*loops, node))
+            yield from _walk(node.body, (*loops, node))
         elif isinstance(node, Branch):
             for arm in node.arms:
-                yield from _walk(arm, kind, loops)
+                yield from _walk(arm, loops)
 
 
 def rewrite(body: tuple[Node, ...], change: Callable[[Node], Node | None]) -> tuple[Node, ...]:

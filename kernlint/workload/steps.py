@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
+from functools import cached_property
 from typing import Union
 
 from kernlint.records import dataclass, replace
@@ -252,6 +253,10 @@ class Workload:
         yield from _walk(self.steps, ())
 
     def launches(self) -> list[Launch]:
+        return self._launches.copy()
+
+    @cached_property
+    def _launches(self) -> list[Launch]:
         return [step for step, _ in self.walk() if isinstance(step, Launch)]
 
 

@@ -9,7 +9,7 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.repair import Repair, mending
 from kernlint.rules.source import text_at
-from kernlint.rules.space import Point, Space, counts_elements, open_symbols, sites, symbols_of, told
+from kernlint.rules.space import Point, Site, Space, counts_elements, open_symbols, sites, symbols_of, told
 from kernlint.workload import Launch, Span, Workload
 from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, Opaque, ProgramId, Symbol, lift
 from kernlint.workload.kernel import Narrow
@@ -53,9 +53,7 @@ def overflows(workload: Workload) -> Iterator[Overflow]:
                 key = (launch.kernel.name, narrow.span)
                 if key in seen:
                     continue
-                found = _judged(
-                    workload, launch, narrow, Space(launch, site, {}), open_symbols(launch, site, narrow.value)
-                )
+                found = _judged(workload, launch, narrow, site)
                 if found is not None:
                     seen.add(key)
                     yield found
@@ -80,12 +78,12 @@ def reported(workload: Workload, asked: WideIndices) -> list[Span]:
     ]
 
 
-def _judged(workload: Workload, launch: Launch, narrow: Narrow, space: Space, symbols: set[Symbol]) -> Overflow | None:
+def _judged(workload: Workload, launch: Launch, narrow: Narrow, site: Site) -> Overflow | None:
     kind = kind_of(narrow.value)
-    if not symbols and kind != LOADED:
+    if kind != LOADED and not open_symbols(launch, site, narrow.value):
         if launch.kernel.assumed:
             return None
-        found = space.largest(narrow.value)
+        found = Space(launch, site, {}).largest(narrow.value)
         if found is not None and found[0] >= LIMIT and narrow.known:
             return Overflow(launch, narrow, kind, found[0], found[1])
         return None
