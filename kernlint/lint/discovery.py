@@ -10,6 +10,7 @@ from fnmatch import fnmatch
 
 from kernlint.errors import UsageError
 from kernlint.lint.config import Configurations
+from kernlint.lint.git_ignores import own_ignore_files
 from kernlint.lint.model import Finding
 from kernlint.lint.patterns import Patterns
 from kernlint.lint.reading import unreadable
@@ -161,7 +162,7 @@ def _ignores_above(folder: str) -> list[Patterns]:
         if here != folder:
             found.append(_ignore_file(here))
         if os.path.exists(os.path.join(here, ".git")):
-            found.append(_ignore_file(here, os.path.join(".git", "info", "exclude")))
+            found += [_ignore_file(here, path) for path in own_ignore_files(here)]
             return [patterns for level in reversed(found) for patterns in level]
         parent = os.path.dirname(here)
         if parent == here:
@@ -170,10 +171,11 @@ def _ignores_above(folder: str) -> list[Patterns]:
 
 
 def _ignore_file(folder: str, name: str = ".gitignore") -> list[Patterns]:
+    """The patterns of a file, whose name may be relative to ``folder``, for what is in that."""
     try:
-        with open(os.path.join(folder, name), encoding="utf-8", errors="surrogateescape") as file:
-            return [Patterns(folder, list(_lines(file)))]
-    except (OSError, UsageError):  # a pattern that git would skip is no reason to stop
+        with open(os.path.join(folder, name), encoding="utf-8-sig", errors="surrogateescape") as file:
+            return [Patterns.lenient(folder, _lines(file))]
+    except OSError:
         return []
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import warnings
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -20,6 +22,15 @@ class Patterns:
         self.root = root
         self._lines = list(lines)
         self._spec = _compiled(self._lines) if self._lines else None
+
+    @classmethod
+    def lenient(cls, root: str, lines: Iterable[str]) -> Patterns:
+        """These without the lines that are no patterns, as git does."""
+        lines = list(lines)
+        try:
+            return cls(root, lines)
+        except UsageError:
+            return cls(root, [line for line in lines if _is_pattern(line)])
 
     def decides(self, path: str, is_folder: bool = False) -> bool | None:
         """Whether the absolute ``path`` matches: True, False where a ``!`` pattern takes it back, None where nothing
@@ -47,10 +58,20 @@ class Patterns:
         return self.decides(path) is True
 
 
+def _is_pattern(line: str) -> bool:
+    try:
+        _compiled([line])
+    except UsageError:
+        return False
+    return True
+
+
 def _compiled(lines: list[str]) -> GitIgnoreSpec:
     from pathspec import GitIgnoreSpec  # imported here: a run on one named file needs none
 
     try:
-        return GitIgnoreSpec.from_lines(lines)
-    except ValueError as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of what its regular expressions may mean in a later Python
+            return GitIgnoreSpec.from_lines(lines)
+    except (ValueError, re.error) as error:
         raise UsageError(f"not a pattern: {error}") from None

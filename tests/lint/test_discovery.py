@@ -1,6 +1,8 @@
 """Which files are checked: folders, globs, ignores, links, what cannot be read."""
 
 import os
+import shutil
+import subprocess
 import sys
 
 import pytest
@@ -106,6 +108,39 @@ def test_the_repositorys_own_excludes(tree):
     (root / ".git" / "info").mkdir(parents=True)
     (root / ".git" / "info" / "exclude").write_text("b.py\n")
     assert names() == ["a.py"]
+
+
+@pytest.mark.skipif(shutil.which("git") is None, reason="needs git")
+def test_the_excludes_of_a_worktree_are_those_of_its_repository(tree, monkeypatch):
+    root = tree("main/a.py", "main/b.py")
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@example.org", "-C", str(root / "main")]
+    for arguments in (["init", "-q"], ["add", "."], ["commit", "-qm", "one"], ["worktree", "add", "-q", "../tree"]):
+        subprocess.run([*git, *arguments], check=True, capture_output=True)
+    (root / "main" / ".git" / "info").mkdir(exist_ok=True)
+    (root / "main" / ".git" / "info" / "exclude").write_text("b.py\n")
+    assert names("tree") == ["tree/a.py"]
+
+
+@pytest.mark.parametrize("setting", [None, ".gitconfig", ".config/git/config"])
+def test_the_excludes_of_the_user(tree, monkeypatch, setting):
+    root = tree("r/a.py", "r/b.py", "r/keep.py", "r/.git/config")
+    monkeypatch.setenv("HOME", str(root))
+    monkeypatch.setenv("USERPROFILE", str(root))
+    monkeypatch.delenv("XDG_CONFIG_HOME", raising=False)
+    (root / ".config" / "git").mkdir(parents=True)
+    if setting is not None:
+        (root / setting).write_text("[core]\n\teditor = x\n\texcludesFile = ~/mine # all\n")
+    (root / ("mine" if setting else ".config/git/ignore")).write_text("b.py\nkeep.py\n")
+    (root / "r" / ".gitignore").write_text("!keep.py\n")
+    assert names("r") == ["r/a.py", "r/keep.py"]
+
+
+@pytest.mark.parametrize("before", ["!\n", "\\\n", "[z-a]*\n", "[[:alpha:]]y\n", "\N{BYTE ORDER MARK}"])
+def test_what_is_no_pattern_is_skipped(tree, before, recwarn):
+    root = tree("a.py", "b.py")
+    (root / ".gitignore").write_text(f"{before}b.py\n", encoding="utf-8")
+    assert names() == ["a.py"]
+    assert not recwarn
 
 
 def test_what_is_above_the_repository_does_not_count(tree):
