@@ -107,6 +107,7 @@ class Program:
         self._asked_vendor = False
         self._readings: WeakSet[_Reading] = WeakSet()
         self._traces: dict[str, Trace] = {}
+        self._tracing: _Reading | None = None
 
     @property
     def imported(self) -> Iterable[Path]:
@@ -160,18 +161,19 @@ class Program:
         workloads = self.bare_kernels(edits) if bare else self.workloads(edits, only=entry if edits else "")
         return next((w for w in workloads if w.entry == entry), None)
 
-    def with_kernels(self, workload: Workload, module: Patched) -> Workload | None:
+    def with_kernels(self, workload: Workload, module: Patched, checked: bool = True) -> Workload | None:
         """What ``workload``, one of this program as it stands, is with the kernels of ``module``, a version of its own; launches
-        have their first configurations only. None where it takes following the host again to tell."""
-        return recoded(workload, self._kernel_calls, self.kernel, module)
+        have their first configurations only, and unless ``checked`` the front end is not asked about changed kernels. None
+        where it takes following the host again to tell."""
+        return recoded(workload, self._kernel_calls, self.kernel, module, checked)
 
     def trace(self, entry: str) -> Trace:
         """What each expression stands for when ``entry`` is followed, as the program stands."""
         if entry not in self._traces:
             self.workloads()  # so that the symbols that reading resolves are known
-            reading = _Reading(self, NO_EDITS, self._resolved, traced=entry)
-            reading.workloads()
-            self._traces[entry] = reading.trace
+            if self._tracing is None:
+                self._tracing = _Reading(self, NO_EDITS, self._resolved)
+            self._traces[entry] = self._tracing.traced(entry)
         return self._traces[entry]
 
     def at(
@@ -264,12 +266,10 @@ def _plain(value: Expr) -> Size:
 
 
 class _Reading:
-    """One pass over the program with the symbols resolved so far; the values that the entry ``traced`` meets are kept
-    in ``trace``. Where several functions are entries it follows all, or the one called ``only``."""
+    """One pass over the program with the symbols resolved so far. Where several functions are entries it follows all, or the
+    one called ``only``."""
 
-    def __init__(
-        self, program: Program, edits: Edits, resolved: Mapping[Symbol, Size], traced: str = "", only: str = ""
-    ) -> None:
+    def __init__(self, program: Program, edits: Edits, resolved: Mapping[Symbol, Size], only: str = "") -> None:
         question, kernel, reference = program.question, program.kernel, program.reference
         self.question = question
         self.kernel_module = kernel
@@ -278,11 +278,11 @@ class _Reading:
         self.host = HostEvaluator(question.host, question.overrides, sizes, resolved, edits, program._kernels)
         if not edits:
             self.host.target, self.host.refused = question.target, program._refused
-            self.host.kernel_calls = None if traced else program._kernel_calls
+            self.host.kernel_calls = program._kernel_calls
         self.program = program
-        self.traced = traced
         self.only = only
-        self.trace = Trace()
+        #: Where the values that are met when ``only`` is followed are kept, if they are.
+        self.trace: Trace | None = None
         self.host.finder = self._find
         program._reading = self
         self.reference_scope = self._module_scope(reference) if reference is not None else None
@@ -430,6 +430,17 @@ class _Reading:
             candidates = [value for value in candidates if _entry(value) == self.only]
         public = [w for value in candidates if not value.name.startswith("_") for w in self._launching(value)]
         return public or [w for value in candidates if value.name.startswith("_") for w in self._launching(value)]
+
+    def traced(self, entry: str) -> Trace:
+        """The values that are met when ``entry`` is followed."""
+        # Nobody looks at the launches.
+        self.host.target = self.host.kernel_calls = None
+        self.program._reading = self
+        self.only, self.trace = entry, Trace()
+        budget = self.host.budget
+        self.workloads()
+        self.host.budget = budget
+        return self.trace
 
     def _is_replacement(self, name: str) -> bool:
         """Whether the class ``name`` of the module launches kernels itself, on inputs that the module tells: in some
@@ -669,7 +680,7 @@ class _Reading:
         host.bounds, host.zeros, host.untaken = [], [], set()
         host.assumptions, host.unknowns = [], [u for u in host.unknowns if u.startswith("autotune")]
         result: Any = None
-        if entry == self.traced:
+        if self.trace is not None and entry == self.only:
             host.seen, host.seen_kernels = self.trace.host, self.trace.kernels
         with host.recording() as steps:
             try:

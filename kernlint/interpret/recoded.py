@@ -33,10 +33,10 @@ class KernelCall:
     target: Target | None
     bare: bool
 
-    def of(self, jit: Jit) -> Kernel:
-        """The kernel ``jit`` read with the same."""
+    def of(self, jit: Jit, checked: bool) -> Kernel:
+        """The kernel ``jit`` read with the same; with what the front end refuses of it where ``checked``."""
         kernel = read_kernel(jit, self.inside, self.constexprs, self.grid)
-        if self.target is None:
+        if self.target is None or not checked:
             return kernel
         from kernlint.interpret.frontend import check_kernel  # most programs are read without a target
 
@@ -52,12 +52,15 @@ class KernelCall:
 KernelCalls = dict[int, tuple[Kernel, KernelCall]]
 
 
-def recoded(workload: Workload, calls: KernelCalls, module: Module, patched: Patched) -> Workload | None:
+def recoded(
+    workload: Workload, calls: KernelCalls, module: Module, patched: Patched, checked: bool = True
+) -> Workload | None:
     """``workload``, which ``calls`` belong to, with the kernels of ``module`` as they stand in ``patched``; launches have their
-    first configuration only. None where it takes following the host again to know what it does then."""
+    first configuration only. Unless ``checked``, nobody wants to know what the front end refuses of what has changed. None
+    where it takes following the host again to know what the program does then."""
     if not all(_is_decorated_jit(node, module) for node in patched.new):
         return None  # the host may call it
-    change = _Change(module, patched)
+    change = _Change(module, patched, checked)
 
     def with_new_kernel(step: Step) -> Step:
         return change.launch(step, calls) if isinstance(step, Launch) else step
@@ -78,9 +81,10 @@ class _NotTold(Exception):
 class _Change:
     """The functions of ``module`` with the code that they have in ``patched``."""
 
-    def __init__(self, module: Module, patched: Patched) -> None:
+    def __init__(self, module: Module, patched: Patched, checked: bool) -> None:
         self.module = module
         self.patched = patched
+        self.checked = checked
         self.names = {node.name.value for node in patched.new}
         self._functions: dict[str, list[cst.FunctionDef]] = {}
         for node in module.of(cst.FunctionDef):
@@ -104,7 +108,7 @@ class _Change:
         if not any(node in self.patched.new for node in inside):
             return replace(launch, alternatives=())
         jit = self._jit(call.jit, self._scope(function.closure))
-        return replace(launch, kernel=call.of(jit), alternatives=())
+        return replace(launch, kernel=call.of(jit, self.checked), alternatives=())
 
     def _reached(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """``node`` and every function of the module that it reaches by the names that are used."""

@@ -71,7 +71,7 @@ def _attempt(program: Program, entry: str, variant: Variant | None, bare: bool) 
         text = apply_edits(site.module.text, made.edits)
         if text == site.module.text:
             raise CannotRewrite("the source has the change already")
-        check_syntax(text, site.module.path)
+        check_syntax(site.module, text)
     except CannotRewrite as error:
         return Attempt(None, str(error))
     except SourceError as error:

@@ -11,7 +11,6 @@ from kernlint.rewrite.function import argument
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.syntax.names import bound_by
-from kernlint.syntax.walk import walk
 
 #: Functions of Triton whose result is an index like their arguments, and those that take an index of any width.
 _PASSES_ON = frozenset({"where", "minimum", "maximum", "max_contiguous", "multiple_of", "cdiv"})
@@ -78,8 +77,8 @@ def _is_wide(source: Source, binding: cst.CSTNode, edits: Sequence[TextEdit]) ->
 def is_pointer(source: Source, name: str, function: cst.FunctionDef) -> bool:
     """Whether the variable is what a load or store goes through, alone or with an offset added to it: of an address the type
     does not depend on that of its offsets."""
-    for call in walk(function):
-        if isinstance(call, cst.Call) and triton_name(source, call) in ("load", "store") and call.args:
+    for call in source.module.within(function, cst.Call):
+        if triton_name(source, call) in ("load", "store") and call.args:
             pointer = argument(call, "pointer", 0)
             while isinstance(pointer, cst.BinaryOperation) and isinstance(pointer.operator, cst.Add):
                 pointer = pointer.left

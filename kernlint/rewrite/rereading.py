@@ -34,12 +34,13 @@ class Changed:
     source: Source
 
 
-def reread(site: Site, edits: Iterable[TextEdit]) -> Changed:
-    """The program of ``site`` with ``edits`` made; of autotuned launches, the first configuration. Raises
-    :class:`CannotRewrite` where it can no longer be followed."""
+def reread(site: Site, edits: Iterable[TextEdit], checked: bool = True) -> Changed:
+    """The program of ``site`` with ``edits`` made; of autotuned launches, the first configuration. Unless ``checked``, what the
+    compiler's front end refuses of changed kernels may be missing. Raises :class:`CannotRewrite` where the program can no longer
+    be followed."""
     edits = list(edits)
     module = patched(site.module, apply_edits(site.module.text, edits))
-    workload = site.program.with_kernels(site.workload, module) if module is not None else None
+    workload = site.program.with_kernels(site.workload, module, checked) if module is not None else None
     if module is not None and workload is not None:
         return Changed(workload, Source(module))
     return _followed(site, edits)

@@ -46,7 +46,7 @@ def wide_indices(site: Site, transform: WideIndices) -> list[TextEdit]:
 
 def _left(site: Site, transform: WideIndices, edits: list[TextEdit]) -> list[Span]:
     """What the rule would report after ``edits``, by its places in the source as it is."""
-    later = reread(site, edits)
+    later = reread(site, edits, checked=False)
     found = []
     for span in reported(later.workload, transform):
         place = site.source.span(*(_before(edits, offset) for offset in later.source.offsets(span)))
@@ -128,11 +128,13 @@ def _varies(source: Source, node: cst.BaseExpression) -> bool:
         for inner in _names_and_calls(value):
             if triton_name(source, inner) in ("program_id", "load", "arange"):
                 return True
-            function = source.function(inner)
             # Each variable once: they are made of each other in many ways.
-            if not isinstance(inner, cst.Name) or function is None or inner.value in asked:
+            if not isinstance(inner, cst.Name) or inner.value in asked:
                 continue
             asked.add(inner.value)
+            function = source.function(inner)
+            if function is None:
+                continue
             bindings = variable(source, inner.value, function).bindings
             if any(isinstance(binding, cst.For) for binding in bindings):
                 return True

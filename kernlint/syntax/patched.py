@@ -71,11 +71,9 @@ def patched(module: Module, text: str) -> Patched | None:
 
 def _lines_of(module: Module, node: cst.FunctionDef) -> tuple[int, int, int]:
     """The indices of a function's first line, its decorators included, of the first one of its body, and of its last."""
-    head = min(module.span(one).line for one in (node, *node.decorators))
-    first = node.body.body[0]
-    inside = first.body[0] if isinstance(first, cst.SimpleStatementLine) else first
-    offset = module.first_line
-    return head - offset, module.span(inside).line - offset, module.span(node).end_line - offset
+    lines = module.first_line_of(node), module.first_line_of(node.body.body[0]), module.span(node).end_line
+    first, start, last = (line - module.first_line for line in lines)
+    return first, start, last
 
 
 def _parsed(text: str, module: Module, first: int) -> Module | None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
+from kernlint.errors import SourceError
 from kernlint.syntax import parse_module
 from kernlint.syntax.patched import patched
+from kernlint.syntax.tree import check_syntax
 
 SOURCE = '''\
 """é"""
@@ -98,3 +100,42 @@ def test_every_node_is_where_it_would_be(text: str, end: str) -> None:
 )
 def test_other_changes_take_a_parse_of_all(text: str) -> None:
     assert patched(parse_module(SOURCE, "k.py"), text) is None
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(changed("x * 2", "x * 3"), id="an expression"),
+        pytest.param(changed("    return (x * 2,)", "    y = x\n    return (y * 2,)"), id="a line more"),
+        pytest.param(changed("import triton\n", "import torch\nimport triton\n"), id="an import"),
+        pytest.param("import torch\n" + SOURCE, id="a first line"),
+        pytest.param(SOURCE + "else:\n    pass\n", id="what goes on with the last statement"),
+        pytest.param(changed("class Options", "@final\nclass Options"), id="a decorator"),
+        pytest.param(changed("\n\ndef short", "\n\n@triton.jit\ndef short"), id="a decorator of what stays"),
+        pytest.param("", id="nothing left"),
+        pytest.param(SOURCE[:-1], id="no last line end"),
+        pytest.param(SOURCE[SOURCE.index("def short") :], id="the first half gone"),
+    ],
+)
+def test_a_change_that_parses_passes(text: str) -> None:
+    check_syntax(parse_module(SOURCE, "k.py"), text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param(changed("x * 2", "x * (2"), id="a bracket"),
+        pytest.param(changed("width = 4", "'''"), id="a text without an end"),
+        pytest.param(changed("    return (x * 2,)", "    return (x * 2,)\n  x"), id="a dedent to nowhere"),
+        pytest.param(changed("class Options", "@final\n"), id="a decorator of nothing"),
+        pytest.param(changed("    return (x * 2,)\n", ""), id="a function without a body"),
+        pytest.param(SOURCE + "else:\n", id="an else without a body"),
+        pytest.param("    x\n" + SOURCE, id="an indent"),
+    ],
+)
+def test_a_change_that_does_not_parse_is_told_by_its_place(text: str) -> None:
+    with pytest.raises(SourceError) as expected:
+        parse_module(text, "k.py", 3)
+    with pytest.raises(SourceError) as caught:
+        check_syntax(parse_module(SOURCE, "k.py", 3), text)
+    assert str(caught.value) == str(expected.value)
