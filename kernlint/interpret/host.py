@@ -488,6 +488,8 @@ class HostEvaluator(Evaluator):
             if name == "numel":
                 return Builtin(name, lambda a, k, n: self.symbol_for(value.tensor, "numel"))
             return Unknown(name)
+        if isinstance(value, tuple) and name in ("values", "indices") and len(value) == 2:
+            return value[name == "indices"]  # of a reduction or a sort
         if isinstance(value, tuple) and name == "numel" and all(isinstance(extent, (int, Expr)) for extent in value):
             return Builtin(name, lambda a, k, n: torch_ops.product(value))
         if isinstance(value, (Dtype,)):
@@ -1891,7 +1893,7 @@ _CONSTANTS: dict[str, Any] = {
     "torch.inf": math.inf,
     "torch.pi": math.pi,
     "torch.strided": "strided",
-    "torch.contiguous_format": "contiguous_format",
+    **{f"torch.{name}": name for name in ("contiguous_format", "channels_last", "channels_last_3d", "preserve_format")},
 }
 
 _PURE: dict[str, Callable[..., Any]] = {

@@ -8,6 +8,7 @@ allocates, copies or computes is recorded as a :class:`~kernlint.workload.TorchO
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 Args = list[Any]
 Kwargs = dict[str, Any]
 Shape = tuple[Size, ...]
+
+#: Kinds of element types, each of which a higher one prevails over.
+_KINDS = {"bool": 0, "uint": 1, "int": 1, "float": 2}
 
 #: What a handler raises on arguments that do not fit.
 _MISFIT = (IndexError, AttributeError, TypeError, ValueError, AssertionError)
@@ -60,7 +64,7 @@ def attribute(h: HostEvaluator, x: Tensor, name: str, node: cst.CSTNode) -> Any:
         return x.dtype if x.dtype is not None else Unknown(f"dtype of {x.name}")
     if name == "device":
         return Unknown("device")
-    if name in ("T", "mT", "H"):
+    if name in ("T", "mT", "H", "mH"):
         shape = h.rank(x, 2)
         return _transpose(h, shape, -2, -1) if name != "T" or len(shape.shape or ()) == 2 else _permute_all(h, shape)
     if name == "ndim":
@@ -162,6 +166,37 @@ def _dtype(kwargs: Kwargs, default: Dtype | None) -> Dtype | None:
     return value if isinstance(value, Dtype) else default if value is None else None
 
 
+def _common(values: Any) -> Dtype | None:
+    """The element type of what is computed from tensors and Python numbers, by torch's rule: tensors with dimensions decide,
+    those without and numbers only where they are of a higher kind. None where that is not known."""
+    tensors = [value for value in values if isinstance(value, Tensor)]
+    if any(t.dtype is None for t in tensors):
+        return None
+    result: Dtype | None = None
+    for part in ([t for t in tensors if t.shape != ()], [t for t in tensors if t.shape == ()]):
+        found: Dtype | None = None
+        for t in part:
+            assert t.dtype is not None
+            found = t.dtype if found is None else _promoted(found, t.dtype)
+        if result is None or (found is not None and _KINDS[found.kind] > _KINDS[result.kind]):
+            result = found
+    if result is None or result.is_float:
+        return result
+    if any(isinstance(value, (Unknown, ReadValue)) for value in values):
+        return None
+    if any(isinstance(value, float) for value in values):
+        return dt.FLOAT32
+    return dt.INT64 if result == dt.BOOL and any(type(value) in (int, Expr) for value in values) else result
+
+
+def _by_kind(dtype: Dtype) -> int:
+    return _KINDS[dtype.kind]
+
+
+def _promoted(a: Dtype, b: Dtype) -> Dtype:
+    return dt.INT16 if {a, b} == {dt.UINT8, dt.INT8} else dt.promote(a, b)
+
+
 # -- creation ---------------------------------------------------------------------------------------------------------
 
 
@@ -172,7 +207,7 @@ def _create(origin: str, kind: str, random: bool = False) -> Callable[..., Any]:
         default: Dtype | None = dt.FLOAT32
         if kind == "full":
             values, fill = args[:1], _arg(args, kwargs, 1, "fill_value")
-            default = dt.INT64 if isinstance(fill, int) and not isinstance(fill, bool) else dt.FLOAT32
+            default = dt.BOOL if isinstance(fill, bool) else dt.INT64 if isinstance(fill, (int, Expr)) else dt.FLOAT32
         elif kind == "randint":
             values = [a for a in args if isinstance(a, (tuple, list))] or [kwargs.get("size", ())]
             default = dt.INT64
@@ -252,8 +287,9 @@ def _empty_strided(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNo
 
 
 def _arange(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    bounds: list[Any] = [a for a in args if isinstance(a, (int, float, Expr))]
-    if not bounds:
+    given = [*args, *(kwargs[name] for name in ("start", "end", "step")[len(args) :] if name in kwargs)]
+    bounds: list[Any] = [a for a in given if isinstance(a, (int, float, Expr))]
+    if not bounds or ("step" in kwargs and len(bounds) < 3):
         return h.allocate(_dtype(kwargs, dt.INT64), None, "filled", node)
     start, end, step = (0, bounds[0], 1) if len(bounds) == 1 else (*bounds[:2], bounds[2] if len(bounds) > 2 else 1)
     integer = all(isinstance(b, (int, Expr)) for b in (start, end, step))
@@ -345,6 +381,21 @@ def _permute(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
     return permuted(x, tuple(a for a in axes if a is not None))
 
 
+def _movedim(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x, source, target = args[0], _arg(args, kwargs, 1, "source"), _arg(args, kwargs, 2, "destination")
+    if not isinstance(x, Tensor) or x.shape is None:
+        return Unknown("movedim")
+    rank = len(x.shape)
+    moved, places = ([_axis(a, rank) for a in (v if isinstance(v, (tuple, list)) else [v])] for v in (source, target))
+    if None in moved or None in places or len(moved) != len(places):
+        return Unknown("movedim")
+    order: list[Any] = [None] * rank
+    for axis, place in zip(moved, places):
+        order[place or 0] = axis
+    rest = iter(axis for axis in range(rank) if axis not in moved)
+    return permuted(x, tuple(next(rest) if axis is None else axis for axis in order))
+
+
 def _view(name: str) -> Callable[..., Any]:
     def handler(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         x = args[0]
@@ -433,6 +484,29 @@ def _flatten(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
         return replace(x, shape=None, strides=None)
     shape = (*x.shape[:start], product(x.shape[start : end + 1]), *x.shape[end + 1 :])
     return _view("reshape")(h, [x, shape], {}, node)
+
+
+def _unflatten(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x, dim, sizes = args[0], _arg(args, kwargs, 1, "dim"), _sizes([_arg(args, kwargs, 2, "sizes", "unflattened_size")])
+    axis = _axis(dim, len(x.shape)) if isinstance(x, Tensor) and x.shape is not None else None
+    if axis is None or sizes is None or not isinstance(x.shape[axis], (int, Expr)):
+        return replace(x, shape=None, strides=None) if isinstance(x, Tensor) else Unknown("unflatten")
+    known = product(tuple(size for size in sizes if size != -1))
+    parts = tuple(ex.floordiv(ex.lift(x.shape[axis]), known) if size == -1 else size for size in sizes)
+    shape = (*x.shape[:axis], *parts, *x.shape[axis + 1 :])
+    strides = None
+    if x.strides is not None:
+        inner = (ex.simplify(ex.lift(step) * x.strides[axis]) for step in contiguous_strides(parts))
+        strides = (*x.strides[:axis], *inner, *x.strides[axis + 1 :])
+    return replace(x, shape=shape, strides=strides)
+
+
+def _as_strided(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    x, shape, strides = args[0], _sizes([_arg(args, kwargs, 1, "size")]), _sizes([_arg(args, kwargs, 2, "stride")])
+    offset = _arg(args, kwargs, 3, "storage_offset")
+    if not isinstance(x, Tensor) or shape is None or not isinstance(offset, (int, Expr, type(None))):
+        return Unknown("as_strided")
+    return replace(x, shape=shape, strides=strides, offset=x.offset if offset is None else offset)
 
 
 def _unsqueeze(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
@@ -542,21 +616,25 @@ def _sliced(size: Size, start: Any, stop: Any, step: Any) -> tuple[Size | None, 
 def _gathered(h: HostEvaluator, x: Tensor, parts: list[Any], node: cst.CSTNode) -> Any:
     indices = _tensors(parts)
     shape: Shape | None = None
+    lists = [p for p in parts if isinstance(p, list)]
+    boolean = any(t.dtype == dt.BOOL for t in indices)
     if (
         x.shape is not None
         and len(parts) <= len(x.shape)
-        and all(isinstance(p, Tensor) or p == slice(None) for p in parts)
+        and all(isinstance(p, (Tensor, list)) or p == slice(None) for p in parts)
+        and all(type(element) in (int, Expr) for p in lists for element in p)
     ):
         common: Shape | None = ()
-        boolean = any(t.dtype == dt.BOOL for t in indices)
-        for t in indices:
-            common = broadcast(common, t.shape)
+        for extents in (*(t.shape for t in indices), *((len(p),) for p in lists)):
+            common = broadcast(common, extents)
         if common is not None and not boolean:
-            first = next(i for i, p in enumerate(parts) if isinstance(p, Tensor))
-            kept = [n for i, n in enumerate(x.shape) if i >= len(parts) or not isinstance(parts[i], Tensor)]
+            places = [i for i, p in enumerate(parts) if isinstance(p, (Tensor, list))]
+            together = places == list(range(places[0], places[-1] + 1))
+            kept = [n for i, n in enumerate(x.shape) if i not in places]
+            first = places[0] if together else 0
             shape = (*kept[:first], *common, *kept[first:])
-        if boolean:
-            h.sync("boolean-mask indexing waits for the number of true elements", node, x)
+    if boolean:
+        h.sync("boolean-mask indexing waits for the number of true elements", node, x)
     result = h.allocate(x.dtype, shape, "result", node)
     h.torch_op("index", "gather", (x, *indices), (result,), node)
     return result
@@ -630,10 +708,19 @@ def _same(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> An
 
 
 def _copied(
-    h: HostEvaluator, name: str, x: Tensor, shape: Shape | None, dtype: Dtype | None, node: cst.CSTNode
+    h: HostEvaluator,
+    name: str,
+    x: Tensor,
+    shape: Shape | None,
+    dtype: Dtype | None,
+    node: cst.CSTNode,
+    strides: Shape | None = None,
 ) -> Tensor:
+    """A new tensor with the elements of ``x``, row-major where no ``strides`` are given."""
     result = h.allocate(dtype, shape, "result", node)
-    permutes = x.is_contiguous is False and _is_dense(x)
+    if strides is not None:
+        result = replace(result, strides=strides)
+    permutes = x.is_contiguous is False and _is_dense(x) and strides != x.strides
     kind = "cast" if dtype != x.dtype else "transpose" if permutes else "copy"
     h.torch_op(name, kind, (x,), (result,), node)
     return result
@@ -643,6 +730,9 @@ def _contiguous(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode)
     x = args[0]
     if not isinstance(x, Tensor):
         return Unknown("contiguous")
+    layout = _arg(args, kwargs, 1, "memory_format")
+    if layout is not None and layout != "contiguous_format":
+        return x if h.skips(node) else _in_format(h, "contiguous", x, x.dtype, layout, node)
     if x.is_contiguous or h.skips(node):
         return x
     if x.strides is None:
@@ -659,7 +749,32 @@ def _clone(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> A
     x = args[0]
     if not isinstance(x, Tensor):
         return Unknown("clone")
-    return x if h.skips(node) else _copied(h, "clone", x, x.shape, x.dtype, node)
+    if h.skips(node):
+        return x
+    layout = kwargs.get("memory_format", "preserve_format")
+    if layout == "preserve_format":
+        kept = x.strides if x.is_contiguous is False and _is_dense(x) else None
+        return _copied(h, "clone", x, x.shape, x.dtype, node, kept)
+    if layout == "contiguous_format":
+        return _copied(h, "clone", x, x.shape, x.dtype, node)
+    return _in_format(h, "clone", x, x.dtype, layout, node)
+
+
+def _in_format(h: HostEvaluator, name: str, x: Tensor, dtype: Dtype | None, layout: Any, node: cst.CSTNode) -> Tensor:
+    """``x`` in another memory format than torch's usual one: channels last, or one that is not known."""
+    strides = _channels_last(x.shape) if layout == "channels_last" else None
+    if strides is not None and strides == x.strides and dtype == x.dtype:
+        return x
+    return replace(_copied(h, name, x, x.shape, dtype, node, strides), strides=strides)
+
+
+def _channels_last(shape: Shape | None) -> Shape | None:
+    """The strides of images [N, C, H, W] whose channels lie next to one another."""
+    if shape is None or len(shape) != 4:
+        return None
+    n, c, height, width = shape
+    batch, row, column, channel = contiguous_strides((n, height, width, c))
+    return batch, channel, row, column
 
 
 def _to(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
@@ -673,14 +788,19 @@ def _to(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
             target = value
         elif isinstance(value, Tensor):
             target = value.dtype
-        elif isinstance(value, str) and value == "cpu":
-            return _cpu(h, args, kwargs, node)
         else:
-            moves = True
-    if on_cpu(kwargs):
-        return _cpu(h, args, kwargs, node)
+            moves = moves or not isinstance(value, bool)
+    if "cpu" in args[1:] or on_cpu(kwargs):
+        copied = _cpu(h, args, kwargs, node)
+        return replace(copied, dtype=target) if isinstance(target, Dtype) else copied
     if h.is_hosted(x) and (moves or kwargs.get("device") is not None):
         return _cuda(h, [replace(x, dtype=target or x.dtype)], kwargs, node)
+    layout = kwargs.get("memory_format", "preserve_format")
+    if layout != "preserve_format" and not h.skips(node):
+        dtype = target if isinstance(target, Dtype) else x.dtype
+        if layout != "contiguous_format":
+            return _in_format(h, "to", x, dtype, layout, node)
+        return x if x.is_contiguous and dtype == x.dtype else _copied(h, "to", x, x.shape, dtype, node)
     return _cast(h, "to", x, target, node) if isinstance(target, Dtype) else x
 
 
@@ -758,13 +878,10 @@ def elementwise(
     if not tensors:
         return Unknown(name)
     shape: Shape | None = tensors[0].shape
-    result_type = tensors[0].dtype
     for t in tensors[1:]:
         shape = broadcast(shape, t.shape)
-        # A zero-dimensional tensor promotes like a Python scalar.
-        if t.shape != () or result_type is None:
-            result_type = None if result_type is None or t.dtype is None else dt.promote(result_type, t.dtype)
-    if dtype is None and result_type is not None and result_type.is_integer and any(isinstance(a, float) for a in args):
+    result_type = _common(args)
+    if name in _OF_FLOATS and result_type is not None and not result_type.is_float:
         result_type = dt.FLOAT32
     if into is not None:
         result = into
@@ -782,7 +899,8 @@ def _elementwise(name: str, dtype: Dtype | None = None, flops: int = 1) -> Calla
     def handler(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         out = kwargs.get("out")
         values = [*args, *(v for k, v in kwargs.items() if k != "out" and isinstance(v, (Tensor, float)))]
-        return elementwise(h, name, values, node, dtype, flops, out if isinstance(out, Tensor) else None)
+        operation = "floor_divide" if name in _DIVISIONS and kwargs.get("rounding_mode") is not None else name
+        return elementwise(h, operation, values, node, dtype, flops, out if isinstance(out, Tensor) else None)
 
     return handler
 
@@ -819,7 +937,7 @@ def _reduction(name: str, pair: bool = False, dtype: Dtype | None = None) -> Cal
         dim = _arg(args, kwargs, position, "dim", "axis")
         keep = bool(_arg(args, kwargs, position + 1, "keepdim", default=False))
         result_type = _dtype(kwargs, dtype or x.dtype)
-        if name in ("sum", "prod") and result_type is not None and result_type.kind in ("bool", "int", "uint"):
+        if name in _SUMS and "dtype" not in kwargs and result_type is not None and not result_type.is_float:
             result_type = dt.INT64
         shape = _reduced(x.shape, dim, keep)
         result = h.allocate(result_type, shape, "result", node)
@@ -950,7 +1068,10 @@ def _rowwise(name: str, kind: str, flops: int = 5) -> Callable[..., Any]:
         x = _arg(args, kwargs, 0, "input")
         if not isinstance(x, Tensor):
             return Unknown(name)
-        result = h.allocate(_dtype(kwargs, x.dtype), x.shape, "result", node)
+        default = next((value for value in args[1:] if isinstance(value, Dtype)), x.dtype)
+        if name in _SUMS and default is not None and not default.is_float:
+            default = dt.INT64
+        result = h.allocate(_dtype(kwargs, default), x.shape, "result", node)
         extra = _tensors(args[1:]) + _tensors(kwargs.values())
         count = x.numel
         axis = _axis(_arg(args, kwargs, 1, "dim"), len(x.shape)) if x.shape else None
@@ -959,6 +1080,31 @@ def _rowwise(name: str, kind: str, flops: int = 5) -> Callable[..., Any]:
         return result
 
     return handler
+
+
+#: Sums and products that are wide enough for integers whatever the operand is.
+_SUMS = frozenset({"sum", "prod", "cumsum", "cumprod"})
+
+
+def _with_places(name: str) -> Callable[..., Any]:
+    """A row-wise operation that tells beside the values where they come from."""
+
+    def handler(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+        result = _rowwise(name, "scan", 16 if name == "sort" else 1)(h, args, kwargs, node)
+        return (result, replace(result, dtype=dt.INT64)) if isinstance(result, Tensor) else result
+
+    return handler
+
+
+def _argsort(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    return _rowwise("argsort", "scan", 16)(h, args, {**kwargs, "dtype": dt.INT64}, node)
+
+
+def _outer(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    a, b = _arg(args, kwargs, 0, "input"), _arg(args, kwargs, 1, "vec2")
+    if not isinstance(a, Tensor) or not isinstance(b, Tensor):
+        return Unknown("outer")
+    return elementwise(h, "outer", [_unsqueeze(h, [a, 1], {}, node), _unsqueeze(h, [b, 0], {}, node)], node)
 
 
 def _attention(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
@@ -1110,7 +1256,7 @@ def _cat(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any
         shape = (*shape[:axis], total, *shape[axis + 1 :])
     else:
         shape = None
-    result = h.allocate(tensors[0].dtype, shape, "result", node)
+    result = h.allocate(_common(tensors), shape, "result", node)
     h.torch_op("cat", "cat", tensors, (result,), node)
     return result
 
@@ -1125,7 +1271,7 @@ def _stack(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> A
     axis = _axis(dim, len(shape) + 1)
     count = h.list_length(parts)
     result_shape = (*shape[:axis], count, *shape[axis:]) if axis is not None and count is not None else None
-    result = h.allocate(tensors[0].dtype, result_shape, "result", node)
+    result = h.allocate(_common(tensors), result_shape, "result", node)
     h.torch_op("stack", "cat", tensors, (result,), node)
     return result
 
@@ -1151,6 +1297,11 @@ def _gather(name: str) -> Callable[..., Any]:
         if name == "index_select" and x.shape is not None and ids.shape is not None:
             axis = _axis(dim, len(x.shape))
             shape = (*x.shape[:axis], ids.shape[0], *x.shape[axis + 1 :]) if axis is not None else None
+        elif name == "take_along_dim" and x.shape is not None and ids.shape is not None:
+            axis = _axis(_arg(args, kwargs, 2, "dim"), len(x.shape))
+            shape = broadcast((*x.shape[:axis], 1, *x.shape[axis + 1 :]), ids.shape) if axis is not None else None
+        elif name.startswith(("scatter", "index_")):
+            shape = x.shape
         result = h.allocate(x.dtype, shape, "result", node)
         h.torch_op(name, "gather", tensors, (result,), node)
         return result
@@ -1158,11 +1309,25 @@ def _gather(name: str) -> Callable[..., Any]:
     return handler
 
 
-def _repeat(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    x, times = args[0], _sizes(args[1:])
+def _one_hot(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    ids, classes = _arg(args, kwargs, 0, "tensor", "input"), _arg(args, kwargs, 1, "num_classes", default=-1)
+    if not isinstance(ids, Tensor):
+        return Unknown("one_hot")
+    told = isinstance(classes, (int, Expr)) and classes != -1
+    result = h.allocate(dt.INT64, (*ids.shape, classes) if ids.shape is not None and told else None, "result", node)
+    h.torch_op("one_hot", "gather", (ids,), (result,), node)
+    if not told:
+        h.sync("one_hot waits for the largest class", node, ids)
+    return result
+
+
+def _repeat(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode, tiles: bool = False) -> Any:
+    x, times = args[0], _sizes(args[1:] or [_arg([], kwargs, 0, "repeats", "dims")])
     if not isinstance(x, Tensor):
         return Unknown("repeat")
     shape = None
+    if tiles and times is not None and x.shape is not None:
+        times = (1,) * (len(x.shape) - len(times)) + times
     if times is not None and x.shape is not None and len(times) >= len(x.shape):
         old = (1,) * (len(times) - len(x.shape)) + x.shape
         shape = tuple(ex.simplify(ex.lift(a) * b) for a, b in zip(old, times))
@@ -1248,9 +1413,14 @@ def _dynamic(name: str) -> Callable[..., Any]:
 def _where(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     if len(args) == 1:
         return _dynamic("where")(h, args, kwargs, node)
-    values = _tensors(args[1:])
-    dtype = values[0].dtype if values else dt.FLOAT32
-    return elementwise(h, "where", args, node, dtype)
+    args = [*args, *(kwargs[name] for name in ("input", "other") if name in kwargs)]
+    # The condition comes first, or second where this is a method.
+    condition = next((a for a in args[:2] if isinstance(a, Tensor) and a.dtype == dt.BOOL), None)
+    values = [a for a in args if a is not condition]
+    numbers = [dt.FLOAT32 if isinstance(a, float) else dt.BOOL if isinstance(a, bool) else dt.INT64 for a in values]
+    dtype = None if condition is None else _common(values) if _tensors(values) else max(numbers, key=_by_kind)
+    result = elementwise(h, "where", args, node, dtype)
+    return result if dtype is not None or not isinstance(result, Tensor) else replace(result, dtype=None)
 
 
 def _nothing(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
@@ -1318,8 +1488,16 @@ _POINTWISE = (
     "neg negative sin cos tan tanh sinh cosh asin acos atan atan2 sigmoid relu gelu silu elu selu celu leaky_relu hardtanh "
     "hardswish hardsigmoid softplus softsign mish relu6 logsigmoid tanhshrink threshold prelu erf erfc reciprocal floor ceil "
     "round trunc frac sign clamp clip clamp_min clamp_max maximum minimum fmax fmin remainder fmod floor_divide bitwise_and "
-    "bitwise_or bitwise_xor lerp addcmul addcdiv nan_to_num dropout masked_fill absolute abs_ sgn rot90 logaddexp polar glu"
+    "bitwise_or bitwise_xor lerp addcmul addcdiv nan_to_num dropout masked_fill absolute abs_ sgn rot90 logaddexp glu"
 ).split()
+
+_DIVISIONS = frozenset({"div", "divide", "true_divide"})
+
+#: What gives floats for integers too.
+_OF_FLOATS = _DIVISIONS | frozenset(
+    "exp exp2 log log2 log10 log1p expm1 sqrt rsqrt sin cos tan tanh sinh cosh asin acos atan atan2 sigmoid erf erfc reciprocal "
+    "logaddexp".split()
+)
 
 _LOGICAL = "eq ne lt le gt ge equal isnan isinf isfinite logical_and logical_or logical_not isclose isin".split()
 
@@ -1364,7 +1542,9 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "transpose": _transpose_op,
     "swapaxes": _transpose_op,
     "permute": _permute,
-    "movedim": lambda h, a, k, n: Unknown("movedim"),
+    "swapdims": _transpose_op,
+    "movedim": _movedim,
+    "moveaxis": _movedim,
     "view": _view("view"),
     "reshape": _view("reshape"),
     "view_as": _view("view_as"),
@@ -1380,7 +1560,8 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "chunk": _chunk,
     "split": _split,
     "unbind": _unbind,
-    "unflatten": lambda h, a, k, n: replace(a[0], shape=None, strides=None),
+    "unflatten": _unflatten,
+    "as_strided": _as_strided,
     "detach": _same,
     "cuda": _cuda,
     "requires_grad_": _same,
@@ -1444,7 +1625,8 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "baddbmm": _addmm,
     "linear": _linear,
     "einsum": _einsum,
-    "outer": _elementwise("outer"),
+    "outer": _outer,
+    "ger": _outer,
     "softmax": _rowwise("softmax", "softmax"),
     "log_softmax": _rowwise("log_softmax", "softmax"),
     "layer_norm": _rowwise("layer_norm", "norm"),
@@ -1455,9 +1637,10 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "normalize": _rowwise("normalize", "norm"),
     "cumsum": _rowwise("cumsum", "scan", 1),
     "cumprod": _rowwise("cumprod", "scan", 1),
-    "cummax": _rowwise("cummax", "scan", 1),
-    "sort": _rowwise("sort", "scan", 16),
-    "argsort": _rowwise("argsort", "scan", 16),
+    "cummax": _with_places("cummax"),
+    "cummin": _with_places("cummin"),
+    "sort": _with_places("sort"),
+    "argsort": _argsort,
     "flip": _rowwise("flip", "copy", 0),
     "roll": _rowwise("roll", "copy", 0),
     "tril": _rowwise("tril", "elementwise", 1),
@@ -1477,8 +1660,11 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "take": _gather("take"),
     "scatter": _gather("scatter"),
     "scatter_add": _gather("scatter_add"),
+    "take_along_dim": _gather("take_along_dim"),
+    **{name: _gather(name) for name in ("index_add", "index_copy", "index_fill", "index_put", "scatter_reduce")},
+    "one_hot": _one_hot,
     "repeat": _repeat,
-    "tile": _repeat,
+    "tile": partial(_repeat, tiles=True),
     "repeat_interleave": _repeat_interleave,
     "size": _shape_only,
     "stride": _stride,

@@ -86,7 +86,9 @@ _ALIASES = {
 }
 
 BOOL = _BY_NAME["bool"]
+UINT8 = _BY_NAME["uint8"]
 INT8 = _BY_NAME["int8"]
+INT16 = _BY_NAME["int16"]
 INT32 = _BY_NAME["int32"]
 INT64 = _BY_NAME["int64"]
 FLOAT16 = _BY_NAME["float16"]
