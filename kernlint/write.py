@@ -17,8 +17,23 @@ _BOM = b"\xef\xbb\xbf"
 
 
 def encoded(text: str, like: SourceText) -> bytes:
-    """``text`` as the bytes of a file like the one that ``like`` was read from."""
-    return (_BOM if like.bom else b"") + text.encode(like.encoding)
+    """``text`` as the bytes of a file like the one that ``like`` was read from. Raises ``UsageError`` where its encoding cannot
+    hold it."""
+    try:
+        return (_BOM if like.bom else b"") + text.encode(like.encoding)
+    except UnicodeError as error:
+        raise UsageError(f"{like.path}: cannot be written as {like.encoding}: {error}") from None
+
+
+def re_encoded(text: str, source: SourceText, data: bytes) -> bytes:
+    """``text`` as the bytes of the file that ``source`` was read from, which held ``data``.
+
+    Raises ``UsageError`` as :func:`encoded` does, and where the encoding reads what it would not write (``unicode_escape``):
+    bytes that are none of the change would change too.
+    """
+    if encoded(source.text, source) != data:
+        raise UsageError(f"{source.path}: in {source.encoding} it would not be written as it was read")
+    return encoded(text, source)
 
 
 def write_whole(path: str, data: bytes, expected: bytes | None = None) -> None:

@@ -19,7 +19,7 @@ from kernlint.syntax.source import SourceText, decode_source, split_lines
 from kernlint.syntax.task import read_task
 from kernlint.syntax.tree import Module, parse_module
 from kernlint.syntax.walk import walk
-from kernlint.write import encoded, write_whole
+from kernlint.write import re_encoded, write_whole
 
 _EXISTING = re.compile(r"(?P<head>\s*#\s*kernlint:\s*ignore\[)(?P<rules>[^\]]*)(?P<rest>\].*)", re.DOTALL)
 
@@ -44,10 +44,11 @@ def add_ignores(findings: Iterable[Finding], reason: str) -> tuple[int, list[Fin
     added = 0
     for file, group in by_file.items():
         try:
-            source = decode_source(read_bytes(file), file)
-            write_whole(file, encoded(with_ignores(source, group, reason), source))
+            data = read_bytes(file)
+            source = decode_source(data, file)
+            write_whole(file, re_encoded(with_ignores(source, group, reason), source, data), expected=data)
             added += len(group)
-        except (KernlintError, OSError, UnicodeEncodeError):
+        except (KernlintError, OSError):
             left += group
     return added, left
 

@@ -16,7 +16,7 @@ from kernlint.rewrite.text import CannotRewrite, apply_edits
 from kernlint.rules.base import NOT_ABOUT_SPEED
 from kernlint.rules.registry import find_rule
 from kernlint.syntax.source import decode_source
-from kernlint.write import encoded
+from kernlint.write import re_encoded
 
 MAX_ROUNDS = 10
 
@@ -119,7 +119,7 @@ class _Rounds:
                 self.fixes.changed[file] = _with_fixes(data, file, [f.fix for f in chosen if f.fix is not None])
                 self.fixes.original.setdefault(file, data)
                 applied[file] = chosen
-            except (KernlintError, UnicodeEncodeError, ValueError, LookupError) as error:
+            except (KernlintError, ValueError, LookupError) as error:
                 self._take_back(file, chosen, str(error).removeprefix(f"{file}: "), before)
         return tried, applied
 
@@ -196,7 +196,7 @@ def _with_fixes(data: bytes, file: str, fixes: Iterable[Fix]) -> bytes:
         text = apply_edits(source.text, [text_edit(source.text, edit) for edit in edits])
     if text == source.text:
         raise CannotRewrite("the source has the change already")
-    return encoded(text, source)
+    return re_encoded(text, source, data)
 
 
 def _not_as_promised(before: Outcome, after: Outcome, applied: Mapping[str, list[Finding]]) -> dict[str, str]:

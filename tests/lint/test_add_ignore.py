@@ -79,6 +79,16 @@ def test_what_cannot_be_suppressed_is_left(file, tmp_path):
     assert add_ignores([*broken, *gone], "for now") == (0, [*broken, *gone])
 
 
+@pytest.mark.parametrize("coding", ["unicode_escape", "latin-1", "idna"])
+def test_an_encoding_that_cannot_write_it_leaves_the_file(file, coding):
+    data = f"# coding: {coding}\n{KERNEL}".encode()
+    path = file(data)
+    found = check(data)
+    assert [finding.code for finding in found] == ["KL101"]
+    assert add_ignores(found, "for \N{HIRAGANA LETTER A}") == (0, found)
+    assert path.read_bytes() == data
+
+
 @pytest.mark.parametrize("reason", ["", "  ", "two\nlines"])
 def test_a_reason_is_one_line(reason):
     with pytest.raises(UsageError):

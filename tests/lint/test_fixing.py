@@ -141,6 +141,16 @@ def test_a_file_whose_fix_is_refused_does_not_stop_the_others(tmp_path: Path) ->
     assert done.returncode == 1 and b"b.py" in done.stdout and b"a.py" not in done.stdout
 
 
+@pytest.mark.parametrize("coding", ["unicode_escape", "idna"])
+def test_a_file_that_would_not_be_written_as_it_was_read_is_left_alone(tmp_path: Path, coding: str) -> None:
+    data = f"# coding: {coding}\n{SOURCE}".encode()
+    (tmp_path / "a.py").write_bytes(data)
+    done = check(tmp_path, "--fix", "--select", "KL101")
+    assert (tmp_path / "a.py").read_bytes() == data
+    assert done.returncode == 1
+    assert b"KL101 not fixed: " in done.stderr and coding.encode() in done.stderr
+
+
 def test_a_file_that_changed_since_it_was_read_is_left_alone(tmp_path: Path) -> None:
     from kernlint.cli.check_command import _deliver
     from kernlint.lint.discovery import Target
