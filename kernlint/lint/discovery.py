@@ -37,7 +37,7 @@ class Found:
 
 
 def find_files(paths: Iterable[str], configurations: Configurations) -> Found:
-    """Every file that ``paths`` (files, folders, globs) mean, each once.
+    """Every file that ``paths`` (files, folders, globs) mean, each once, whatever links lead to it.
 
     A named file is taken whatever it is called and whatever ignores it, unless ``force-exclude`` is set. Folders are
     searched below, without following links to folders, so that a cycle cannot arise.
@@ -47,6 +47,7 @@ def find_files(paths: Iterable[str], configurations: Configurations) -> Found:
     finder = _Finder(configurations)
     for path in paths:
         finder.add(path)
+    finder.drop_links()
     return Found(list(finder.targets.values()), finder.findings)
 
 
@@ -64,6 +65,8 @@ class _Finder:
         self.configurations = configurations
         self.targets: dict[str, Target] = {}
         self.findings: list[Finding] = []
+        #: The targets that may be the same file as another one.
+        self._links: list[str] = []
         self._excludes: dict[tuple[int, str | None], list[Patterns]] = {}
 
     def add(self, path: str) -> None:
@@ -84,10 +87,22 @@ class _Finder:
         else:
             raise UsageError(f"{path}: no such file or folder")
 
+    def drop_links(self) -> None:
+        """Leave out links to files that are targets themselves, by whatever path: what is wrong there is wrong once, and to
+        mend once."""
+        others = set(self.targets) - set(self._links)
+        for path in self._links:
+            real = os.path.realpath(path)
+            if real in others:
+                self.targets.pop(path, None)
+            others.add(real)
+
     def _take(self, path: str) -> None:
         settings = self.configurations.of(os.path.dirname(path))
         if settings.force_exclude and self._excluded_above(path, settings):
             return
+        if path not in self.targets and os.path.realpath(path) != path:
+            self._links.append(path)
         self.targets[path] = Target(path, shown_name(path), explicit=True)
 
     def _excluded_above(self, path: str, settings: Settings) -> bool:
@@ -102,6 +117,7 @@ class _Finder:
         return False
 
     def _search(self, top: str) -> None:
+        behind_link = os.path.realpath(top) != top
         # A stack, not recursion: folders can be nested deeper than Python calls.
         stack = [(top, [ignores.reaching_into(top) for ignores in _ignores_above(top)])]
         while stack:
@@ -122,6 +138,8 @@ class _Finder:
                     folders.append(entry.path)
                 elif entry.path not in self.targets and os.path.isfile(entry.path):  # a link may lead nowhere
                     self.targets[entry.path] = Target(entry.path, shown_name(entry.path))
+                    if behind_link or entry.is_symlink():
+                        self._links.append(entry.path)
             stack += [(path, ignores) for path in reversed(folders)]
 
     def _entries(self, folder: str, settings: Settings) -> list[os.DirEntry[str]]:

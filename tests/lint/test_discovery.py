@@ -177,7 +177,23 @@ def test_cyclic_links_end(tree):
     (root / "a" / "self.py").symlink_to("self.py")
     (root / "a" / "gone.py").symlink_to("nowhere.py")
     (root / "a" / "link.py").symlink_to("k.py")
-    assert names() == ["a/k.py", "a/link.py"]
+    assert names() == ["a/k.py"]
+
+
+@needs_posix
+def test_a_file_with_links_to_it_is_checked_once(tree, tmp_path_factory):
+    root = tree("d/k.py", "e/other.py")
+    outside = tmp_path_factory.mktemp("outside") / "x.py"
+    outside.write_text("")
+    (root / "a.py").symlink_to("d/k.py")
+    (root / "link").symlink_to("d")
+    for name in ("b.py", "c.py"):
+        (root / name).symlink_to(outside)
+    assert names() == ["b.py", "d/k.py", "e/other.py"]
+    assert names("link", "d") == names("d", "link") == ["d/k.py"]
+    assert names("a.py", "d") == names("a.py", "d/k.py") == ["d/k.py"]
+    assert names("a.py", "a.py") == ["a.py"]
+    assert names("link", "link/k.py") == ["link/k.py"]
 
 
 @needs_posix
