@@ -754,7 +754,7 @@ def python_binary(name: str, function: Callable[[Any, Any], Any], a: Any, b: Any
 def bounded(value: Any) -> Any:
     """``value``, or ``Unknown`` where it is a number or a sequence of a size that no program computes with."""
     if isinstance(value, Expr):
-        huge = value.length > MAX_LENGTH or any(c.bit_length() > MAX_BITS for c in value.terms.values())
+        huge = value.length > MAX_LENGTH or max(map(int.bit_length, value.terms.values()), default=0) > MAX_BITS
     elif isinstance(value, (str, list, tuple)):
         huge = len(value) > MAX_ITEMS
     else:

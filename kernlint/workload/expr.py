@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
+from functools import lru_cache
 from typing import NamedTuple, Union
 
 # Atoms are hashed and compared more than anything else, which tuples do fastest; ``kind`` is there to tell them apart.
@@ -88,7 +89,7 @@ class Expr:
     terms: dict[Monomial, int]
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
-        self.terms = {m: c for m, c in terms.items() if c != 0}
+        self.terms = {m: c for m, c in terms.items() if c} if 0 in terms.values() else dict(terms)
         # Answers kept: most expressions are never asked, the rest again and again.
         self._atoms: set[Atom] | None = None
         self._hash: int | None = None
@@ -101,13 +102,17 @@ class Expr:
 
     @staticmethod
     def constant(value: int) -> Expr:
-        return Expr({(): value})
+        # One that knows where it stands in the source is not any number.
+        return _plain_constant(value) if type(value) is int else Expr({(): value})
 
     # -- arithmetic -------------------------------------------------------------------------------------------------
 
     def __add__(self, other: Size) -> Expr:
+        summand = lift(other)
+        if not summand.terms:
+            return self
         result = dict(self.terms)
-        _add_terms(result, lift(other))
+        _add_terms(result, summand)
         return Expr(result)
 
     __radd__ = __add__
@@ -116,7 +121,10 @@ class Expr:
         return Expr({m: -c for m, c in self.terms.items()})
 
     def __sub__(self, other: Size) -> Expr:
-        return self + (-lift(other))
+        result = dict(self.terms)
+        for monomial, coefficient in lift(other).terms.items():
+            result[monomial] = result.get(monomial, 0) - coefficient
+        return Expr(result)
 
     def __rsub__(self, other: Size) -> Expr:
         return lift(other) + (-self)
@@ -158,11 +166,11 @@ class Expr:
     def length(self) -> int:
         """How many terms and atoms it takes to write this down, those of opaque ones counted each time they stand there."""
         if not self._length:
-            self._length = len(self.terms) + sum(
-                1 + sum(arg.length for arg in atom.args) if isinstance(atom, Opaque) else 1
-                for monomial in self.terms
-                for atom in monomial
-            )
+            self._length = len(self.terms) + sum(map(len, self.terms))
+            for monomial in self.terms:
+                for atom in monomial:
+                    if type(atom) is Opaque:
+                        self._length += sum([arg.length for arg in atom.args])
         return self._length
 
     @property
@@ -280,6 +288,11 @@ class Expr:
 
     def __repr__(self) -> str:
         return f"Expr({self})"
+
+
+@lru_cache(maxsize=1024)
+def _plain_constant(value: int) -> Expr:
+    return Expr({(): value})
 
 
 def lift(value: Size) -> Expr:
