@@ -307,7 +307,7 @@ class FrontEnd(Evaluator):
                 text = f"`{_code(target.value)}` is a tensor: its elements cannot be assigned"
                 self.fault("tensor-index", target, text)
             return
-        if isinstance(value, Typed) and isinstance(target, (cst.Tuple, cst.List)):
+        if isinstance(value, Typed) and type(target) in (cst.Tuple, cst.List):
             self.fault("unpacked-tensor", target, f"a value of type {value} cannot be unpacked")
             value = Unknown("unpacked")
         super().assign(target, value, scope)

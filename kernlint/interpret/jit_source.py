@@ -62,9 +62,9 @@ def assignment(body: Any, name: str) -> cst.CSTNode | None:
     found: cst.CSTNode | None = None
     for statement in body:
         for node in walk(statement):
-            if isinstance(node, cst.Assign):
+            if type(node) is cst.Assign:
                 targets = [t.target for t in node.targets]
-            elif isinstance(node, (cst.AugAssign, cst.AnnAssign)):
+            elif type(node) is cst.AugAssign or type(node) is cst.AnnAssign:
                 targets = [node.target]
             else:
                 continue

@@ -287,6 +287,8 @@ class _Places:
     def statements(self, body: Sequence[cst.CSTNode]) -> Iterator[cst.CSTNode]:
         """Those of a block, and of the blocks in it, that run once."""
         for index, statement in enumerate(body):
+            if type(statement) is cst.SimpleStatementLine:
+                continue
             if isinstance(statement, cst.If):
                 block = statement.body.body
                 if self._fills(block, statement.test):

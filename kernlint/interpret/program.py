@@ -823,12 +823,12 @@ def _may_launch(module: Module) -> frozenset[str]:
 
 def _is_launch(node: cst.CSTNode, decorated: set[str]) -> bool:
     """``kernel[grid](...)``, ``kernel.run(...)`` or ``launch = kernel[grid]``, by their looks."""
-    if isinstance(node, cst.Call):
+    if type(node) is cst.Call:
         function = node.func
-        return isinstance(function, cst.Subscript) or (
-            isinstance(function, cst.Attribute) and function.attr.value in ("run", "warmup")
+        return type(function) is cst.Subscript or (
+            type(function) is cst.Attribute and function.attr.value in ("run", "warmup")
         )
-    value = node.value if isinstance(node, cst.Assign) else None
+    value = node.value if type(node) is cst.Assign else None
     return isinstance(value, cst.Subscript) and isinstance(value.value, cst.Name) and value.value.value in decorated
 
 

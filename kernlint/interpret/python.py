@@ -322,7 +322,7 @@ class Evaluator:
     def eval_index(self, node: cst.Subscript, scope: Scope) -> Any:
         indices = []
         for element in node.slice:
-            if isinstance(element.slice, cst.Index):
+            if type(element.slice) is cst.Index:
                 value = self.eval(element.slice.value, scope)
                 if element.slice.star:
                     indices.extend(self.iterate(value) or [Unknown("starred index")])
@@ -332,7 +332,7 @@ class Evaluator:
                 assert isinstance(element.slice, cst.Slice)
                 parts = (element.slice.lower, element.slice.upper, element.slice.step)
                 indices.append(slice(*(self.eval(part, scope) if part is not None else None for part in parts)))
-        single = len(indices) == 1 and not isinstance(node.slice[-1].comma, cst.Comma)
+        single = len(indices) == 1 and type(node.slice[-1].comma) is not cst.Comma
         return indices[0] if single else tuple(indices)
 
     def eval_Call(self, node: cst.Call, scope: Scope) -> Any:

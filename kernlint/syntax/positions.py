@@ -105,12 +105,12 @@ def _counterparts(tree: cst.Module, python: ast.Module) -> dict[int, Any]:
 
 def _is_bracketed(node: Any) -> bool:
     """Whether one of the two parsers counts the brackets around ``node`` in, and the other does not."""
-    if isinstance(node, cst.Arg):
-        bracketed = bool(node.value.lpar) or isinstance(node.value, cst.GeneratorExp)
+    if type(node) is cst.Arg:
+        bracketed = bool(node.value.lpar) or type(node.value) is cst.GeneratorExp
         return bracketed and not node.star and node.keyword is None
-    if isinstance(node, cst.Decorator):
+    if type(node) is cst.Decorator:
         return bool(node.decorator.lpar)
-    return not isinstance(node, cst.Tuple) or bool(node.lpar)
+    return type(node) is not cst.Tuple or bool(node.lpar)
 
 
 _Push = Callable[[Iterable[_Pair]], None]

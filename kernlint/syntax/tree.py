@@ -71,7 +71,12 @@ class Module:
     @cached_property
     def nodes(self) -> tuple[libcst.CSTNode, ...]:
         """What :func:`~kernlint.syntax.walk.walk` finds in the tree."""
-        return tuple(walk(self.tree))
+        return (self.tree, *chain.from_iterable(self._statements.values()))
+
+    @cached_property
+    def _statements(self) -> dict[libcst.CSTNode, list[libcst.CSTNode]]:
+        """The nodes of each statement of the module."""
+        return {statement: list(walk(statement)) for statement in children(self.tree)}
 
     @cached_property
     def _numbers(self) -> Mapping[int, int]:
