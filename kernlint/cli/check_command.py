@@ -313,7 +313,7 @@ def _targets(
     paths: tuple[str, ...], stdin_filename: str | None, configurations: Configurations, show_files: bool
 ) -> tuple[list[Target], list[Finding], bytes | None]:
     """The files, findings about folders, and what standard input held where it is what to check."""
-    from kernlint.lint.discovery import Target, find_files, shown_name
+    from kernlint.lint.discovery import Target, find_files, is_left_out, shown_name
     from kernlint.lint.reading import MAX_BYTES
 
     if "-" not in paths:
@@ -325,7 +325,8 @@ def _targets(
         raise UsageError("- stands for standard input and cannot be mixed with other paths")
     shown = _STDIN_NAME if stdin_filename is None else shown_name(stdin_filename)
     target = Target(os.path.abspath(stdin_filename or "stdin.py"), shown, explicit=True)
-    return [target], [], b"" if show_files else sys.stdin.buffer.read(MAX_BYTES + 1)
+    targets = [] if stdin_filename is not None and is_left_out(target.path, configurations) else [target]
+    return targets, [], b"" if show_files else sys.stdin.buffer.read(MAX_BYTES + 1)
 
 
 def _run(
@@ -506,7 +507,7 @@ def _report(outcome: Outcome) -> LintReport:
 
 
 def _print(report: LintReport, output_format: str, output_file: str | None, statistics: bool) -> None:
-    colour = output_file is None and sys.stdout.isatty() and _wants_colour()
+    colour = output_file is None and _wants_colour()
     text = _renderer(output_format, statistics, colour)(report)
     if output_file is None and output_format in _FOR_PEOPLE:
         sys.stdout.write(encodable(text, sys.stdout))
@@ -542,7 +543,11 @@ def _renderer(output_format: str, statistics: bool, colour: bool) -> Callable[[L
 
 
 def _wants_colour() -> bool:
-    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+    """Whether standard output takes colours: a terminal does, and whatever the user says does (no-color.org,
+    force-color.org)."""
+    if os.environ.get("NO_COLOR"):
+        return False
+    return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout.isatty() and os.environ.get("TERM") != "dumb")
 
 
 def _tell(outcome: Outcome, report: LintReport, settings: Settings) -> None:

@@ -283,7 +283,7 @@ class _Reader:
         return float(value)
 
     def _path_below(self, value: Any) -> str:
-        if not isinstance(value, str) or not value:
+        if not isinstance(value, str) or not value or "\0" in value:
             raise self._wrong("expected a path")
         return os.path.join(self.root, value)
 

@@ -6,7 +6,6 @@ import glob
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import field
-from fnmatch import fnmatch
 
 from kernlint.errors import UsageError
 from kernlint.lint.config import Configurations
@@ -49,6 +48,11 @@ def find_files(paths: Iterable[str], configurations: Configurations) -> Found:
         finder.add(path)
     finder.drop_links()
     return Found(list(finder.targets.values()), finder.findings)
+
+
+def is_left_out(path: str, configurations: Configurations) -> bool:
+    """Whether the file at the absolute ``path`` is not to be checked although it is named."""
+    return _Finder(configurations).leaves_out(path)
 
 
 def shown_name(path: str) -> str:
@@ -98,12 +102,16 @@ class _Finder:
             others.add(real)
 
     def _take(self, path: str) -> None:
-        settings = self.configurations.of(os.path.dirname(path))
-        if settings.force_exclude and self._excluded_above(path, settings):
+        if self.leaves_out(path):
             return
         if path not in self.targets and os.path.realpath(path) != path:
             self._links.append(path)
         self.targets[path] = Target(path, shown_name(path), explicit=True)
+
+    def leaves_out(self, path: str) -> bool:
+        """Whether ``force-exclude`` is set and the file excluded or ignored."""
+        settings = self.configurations.of(os.path.dirname(path))
+        return settings.force_exclude and self._excluded_above(path, settings)
 
     def _excluded_above(self, path: str, settings: Settings) -> bool:
         """Whether the file or a folder that it is in is excluded or ignored."""
@@ -128,7 +136,7 @@ class _Finder:
             folders = []
             for entry in self._entries(folder, settings):
                 is_folder = entry.is_dir(follow_symlinks=False)
-                if not is_folder and not any(fnmatch(entry.name, pattern) for pattern in settings.include):
+                if not is_folder and not settings.includes(entry.path):
                     continue
                 if self._excluded(entry.path, settings, is_folder, top):
                     continue

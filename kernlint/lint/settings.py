@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import field
+from fnmatch import fnmatch
 from functools import cached_property
 from typing import Any
 
@@ -110,6 +112,15 @@ class Settings:
                 if known and selector.specificity >= found.get((code, name), (-1, 0.0))[0]:
                     found[code, name] = (selector.specificity, value)
         return {key: value for key, (_, value) in found.items()}
+
+    @cached_property
+    def _included_paths(self) -> Patterns:
+        return Patterns(self.root, [pattern for pattern in self.include if "/" in pattern])
+
+    def includes(self, path: str) -> bool:
+        """Whether a search takes the file at the absolute ``path``: by its name, or by its path where a pattern has one."""
+        name = os.path.basename(path)
+        return any(fnmatch(name, pattern) for pattern in self.include) or self._included_paths.match(path)
 
     def of_file(self, path: str) -> FileSettings:
         """The settings for the file at the absolute ``path``."""

@@ -215,6 +215,25 @@ def test_an_output_file_may_be_a_stream(folder, name):
     assert not (folder / "-").exists()
 
 
+@pytest.mark.parametrize(
+    ("environment", "arguments", "coloured"),
+    [
+        ({}, [], False),
+        ({"FORCE_COLOR": "1"}, [], True),
+        ({"FORCE_COLOR": "1", "NO_COLOR": "1"}, [], False),
+        ({"FORCE_COLOR": "1"}, ["--output-format", "concise"], False),
+        ({"FORCE_COLOR": "1"}, ["--output-file", "out"], False),
+    ],
+)
+def test_colours(run, folder, monkeypatch, environment, arguments, coloured):
+    for name in ("FORCE_COLOR", "NO_COLOR"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    text = run("k.py", *arguments)[1] or (folder / "out").read_text()
+    assert ("\x1b[" in text) is coloured
+
+
 def test_statistics(run):
     assert run("k.py", "--statistics")[1].startswith("1  KL101  int8-upcast-before-dot\n")
     line = '{"code": "KL101", "name": "int8-upcast-before-dot", "count": 1}\n'
@@ -354,6 +373,14 @@ def test_standard_input(folder):
     (found,) = findings("-", "--stdin-filename", "a.md", cwd=folder, stdin=f"```python\n{KERNEL}```\n".encode())
     assert found["location"]["line"] == 16
     assert findings("-", cwd=folder) == []
+
+
+def test_standard_input_under_an_excluded_name(folder):
+    arguments = ("-", "--stdin-filename", "old/k.py", "--exclude", "old")
+    assert kernlint_check(*arguments, cwd=folder, stdin=KERNEL.encode()).returncode == 1
+    assert kernlint_check(*arguments, "--force-exclude", cwd=folder, stdin=KERNEL.encode()).returncode == 0
+    fixed = kernlint_check(*arguments, "--force-exclude", "--fix", cwd=folder, stdin=KERNEL.encode())
+    assert fixed.stdout == KERNEL
 
 
 def test_a_closed_pipe_is_no_crash(folder):

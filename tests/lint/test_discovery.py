@@ -157,6 +157,13 @@ def test_excludes_of_the_configuration_and_the_command_line(tree):
     assert names(isolated=False, overrides=Overrides(extend_exclude=("b.py",))) == ["new/a.py"]
 
 
+def test_include_by_name_and_by_path(tree):
+    root = tree("a.py", "k/a.py", "k/deep/b.pyw", "k/deep/c.py", "x/k/a.py")
+    (root / "kernlint.toml").write_text("include = ['*.pyw', 'k/**/c.py', '/x/k/*.py']\n")
+    assert names(isolated=False) == ["k/deep/b.pyw", "k/deep/c.py", "x/k/a.py"]
+    assert names("k/deep", isolated=False) == ["k/deep/b.pyw", "k/deep/c.py"]
+
+
 def test_force_exclude(tree):
     root = tree("old/a.py", "new/a.py", "ignored/x.py")
     (root / "kernlint.toml").write_text("exclude = ['old']\n")
