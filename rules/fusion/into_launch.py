@@ -6,16 +6,31 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kernlint.records import dataclass
-from kernlint.rules.dataflow import storages, tensors_of
+from kernlint.rules.dataflow import may_use, storages, written_tensors
+from kernlint.rules.fusion.indexing import settled
 from kernlint.rules.fusion.stepping import Place, needed_elsewhere, replaced, without_allocations
 from kernlint.rules.fusion.torch_groups import Group, group_at
-from kernlint.workload import Compute, Launch, Load, Node, Reduce, Step, Tensor, TorchOp, Workload, concrete
-from kernlint.workload.expr import Expr, Lane
+from kernlint.workload import (
+    Compute,
+    Launch,
+    Load,
+    Node,
+    Reduce,
+    Size,
+    Step,
+    Store,
+    Tensor,
+    TorchOp,
+    Workload,
+    concrete,
+)
+from kernlint.workload.expr import Atom, Expr, Lane, floordiv, lift
+from kernlint.workload.kernel import Access, rewrite
 
 
 def absorbing_launch(workload: Workload, group: Group) -> Launch | None:
-    """The launch that could compute what ``group`` does: it alone reads the group's results, one value for each row, and it
-    loads whole rows of the one tensor that the group works on, outside of any loop."""
+    """The launch that could compute what ``group`` does: it is the first to read the group's results, one value for each row,
+    and it loads whole rows of the one tensor that the group works on, outside of any loop."""
     ops = group.ops
     made = {t.storage.id for op in ops for t in op.writes}
     results = made - {t.storage.id for t in group.inner}
@@ -24,27 +39,31 @@ def absorbing_launch(workload: Workload, group: Group) -> Launch | None:
     launch = _reader(workload, ops, results)
     if launch is None or not launch.kernel.complete or launch.autotuned:
         return None
-    # Nobody else may want the results: not the caller, nor a further step.
-    if needed_elsewhere(workload, frozenset(results), {*(id(op) for op in ops), id(launch)}, launch, False):
-        return None
-    return launch if _rows_load(launch, group) is not None else None
+    return launch if rows_load(launch, group) is not None else None
 
 
 def _reader(workload: Workload, ops: Sequence[TorchOp], results: set[int]) -> Launch | None:
-    """The one launch in the straight run of steps behind ``ops`` that is passed the results."""
+    """The launch that is the first step behind ``ops`` to use the results, while what they were made from is as it was."""
     steps = list(workload.steps)
     if not all(any(step is op for step in steps) for op in ops):
         return None
     last = next(i for i, step in enumerate(steps) if step is ops[-1])
-    readers = [step for step in steps[last + 1 :] if isinstance(step, Launch) and storages(tensors_of(step)) & results]
-    return readers[0] if len(readers) == 1 else None
+    sources = {t.storage.id for op in ops for t in op.reads}
+    for step in steps[last + 1 :]:
+        reads, writes = may_use(step)
+        if results & (reads | writes):
+            return step if isinstance(step, Launch) and not results & storages(written_tensors(step)) else None
+        if writes & sources:
+            return None
+    return None
 
 
-def _rows_load(launch: Launch, group: Group) -> Load | None:
-    """The load of ``launch`` that brings whole rows of the tensor which ``group`` reduces."""
+def rows_load(launch: Launch, group: Group) -> Load | None:
+    """The load of ``launch`` that brings whole rows of the tensor which ``group`` reduces: one row or several along the last
+    axis of the tile, each with the value that belongs to it."""
     columns = concrete(group.shape[-1])
     for load in launch.kernel.body:
-        if not isinstance(load, Load) or load.offset is None or columns is None or not load.shape:
+        if not isinstance(load, Load) or load.offset is None or not columns or not load.shape:
             continue
         tensor = launch.tensor(load.base)
         if tensor is None or tensor.storage.id != group.reads[0].storage.id or not tensor.is_contiguous:
@@ -52,11 +71,56 @@ def _rows_load(launch: Launch, group: Group) -> Load | None:
         dim = len(load.shape) - 1
         inner = Expr.atom(Lane(dim))
         start = load.offset - inner
-        aligned = Lane(dim) not in start.atoms() and all(c % columns == 0 for c in start.terms.values())
-        bounded = (inner, Expr.constant(columns)) in (load.mask or ())
-        if aligned and (load.shape[dim] == columns or (bounded and load.shape[dim] >= columns)):
+        if Lane(dim) in start.atoms() or any(c % columns for c in start.terms.values()):
+            continue
+        mask = load.mask or ()
+        one = load.shape[dim] == columns or ((inner, Expr.constant(columns)) in mask and load.shape[dim] >= columns)
+        several = load.shape[dim] % columns == 0 and all(_ends_rows(bound, dim, columns) for bound in mask)
+        if (one or (several and load.mask_known)) and _own_values(launch, group, load, columns):
             return load
     return None
+
+
+def _ends_rows(bound: tuple[Expr, Expr], dim: int, columns: int) -> bool:
+    """Whether a mask cuts nowhere within a row: it does not look at the last axis, or ends with a row."""
+    left, right = bound
+    rest = left - Expr.atom(Lane(dim))
+    return Lane(dim) not in left.atoms() | right.atoms() or (
+        Lane(dim) not in rest.atoms() and all(c % columns == 0 for e in (rest, right) for c in e.terms.values())
+    )
+
+
+def _own_values(launch: Launch, group: Group, rows: Load, columns: int) -> bool:
+    """Whether what ``launch`` loads of the group's results is, lane for lane, that of the row which the lane is in."""
+    assert rows.offset is not None
+    results = _results(group)
+    own = settled(lift(floordiv(rows.offset, columns)), rows)
+    loads = [load for load, _ in launch.kernel.walk(Load) if isinstance(load, Load) and _of(launch, load, results)]
+    # A vector beside a square tile may lie along either axis.
+    square = len(set(rows.shape)) < len(rows.shape)
+    return bool(loads) and all(
+        load.offset is not None
+        and settled(load.offset, rows) == own
+        and not (square and load.shape and len(load.shape) < len(rows.shape))
+        for load in loads
+    )
+
+
+def results_kept(workload: Workload, group: Group, launch: Launch) -> frozenset[int]:
+    """The storages of what ``group`` makes that something other than ``launch`` wants too, so that it has to store them."""
+    members = {*(id(op) for op in group.ops), id(launch)}
+    return needed_elsewhere(workload, frozenset(_results(group)), members, launch, False)
+
+
+def _results(group: Group) -> set[int]:
+    """The storages of what ``group`` makes that is wanted in memory."""
+    return {t.storage.id for op in group.ops for t in op.writes} - {t.storage.id for t in group.inner}
+
+
+def _of(launch: Launch, node: Node, storages: set[int]) -> bool:
+    """Whether ``node`` accesses one of ``storages``."""
+    tensor = launch.tensor(node.base) if isinstance(node, Access) else None
+    return tensor is not None and tensor.storage.id in storages
 
 
 @dataclass(frozen=True)
@@ -70,30 +134,59 @@ class IntoLaunch:
         launch = absorbing_launch(workload, group) if group is not None else None
         if group is None or launch is None:
             return workload
+        kept = results_kept(workload, group, launch)
         gone: list[Step] = [*group.ops, launch]
-        fused = replace(workload, steps=replaced(workload.steps, gone, _with_statistics(launch, group)))
+        fused = replace(workload, steps=replaced(workload.steps, gone, _with_statistics(launch, group, kept)))
         return without_allocations(fused, {t.storage.id for op in group.ops for t in op.writes})
 
 
-def _with_statistics(launch: Launch, group: Group) -> Launch:
-    """``launch`` with the arithmetic and reductions of ``group`` behind the load of the rows, without the loads of results."""
-    rows = _rows_load(launch, group)
+def _with_statistics(launch: Launch, group: Group, kept: frozenset[int]) -> Launch:
+    """``launch`` with the arithmetic and reductions of ``group`` behind the load of the rows, without the loads of results;
+    those that are ``kept`` are stored instead."""
+    rows = rows_load(launch, group)
+    columns = concrete(group.shape[-1])
     assert rows is not None
-    results = {t.storage.id for op in group.ops for t in op.writes}
+    assert columns
+    results = _results(group)
     whole = next((n.elements for n, _ in group.fused.kernel.walk(Load)), 1)  # type: ignore[union-attr]
-    nodes: list[Node] = []
+    several = rows.shape[-1] > columns
+    tile = (rows.elements // columns, columns) if several else rows.shape
+    made: list[Node] = []
     for node in group.fused.kernel.body:
         if isinstance(node, Compute):
-            nodes.append(replace(node, elements=max(1, node.elements * rows.elements // whole)))
+            made.append(replace(node, elements=max(1, node.elements * rows.elements // whole)))
         elif isinstance(node, Reduce):
-            nodes.append(replace(node, shape=rows.shape, axis=len(rows.shape) - 1, scalar=len(rows.shape) == 1))
+            made.append(replace(node, shape=tile, axis=len(tile) - 1, scalar=len(tile) == 1))
+    for load, _ in launch.kernel.walk(Load):
+        if isinstance(load, Load) and _of(launch, load, set(kept)):
+            made.append(_value_store(load, rows, columns, several))
+            kept -= {t.storage.id for t in [launch.tensor(load.base)] if t is not None}
+
+    def change(node: Node) -> Node | None:
+        return None if isinstance(node, Load) and _of(launch, node, results) else node
 
     body: list[Node] = []
-    for node in launch.kernel.body:
-        tensor = launch.tensor(node.base) if isinstance(node, Load) else None
-        if tensor is None or tensor.storage.id not in results:
-            body.append(node)
+    for node in rewrite(launch.kernel.body, change):
+        body.append(node)
         if node is rows:
-            body += nodes
-    arguments = {n: v for n, v in launch.arguments.items() if not (isinstance(v, Tensor) and v.storage.id in results)}
+            body += made
+    stored = {node.base for node in made if isinstance(node, Store)}
+    arguments = {
+        n: v
+        for n, v in launch.arguments.items()
+        if n in stored or not (isinstance(v, Tensor) and v.storage.id in results)
+    }
     return replace(launch, kernel=replace(launch.kernel, body=tuple(body)), arguments=arguments)
+
+
+def _value_store(load: Load, rows: Load, columns: int, several: bool) -> Store:
+    """The store of the values, one for each row of the tile ``rows``, that ``load`` would have read."""
+    depends = frozenset({rows.id})
+    if not several or load.offset is None or rows.offset is None:
+        return Store(load.id, load.base, load.dtype, load.shape, load.offset, load.mask, load.span, depends=depends)
+    last = len(rows.shape) - 1
+    shape = (*rows.shape[:-1], rows.shape[-1] // columns)
+    first: dict[Atom, Size] = {Lane(last): Expr.atom(Lane(last)) * columns}
+    offset = lift(floordiv(rows.offset.substitute(first), columns))
+    mask = tuple((a.substitute(first), b.substitute(first)) for a, b in rows.mask) if rows.mask is not None else None
+    return Store(load.id, load.base, load.dtype, shape, offset, mask, load.span, depends=depends)

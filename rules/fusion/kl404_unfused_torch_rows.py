@@ -8,10 +8,10 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
 from kernlint.rules.fusion.chains import chains
 from kernlint.rules.fusion.fused import described, listed, size_text, step_name
-from kernlint.rules.fusion.into_launch import IntoLaunch, absorbing_launch
+from kernlint.rules.fusion.into_launch import IntoLaunch, absorbing_launch, results_kept, rows_load
 from kernlint.rules.fusion.stepping import blamed
 from kernlint.rules.fusion.torch_groups import FuseGroup, Group, groups
-from kernlint.workload import Launch
+from kernlint.workload import Launch, concrete
 
 #: Calls that make a chain; below it the launches saved are few and the code is clearer without a kernel.
 _LEAST = 3
@@ -117,9 +117,11 @@ class UnfusedTorchRows(Rule):
         else:
             kernel = reader.kernel.name
             method = f"Let `{kernel}` compute it: its programs load whole rows of {inputs} anyway."
+            kept = results_kept(context.workload, group, reader)
+            rest = "the loads of their result, which it stores instead" if kept else "the argument for their result"
             plan = (
-                f"In `{kernel}` do what {lines} {'do' if last > first else 'does'} with the loaded row, in fp32 registers, and "
-                "drop the calls and the argument for their result."
+                f"In `{kernel}` do what {lines} {'do' if last > first else 'does'} with {_loaded(reader, group)}, in fp32 "
+                f"registers, and drop the calls and {rest}."
             )
         return Finding(
             self, self.severity, f"{len(ops)} torch calls work on the same {shape} values one after another: {names}",
@@ -130,6 +132,15 @@ class UnfusedTorchRows(Rule):
                 method, plan,
             ),
         )  # fmt: skip
+
+
+def _loaded(reader: Launch, group: Group) -> str:
+    """What to call the rows that ``reader`` loads anyway."""
+    load, columns = rows_load(reader, group), concrete(group.shape[-1])
+    if load is None or not columns or load.shape[-1] <= columns:
+        return "the loaded row"
+    tile = ", ".join(map(str, (*load.shape[:-1], load.shape[-1] // columns, columns)))
+    return f"the loaded block, reshaped to [{tile}] so that a row of it is a row of theirs"
 
 
 def _plan(group: Group, lines: str) -> str:
