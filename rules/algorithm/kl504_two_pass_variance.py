@@ -6,10 +6,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from kernlint.records import dataclass
+from kernlint.rules.algorithm.earlier_statistics import InOnePass, MomentsAbout, moments_about
 from kernlint.rules.algorithm.passes import Sweep, reductions, sweeps
 from kernlint.rules.algorithm.variance import MeanThenVariance, two_pass_variances
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.fusion.fused import listed, step_name
 from kernlint.rules.synthesis import arith, special
 from kernlint.workload import (
     Launch,
@@ -36,7 +38,8 @@ class TwoPassVariance(Rule):
     summary = "a row is read once for its mean and a second time for its variance"
     what_it_does = """
         Finds two loops of a kernel that sweep the same addresses of global memory, where the first ends in a sum and the second
-        sums squares of differences from what came of the first.
+        sums squares of differences from what came of the first. Finds also kernels whose loop sums squares or products of
+        differences from a statistic of the same rows that an earlier launch or torch call (`x.mean(-1)`) took of them.
         """
     why = """
         The row is read twice. Where it does not stay in a cache until the second sweep, that is twice the memory traffic; where
@@ -121,6 +124,43 @@ class TwoPassVariance(Rule):
                     continue
                 seen.add(place)
                 yield self._finding(context, launch, found)
+        for moments in moments_about(context):
+            if (moments.reader.span, moments.loop.span) not in seen:
+                seen.add((moments.reader.span, moments.loop.span))
+                yield self._across(context, moments)
+
+    def _across(self, context: Context, found: MomentsAbout) -> Finding:
+        """The finding where the statistic comes from an earlier step."""
+        kernel = found.reader.kernel.name
+        names = list(dict.fromkeys(tensor_name(s.rows, s.again.base) for s in found.statistics))
+        rows = listed([f"`{name}`" for name in names])
+        makers = list({id(s.maker): s.maker for s in found.statistics}.values())
+        steps = listed(list(dict.fromkeys(step_name(maker) for maker in makers)))
+        moved = sum(s.rows.nbytes or 0 for s in {s.rows.storage.id: s for s in found.statistics}.values())
+        size = f", {moved / 1e6:.1f} MB," if moved >= 50_000 else ""
+        drop = f"drop {steps} and the arguments for what {'it makes' if len(makers) == 1 else 'they make'}"
+        return Finding(
+            self, self.severity,
+            f"`{kernel}` sums moments of {rows} about what {steps} took of the same rows before",
+            found.loop.span, kernel, kernel,
+            (
+                *(Evidence(f"{step_name(m)} reads the rows for one value each", m.span) for m in makers),
+                Evidence(
+                    f"the loop at line {found.loop.span.line} reads them again and adds up products of differences from "
+                    "those values", found.statistics[0].again.span,
+                ),
+            ),
+            Change(
+                context.variant.then(transform=InOnePass(found.places)),
+                f"{rows}{size} {'is' if len(names) == 1 else 'are'} read twice: for {steps}, and again to sum "
+                "what differs from that.",
+                "Take the sums, of the values and of their products, in one pass: a moment about the mean follows from those "
+                "about any other number.",
+                f"In the loop at line {found.loop.span.line} of `{kernel}` subtract the row's first element in place of the mean (so "
+                "that nothing cancels), add up the differences too, and correct the sums behind the loop "
+                f"(sum(dx*dy) - sum(dx)*sum(dy)/n); {drop}.",
+            ),
+        )  # fmt: skip
 
     def _finding(self, context: Context, launch: Launch, found: MeanThenVariance) -> Finding:
         kernel = launch.kernel.name

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import libcst as cst
 
 from kernlint.records import dataclass
+from kernlint.rules.algorithm.moments import sums_polynomials
 from kernlint.rules.algorithm.passes import Sweep, reductions, sweeps
 from kernlint.rules.finding import Context
 from kernlint.rules.helpers import written_out
@@ -35,7 +36,7 @@ def two_pass_variances(context: Context, launch: Launch) -> Iterator[MeanThenVar
             mean is not None
             and variance is not None
             and _only_reduces(sweep)
-            and _squares_differences(context, sweep.second)
+            and (_squares_differences(context, sweep.second) or sums_polynomials(context, sweep.second))
         ):
             yield MeanThenVariance(sweep, mean, variance)
 

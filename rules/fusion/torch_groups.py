@@ -112,7 +112,7 @@ def _rows(op: TorchOp) -> tuple[Size, ...] | None:
         return None
     if is_pointwise(op):
         return op.writes[0].shape or None
-    if _is_row_reduction(op):
+    if is_row_reduction(op):
         return op.reads[0].shape
     return None
 
@@ -122,7 +122,7 @@ def _fresh(op: TorchOp) -> bool:
     return bool(op.writes) and all(t.storage.span == op.span for t in op.writes)
 
 
-def _is_row_reduction(op: TorchOp) -> bool:
+def is_row_reduction(op: TorchOp) -> bool:
     """Whether ``op`` reduces the last axis of one tensor and that alone."""
     if op.kind != "reduce" or op.name not in _ROW_REDUCTIONS or op.dims.get("inner") != 1 or len(op.reads) != 1:
         return False
@@ -141,7 +141,7 @@ def _belongs(op: TorchOp, shape: tuple[Size, ...]) -> bool:
         if out == shape:
             return True
         return out in statistics(shape) and all(as_row_value(t, out) is not None for t in op.reads)
-    return _is_row_reduction(op) and op.reads[0].shape == shape
+    return is_row_reduction(op) and op.reads[0].shape == shape
 
 
 def _grown(steps: tuple[Step, ...], start: int, shape: tuple[Size, ...], busy: set[int]) -> list[TorchOp]:

@@ -1,0 +1,304 @@
+"""A statistic of each row from one step, moments about it from the next: two readings of the rows where one would do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from kernlint.records import dataclass
+from kernlint.rules.algorithm.moments import sums_polynomials
+from kernlint.rules.dataflow import may_use, storages, written_tensors
+from kernlint.rules.finding import Context
+from kernlint.rules.fusion.stepping import (
+    Place,
+    needed_elsewhere,
+    places_of,
+    sequences,
+    steps_at,
+    without_allocations,
+)
+from kernlint.rules.fusion.torch_groups import is_row_reduction
+from kernlint.rules.synthesis import arith
+from kernlint.workload import (
+    Atomic,
+    Branch,
+    Compute,
+    Dot,
+    Expr,
+    HostSync,
+    Lane,
+    Launch,
+    Load,
+    Loop,
+    LoopIndex,
+    Node,
+    Reduce,
+    Scan,
+    Size,
+    Step,
+    Store,
+    Tensor,
+    TorchOp,
+    Workload,
+    concrete,
+)
+from kernlint.workload.expr import Atom
+from kernlint.workload.kernel import rewrite
+from kernlint.workload.steps import map_steps
+
+
+@dataclass(frozen=True)
+class RowWalk:
+    """Where a loop reads a row: it begins at ``start``, has ``length`` elements, and lies ``lanes`` beside others in a tile."""
+
+    start: Expr
+    length: Size
+    lanes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Statistic:
+    """``maker`` reads the rows of ``rows`` for one value each, which ``load`` of the reader brings; ``again`` is the load in
+    the reader's loop that reads the rows once more."""
+
+    maker: Launch | TorchOp
+    rows: Tensor
+    load: Load
+    again: Load
+
+
+@dataclass(frozen=True)
+class MomentsAbout:
+    """``reader`` sums polynomials of rows about ``statistics`` of the same rows in ``loop``; ``places`` are the steps of the
+    makers, the reader's last."""
+
+    reader: Launch
+    loop: Loop
+    statistics: tuple[Statistic, ...]
+    places: tuple[Place, ...]
+
+
+def moments_about(context: Context) -> Iterator[MomentsAbout]:
+    """The launches that sum moments about what an earlier step made of the same rows."""
+    workload = context.workload
+    places = places_of(workload)
+    for steps, looped in sequences(workload.steps):
+        for position, step in enumerate(steps):
+            if isinstance(step, Launch) and not looped:
+                found = _statistics(steps, position)
+                if found and sums_polynomials(context, found[0]):
+                    loop, statistics = found
+                    makers = dict.fromkeys(places[id(statistic.maker)] for statistic in statistics)
+                    yield MomentsAbout(step, loop, statistics, (*makers, places[id(step)]))
+
+
+@dataclass(frozen=True)
+class InOnePass:
+    """The workload with the statistics at the first of ``places`` taken in the loop of the launch at the last of them."""
+
+    places: tuple[Place, ...]
+
+    def __call__(self, workload: Workload) -> Workload:
+        members = steps_at(workload, self.places)
+        for steps, _ in sequences(workload.steps):
+            position = next((i for i, step in enumerate(steps) if members and step is members[-1]), None)
+            found = _statistics(steps, position) if position is not None else None
+            if members and found:
+                return _merged(workload, members, found)
+        return workload
+
+
+def _merged(workload: Workload, members: list[Step], found: tuple[Loop, tuple[Statistic, ...]]) -> Workload:
+    loop, statistics = found
+    reader = members[-1]
+    assert isinstance(reader, Launch)
+    made = {t.storage.id for s in statistics for t in _values(s.maker)}
+    kept = needed_elsewhere(workload, frozenset(made), {id(step) for step in members}, reader, False)
+    summed: dict[int, list[Node]] = {loop.id: []}
+    behind: list[Node] = []
+    for statistic in {id(s.maker): s for s in statistics}.values():
+        inside, after = _work(statistic)
+        summed[loop.id] += inside
+        behind += after
+    for statistic in statistics:
+        load = statistic.load
+        tensor = reader.tensor(load.base)
+        if tensor is not None and tensor.storage.id in kept:
+            behind.append(Store(load.id, load.base, load.dtype, load.shape, load.offset, load.mask, load.span))
+    gone = {s.load.id for s in statistics}
+
+    def change(node: Node) -> Node | None:
+        if isinstance(node, Load) and node.id in gone:
+            return None
+        if isinstance(node, Loop) and node.id == loop.id:
+            return replace(node, body=(*node.body, *summed[loop.id]))
+        return node
+
+    body: list[Node] = []
+    for node in rewrite(reader.kernel.body, change):
+        body.append(node)
+        if isinstance(node, Loop) and node.id == loop.id:
+            body += behind
+    one = replace(reader, kernel=replace(reader.kernel, body=tuple(body)), alternatives=())
+
+    def step(old: Step) -> Step | None:
+        return one if old is reader else None if any(old is member for member in members) else old
+
+    return without_allocations(replace(workload, steps=map_steps(workload.steps, step)), made)
+
+
+def _work(statistic: Statistic) -> tuple[list[Node], list[Node]]:
+    """What the maker's statistic adds to each round of the reader's loop, and behind the loop."""
+    again, span = statistic.again, statistic.maker.span
+    axis = len(again.shape) - 1
+    total = Reduce("sum", again.shape, axis, axis == 0, frozenset({again.id}), span)
+    if isinstance(statistic.maker, TorchOp):
+        return [arith(again.elements, span)], [total]
+    inside: list[Node] = []
+    loop = next(node for node in statistic.maker.kernel.body if isinstance(node, Loop))
+    tile = next(node.elements for node in loop.body if isinstance(node, Load))
+    for node in loop.body:
+        if isinstance(node, Compute):
+            inside.append(replace(node, elements=max(1, node.elements * again.elements // tile)))
+    return inside, [total]
+
+
+# -- the proof --------------------------------------------------------------------------------------------------------
+
+
+def _statistics(steps: tuple[Step, ...], position: int) -> tuple[Loop, tuple[Statistic, ...]] | None:
+    """The loop of the launch at ``position`` and the earlier statistics that its sums are about; None where it does more."""
+    reader = steps[position]
+    if not isinstance(reader, Launch) or not reader.kernel.complete:
+        return None
+    loop = next((node for node in reader.kernel.body if isinstance(node, Loop)), None)
+    if loop is None or any(isinstance(node, (Store, Atomic, Dot, Loop, Branch, Scan)) for node in loop.body):
+        return None
+    if any(isinstance(node, Compute) and node.kind == "special" and node.elements > 1 for node in loop.body):
+        return None
+    before = reader.kernel.body[: reader.kernel.body.index(loop)]
+    found = []
+    for load in before:
+        if isinstance(load, Load) and load.offset is not None and not _used(before, load.id):
+            statistic = _statistic(steps, position, reader, loop, load)
+            if statistic is not None:
+                found.append(statistic)
+    return (loop, tuple(found)) if found else None
+
+
+def _used(nodes: tuple[Node, ...], load: int) -> bool:
+    """Whether one of ``nodes`` does more with what ``load`` brings than compute."""
+    for node in nodes:
+        if isinstance(node, (Store, Atomic, Reduce)) and load in node.depends:
+            return True
+        if isinstance(node, (Load, Store, Atomic)) and load in node.through | node.tested:
+            return True
+        if isinstance(node, (Loop, Branch, Dot, Scan)):
+            return True
+    return False
+
+
+def _statistic(steps: tuple[Step, ...], position: int, reader: Launch, loop: Loop, load: Load) -> Statistic | None:
+    value = reader.tensor(load.base)
+    if value is None or value.storage.id in storages(written_tensors(reader)):
+        return None
+    maker = _maker(steps, position, value.storage.id)
+    if maker is None or any(load.id in node.through | node.tested for node in loop.body if isinstance(node, Load)):
+        return None
+    sums = [n for n in reader.kernel.body if isinstance(n, Reduce)] + [n for n in loop.body if isinstance(n, Reduce)]
+    for again in loop.body:
+        if not isinstance(again, Load) or not any(n.op == "sum" and {load.id, again.id} <= n.depends for n in sums):
+            continue
+        rows = reader.tensor(again.base)
+        walk = _walk(again, loop)
+        if walk is None or rows is None or load.shape not in (walk.lanes, (*walk.lanes, 1)):
+            continue
+        if isinstance(maker, Launch):
+            same = maker.grid == reader.grid and _makes(maker, rows, walk, value, load)
+        else:
+            same = _makes_in_torch(maker, rows, walk, value, load)
+        # The rows must still be what the statistic was taken of.
+        if same and not _changed(steps, maker, position, rows.storage.id):
+            return Statistic(maker, rows, load, again)
+    return None
+
+
+def _maker(steps: tuple[Step, ...], position: int, storage: int) -> Launch | TorchOp | None:
+    """The last step before ``position`` that writes ``storage``, when nobody reads it in between."""
+    for step in reversed(steps[:position]):
+        reads, writes = may_use(step)
+        if storage in writes:
+            return step if isinstance(step, (Launch, TorchOp)) else None
+        awaited = step.reads if isinstance(step, HostSync) else None
+        if storage in reads or (awaited is not None and awaited.storage.id == storage):
+            return None
+    return None
+
+
+def _changed(steps: tuple[Step, ...], maker: Step, position: int, storage: int) -> bool:
+    first = next(i for i, step in enumerate(steps) if step is maker)
+    return any(storage in may_use(step)[1] for step in steps[first:position])
+
+
+def _makes(maker: Launch, rows: Tensor, walk: RowWalk, value: Tensor, load: Load) -> bool:
+    """Whether a program of ``maker`` reads the same rows as one of the reader, for what ``load`` brings, and does nothing
+    else."""
+    kernel = maker.kernel
+    stores = [node for node, _ in kernel.walk(Store)]
+    loads = [node for node, _ in kernel.walk(Load)]
+    loops = [node for node in kernel.body if isinstance(node, Loop)]
+    if not kernel.complete or len(stores) != 1 or len(loads) != 1 or len(loops) != 1 or stores[0] not in kernel.body:
+        return False
+    if any(True for _ in kernel.walk((Atomic, Dot, Branch, Scan))) or not any(True for _ in kernel.walk(Reduce)):
+        return False
+    store, read = stores[0], loads[0]
+    if not isinstance(store, Store) or not isinstance(read, Load) or not any(read is node for node in loops[0].body):
+        return False
+    source, target = maker.tensor(read.base), maker.tensor(store.base)
+    if source is None or target is None or not _same_view(source, rows) or not _same_view(target, value):
+        return False
+    return (
+        _walk(read, loops[0]) == walk
+        and (store.shape, store.offset) == (load.shape, load.offset)
+        and read.id in store.depends
+    )
+
+
+def _makes_in_torch(maker: TorchOp, rows: Tensor, walk: RowWalk, value: Tensor, load: Load) -> bool:
+    """Whether ``maker`` reduces the rows that the reader walks over, each to the value that it has for it."""
+    if not is_row_reduction(maker) or not _same_view(maker.reads[0], rows) or len(maker.writes) != 1:
+        return False
+    columns = concrete((maker.reads[0].shape or (0,))[-1])
+    made = maker.writes[0]
+    if not columns or not maker.reads[0].is_contiguous or not made.is_contiguous or made.storage.id != value.storage.id:
+        return False
+    assert load.offset is not None
+    return value.offset == made.offset and walk.start == load.offset * columns and concrete(walk.length) == columns
+
+
+def _walk(load: Load, loop: Loop) -> RowWalk | None:
+    """The rows that ``load`` reads in the rounds of ``loop``, tile after tile; None where it does not walk so."""
+    if load.offset is None or not load.shape or not load.mask_known or load.through:
+        return None
+    lane, index = Lane(len(load.shape) - 1), LoopIndex(loop.id)
+    tile = load.shape[-1]
+    origin: dict[Atom, Size] = {lane: 0, index: 0}
+    start = load.offset.substitute(origin)
+    position = Expr.atom(lane) + Expr.atom(index) * tile
+    if load.offset != start + position or {lane, index} & start.atoms() or loop.trip is None:
+        return None
+    length: Size = loop.trip * tile
+    for left, right in load.mask or ():
+        if left == position and not {lane, index} & right.atoms():
+            length = right if right.value is None else right.value
+        elif {lane, index} & (left.atoms() | right.atoms()):
+            return None
+    return RowWalk(start, length, load.shape[:-1])
+
+
+def _same_view(a: Tensor, b: Tensor) -> bool:
+    return (a.storage.id, a.offset, a.dtype) == (b.storage.id, b.offset, b.dtype)
+
+
+def _values(maker: Launch | TorchOp) -> list[Tensor]:
+    return list(maker.writes) if isinstance(maker, TorchOp) else written_tensors(maker)
