@@ -57,6 +57,7 @@ from kernlint.interpret.values import (
     is_concrete,
 )
 from kernlint.records import dataclass, replace
+from kernlint.syntax.counters import counter
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import parameters
@@ -1129,17 +1130,16 @@ class HostEvaluator(Evaluator):
 
     def loop(self, node: cst.For, iterable: Any, scope: Scope) -> None:
         items = self.iterate(iterable)
-        looped = isinstance(iterable, Range) and (items is None or len(items) > UNROLL_LAUNCHES)
-        if looped and self._loop_over_range(node, iterable, items, scope):
+        if isinstance(iterable, Range) and self._looped(node, node.target, iterable, scope):
             return
         if items is None:
-            self._repeat(node, None, Unknown("loop item"), Unknown("loop item"), scope)
+            self._repeat(node, node.target, None, Unknown("loop item"), Unknown("loop item"), scope)
             return
         before = self._recorded()
         for number, item in enumerate(items):
             if self._recorded() - before > _UNROLLED and self._rest(node, items[number:], scope):
                 return
-            if not self._iteration(node, item, scope):
+            if not self._iteration(node, node.target, item, scope):
                 return
 
     def _recorded(self) -> int:
@@ -1151,21 +1151,22 @@ class HostEvaluator(Evaluator):
         candidates of a search. False where it makes none, which changes nothing."""
         before = dict(scope.vars)
         with self.recording() as body:
-            self._iteration(node, items[0], scope)
+            self._iteration(node, node.target, items[0], scope)
         if not _works(body):
             scope.vars = before
             return False
         self.record(_loop(len(items), body, self.span(node), self.symbol))
         return True
 
-    def _loop_over_range(self, node: cst.For, span: Range, items: list[int] | None, scope: Scope) -> bool:
-        """A loop with device work in its body becomes one Repeat; False when there is none, to be unrolled."""
-        if not self.sinks:
+    def _looped(self, node: cst.For | cst.While, target: cst.BaseExpression, span: Range, scope: Scope) -> bool:
+        """A loop over a range with device work in its body becomes one Repeat; False when there is none, to be unrolled."""
+        items = self.iterate(span)
+        if not self.sinks or (items is not None and len(items) <= UNROLL_LAUNCHES):
             return False
         before, budget = dict(scope.vars), self.budget
         if items is not None:
             with self.recording() as steps:
-                self._iteration(node, items[0], scope)
+                self._iteration(node, target, items[0], scope)
             if not _works(steps):
                 scope.vars = before
                 if len(items) <= MAX_UNROLL:
@@ -1173,30 +1174,38 @@ class HostEvaluator(Evaluator):
                     return False
         if items:
             middle = len(items) // 2
-            self._repeat(node, len(items), items[max(0, middle - 1)], items[middle], scope)
+            self._repeat(node, target, len(items), items[max(0, middle - 1)], items[middle], scope)
         else:
             first = ex.simplify(ex.lift(span.start))
-            self._repeat(node, span.trip, first, ex.simplify(ex.lift(first) + span.step), scope)
+            self._repeat(node, target, span.trip, first, ex.simplify(ex.lift(first) + span.step), scope)
         return True
 
-    def _repeat(self, node: cst.For, count: Size | None, before: Any, item: Any, scope: Scope) -> None:
+    def _repeat(
+        self,
+        node: cst.For | cst.While,
+        target: cst.BaseExpression,
+        count: Size | None,
+        before: Any,
+        item: Any,
+        scope: Scope,
+    ) -> None:
         """Record the iteration for ``item``, after one for ``before`` that settles loop-carried variables."""
-        with self.recording():
+        with self.recording() as earlier:
             try:
-                self._iteration(node, before, scope)
+                self._iteration(node, target, before, scope)
             except (Raised, Return):
                 return
         lengths = {name: len(value) for name, value in scope.vars.items() if isinstance(value, list)}
         with self.recording() as body:
-            self._iteration(node, item, scope)
+            self._iteration(node, target, item, scope)
         self._lengthen(scope, lengths, count)
         if body:
             if count is None:
                 self.unknown(f"trip count of the loop at line {self.span(node).line}")
-            self.record(_loop(count, body, self.span(node), self.symbol))
+            self.record(_loop(count, body, self.span(node), self.symbol, earlier))
 
-    def _iteration(self, node: cst.For, item: Any, scope: Scope) -> bool:
-        self.assign(node.target, item, scope)
+    def _iteration(self, node: cst.For | cst.While, target: cst.BaseExpression, item: Any, scope: Scope) -> bool:
+        self.assign(target, item, scope)
         try:
             self.run(node.body.body, scope)
         except Continue:
@@ -1205,7 +1214,27 @@ class HostEvaluator(Evaluator):
             return False
         return True
 
+    def _counted(self, node: cst.While, scope: Scope) -> bool:
+        """A ``while`` that counts, as the ``for`` over a range that it is; False where it is none or makes no device work."""
+        found = counter(node)
+        if found is None or not self.sinks:
+            return False
+        start, bound, step = (self.eval(part, scope) for part in (found.name, found.bound, found.step))
+        if (
+            not all(isinstance(value, int) and not isinstance(value, bool) for value in (start, bound, step))
+            or step <= 0
+        ):
+            return False
+        step = step if found.up else -step
+        span = Range("range", start, bound + (step // abs(step) if found.inclusive else 0), step)
+        if not self._looped(node, found.name, span, scope):
+            return False
+        self.assign(found.name, start + (span.trip or 0) * step, scope)
+        return True
+
     def exec_While(self, node: cst.While, scope: Scope) -> None:
+        if self._counted(node, scope):
+            return
         endless = isinstance(node.test, cst.Integer) or (isinstance(node.test, cst.Name) and node.test.value == "True")
         before = self._recorded()
         for number in range(MAX_UNROLL):
@@ -1808,8 +1837,10 @@ def computed_from_read(name: str, values: Iterable[Any]) -> ReadValue:
     return ReadValue(name, frozenset[Span]().union(*places))
 
 
-def _loop(count: Size | None, body: list[Recorded], span: Span, function: str) -> Repeat:
-    return Repeat(count, tuple(body), span, function)  # type: ignore[arg-type]  # what runs once is taken out at the end
+def _loop(
+    count: Size | None, body: list[Recorded], span: Span, function: str, earlier: Sequence[Recorded] = ()
+) -> Repeat:
+    return Repeat(count, tuple(body), span, function, tuple(earlier))  # type: ignore[arg-type]  # what runs once is taken out at the end
 
 
 def _works(steps: Iterable[Recorded]) -> bool:

@@ -28,7 +28,10 @@ def bare(recorded: Recorded) -> Step:
 def first_steps(steps: Iterable[Recorded]) -> tuple[Step, ...]:
     """Those of a first call."""
     found = (bare(step) for step in steps)
-    return tuple(replace(s, body=first_steps(s.body)) if isinstance(s, Repeat) else s for s in found)
+    return tuple(
+        replace(s, body=first_steps(s.body), earlier=first_steps(s.earlier)) if isinstance(s, Repeat) else s
+        for s in found
+    )
 
 
 def later_steps(steps: Iterable[Recorded]) -> tuple[Step, ...]:
@@ -38,7 +41,7 @@ def later_steps(steps: Iterable[Recorded]) -> tuple[Step, ...]:
         if isinstance(step, Repeat):
             body = later_steps(step.body)
             if body:
-                kept.append(replace(step, body=body))
+                kept.append(replace(step, body=body, earlier=later_steps(step.earlier)))
         elif not isinstance(step, Once):
             kept.append(step)
     return tuple(kept)

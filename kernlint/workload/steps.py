@@ -200,12 +200,17 @@ class Event:
 
 @dataclass(frozen=True)
 class Repeat:
-    """A Python loop around device work: ``body`` happens ``count`` times."""
+    """A Python loop around device work: ``body`` happens ``count`` times.
+
+    ``body`` holds the steps of one iteration in the middle, ``earlier`` those of the one before it (empty where only one
+    was followed): what differs between them tells what moves and what is handed on.
+    """
 
     count: Size | None
     body: tuple[Step, ...]
     span: Span
     function: str
+    earlier: tuple[Step, ...] = ()
 
 
 Step = Union[Launch, TorchOp, HostSync, Event, Repeat]

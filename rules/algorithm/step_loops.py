@@ -1,0 +1,391 @@
+"""Python loops that launch one step of a recurrence each, in which every program keeps to itself, and their one launch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from kernlint.records import dataclass
+from kernlint.rules.dataflow import storages, written_tensors
+from kernlint.rules.finding import tensor_name
+from kernlint.rules.independent import flat_loop, fresh_storages
+from kernlint.rules.indices import addresses, strides_of
+from kernlint.rules.synthesis import iteration, lane
+from kernlint.workload import (
+    Compute,
+    Expr,
+    Lane,
+    Launch,
+    Load,
+    LoopIndex,
+    Node,
+    ProgramId,
+    Reduce,
+    Repeat,
+    Scan,
+    Size,
+    Span,
+    Step,
+    Store,
+    Tensor,
+    TorchOp,
+    Workload,
+    concrete,
+)
+from kernlint.workload import Loop as KernelLoop
+from kernlint.workload.expr import Atom, lift, simplify
+from kernlint.workload.kernel import rewrite
+from kernlint.workload.steps import map_steps
+
+#: Loads of that many steps are on their way at once.
+STAGES = 4
+#: The id of the loop that comes into the kernel: no node of it has that.
+_LOOP_ID = 100_000
+
+
+@dataclass(frozen=True)
+class State:
+    """What ``load`` reads of what the same program wrote in the step before, by ``store`` element for element (None: at
+    other elements of what belongs to the program)."""
+
+    name: str
+    load: Load
+    store: Store | None
+
+
+@dataclass(frozen=True)
+class StateLoop:
+    """A Python loop with one ``launch`` in each step.
+
+    ``kept`` are the ids of the stores that only hand the state to the next step, ``fixed`` the loads of what no step
+    changes. ``views`` say by how many elements the argument of that name moves with each step, ``moves`` the same for the
+    address that the access of that id computes itself. ``elementwise`` is false where a step reduces or scans the state.
+    """
+
+    repeat: Repeat
+    launch: Launch
+    states: tuple[State, ...]
+    kept: frozenset[int]
+    fixed: tuple[Load, ...]
+    views: Mapping[str, Size]
+    moves: Mapping[int, Size]
+    elementwise: bool
+
+    @property
+    def in_registers(self) -> bool:
+        """Whether a program reads its state as it wrote it, so that a variable can hold it."""
+        return all(state.store is not None for state in self.states)
+
+
+def read_state_loop(workload: Workload, repeat: Repeat) -> StateLoop | None:
+    """``repeat`` as the steps of a recurrence in which each program keeps to itself; None where that is not proven or sizes
+    are open.
+
+    The proof: a step is one kernel without dots; what it reads of what a step writes, it reads at elements that the same
+    program wrote in the step before, so that no program meets what another one computed. What moves along with the steps
+    never comes to one address twice.
+    """
+    pair = _consecutive(repeat)
+    if pair is None or concrete(repeat.count) is None:
+        return None
+    before, launch = pair
+    nodes = [node for node, _ in launch.kernel.walk(object)]
+    plain = all(isinstance(node, (Load, Store, Compute, Reduce, Scan, KernelLoop)) for node in nodes)
+    if not launch.kernel.complete or not plain or launch.programs is None or launch.autotuned:
+        return None
+    loop = flat_loop(repeat)
+    fresh = fresh_storages(workload, loop) if loop is not None else frozenset()
+    views, moves = _steps(before, launch, fresh)
+    written = storages(written_tensors(before)) | storages(written_tensors(launch))
+    states: list[State] = []
+    fixed: list[Load] = []
+    for load, loops in _accesses(launch, Load):
+        tensor = launch.tensor(load.base)
+        if tensor is None or load.offset is None:
+            return None
+        if tensor.storage.id not in written:
+            former = before.tensor(load.base)
+            if former is None or former.storage.id != tensor.storage.id:
+                return None
+            if load.base not in views or load.id not in moves:
+                return None
+            if not loops and not views[load.base] and not moves[load.id] and not load.through | load.tested:
+                fixed.append(load)
+            continue
+        store = None if loops else _source(before, load, tensor)
+        if store is None and not _within_own(before, launch, load, loops, tensor):
+            return None
+        states.append(State(tensor_name(tensor, load.base), load, store))
+    kept = _handed_on(launch, states, views, moves)
+    if not states or kept is None:
+        return None
+    elementwise = not any(isinstance(node, (Reduce, Scan, KernelLoop)) for node in nodes)
+    found = StateLoop(repeat, launch, tuple(states), kept, tuple(fixed), views, moves, elementwise)
+    return found if _no_address_twice(found) else None
+
+
+def _accesses(launch: Launch, kind: type[Load] | type[Store]) -> Iterator[tuple[Any, tuple[KernelLoop, ...]]]:
+    """The loads or stores of a launch with the loops around each."""
+    yield from launch.kernel.walk(kind)
+
+
+def _handed_on(
+    launch: Launch, states: Sequence[State], views: Mapping[str, Size], moves: Mapping[int, Size]
+) -> frozenset[int] | None:
+    """The stores that do not move with the steps, as they only hand the state on; None where one is something else, of which
+    the last step alone would be left."""
+    handed = {state.store.id for state in states if state.store is not None}
+    bases = {storage for state in states for storage in _buffers(launch, state)}
+    kept = set()
+    for store, _ in _accesses(launch, Store):
+        target = launch.tensor(store.base)
+        if target is None:
+            return None
+        if not views.get(store.base) and not moves.get(store.id):
+            if store.id not in handed and target.storage.id not in bases:
+                return None
+            kept.add(store.id)
+    return frozenset(kept)
+
+
+def _no_address_twice(found: StateLoop) -> bool:
+    """Whether what is stored at another place in each step never overwrites what another step or program has stored."""
+    whole = persistent(found, hoisted=False)
+    for store, loops in _accesses(whole, Store):
+        if store.id in found.kept:
+            continue
+        linear = strides_of(store.offset) if store.offset is not None else None
+        if linear is None:
+            return False
+        start = linear[1] if concrete(linear[1]) is not None else 0
+        reached = addresses(whole, replace(store, offset=lift(store.offset or 0) - start), loops)
+        if reached is None or not reached.distinct:
+            return False
+    return True
+
+
+def _consecutive(repeat: Repeat) -> tuple[Launch, Launch] | None:
+    """The launches of two iterations that follow each other, where each makes one and nothing else but allocations."""
+    found = []
+    for steps in (repeat.earlier, repeat.body):
+        launches = [step for step in steps if isinstance(step, Launch)]
+        if len(launches) != 1 or not all(isinstance(s, Launch) or _is_alloc(s) for s in steps):
+            return None
+        found.append(launches[0])
+    before, launch = found
+    same = before.span == launch.span and before.kernel.span == launch.kernel.span and before.grid == launch.grid
+    return (before, launch) if same else None
+
+
+def _is_alloc(step: Step) -> bool:
+    return isinstance(step, TorchOp) and step.kind == "alloc"
+
+
+def _steps(before: Launch, launch: Launch, fresh: frozenset[int]) -> tuple[dict[str, Size], dict[int, Size]]:
+    """``views`` and ``moves`` of a :class:`StateLoop`; what moves in no steady way is left out. A buffer that the iterations
+    take turns with (one reads what the other writes) stays where it is."""
+    views: dict[str, Size] = {}
+    for name, tensor in launch.arguments.items():
+        former = before.arguments.get(name)
+        if not isinstance(tensor, Tensor) or not isinstance(former, Tensor):
+            continue
+        if (tensor.shape, tensor.strides) != (former.shape, former.strides):
+            continue
+        if tensor.storage.id == former.storage.id:
+            views[name] = simplify(lift(tensor.offset) - former.offset)
+        elif tensor.storage.id in fresh:
+            numel = tensor.numel
+            if numel is not None:
+                views[name] = numel
+        elif tensor.offset == former.offset:
+            views[name] = 0
+    moves: dict[int, Size] = {}
+    earlier = {node.id: node for node, _ in before.kernel.walk((Load, Store)) if isinstance(node, (Load, Store))}
+    for node, _ in launch.kernel.walk((Load, Store)):
+        assert isinstance(node, (Load, Store))
+        old = earlier.get(node.id)
+        if old is None or old.span != node.span or old.offset is None or node.offset is None:
+            continue
+        step = node.offset - old.offset
+        if not any(isinstance(atom, (Lane, ProgramId)) for atom in step.atoms()):
+            moves[node.id] = simplify(step)
+    return views, moves
+
+
+def _source(before: Launch, load: Load, tensor: Tensor) -> Store | None:
+    """The store of the step before that wrote what ``load`` reads from ``tensor``, program by program."""
+    for store in before.kernel.stores():
+        target = before.tensor(store.base)
+        if target is None or target.storage.id != tensor.storage.id:
+            continue
+        same = (target.shape, target.strides, target.offset) == (tensor.shape, tensor.strides, tensor.offset)
+        if same and _tile(store)[:2] == _tile(load)[:2] and _covers(store, load):
+            return store
+    return None
+
+
+def _within_own(before: Launch, launch: Launch, load: Load, loops: tuple[KernelLoop, ...], tensor: Tensor) -> bool:
+    """Whether ``load`` stays within the elements of ``tensor`` that no program but its own writes, in any step."""
+    own = _window(launch, load, loops)
+    if own is None:
+        return False
+    strides, low, high = own
+    met = False
+    for one in (before, launch):
+        for store, around in _accesses(one, Store):
+            target = one.tensor(store.base)
+            if target is None:
+                return False
+            if target.storage.id != tensor.storage.id:
+                continue
+            if (target.shape, target.strides, target.offset) != (tensor.shape, tensor.strides, tensor.offset):
+                return False
+            window = _window(one, store, around)
+            if window is None or window[0] != strides:
+                return False
+            low, high, met = min(low, window[1]), max(high, window[2]), met or one is before
+    reach = high - low + 1
+    for stride, extent in sorted(strides):
+        if stride < reach:
+            return False
+        reach += stride * (extent - 1)
+    return met
+
+
+def _window(
+    launch: Launch, access: Load | Store, loops: tuple[KernelLoop, ...]
+) -> tuple[frozenset[tuple[int, int]], int, int] | None:
+    """(stride and extent of each grid axis; least and greatest address of one program beyond those) of ``access``; None
+    where they are no numbers or a grid axis leaves the address alone."""
+    linear = strides_of(access.offset) if access.offset is not None else None
+    if linear is None:
+        return None
+    extents: dict[Atom, Size | None] = {Lane(dim): extent for dim, extent in enumerate(access.shape)}
+    extents |= {LoopIndex(loop.id): loop.trip for loop in loops}
+    grid = {ProgramId(axis): extent for axis, extent in enumerate(launch.grid) if concrete(extent) != 1}
+    programs: set[tuple[int, int]] = set()
+    rest, low, high = lift(linear[1]), 0, 0
+    for atom, size in linear[0].items():
+        stride, extent = concrete(size), concrete(grid.pop(atom, None) if atom in grid else extents.get(atom))
+        if isinstance(atom, ProgramId):
+            if stride is None or extent is None:
+                return None
+            programs.add((stride, extent))
+            continue
+        rest = rest + lift(size) * Expr.atom(atom)
+        if stride is None or extent is None:
+            return None
+        low, high = low + min(0, stride * (extent - 1)), high + max(0, stride * (extent - 1))
+    base = concrete(linear[1])
+    if grid or base is None:
+        return None
+    low, high = low + base, high + base
+    for left, right in access.mask or ():
+        # left < right, so that right - left is 1 at least: a bound from below or above where it is the address.
+        under, over = concrete(simplify(right - left - rest)), concrete(simplify(right - left + rest))
+        if under is not None:
+            low = max(low, 1 - under)
+        if over is not None:
+            high = min(high, over - 1)
+    return frozenset(programs), low, high
+
+
+def _buffers(launch: Launch, state: State) -> Iterator[int]:
+    """The storages that hold a state: what is read, and what is written for the next step to read."""
+    tensor = launch.tensor(state.load.base)
+    if tensor is not None:
+        yield tensor.storage.id
+    for store, _ in _accesses(launch, Store):
+        target = launch.tensor(store.base)
+        alike = target is not None and tensor is not None
+        if alike and (target.shape, target.strides) == (tensor.shape, tensor.strides):  # type: ignore[union-attr]
+            yield target.storage.id  # type: ignore[union-attr]
+
+
+def _tile(access: Load | Store) -> tuple[tuple[int, ...], Expr | None, frozenset[tuple[Expr, Expr]]]:
+    """Extents, addresses and bounds of ``access`` without the axes of one element, so that ``x[:, None]`` is like ``x``."""
+    axes = {old: new for new, old in enumerate(d for d, extent in enumerate(access.shape) if extent != 1)}
+    moved: dict[Atom, Size] = {Lane(d): lane(axes[d]) if d in axes else 0 for d in range(len(access.shape))}
+    offset = access.offset.substitute(moved) if access.offset is not None else None
+    bounds = frozenset((left.substitute(moved), right.substitute(moved)) for left, right in access.mask or ())
+    return tuple(extent for extent in access.shape if extent != 1), offset, bounds
+
+
+def _covers(store: Store, load: Load) -> bool:
+    """Whether ``store`` writes all that ``load`` reads of their common tile."""
+    return store.mask is None or (store.mask_known and load.mask is not None and _tile(store)[2] <= _tile(load)[2])
+
+
+@dataclass(frozen=True)
+class StepsInKernel:
+    """The workload with the steps of one recurrence as a loop inside its kernel; with ``hoisted``, what no step changes is
+    loaded before that loop."""
+
+    repeat: Span
+    hoisted: bool = False
+
+    def __call__(self, workload: Workload) -> Workload:
+        def change(step: Step) -> Step | tuple[Step, ...]:
+            if not isinstance(step, Repeat) or step.span != self.repeat:
+                return step
+            found = read_state_loop(workload, step)
+            return step if found is None else (persistent(found, self.hoisted),)
+
+        return replace(workload, steps=map_steps(workload.steps, change))
+
+
+def persistent(found: StateLoop, hoisted: bool) -> Launch:
+    """The one launch that takes the place of all steps. A state that is read at other elements than it is written stays in
+    memory, behind a barrier in each step."""
+    launch, count, span = found.launch, concrete(found.repeat.count) or 1, found.repeat.span
+    first = {load.id for load in found.fixed} if hoisted else set()
+    last: frozenset[int] = frozenset()
+    if found.in_registers:
+        first |= {state.load.id for state in found.states}
+        last = found.kept
+    before: list[Node] = []
+    after: list[Node] = []
+    body: list[Node] = []
+    for node in rewrite(launch.kernel.body, lambda inner: _advanced(found, inner)):
+        id = getattr(node, "id", None)
+        (before if id in first else after if id in last else body).append(node)
+    if not found.in_registers:
+        body.append(_barrier(launch, span))
+    kind, stages = ("tl.range", STAGES) if found.in_registers else ("range", None)
+    loop = KernelLoop(_LOOP_ID, kind, count, tuple(body), span, stages, True)
+    kernel = replace(launch.kernel, body=(*before, loop, *after))
+    arguments = {name: _whole(found, name, value) for name, value in launch.arguments.items()}
+    return replace(launch, kernel=kernel, arguments=arguments, alternatives=())
+
+
+def _barrier(launch: Launch, span: Span) -> Node:
+    """What a barrier of the program costs: as much as that of a reduction of one element a thread."""
+    return Reduce("sum", (32 * launch.num_warps,), 0, True, frozenset(), span)
+
+
+def _advanced(found: StateLoop, node: Node) -> Node:
+    """``node`` of the iteration that was recorded, for any iteration of the loop in the kernel."""
+    if not isinstance(node, (Load, Store)) or node.offset is None or node.id in found.kept:
+        return node
+    if found.in_registers and any(node.id == state.load.id for state in found.states):
+        return node
+    own = lift(found.moves.get(node.id, 0))
+    index = iteration(_LOOP_ID)
+    return replace(node, offset=node.offset + index * (own + found.views.get(node.base, 0)) - own * _middle(found))
+
+
+def _whole(found: StateLoop, name: str, value: Tensor | Size | float | None) -> Tensor | Size | float | None:
+    """All steps' views of an argument as one tensor."""
+    step = found.views.get(name)
+    if not isinstance(value, Tensor) or not step or value.shape is None or value.strides is None:
+        return value
+    shape, strides = ((concrete(found.repeat.count) or 1), *value.shape), (step, *value.strides)
+    return replace(
+        value, shape=shape, strides=strides, offset=simplify(lift(value.offset) - lift(step) * _middle(found))
+    )
+
+
+def _middle(found: StateLoop) -> int:
+    """The number of the iteration that was recorded."""
+    return (concrete(found.repeat.count) or 1) // 2
