@@ -212,7 +212,8 @@ def _loop(pipe: Connection) -> None:
     # garbage while one grows is time lost. What files leave behind in cycles goes between two of them.
     gc.freeze()
     gc.disable()
-    pipe.send(_READY)
+    with suppress(OSError):  # that the parent is gone shows right below
+        pipe.send(_READY)
     while True:
         try:
             job = pipe.recv()

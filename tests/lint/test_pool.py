@@ -133,6 +133,16 @@ def test_no_room_for_a_stack_is_a_diagnostic(monkeypatch):
     assert ["memory for its stack" in results[index].findings[0].message for index in range(3)] == [True] * 3
 
 
+def test_a_worker_whose_parent_is_gone_ends_in_silence(capfd):
+    ours, theirs = multiprocessing.Pipe()
+    ours.close()
+    worker = multiprocessing.get_context("fork").Process(target=pool._loop, args=(theirs,))
+    worker.start()
+    worker.join(60)
+    assert worker.exitcode == 0
+    assert capfd.readouterr().err == ""
+
+
 def test_no_worker_outlives_a_run_that_was_killed(tmp_path):
     for number in range(20):
         (tmp_path / f"k{number}.py").write_text(KERNEL)
