@@ -101,6 +101,11 @@ class _Question:
     done: list[Applied] = field(default_factory=list)
     refused: dict[tuple[str, str, str], Refused] = field(default_factory=dict)
 
+    @property
+    def mends(self) -> bool:
+        """Whether rules about wrong code were named, of which a file may break many."""
+        return bool(self.options["for_rules"])
+
 
 @dataclass(frozen=True)
 class _Found:
@@ -195,30 +200,45 @@ def fix_source(
     see the predicted time. Raises what :func:`~kernlint.analysis.analyze` raises; a fix that cannot be made is no error
     but among ``refused``.
     """
-    options: dict[str, Any] = {
+    selected = tuple(find_rule(rule) for rule in rules)
+    options = {
         "device": device,
         "entry": entry,
         "overrides": overrides or {},
         "assumptions": tuple(assumptions),
         "reference": reference,
         "reference_path": reference_path,
+        "for_rules": any(r.bare or r.lexical or r.category in NOT_ABOUT_SPEED for r in selected),
     }
-    selected = tuple(find_rule(rule) for rule in rules)
-    options["for_rules"] = any(r.bare or r.lexical or r.category in NOT_ABOUT_SPEED for r in selected)
     asked = _Question(options, scope, selected, unsafe, follow_ups, autotune)
     if performance is not None:
         asked.performance = {"performance": performance, "performance_path": performance_path}
-    if analysed is not None and not options["for_rules"]:
-        version = _Version(analysed.reading, asked, analysed.judgement)
-    else:
-        version = _Version(read_program(source, path=path, **options), asked)
-    before = version.text
+    version = _first_version(source, path, asked, analysed)
     if is_markdown(SourceText(source, path)):
-        # From here on the kernel is a Python file of its own, and the reference another.
-        if reference is None and version.reading.task.reference is not None:
-            asked.options = {**options, "reference": version.reading.task.reference.text}
-        path = f"{path.removesuffix(PurePath(path).suffix)}.py"
-    for _ in range(MAX_MENDS if options["for_rules"] else MAX_ROUNDS):
+        path = _leave_markdown(version, path)
+    after = _with_fixes(version, path)
+    return Fixed(path, version.text, after.text, tuple(asked.done), tuple(asked.refused.values()))
+
+
+def _first_version(source: str, path: str, asked: _Question, analysed: Analysis | None) -> _Version:
+    """The program as it is given, read by ``analysed`` where that is about the same."""
+    if analysed is not None and not asked.mends:
+        return _Version(analysed.reading, asked, analysed.judgement)
+    return _Version(read_program(source, path=path, **asked.options), asked)
+
+
+def _leave_markdown(version: _Version, path: str) -> str:
+    """What the kernel of a task file is called: from here on it is a Python file of its own, and the reference another."""
+    asked, task = version.asked, version.reading.task
+    if asked.options["reference"] is None and task.reference is not None:
+        asked.options = {**asked.options, "reference": task.reference.text}
+    return f"{path.removesuffix(PurePath(path).suffix)}.py"
+
+
+def _with_fixes(version: _Version, path: str) -> _Version:
+    """The program after all fixes that are asked for."""
+    asked = version.asked
+    for _ in range(MAX_MENDS if asked.mends else MAX_ROUNDS):
         made = _next_fix(version, path)
         if made is None:
             break
@@ -226,9 +246,9 @@ def fix_source(
         # What was measured of the program before is not true of it any more.
         asked.performance = {}
         mended = find_rule(asked.done[-1].code).category in NOT_ABOUT_SPEED
-        if not follow_ups and not selected and not mended:
+        if not asked.follow_ups and not asked.rules and not mended:
             break
-    return Fixed(path, before, version.text, tuple(asked.done), tuple(asked.refused.values()))
+    return version
 
 
 def _next_fix(version: _Version, path: str) -> _Version | None:
