@@ -18,6 +18,13 @@ class Diagnostic:
     summary: str
     category: str = CATEGORY
 
+    def to_markdown(self) -> str:
+        """Its documentation, as that of a rule begins."""
+        return (
+            f"# {self.name} ({self.code})\n\n{self.summary}\n\n"
+            f"What `kernlint check` says of a file rather than of a kernel; severity {self.severity}, on by default.\n"
+        )
+
     def at(
         self,
         file: str,

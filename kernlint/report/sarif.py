@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from kernlint.lint.diagnostics import DIAGNOSTICS
 from kernlint.lint.model import Finding
 from kernlint.lint.selection import Entry, entries
 from kernlint.report.lint_report import LintReport, file_lines, located_message
@@ -38,14 +39,11 @@ def render(report: LintReport) -> str:
 
 
 def _rule(entry: Entry) -> dict[str, Any]:
-    from kernlint.errors import UsageError
     from kernlint.rules.docs import to_markdown
     from kernlint.rules.registry import find_rule
 
-    try:
-        page = to_markdown(find_rule(entry.code))
-    except UsageError:  # a diagnostic
-        page = f"# {entry.name} ({entry.code})\n\n{entry.summary}\n"
+    known = next((diagnostic for diagnostic in DIAGNOSTICS if diagnostic.code == entry.code), None)
+    page = to_markdown(find_rule(entry.code)) if known is None else known.to_markdown()
     return {
         "id": entry.code,
         "name": "".join(word.capitalize() for word in entry.name.split("-")),
