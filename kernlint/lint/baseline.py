@@ -17,6 +17,9 @@ from kernlint.write import write_whole
 
 _VERSION = 1
 
+#: Some hundred thousand entries; a device has no end.
+_MAX_BYTES = 100_000_000
+
 #: The codes that ran on each file, by the name that it is shown with.
 Ran = Mapping[str, frozenset[str]]
 
@@ -46,8 +49,8 @@ class Baseline:
 def read_baseline(path: str) -> Baseline:
     """The baseline at ``path``. Raises ``UsageError`` where it cannot be read or is none."""
     try:
-        with open(path, encoding="utf-8") as file:
-            data: Any = json.load(file)
+        with open(path, "rb") as file:
+            data: Any = json.loads(file.read(_MAX_BYTES))
         if data["version"] != _VERSION:
             raise UsageError(f"{path}: a baseline of version {data['version']}, which this kernlint does not read")
         return Baseline(path, [Known(e["file"], e["code"], e["fingerprint"], e["message"]) for e in data["findings"]])

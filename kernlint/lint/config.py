@@ -25,6 +25,9 @@ else:
 OWN_FILE = "kernlint.toml"
 SHARED_FILE = "pyproject.toml"
 
+#: What a device such as /dev/zero has more of.
+_MAX_BYTES = 8_000_000
+
 _VERSION = re.compile(r"\d+\.\d+(\.\d+)?")
 
 
@@ -126,7 +129,9 @@ def _read(path: str) -> Settings | None:
     shared = os.path.basename(path) == SHARED_FILE
     try:
         with open(path, "rb") as file:
-            data = file.read()
+            data = file.read(_MAX_BYTES + 1)
+        if len(data) > _MAX_BYTES:
+            raise UsageError(f"{path}: larger than {_MAX_BYTES // 1_000_000} MB, no configuration")
         # A broken pyproject.toml of someone else is none of our business.
         if shared and b"kernlint" not in data:
             return None

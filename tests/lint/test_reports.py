@@ -210,3 +210,15 @@ def test_rdjson_has_what_reviewdog_reads(report):
     assert first["code"] == {"value": "KL101"}
     assert unused["suggestions"][0]["text"] == ""
     assert {diagnostic["severity"] for diagnostic in data["diagnostics"]} == {"ERROR", "WARNING", "INFO"}
+
+
+def test_rdjson_counts_bytes(report, tmp_path):
+    text = "import triton\nx = 'ü𐐀'  # kernlint: ignore[KL101] für\n"
+    (tmp_path / "u.py").write_text(text, encoding="utf-8")
+    (unused,) = check(text, "u.py")
+    (diagnostic,) = json.loads(rdjson.render(replace(report, findings=[unused])))["diagnostics"]
+    (suggestion,) = diagnostic["suggestions"]
+    line = text.split("\n")[1].encode()
+    start, end = (suggestion["range"][name]["column"] - 1 for name in ("start", "end"))
+    assert line[:start] + line[end:] == "x = 'ü𐐀'".encode()
+    assert line[diagnostic["location"]["range"]["start"]["column"] - 1 :].startswith(b"# kernlint")
