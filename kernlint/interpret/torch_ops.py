@@ -919,7 +919,7 @@ def _inplace(h: HostEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.
         pass
     elif name in ("transpose_", "t_", "unsqueeze_", "squeeze_"):
         return function(h, name[:-1], args, kwargs, node)
-    elif name in ("index_add_", "scatter_", "scatter_add_", "index_copy_", "masked_fill_", "index_fill_"):
+    elif name in ("index_add_", "scatter_", "scatter_add_", "index_copy_", "index_fill_"):
         h.torch_op(name, "gather", _tensors(args), (x,), node)
     else:
         elementwise(h, name, args, node, into=x)
