@@ -26,8 +26,6 @@ def sums_polynomials(context: Context, loop: Loop) -> bool:
     if statement is None:
         return False
     body = written_out(statement.body, context.program.kernel)
-    if not isinstance(body, cst.BaseSuite):
-        return False
     # A pointer that moves on is carried too, but nothing that is loaded reaches it.
     carried = carried_names(statement.with_changes(body=body))
     return _Sums(carried & _reached(body)).suite(body)
