@@ -9,7 +9,7 @@ from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.repair import Repair, mending
-from kernlint.workload import Fault, Launch, Span
+from kernlint.workload import Fault, Launch, Span, Workload
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class FaultRule(Rule, abstract=True):
     if_certain: ClassVar[frozenset[str]] = frozenset()
 
     def check(self, context: Context) -> Iterable[Finding]:
-        for launch, fault in _faults(context):
+        for launch, fault in context.workload.once(_faults):
             if fault.kind not in self.kinds or (not fault.certain and fault.kind in self.if_certain):
                 continue
             kernel = launch.kernel.name
@@ -67,14 +67,14 @@ class FaultRule(Rule, abstract=True):
         )
 
 
-def _faults(context: Context) -> Iterable[tuple[Launch, Fault]]:
+def _faults(workload: Workload) -> list[tuple[Launch, Fault]]:
     """The faults of each launch and its kernel, further autotune configurations included: one of a kind at a place, the
     certain one where launches differ."""
     found: dict[object, tuple[Launch, Fault]] = {}
-    for launch in context.launches():
+    for launch in workload.launches():
         for one in (launch, *launch.alternatives):
             for fault in (*one.faults, *one.kernel.faults):
                 key = (fault.kind, fault.span, one.kernel.name)
                 if key not in found or (fault.certain and not found[key][1].certain):
                     found[key] = (one, fault)
-    return found.values()
+    return list(found.values())

@@ -133,17 +133,22 @@ class Program:
         launch of it on arguments of which nothing is known."""
         if edits not in self._bare:
             launched = {launch.kernel.name_span for w in self.workloads() for launch in w.first_call().launches()}
-            self._bare[edits] = _Reading(self, edits, self._resolved).bare_kernels(launched)
+            reading = _Reading(self, edits, self._resolved) if edits else self._opened()
+            self._bare[edits] = reading.bare_kernels(launched)
         return self._bare[edits]
 
     def open_kernel(self, kernel: Kernel) -> Kernel | None:
         """``kernel`` as it is for any arguments: sizes and strides are symbols called like the parameters, the extents of the
         grid ``grid[0]`` and so on. None for one that is not a module-level name of the analysed module."""
         if kernel.name_span not in self._open:
-            if self._opening is None:
-                self._opening = _Reading(self, NO_EDITS, self._resolved)
-            self._open[kernel.name_span] = self._opening.open_kernel(kernel.name_span)
+            self._open[kernel.name_span] = self._opened().open_kernel(kernel.name_span)
         return self._open[kernel.name_span]
+
+    def _opened(self) -> _Reading:
+        """What kernels are launched in that no call is followed to."""
+        if self._opening is None:
+            self._opening = _Reading(self, NO_EDITS, self._resolved)
+        return self._opening
 
     @property
     def source_alone(self) -> Workload:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from functools import cached_property
-from itertools import accumulate, chain
+from itertools import accumulate, chain, count
 from typing import Any, TypeVar
 
 import libcst
@@ -81,7 +81,7 @@ class Module:
     @cached_property
     def _numbers(self) -> Mapping[int, int]:
         """The place of each node among :attr:`nodes`, by its identity."""
-        return {id(node): number for number, node in enumerate(self.nodes)}
+        return dict(zip(map(id, self.nodes), count()))
 
     def of(self, kind: type[_Node]) -> list[_Node]:
         """The nodes of a kind, in source order."""
@@ -103,7 +103,7 @@ class Module:
         """The nodes of a (concrete) kind in ``node`` of this tree, itself included, in source order: a run of all those."""
         numbers = self._numbers_of.get(kind)
         if numbers is None:
-            numbers = self._numbers_of[kind] = [self._numbers[id(node)] for node in self.of(kind)]
+            numbers = self._numbers_of[kind] = list(map(self._numbers.__getitem__, map(id, self.of(kind))))
         start, end = self._run(node)
         return self.of(kind)[bisect_left(numbers, start) : bisect_left(numbers, end)]
 
@@ -185,7 +185,11 @@ class Module:
         if span.file != self.path:
             return None
         unsure = []
+        line = span.line - self.first_line + 1
         for node in self.of(kind):
+            known = self._near.line(node) if self._near is not None else None
+            if known is not None and known != line:
+                continue
             near = self._near_span(node)
             if near == span:
                 return node

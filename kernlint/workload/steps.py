@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
 from functools import cached_property
-from typing import Union
+from typing import Any, TypeVar, Union
 
 from kernlint.records import dataclass, replace
 from kernlint.workload.dtype import Dtype
@@ -13,6 +13,8 @@ from kernlint.workload.expr import Expr, Size, concrete
 from kernlint.workload.fault import Fault
 from kernlint.workload.kernel import Bounds, Kernel, Node, rewrite
 from kernlint.workload.span import Span
+
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -259,6 +261,17 @@ class Workload:
 
     def launches(self) -> list[Launch]:
         return self._launches.copy()
+
+    def once(self, question: Callable[[Workload], _T]) -> _T:
+        """``question(self)``, asked once: for what many ask of a workload."""
+        if question not in self._answers:
+            self._answers[question] = question(self)
+        answer: _T = self._answers[question]
+        return answer
+
+    @cached_property
+    def _answers(self) -> dict[Callable[[Workload], Any], Any]:
+        return {}
 
     @cached_property
     def _launches(self) -> list[Launch]:

@@ -107,13 +107,21 @@ def _free_of_need(context: Context, launch: Launch) -> Iterator[tuple[str, Expr]
     if function is None:
         return
     module = context.program.kernel
-    needed = names_with_helpers(function, module, lambda one, calls: _needed(one, module, calls))
+    known = module.once(_known)
+    if function not in known:
+        known[function] = names_with_helpers(function, module, lambda one, calls: _needed(one, module, calls))
+    needed = known[function]
     read = names_read(function, module)
     fixed = symbols_of(*(value for name, value in launch.open_constexprs.items() if name in needed))
     for name, value in launch.open_constexprs.items():
         # One that nothing reads is KL610's business.
         if name in read and name not in needed and not symbols_of(value) & fixed:
             yield name, value
+
+
+def _known(module: Module) -> dict[cst.FunctionDef, set[str]]:
+    """What the functions of ``module`` that were asked about so far need as constants, their helpers included."""
+    return {}
 
 
 def _needed(function: cst.FunctionDef, module: Module, helper_calls: Collection[cst.Call]) -> set[str]:
