@@ -7,7 +7,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import click
 
@@ -188,11 +188,11 @@ def check(
     if cache is not None and not catalogued:
         cache.put_catalogue(catalogue())
     if fixing:
-        outcome, shown = _deliver(outcome, fixes, targets, stdin, diff)
+        outcome = _deliver(outcome, fixes, targets, stdin, diff)
         _tell_fixes(fixes, diff)
         if diff and fixes.changed and not exit_zero:
             raise click.exceptions.Exit(_FINDINGS)
-        if shown:
+        if diff:
             return
     elif not update_baseline:
         outcome = narrowed(outcome)
@@ -202,7 +202,9 @@ def check(
     if add_ignore is not None:
         outcome = _with_ignores(outcome, add_ignore)
     report = _report(outcome)
-    _print(report, here.output_format, output_file, statistics)
+    # With --fix standard output takes the new source of standard input.
+    stream = sys.stderr if fixing and stdin is not None else sys.stdout
+    _print(report, here.output_format, output_file, stream, statistics)
     _tell(outcome, report, here)
     if not exit_zero and _fails(outcome.findings, here.fail_on):
         raise click.exceptions.Exit(_FINDINGS)
@@ -429,11 +431,9 @@ def _fixed(
     return apply_fixes(ask, narrowed, read, unsafe, 1 if once else MAX_ROUNDS)
 
 
-def _deliver(
-    outcome: Outcome, fixes: Fixes, targets: list[Target], stdin: bytes | None, diff: bool
-) -> tuple[Outcome, bool]:
+def _deliver(outcome: Outcome, fixes: Fixes, targets: list[Target], stdin: bytes | None, diff: bool) -> Outcome:
     """Write the changed files, or show the changes; ``outcome`` with what was found before in files that could not be
-    written, and whether standard output is taken."""
+    written."""
     from dataclasses import replace
 
     from kernlint.fix import diff_of
@@ -458,7 +458,7 @@ def _deliver(
     if stdin is not None and not diff:
         output.write(next(iter(fixes.changed.values()), stdin))
     output.flush()
-    return outcome, diff or stdin is not None
+    return outcome
 
 
 def _tell_fixes(fixes: Fixes, diff: bool) -> None:
@@ -506,17 +506,17 @@ def _report(outcome: Outcome) -> LintReport:
     return LintReport(outcome.findings, len(outcome.files), repository_root(here) or here)
 
 
-def _print(report: LintReport, output_format: str, output_file: str | None, statistics: bool) -> None:
-    colour = output_file is None and _wants_colour()
+def _print(report: LintReport, output_format: str, output_file: str | None, stream: TextIO, statistics: bool) -> None:
+    colour = output_file is None and _wants_colour(stream)
     text = _renderer(output_format, statistics, colour)(report)
     if output_file is None and output_format in _FOR_PEOPLE:
-        sys.stdout.write(encodable(text, sys.stdout))
-        sys.stdout.flush()
+        stream.write(encodable(text, stream))
+        stream.flush()
     elif output_file is None:
         # Programs read UTF-8, whatever the terminal's encoding.
-        sys.stdout.flush()
-        sys.stdout.buffer.write(text.encode("utf-8", "backslashreplace"))
-        sys.stdout.buffer.flush()
+        stream.flush()
+        stream.buffer.write(text.encode("utf-8", "backslashreplace"))
+        stream.buffer.flush()
     else:
         from kernlint.write import write_output
 
@@ -542,12 +542,12 @@ def _renderer(output_format: str, statistics: bool, colour: bool) -> Callable[[L
     return renderer
 
 
-def _wants_colour() -> bool:
-    """Whether standard output takes colours: a terminal does, and whatever the user says does (no-color.org,
+def _wants_colour(stream: TextIO) -> bool:
+    """Whether ``stream`` takes colours: a terminal does, and whatever the user says does (no-color.org,
     force-color.org)."""
     if os.environ.get("NO_COLOR"):
         return False
-    return bool(os.environ.get("FORCE_COLOR")) or (sys.stdout.isatty() and os.environ.get("TERM") != "dumb")
+    return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")
 
 
 def _tell(outcome: Outcome, report: LintReport, settings: Settings) -> None:

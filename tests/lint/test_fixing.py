@@ -72,6 +72,15 @@ def test_unsafe_fixes_wait_for_consent(tmp_path: Path) -> None:
 def test_standard_input(tmp_path: Path) -> None:
     done = check(tmp_path, "-", "--fix", "--select", "KL101", stdin=SOURCE.encode())
     assert b"acc += tl.dot(x, y)" in done.stdout and done.stdout.endswith(b"return c\n")
+    assert done.returncode == 0 and b"No findings in 1 file.\n" in done.stderr
+
+
+def test_what_is_left_of_standard_input_is_told_aside(tmp_path: Path) -> None:
+    left = SOURCE.replace("return c", "return c  # kernlint: ignore[KL101")
+    done = check(tmp_path, "-", "--fix", "--select", "KL101", "--output-format", "concise", stdin=left.encode())
+    assert done.returncode == 1 and b"acc += tl.dot(x, y)" in done.stdout and b"KL912" not in done.stdout
+    assert b"warning KL912 malformed-suppression" in done.stderr
+    assert check(tmp_path, "-", "--fix", "--exit-zero", stdin=left.encode()).returncode == 0
 
 
 def test_json_carries_the_fix_and_text_does_not_work_it_out(tmp_path: Path) -> None:
@@ -159,7 +168,7 @@ def test_a_file_that_changed_since_it_was_read_is_left_alone(tmp_path: Path) -> 
     path.write_bytes(b"edited meanwhile\n")
     outcome, fixes = apply_fixes(words({"one": "1"}), lambda outcome: outcome, lambda _: TEXT, unsafe=False)
     assert not outcome.findings
-    outcome, _ = _deliver(outcome, fixes, [Target(str(path), "a.py", explicit=True)], None, diff=False)
+    outcome = _deliver(outcome, fixes, [Target(str(path), "a.py", explicit=True)], None, diff=False)
     assert path.read_bytes() == b"edited meanwhile\n"
     assert [finding.message for finding in outcome.findings] == ["one"] and fixes.fixed.total() == 0
     assert "changed since" in fixes.unwritten["a.py"]
