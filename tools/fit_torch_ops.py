@@ -88,6 +88,8 @@ RATES = {
     "conv_odd_channels": 0.06,
     "conv_pointwise_floor_us": 5.0,
 }
+#: As kernlint/cost/programs.py has it.
+L2_ROUND_TRIP_NS = 270.0
 #: Not in the data; the reasons stand in the written file.
 ASSUMED_RATES = {
     "fp8_efficiency": 0.6,
@@ -272,6 +274,12 @@ def tree(rates: dict[str, float], cases: dict[str, dict[str, float]]) -> dict[st
     filled = {**cases}
     filled["unknown"] = {"floor_us": 2.0, "element_ps": 3.0, "passes": 2.0, "sigma": 0.9}
     filled["random"] = {"floor_us": 1.6, "element_ps": 2.0, "sigma": 0.4}
+    indexed = cases["elementwise_indexed"]
+    filled["unfold"] = {
+        **{k: indexed[k] for k in ("floor_us", "element_ps")},
+        "chain_ns": L2_ROUND_TRIP_NS,
+        "sigma": 0.4,
+    }
     sigmas = {"matmul": 0.2, "attention": 0.2, "conv": 0.25, "rnn": 0.7}
     return {"cases": filled, "rates": {**ASSUMED_RATES, **rates}, "sigmas": sigmas}
 
@@ -356,6 +364,9 @@ def main() -> None:
     weights = sum(entry["rows"] for entry in report.values())
     total = sum(entry["rows"] * entry["mean_abs_ln_error_held_out"] for entry in report.values()) / weights
     print("overall", round(total, 3))
+    indexed = data["cases"]["elementwise_indexed"]
+    like = {name: indexed[name] for name in ("floor_us", "element_ps")}
+    data["cases"]["unfold"] = {**like, "chain_ns": L2_ROUND_TRIP_NS, "sigma": 0.4}
     short = json.loads(json.dumps(data), parse_float=lambda text: float(f"{float(text):.4g}"))
     result = {
         "_about": "Constants of kernlint/cost/torch_ops.py, written by tools/fit_torch_ops.py; do not edit.",
@@ -366,6 +377,8 @@ def main() -> None:
             "rnn": "not measured: a wide sigma",
             "random": "Philox at two elements per 4 ps; not measured: a wide sigma",
             "unknown": "one read and one write per element twice over; a wide sigma",
+            "unfold": "a launch an image at the floor and the rate of an indexed elementwise call, one L2 round trip a tap; "
+            "not measured: a wide sigma",
         },
         "mean_abs_ln_error_held_out": round(total, 3),
         "residuals": report,

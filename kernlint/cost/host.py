@@ -22,7 +22,8 @@ def _data() -> dict[str, Any]:
 def host_time(step: Step) -> float:
     """Host microseconds to issue ``step`` once.
 
-    A :class:`Launch` costs Triton's launcher (more when autotuned), a :class:`TorchOp` the median of its kind, a
+    A :class:`Launch` costs Triton's launcher (more when autotuned), a :class:`TorchOp` the median of its kind
+    (once for each of its ``launches``), a
     :class:`HostSync` the wake-up after the device is done (the waiting itself is the device's time), a
     :class:`Repeat` one turn of the Python loop without its body.
     """
@@ -30,7 +31,7 @@ def host_time(step: Step) -> float:
     if isinstance(step, Launch):
         return float(data["triton_launch_us"] + (data["autotune_us"] if step.autotuned else 0.0))
     if isinstance(step, TorchOp):
-        return float(data["torch_us"].get(step.kind, data["torch_us"]["unknown"]))
+        return float(data["torch_us"].get(step.kind, data["torch_us"]["unknown"]) * step.dims.get("launches", 1))
     if isinstance(step, HostSync):
         return float(data["sync_us"])
     if isinstance(step, Event):

@@ -49,6 +49,7 @@ _SPECIAL: Mapping[str, str] = {
     "std_mean": "reduce_var", "amax": "reduce_extreme", "amin": "reduce_extreme", "sort": "sort", "argsort": "sort",
     "topk": "topk", "flip": "flip", "rms_norm": "norm_rms", "index_add_": "scatter_rows", "index_copy_": "scatter_rows",
     "scatter_add_": "scatter_rows", "scatter_": "scatter_rows", "index_fill_": "scatter_rows",
+    "unfold": "unfold",
 }  # fmt: skip
 #: Norms that reduce over whole planes, not over the last dimension: only their passes over memory are priced.
 _PLANE_NORMS = frozenset({"batch_norm", "group_norm", "instance_norm"})
@@ -167,7 +168,7 @@ def _movement(op: TorchOp, device: Device, c: _Constants, reuse: Mapping[int, fl
         "rows": rows * case.row_ns / 1000 / speed.fabric,
         "chain": _chain(name, elements, width, op) * case.chain_ns / 1000 / speed.clock,
     }
-    us = case.floor_us + sum(value**_NORM for value in terms.values()) ** (1 / _NORM)
+    us = case.floor_us * op.dims.get("launches", 1) + sum(value**_NORM for value in terms.values()) ** (1 / _NORM)
     bound = max(terms, key=lambda term: terms[term])
     if case.floor_us > terms[bound]:
         bound = "launch"
@@ -178,6 +179,9 @@ def _movement(op: TorchOp, device: Device, c: _Constants, reuse: Mapping[int, fl
 
 def _chain(case: str, elements: float, width: float, op: TorchOp) -> float:
     """Dependent steps of one block: elements along a row, along the reduced axis, or rounds of a scan."""
+    if case == "unfold":
+        # im2col's thread loads and stores tap by tap, in a launch for each image (ATen/native/cuda/im2col.cuh).
+        return float(op.dims.get("launches", 1) * op.dims.get("taps", 1))
     if case == "reduce_outer":
         outputs = _numel(op.writes[0]) if op.writes else 1.0
         return elements / max(1.0, outputs)

@@ -160,6 +160,8 @@ def call(h: HostEvaluator, instance: Instance, args: list[Any], kwargs: dict[str
         return torch_ops.function(h, "layer_norm" if name == "LayerNorm" else "batch_norm", [x, *extra], {}, node)
     if name == "Embedding":
         return torch_ops.function(h, "embedding", [x, attrs.get("weight")], {}, node)
+    if name == "Unfold":
+        return torch_ops.function(h, "unfold", [x, *attrs["_args"]], attrs["_kwargs"], node)
     if name.startswith(("MaxPool", "AvgPool", "AdaptiveAvgPool", "AdaptiveMaxPool")):
         snake = {
             "Max": "max_pool",

@@ -79,7 +79,9 @@ def attribute(h: HostEvaluator, x: Tensor, name: str, node: cst.CSTNode) -> Any:
         return x.dtype.bytes if x.dtype is not None else Unknown("dtype")
     if name in ("nbytes",):
         return x.nbytes if x.nbytes is not None else Unknown("nbytes")
-    return Builtin(name, lambda args, kwargs, n: function(h, name, [x, *args], kwargs, n))
+    # A method and a function of one name that do different things.
+    called = "unfolded_view" if name == "unfold" else name
+    return Builtin(name, lambda args, kwargs, n: function(h, called, [x, *args], kwargs, n))
 
 
 # -- shapes -----------------------------------------------------------------------------------------------------------
@@ -1471,6 +1473,47 @@ def _pool(name: str) -> Callable[..., Any]:
     return handler
 
 
+def _unfolded_view(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    """``x.unfold(dimension, size, step)``: a view of overlapping windows, which get an axis of their own at the end."""
+    x, dim, size, step = args[0], *(_arg(args, kwargs, i, n) for i, n in ((1, "dimension"), (2, "size"), (3, "step")))
+    axis = _axis(dim, len(x.shape)) if isinstance(x, Tensor) and x.shape is not None else None
+    if axis is None or not isinstance(size, (int, Expr)) or not isinstance(step, int) or step < 1:
+        return Unknown("unfold")
+    windows = ex.simplify(ex.lift(ex.floordiv(ex.lift(x.shape[axis]) - size, step)) + 1)
+    shape = (*x.shape[:axis], windows, *x.shape[axis + 1 :], size)
+    strides = None
+    if x.strides is not None:
+        walked = ex.simplify(ex.lift(x.strides[axis]) * step)
+        strides = (*x.strides[:axis], walked, *x.strides[axis + 1 :], x.strides[axis])
+    return replace(x, shape=shape, strides=strides)
+
+
+def _unfold(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    """``F.unfold``: x [N, C, H, W] to the columns [N, C * KH * KW, windows]; one launch an image."""
+    names = ("input", "kernel_size", "dilation", "padding", "stride")
+    x, *geometry = (_arg(args, kwargs, i, n, default=int(n != "padding")) for i, n in enumerate(names))
+    if not isinstance(x, Tensor) or x.shape is None or len(x.shape) not in (3, 4):
+        return Unknown("unfold")
+    (kh, kw), dilation, padding, stride = (_spread(value, 2, 1) for value in geometry)
+    images: Size = x.shape[0] if len(x.shape) == 4 else 1
+    spans = [ex.lift(d) * (ex.lift(k) - 1) + 1 for d, k in zip(dilation, (kh, kw))]
+    high, wide = (
+        ex.lift(ex.floordiv(ex.lift(size) + ex.lift(p) * 2 - span, s)) + 1
+        for size, span, p, s in zip(x.shape[-2:], spans, padding, stride)
+    )
+    taps = ex.lift(kh) * kw
+    shape = (*x.shape[:-3], ex.simplify(ex.lift(x.shape[-3]) * taps), ex.simplify(high * wide))
+    result = h.allocate(x.dtype, shape, "result", node)
+    sizes = {
+        "launches": images, "taps": taps, "kernel_height": kh, "kernel_width": kw, "windows_wide": wide,
+        **{f"{word}_{side}": pair[i] for i, side in enumerate(("height", "width"))
+           for word, pair in (("stride", stride), ("padding", padding), ("dilation", dilation))},
+    }  # fmt: skip
+    dims = {name: number for name, size in sizes.items() if (number := ex.concrete(size)) is not None}
+    h.torch_op("unfold", "gather", (x,), (result,), node, dims=dims)
+    return result
+
+
 def _pad(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     x, widths = args[0], _arg(args, kwargs, 1, "pad")
     if not isinstance(x, Tensor) or x.shape is None or not isinstance(widths, (tuple, list)):
@@ -1675,6 +1718,8 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "is_contiguous": _is_contiguous,
     "topk": _topk,
     "pad": _pad,
+    "unfold": _unfold,
+    "unfolded_view": _unfolded_view,
     "element_size": lambda h, a, k, n: a[0].dtype.bytes if a[0].dtype else Unknown("dtype"),
     "is_floating_point": lambda h, a, k, n: (
         a[0].dtype.is_float if isinstance(a[0], Tensor) and a[0].dtype else Unknown("dtype")

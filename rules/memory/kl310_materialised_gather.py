@@ -10,7 +10,9 @@ from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_na
 from kernlint.rules.flow import uses
 from kernlint.rules.fusion.fused import listed
 from kernlint.rules.memory.dropped import WithoutOps
-from kernlint.workload import Launch, Span, Step, Tensor, TorchOp
+from kernlint.rules.memory.windows import ThroughWindows, can_read_windows, copies_windows
+from kernlint.rules.pricing import gain
+from kernlint.workload import Launch, Span, Step, Tensor, TorchOp, concrete
 
 _EXPANSIONS = frozenset({"repeat_interleave", "repeat", "tile"})
 
@@ -24,7 +26,8 @@ class MaterialisedGather(Rule):
     summary = "rows are gathered or repeated into a new tensor that only a kernel then reads"
     what_it_does = """
         Finds `index_select`, row indexing, `gather`, `repeat_interleave`, `repeat` and copies of expanded views
-        (`k[:, :, None].expand(...).reshape(...)`) whose result is read by launches alone and does not outlive the call.
+        (`k[:, :, None].expand(...).reshape(...)`) whose result is read by launches alone and does not outlive the call; so too
+        windows that are written out (`F.unfold`, `x.unfold(...).reshape(...)`).
         """
     why = """
         The rows are written out and read back before the kernel sees them. The kernel could load through the index itself
@@ -79,8 +82,39 @@ class MaterialisedGather(Rule):
             by_reader.setdefault(readers[0].span, []).append(op)
         for launch in context.launches():
             ops = by_reader.pop(launch.span, [])
-            if ops:
-                yield self._finding(context, launch.kernel.name, ops)
+            windows = [op for op in ops if copies_windows(op) and can_read_windows(context.workload, op)]
+            rest = [op for op in ops if not any(op is one for one in windows)]
+            if rest:
+                yield self._finding(context, launch.kernel.name, rest)
+            for op in windows:
+                finding = self._windows(context, launch.kernel.name, op)
+                if finding is not None:
+                    yield finding
+
+    def _windows(self, context: Context, kernel: str, op: TorchOp) -> Finding | None:
+        """The finding for windows that are written out; None where reading them in place is predicted to take longer."""
+        variant = context.variant.then(transform=ThroughWindows(frozenset({op.span})))
+        expected = gain(context, variant)
+        if expected is not None and expected <= 1:
+            return None
+        source = tensor_name(op.reads[0], "a tensor")
+        made, own = op.writes[0].numel or 0, _read_once(op)
+        often = f", {made / own:.1f} values for each of `{source}`" if own else ""
+        return Finding(
+            self, self.severity, f"`{op.name}` writes out the windows of `{source}` for `{kernel}` alone", op.span, op.function,
+            kernel,
+            (
+                Evidence(f"{op.name} writes {_described(op)}{often}", op.span),
+                Evidence(f"the only steps that touch it are launches, first `{kernel}`", op.span),
+            ),
+            Change(
+                variant,
+                f"The windows overlap: `{source}` is written out several times over{often} and read back by `{kernel}`.",
+                f"Let `{kernel}` load the windows of `{source}` itself (an implicit GEMM where it multiplies them).",
+                f"Drop the call at line {op.span.line}, pass `{source}`, and compute the address of each element of the window: "
+                "channel, row and column by division and remainder of its index, with a mask where the picture ends.",
+            ),
+        )  # fmt: skip
 
     def _finding(self, context: Context, kernel: str, ops: list[TorchOp]) -> Finding:
         first = ops[0]
@@ -114,6 +148,15 @@ class MaterialisedGather(Rule):
         )
 
 
+def _read_once(op: TorchOp) -> int:
+    """The elements that ``op`` reads, each counted once."""
+    source = op.reads[0]
+    if op.name == "unfold":
+        return source.numel or 0
+    sizes, strides = map(concrete, source.shape or ()), map(concrete, source.strides or ())
+    return 1 + sum((n - 1) * s for n, s in zip(sizes, strides) if n and s)
+
+
 def _described(op: TorchOp) -> str:
     made = op.writes[0]
     return f"{made.dtype or 'a tensor'}" + (f", {made.nbytes / 1e6:.1f} MB" if made.nbytes else "")
@@ -125,7 +168,7 @@ def _gathers(op: TorchOp) -> bool:
         return False
     source = op.reads[0]
     expanded = op.kind == "copy" and any(s == 0 and n != 1 for s, n in zip(source.strides or (), source.shape or ()))
-    return op.kind == "gather" or op.name.rsplit(".", 1)[-1] in _EXPANSIONS or expanded
+    return copies_windows(op) or op.kind == "gather" or op.name.rsplit(".", 1)[-1] in _EXPANSIONS or expanded
 
 
 def _reads(step: Step, tensor: Tensor) -> bool:

@@ -1,0 +1,122 @@
+"""KL310 where the windows of a tensor are written out for a kernel."""
+
+from __future__ import annotations
+
+import pytest
+from support.findings import run_rule
+
+from kernlint.workload import Load, TorchOp
+
+#: A convolution as columns of windows and a product.
+COLUMNS = """
+@triton.jit
+def product(w, c, y, O, L, K, BO: tl.constexpr, BL: tl.constexpr, BK: tl.constexpr):
+    o = tl.program_id(1) * BO + tl.arange(0, BO)
+    p = tl.program_id(0) * BL + tl.arange(0, BL)
+    k = tl.arange(0, BK)
+    c += tl.program_id(2) * K * L
+    acc = tl.zeros((BO, BL), tl.float32)
+    for start in range(0, K, BK):
+        a = tl.load(w + o[:, None] * K + (start + k)[None, :], mask=(start + k)[None, :] < K, other=0.0)
+        b = tl.load(c + (start + k)[:, None] * L + p[None, :], mask=((start + k)[:, None] < K) & (p[None, :] < L), other=0.0)
+        acc = tl.dot(a, b, acc)
+    tl.store(y + tl.program_id(2) * O * L + o[:, None] * L + p[None, :], acc.to(tl.float16), mask=p[None, :] < L)
+
+class ModelNew(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(64, 32, 3, 3, dtype=torch.float16))
+        self.columns = torch.nn.Unfold(3, padding=1)
+
+    def forward(self, x):
+        n, c, h, w = x.shape
+        columns = torch.nn.functional.unfold(x, 3, padding=1)
+        y = torch.empty(n, 64, h * w, device=x.device, dtype=x.dtype)
+        product[(triton.cdiv(h * w, 64), 1, n)](self.weight.view(64, -1), columns, y, 64, h * w, c * 9, BO=64, BL=64, BK=32)
+        return y.view(n, 64, h, w)
+
+def get_inputs():
+    return [torch.randn(16, 32, 32, 32, dtype=torch.float16)]
+"""
+CALL = "torch.nn.functional.unfold(x, 3, padding=1)"
+BY_VIEWS = "torch.nn.functional.pad(x, (1, 1, 1, 1)).unfold(2, 3, 1).unfold(3, 3, 1).permute(0, 1, 4, 5, 2, 3)"
+#: A moving average of frames that overlap by half, without a product.
+FRAMES = """
+@triton.jit
+def energy(f, y, n, SIZE: tl.constexpr, BLOCK: tl.constexpr):
+    r, i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK), tl.arange(0, SIZE)
+    v = tl.load(f + r[:, None] * SIZE + i[None, :], mask=r[:, None] < n, other=0.0)
+    tl.store(y + r, tl.sum(v * v, axis=1), mask=r < n)
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        frames = x.unfold(0, 512, 128).contiguous()
+        y = torch.empty(frames.shape[0], device=x.device)
+        energy[(triton.cdiv(y.numel(), 8),)](frames, y, y.numel(), SIZE=512, BLOCK=8)
+        return y
+
+def get_inputs():
+    return [torch.randn(4194304)]
+"""
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(COLUMNS, id="columns"),
+        pytest.param(COLUMNS.replace(CALL, "self.columns(x)"), id="a module"),
+        pytest.param(COLUMNS.replace(CALL, "torch.nn.functional.unfold(x, (3, 3), padding=(1, 1), stride=1)"), id="pairs"),
+        pytest.param(COLUMNS.replace(CALL, BY_VIEWS + ".reshape(n, c * 9, h * w)"), id="views that overlap"),
+        pytest.param(FRAMES, id="frames"),
+    ],
+)  # fmt: skip
+def test_found(source: str) -> None:
+    found = run_rule("KL310", source)
+    finding = found.only()
+    assert "windows" in finding.message
+    assert not [
+        s for s, _ in found.after().walk() if isinstance(s, TorchOp) and s.name in ("unfold", "reshape", "contiguous")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param(
+            "return y.view(n, 64, h, w)", "return y.view(n, 64, h, w), columns", id="the columns are returned"
+        ),
+        pytest.param(
+            "return y.view(n, 64, h, w)", "return y.view(n, 64, h, w) + columns.sum()", id="read by torch too"
+        ),
+        pytest.param(
+            "        columns = ", "        for _ in range(2):\n            columns = ", id="made in another loop"
+        ),
+    ],
+)
+def test_not_found(old: str, new: str) -> None:
+    assert old in COLUMNS
+    assert not run_rule("KL310", COLUMNS.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    "view", ["x.unfold(0, 512, 512)", "x.view(-1, 512).t().contiguous().t()", "x.view(-1, 512).flip(0)"]
+)
+def test_windows_that_do_not_overlap(view: str) -> None:
+    found = run_rule("KL310", FRAMES.replace("x.unfold(0, 512, 128)", view))
+    assert not [f for f in found.findings if "windows" in f.message]
+
+
+def test_the_load_is_of_the_picture() -> None:
+    """Channel, row and column of each window: the address of a known tap of a known window."""
+    found = run_rule("KL310", COLUMNS)
+    (launch,) = found.after().launches()
+    load = next(n for n, _ in launch.kernel.walk(Load) if isinstance(n, Load) and n.base == "c")
+    tensor = launch.tensor("c")
+    assert tensor is not None and tensor.shape == (16, 32, 32, 32)
+    assert load.offset is not None
+    # Image 2, channel 5, tap (2, 1), window (7, 9): row 7 + 2 - 1, column 9 + 1 - 1.
+    channel_tap, window = 5 * 9 + 2 * 3 + 1, 7 * 32 + 9
+    atoms = {str(atom): atom for atom in load.offset.atoms()}
+    at = {"lane0": channel_tap % 32, "iter1": channel_tap // 32, "lane1": window % 64, "pid0": window // 64, "pid2": 2}
+    value = load.offset.substitute({atoms[name]: number for name, number in at.items() if name in atoms})
+    assert value.value == 2 * 32 * 1024 + 5 * 1024 + 8 * 32 + 9
