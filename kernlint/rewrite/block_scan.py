@@ -15,6 +15,7 @@ from kernlint.rewrite.names import fresh_name, names_in_use
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
+from kernlint.rules.algorithm.cascade import cascade
 from kernlint.rules.algorithm.kl503_sequential_scalar_scan import BlockScan, ScalarScan, block_size, scalar_scans
 from kernlint.rules.algorithm.recurrence import associative_updates
 from kernlint.rules.source import bound_names
@@ -46,6 +47,11 @@ def block_scan(site: Site, transform: BlockScan) -> list[TextEdit]:
         raise CannotRewrite("the loop stands in a helper function")
     if found.rows != 1 or any(access.shape for access in (*found.loads, *found.stores)):
         raise CannotRewrite("a program handles several rows at a time")
+    if not found.stores:
+        raise CannotRewrite("the loop stores nothing, so that its results are to be reduced")
+    order = cascade(loop)
+    if order is not None and order.coupled:
+        raise CannotRewrite("the carried variables need each other")
     return _BlockScan(site.source, place, found, loop).edits()
 
 

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 import libcst as cst
 
 from kernlint.records import dataclass
+from kernlint.rules.algorithm.cascade import Cascade, cascade
 from kernlint.rules.algorithm.recurrence import associative_updates
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
+from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
 from kernlint.rules.helpers import written_out
+from kernlint.rules.pricing import gain
 from kernlint.rules.source import node_at
 from kernlint.rules.synthesis import arith, iteration, lane, power_of_two
 from kernlint.workload import (
@@ -33,7 +35,7 @@ from kernlint.workload import (
     Workload,
     concrete,
 )
-from kernlint.workload.expr import ceildiv, lift
+from kernlint.workload.expr import ceildiv, lift, simplify
 from kernlint.workload.steps import map_configurations
 
 #: Elements that one program scans at a time: four warps with 16 each.
@@ -42,6 +44,10 @@ _BLOCK = 2048
 _MAX_ROWS = 128
 #: Below this many iterations there is nothing to scan.
 _LEAST_TRIP = 16
+#: Where only the result is stored, a predicted gain below this is not worth a word.
+_LEAST_GAIN = 1.2
+#: Elements this far apart are fetched in the same sector, two by two at least.
+_NEAR_BYTES = 16
 
 _NAMES = {
     "sum": "running sum",
@@ -53,11 +59,13 @@ _NAMES = {
 
 @dataclass(frozen=True)
 class ScalarScan:
-    """A loop that reads, accumulates and writes one element (of each of ``rows`` rows) per iteration."""
+    """A loop that reads and accumulates one element (of each of ``rows`` rows) per iteration. ``stores`` write one in each
+    iteration; where there are none, ``results`` behind the loop write what it came to."""
 
     loop: Loop
     loads: tuple[Load, ...]
     stores: tuple[Store, ...]
+    results: tuple[Store | Atomic, ...]
     rows: int
 
 
@@ -69,8 +77,9 @@ class SequentialScalarScan(Rule):
     summary = "a running sum or recurrence is computed one element per loop iteration"
     what_it_does = """
         Finds kernel loops that in each iteration load one element, update a carried value with it by a sum, product, extremum
-        or first-order linear recurrence, and store one element at the next address. The update is read from the values that
-        flow around the loop.
+        or first-order linear recurrence, and store one element at the next address, or the result when the loop is done. The
+        update is read from the values that flow around the loop. There may be several carried values, one needing the other
+        in turn: the transmittance along a ray and the colours that it weights, a running maximum and the sum scaled by it.
         """
     why = """
         Each iteration waits for a load before the next, moves 4 bytes of a 32-byte sector, and leaves all lanes but one of
@@ -78,8 +87,8 @@ class SequentialScalarScan(Rule):
         (`tl.cumsum`, `tl.associative_scan`), with one carried value between blocks.
         """
     when_not = """
-        Non-linear recurrences (an activation inside). Loops whose lanes already run along contiguous memory, one time step
-        of many channels per iteration: there each iteration moves whole sectors.
+        Non-linear recurrences (an activation inside), and values that wait for each other. Loops whose lanes already run
+        along contiguous memory, one time step of many channels per iteration: there each iteration moves whole sectors.
         """
     fix_safety = "Safe up to rounding: floating-point sums are taken in another order."
     evidence = """
@@ -151,23 +160,44 @@ class SequentialScalarScan(Rule):
                 statement = node_at(context, found.loop.span, cst.For) or node_at(context, found.loop.span, cst.While)
                 if place in seen or statement is None:
                     continue
-                updates = associative_updates(written_out(statement, context.program.kernel))
+                updates = _updates(written_out(statement, context.program.kernel))
                 if updates is None:
                     continue
                 seen.add(place)
-                yield self._finding(context, launch, found, updates)
+                transform = BlockScan(launch.span, found.loop.span, _scans(found, updates), len(updates.kinds))
+                variant = context.variant.then(transform=transform)
+                if found.results and (gain(context, variant) or 0.0) < _LEAST_GAIN:
+                    continue  # a loop over few elements, such as the lengths of a batch, or over an open number
+                yield self._finding(launch, found, updates, variant)
 
-    def _finding(self, context: Context, launch: Launch, found: ScalarScan, updates: dict[str, str]) -> Finding:
+    def _finding(self, launch: Launch, found: ScalarScan, cascade: Cascade, variant: Variant) -> Finding:
+        updates = cascade.kinds
         kernel = launch.kernel.name
         trip = concrete(found.loop.trip)
         block = block_size(found)
-        what = " and ".join(f"{_NAMES[kind]} `{name}`" for name, kind in updates.items())
+        what = _named(updates)
         linear = any(kind in ("linear", "product", "extremum") for kind in updates.values())
-        scan = "tl.associative_scan" if linear else "tl.cumsum"
+        scans = "tl.associative_scan" if linear else "tl.cumsum"
         source = tensor_name(launch.tensor(found.loads[0].base), found.loads[0].base)
-        target = tensor_name(launch.tensor(found.stores[0].base), found.stores[0].base)
+        written = (*found.stores, *found.results)[0]
+        target = tensor_name(launch.tensor(written.base), written.base)
         times = f"{trip:,} times" if trip is not None else "once per element"
-        carry = "the last state" if linear else "the running total"
+        one = f"one element{' per row' * (found.rows > 1)} per iteration"
+        iterations = (
+            f"{-(-trip // block)} iterations instead of {trip:,}." if trip is not None else "one iteration a block."
+        )
+        if found.stores or cascade.each:
+            carry = "the last state" if linear else "the running total"
+            method = f"Scan a block of {block} elements at a time with `{scans}` and carry {carry} between blocks."
+            store = f"store the block to `{target}`" if found.stores else "add up the block"
+            plan = (
+                f"Load `{source}` in blocks of {block} (masked tail), apply `{scans}` along the row, combine with the carry, {store}, "
+                f"and take the carry of the next block from its end: {iterations}"
+            )
+        else:
+            method = f"Reduce a block of {block} elements at a time and combine the results of the blocks."
+            plan = f"Load `{source}` in blocks of {block} (masked tail) and reduce each along the row: {iterations}"
+        stored = f"stored {one} at consecutive addresses" if found.stores else "stored once the loop is done"
         return Finding(
             self,
             self.severity,
@@ -176,30 +206,47 @@ class SequentialScalarScan(Rule):
             kernel,
             kernel,
             (
-                Evidence(
-                    f"`{source}` is loaded one element{' per row' * (found.rows > 1)} per iteration at "
-                    "consecutive addresses",
-                    found.loads[0].span,
-                ),
+                Evidence(f"`{source}` is loaded {one} at consecutive addresses", found.loads[0].span),
                 Evidence(f"the {what} is handed from one iteration to the next", found.loop.span),
-                Evidence(
-                    f"`{target}` is stored one element per iteration at consecutive addresses", found.stores[0].span
-                ),
+                Evidence(f"`{target}` is {stored}", written.span),
             ),
             Change(
-                context.variant.then(transform=BlockScan(launch.span, found.loop.span)),
-                f"The loop at line {found.loop.span.line} runs {times}, each time waiting for a scalar load before it can add and store, "
+                variant,
+                f"The loop at line {found.loop.span.line} runs {times}, each time waiting for a scalar load before it can go on, "
                 f"so one lane of {launch.num_warps} warps works and the row takes the latency of every iteration.",
-                f"Scan a block of {block} elements at a time with `{scan}` and carry {carry} between blocks.",
-                f"Load `{source}` in blocks of {block} (masked tail), apply `{scan}` along the row, combine with the carry, store the "
-                f"block to `{target}`, and take the carry of the next block from its end: "
-                + (
-                    f"{-(-trip // block)} iterations instead of {trip:,}."
-                    if trip is not None
-                    else "one iteration a block."
-                ),
+                method,
+                plan,
             ),
         )
+
+
+def _named(updates: Mapping[str, str]) -> str:
+    """The variables by kind: "running product `t`, running sums `a` and `b`"."""
+    found = []
+    for kind in dict.fromkeys(updates.values()):
+        names = [f"`{name}`" for name, other in updates.items() if other == kind]
+        what = _NAMES[kind] if len(names) == 1 else {"extremum": "running extrema"}.get(kind, f"{_NAMES[kind]}s")
+        found.append(f"{what} {', '.join(names[:-1])}{' and ' if names[1:] else ''}{names[-1]}")
+    return ", ".join(found[:-1]) + (" and " if found[1:] else "") + found[-1]
+
+
+def _updates(loop: cst.For | cst.While) -> Cascade | None:
+    """What ``loop`` carries, if scans can compute it; in loops that hold further statements only of sums and recurrences that
+    do not need each other."""
+    found = cascade(loop)
+    if found is not None:
+        return found
+    if all(isinstance(line, cst.SimpleStatementLine) for line in loop.body.body):
+        return None
+    kinds = associative_updates(loop)
+    return Cascade(kinds, frozenset(kinds)) if kinds is not None else None
+
+
+def _scans(found: ScalarScan, cascade: Cascade) -> int:
+    """How many variables have to be scanned: those that each iteration needs, and recurrences, whose end is no reduction."""
+    if found.stores and not cascade.each:
+        return 1
+    return sum(name in cascade.each or kind == "linear" for name, kind in cascade.kinds.items())
 
 
 def scalar_scans(launch: Launch) -> Iterator[ScalarScan]:
@@ -208,36 +255,39 @@ def scalar_scans(launch: Launch) -> Iterator[ScalarScan]:
         return
     for node, _ in launch.kernel.walk(Loop):
         assert isinstance(node, Loop)
-        found = _scalar_scan(node)
+        found = _scalar_scan(launch, node)
         if found is not None:
             yield found
 
 
-def _scalar_scan(loop: Loop) -> ScalarScan | None:
+def _scalar_scan(launch: Launch, loop: Loop) -> ScalarScan | None:
     trip = concrete(loop.trip)
     if not loop.carried or (trip is not None and trip < _LEAST_TRIP) or loop.trip is None:
         return None
     if any(isinstance(node, (Loop, Branch, Dot, Reduce, Scan, Atomic)) for node in loop.body):
         return None
-    if any(isinstance(node, Compute) and node.kind == "special" for node in loop.body):
-        return None
     loads = tuple(n for n in loop.body if isinstance(n, Load))
     stores = tuple(n for n in loop.body if isinstance(n, Store))
     moving = tuple(n for n in loads if _one_by_one(n, loop))
-    if not moving or not stores or not all(_one_by_one(store, loop) for store in stores):
+    if not moving or not all(_one_by_one(store, loop) for store in stores):
         return None
     ids = frozenset(load.id for load in moving)
-    if not any(store.depends & ids for store in stores) or {s.base for s in stores} & {load.base for load in loads}:
+    if {s.base for s in stores} & {load.base for load in loads}:
         return None
-    return ScalarScan(loop, moving, stores, moving[0].elements)
+    behind = tuple(node for node, loops in launch.kernel.walk((Store, Atomic)) if loop not in loops)
+    results = tuple(n for n in behind if isinstance(n, (Store, Atomic)) and n.depends & ids) if not stores else ()
+    if not any(store.depends & ids for store in (*stores, *results)):
+        return None
+    return ScalarScan(loop, moving, stores, results, moving[0].elements)
 
 
 def _one_by_one(access: Load | Store, loop: Loop) -> bool:
-    """One element per row and iteration, at the address beside the last one's."""
+    """One element per row and iteration, in the same sector as the one before or the next."""
     if access.offset is None or access.elements > _MAX_ROWS:
         return False
-    step = access.offset.coefficient(LoopIndex(loop.id))
-    if step is None or step not in (1, -1):
+    coefficient = access.offset.coefficient(LoopIndex(loop.id))
+    step = concrete(simplify(coefficient)) if coefficient is not None else None
+    if not step or (abs(step) != 1 and abs(step) * access.dtype.bytes > _NEAR_BYTES):
         return False
     return all(extent == 1 or access.stride(dim) not in (0, 1, None) for dim, extent in enumerate(access.shape))
 
@@ -251,10 +301,13 @@ def block_size(found: ScalarScan, short: bool = True) -> int:
 
 @dataclass(frozen=True)
 class BlockScan:
-    """The workload with one element-by-element loop turned into a loop over scanned blocks."""
+    """The workload with one element-by-element loop turned into a loop over blocks, in which ``scans`` of the carried
+    ``variables`` are scanned and all are reduced to what the next block starts from."""
 
     launch: Span
     loop: Span
+    scans: int = 1
+    variables: int = 1
 
     def __call__(self, workload: Workload) -> Workload:
         return map_configurations(workload, self.launch, self._changed)
@@ -265,12 +318,13 @@ class BlockScan:
             return launch
 
         def change(node: Node) -> Node:
-            return _blocked(found) if isinstance(node, Loop) and node.id == found.loop.id else node
+            same = isinstance(node, Loop) and node.id == found.loop.id
+            return _blocked(found, self.scans, self.variables) if same else node
 
         return launch.rewritten(change)
 
 
-def _blocked(found: ScalarScan) -> Loop:
+def _blocked(found: ScalarScan, scans: int, variables: int) -> Loop:
     """The loop over blocks: each access gains a lane along the row, each update becomes a scan and a carry."""
     loop, block = found.loop, block_size(found)
     trip = lift(loop.trip or 0)
@@ -282,13 +336,13 @@ def _blocked(found: ScalarScan) -> Loop:
         elif isinstance(node, Compute):
             body.append(replace(node, elements=node.elements * block))
     shape = (*(e for e in found.loads[0].shape if e != 1), block)
-    at = next(i for i, node in enumerate(body) if isinstance(node, Store))
-    scan = (Scan("cumsum", shape, len(shape) - 1, loop.span), arith(found.rows * block, loop.span))
-    # The carry of the next block: the last element of this one, picked out by a masked sum.
+    at = next((i for i, node in enumerate(body) if isinstance(node, Store)), len(body))
+    scan = (Scan("cumsum", shape, len(shape) - 1, loop.span), arith(found.rows * block, loop.span)) * scans
+    # The carry of the next block: the last element of this one, picked out by a masked sum; or the block's sum.
     carry = (
         Reduce("sum", shape, len(shape) - 1, len(shape) == 1, frozenset({found.loads[0].id}), loop.span),
         arith(found.rows, loop.span),
-    )
+    ) * variables
     return replace(loop, trip=ceildiv(trip, block), body=(*body[:at], *scan, *body[at:], *carry))
 
 

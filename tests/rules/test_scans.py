@@ -91,9 +91,15 @@ def test_one_element_of_several_rows():
         pytest.param(program(LOAD, "h = tl.exp(h) + v", STORE), id="non-linear"),
         pytest.param(program(LOAD, "h = h * h + v", STORE), id="square of the state"),
         pytest.param(program(LOAD, "h = v / (1.0 + h)", STORE), id="division by the state"),
-        pytest.param(program(LOAD, "h = h + g", "g = g + v", STORE), id="two coupled states"),
+        pytest.param(program(LOAD, "h = h + g", "g = g + h * v", STORE), id="two states that wait for each other"),
+        pytest.param(program(LOAD, "t = h * h", "h = t + v", STORE), id="the square under another name"),
+        pytest.param(program(LOAD, "t = h > 0.0", "h = h + tl.where(t, v, 0.0)", STORE), id="the state decides"),
+        pytest.param(program(LOAD, "h = tl.load(a + row + h.to(tl.int32)) + v", STORE), id="the state is an address"),
+        pytest.param(program(LOAD, "h = (h + v).to(tl.int32) * 1.0", STORE), id="rounded in each iteration"),
+        pytest.param(program(LOAD, "h = tl.maximum(h, v) + v", STORE), id="an extremum that moves"),
+        pytest.param(program(LOAD, "h, g = g, h + v", STORE), id="two states in turn"),
         pytest.param(program(LOAD, "h = v * 2.0", STORE), id="nothing carried"),
-        pytest.param(program(LOAD, "h += v"), id="a sum without a store"),
+        pytest.param(program(LOAD, "h += v"), id="a sum that nobody stores"),
         pytest.param(
             program("v = tl.load(x + row + i * 64)", "h += v", "tl.store(y + row + i * 64, h)", range="range(64)"),
             id="strided",
@@ -156,3 +162,93 @@ def get_inputs():
 """
     assert run_rule("KL503", source)
     assert not run_rule("KL503", source.replace("total * value, total)", "total * value, value)"))
+
+
+RESULT = """
+@triton.jit
+def walk(x, y, a, n, decay):
+    row = tl.program_id(0) * n
+    h = {start}
+    g = 0.0
+    for i in range(n):
+        {step}
+    tl.store(y + tl.program_id(0), {result})
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x, a):
+        y = torch.empty(x.shape[0], device=x.device)
+        walk[(x.shape[0],)](x, y, a, x.shape[1], 0.9, num_warps=1)
+        return y
+
+def get_inputs():
+    return [torch.randn(8192, 256), torch.randn(8192, 256)]
+"""
+
+
+def result(*step: str, result: str = "g", start: str = "0.0") -> str:
+    return RESULT.format(step="\n        ".join(step), result=result, start=start)
+
+
+@pytest.mark.parametrize(
+    ("source", "scans", "kinds"),
+    [
+        pytest.param(
+            program(LOAD, "h = h + g", "g = g + v", STORE), 2, ("running sums `g` and `h`",), id="a sum of sums"
+        ),
+        pytest.param(
+            result(LOAD, "g += (1.0 - tl.exp(-v)) * h", "h *= tl.exp(-v)", start="1.0"),
+            1,
+            ("running product `h`", "running sum `g`"),
+            id="a product that weights a sum",
+        ),
+        pytest.param(
+            result(LOAD, "w = v * h", "g = g + w", "h = h - w", start="1.0"),
+            1,
+            ("running product `h`",),
+            id="what is left",
+        ),
+        pytest.param(
+            result(
+                LOAD, "m = tl.maximum(h, v)", "g = g * tl.exp(h - m) + tl.exp(v - m)", "h = m", result="h + tl.log(g)"
+            ),
+            2,
+            ("running extremum `h`", "linear recurrence `g`"),
+            id="an online softmax",
+        ),
+        pytest.param(
+            result(LOAD, "c = tl.load(a + row + i)", "g = c * g + (1.0 - c) * v"), 1, ("recurrence `g`",), id="blended"
+        ),
+        pytest.param(
+            program(LOAD, "h = v + decay * (g - v) + 0.9 * h", "g = v", STORE),
+            1,
+            ("linear recurrence `h`",),
+            id="the element before",
+        ),
+        pytest.param(
+            result("g += tl.load(x + row + j)", "j += 1").replace("g = 0.0", "g = 0.0\n    j = 0"),
+            0,
+            ("running sum `g` one",),
+            id="a counter",
+        ),
+        pytest.param(result(LOAD, "g += v * tl.load(a + row + i)"), 0, ("running sum `g`",), id="a dot product"),
+        pytest.param(
+            result("g += tl.load(x + row + i * 3 % n) * tl.load(a + row + i)"), 0, ("running sum",), id="one of two"
+        ),
+    ],
+)
+def test_carried_values_that_need_each_other_in_turn(source: str, scans: int, kinds: tuple[str, ...]) -> None:
+    found = run_rule("KL503", source)
+    finding = found.only()
+    assert all(kind in finding.message for kind in kinds)
+    (loop,) = (node for node, _ in found.after().launches()[0].kernel.walk(Loop))
+    assert len([node for node in loop.body if isinstance(node, Scan)]) == scans
+    context = found.contexts[0]
+    before, after = context.gpu_us(context.variant), context.gpu_us(finding.change.variant)
+    assert before is not None and after is not None and after < before / 1.3
+
+
+def test_colours_beside_each_other_are_read_as_one_row() -> None:
+    source = result("c = x + (row + i) * 3", "g += tl.load(c) * 0.3 + tl.load(c + 1) * 0.6 + tl.load(c + 2) * 0.1")
+    source = source.replace("torch.randn(8192, 256), ", "torch.randn(8192, 256, 3), ")
+    assert run_rule("KL503", source)
+    assert not run_rule("KL503", source.replace("* 3\n", "* 8\n").replace("256, 3)", "256, 8)"))
