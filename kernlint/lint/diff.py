@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from kernlint.errors import UsageError
@@ -89,6 +88,8 @@ class _Git:
 
     def said(self, *arguments: str, check: bool = True) -> str:
         """What git answers, as text. Raises ``UsageError`` where it fails, unless ``check`` is false."""
+        import subprocess  # takes longer than all that is needed of this module without --diff-base
+
         command = ["git", *(["-C", self._folder] if self._folder else []), *arguments]
         try:
             done = subprocess.run(command, capture_output=True, check=False, env=self._environment)

@@ -69,6 +69,11 @@ def _is_pattern(line: str) -> bool:
 def _compiled(lines: list[str]) -> GitIgnoreSpec:
     from pathspec import GitIgnoreSpec  # imported here: a run on one named file needs none
 
+    for line in lines:
+        if line.startswith(("./", "../")):  # which match nothing, as git has it
+            raise UsageError(
+                f"not a pattern: {line!r}; patterns are as in .gitignore, where /x is the one in this folder"
+            )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of what its regular expressions may mean in a later Python

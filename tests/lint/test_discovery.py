@@ -135,7 +135,7 @@ def test_the_excludes_of_the_user(tree, monkeypatch, setting):
     assert names("r") == ["r/a.py", "r/keep.py"]
 
 
-@pytest.mark.parametrize("before", ["!\n", "\\\n", "[z-a]*\n", "[[:alpha:]]y\n", "\N{BYTE ORDER MARK}"])
+@pytest.mark.parametrize("before", ["!\n", "\\\n", "./a.py\n", "[z-a]*\n", "[[:alpha:]]y\n", "\N{BYTE ORDER MARK}"])
 def test_what_is_no_pattern_is_skipped(tree, before, recwarn):
     root = tree("a.py", "b.py")
     (root / ".gitignore").write_text(f"{before}b.py\n", encoding="utf-8")
