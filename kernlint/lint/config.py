@@ -183,7 +183,8 @@ class _Reader:
         for key, value in table.items():
             self.key = key
             if key not in readers:
-                raise UsageError(f"{self.path}: unknown key {key!r}{nearest(key, readers)}")
+                hint = "; this file needs no [tool.kernlint]" if key == "tool" else nearest(key, readers)
+                raise UsageError(f"{self.path}: unknown key {key!r}{hint}")
             read[key] = readers[key](value)
         excluded = (*read.pop("exclude", EXCLUDE), *read.pop("extend-exclude", ()))
         choice = Choice(read.pop("select", None), read.pop("extend-select", ()), read.pop("ignore", ()))

@@ -198,8 +198,11 @@ def _ignores_above(folder: str) -> list[Patterns]:
 
 def _ignore_file(folder: str, name: str = ".gitignore") -> list[Patterns]:
     """The patterns of a file, whose name may be relative to ``folder``, for what is in that."""
+    path = os.path.join(folder, name)
+    if not os.path.isfile(path):  # a named pipe would be waited for
+        return []
     try:
-        with open(os.path.join(folder, name), encoding="utf-8-sig", errors="surrogateescape") as file:
+        with open(path, encoding="utf-8-sig", errors="surrogateescape") as file:
             return [Patterns.lenient(folder, _lines(file))]
     except OSError:
         return []

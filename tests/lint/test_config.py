@@ -81,6 +81,7 @@ def test_the_schema_knows_the_same_keys_and_values():
         ("selct = []", "unknown key 'selct'; did you mean select?"),
         ("per_file_ignores = {}", "unknown key 'per_file_ignores'; did you mean per-file-ignores?"),
         ("zebra = 1", "unknown key 'zebra'"),
+        ("[tool.kernlint]", "unknown key 'tool'; this file needs no [tool.kernlint]"),
         ("select = 'KL1'", "select: expected a list of strings"),
         ("select = [1]", "select: expected a list of strings"),
         ("ignore = ['KL110']", "ignore: unknown rule selector 'KL110'; did you mean KL"),
