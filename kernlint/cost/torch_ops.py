@@ -153,6 +153,9 @@ def _movement(op: TorchOp, device: Device, c: _Constants, reuse: Mapping[int, fl
         # Only the gathered rows of the table are read.
         elements = _numel(op.writes[0])
         read = min(read, written + sum(_bytes(t) for t in op.reads if t.dtype is not None and t.dtype.is_integer))
+    elif op.kind == "cat":
+        # Of parts that a loop collected only a few are listed; all that is written is read.
+        read = max(read, written)
     by_writes = op.kind == "gather" and op.writes
     width = _last(op.writes[0]) if by_writes else _last(op.reads[0] if op.reads else None)
     rows = elements / max(1.0, width)
