@@ -11,6 +11,7 @@ from kernlint.rules.fusion.fused import described, listed, size_text, step_name
 from kernlint.rules.fusion.into_launch import IntoLaunch, absorbing_launch, results_kept, rows_load
 from kernlint.rules.fusion.stepping import blamed
 from kernlint.rules.fusion.torch_groups import FuseGroup, Group, groups
+from kernlint.rules.pricing import gain
 from kernlint.workload import Launch, concrete
 
 #: Calls that make a chain; below it the launches saved are few and the code is clearer without a kernel.
@@ -30,7 +31,8 @@ class UnfusedTorchRows(Rule):
     what_it_does = """
         In functions that launch Triton kernels, finds three or more eager torch calls that map and reduce the
         same rows one after another (`pow`, `mean`, `rsqrt`, `mul`; `amax`, `div`, `round`, `to`), and a
-        broadcast product that is summed at once.
+        broadcast product that is summed at once; one call is enough where a kernel that reads its result holds
+        the rows anyway.
         """
     why = """
         Eager torch runs one kernel per call, and each reads and writes the whole tensor. One row kernel reads
@@ -79,12 +81,12 @@ class UnfusedTorchRows(Rule):
             return
         fused_with_launches = [step for chain in chains(workload) for step in chain.steps]
         # What only prepares a kernel's operands counts as that kernel's chain, unless the kernel can do all of it.
-        whole = {id(group.ops[0]): group for group in groups(workload, ())}
+        whole = {id(group.ops[0]): group for group in groups(workload, (), 1)}
+        told: set[int] = set()
         for group in groups(workload, fused_with_launches):
             if len(group.ops) < (2 if group.widens else _LEAST) or all(op.kind == "cast" for op in group.ops):
                 continue
-            largest = max((t.numel or _BIG for op in group.ops for t in (*op.reads, *op.writes)), default=0)
-            if largest < _BIG:
+            if not _is_data(group):
                 continue
             variant = context.variant.then(transform=FuseGroup(group.places))
             before, after = context.gpu_us(context.variant), context.gpu_us(variant)
@@ -98,7 +100,16 @@ class UnfusedTorchRows(Rule):
                 else:
                     reader = None
             if before is None or after is None or after < before:
+                told.update(id(op) for op in group.ops)
                 yield self._finding(context, group, variant, reader)
+        for group in whole.values():
+            # Too few for a kernel of their own, but not for one that has the rows.
+            if _is_data(group) and not any(id(op) in told for op in group.ops):
+                reader = absorbing_launch(workload, group)
+                variant = context.variant.then(transform=IntoLaunch(group.places))
+                expected = gain(context, variant) if reader is not None else 0.0
+                if expected is None or expected > 1:
+                    yield self._finding(context, group, variant, reader)
 
     def _finding(self, context: Context, group: Group, variant: Variant, reader: Launch | None = None) -> Finding:
         """``reader`` is the launch that is to do the work, None where a kernel of its own does."""
@@ -109,6 +120,7 @@ class UnfusedTorchRows(Rule):
         size = f", {moved / 1e6:.1f} MB in all" if moved >= 50_000 else ""
         inputs = listed([f"`{described(t)[0]}`" for t in group.reads]) if group.reads else "its inputs"
         what = "row kernel that keeps each row on chip" if group.reduces else "elementwise kernel"
+        does = f"calls ({names}) each read and write" if len(ops) > 1 else f"call ({names}) reads"
         first, last = ops[0].span.line, ops[-1].span.line
         lines = f"lines {first} to {last}" if last > first else f"line {first}"
         if reader is None:
@@ -123,15 +135,23 @@ class UnfusedTorchRows(Rule):
                 f"In `{kernel}` do what {lines} {'do' if last > first else 'does'} with {_loaded(reader, group)}, in fp32 "
                 f"registers, and drop the calls and {rest}."
             )
+        told = f"{len(ops)} torch calls work on the same {shape} values one after another: {names}"
+        if len(ops) == 1 and reader is not None:
+            told = f"torch `{ops[0].name}` reduces {shape} values that `{reader.kernel.name}` has on chip too"
         return Finding(
-            self, self.severity, f"{len(ops)} torch calls work on the same {shape} values one after another: {names}",
+            self, self.severity, told,
             ops[0].span, blamed(context.workload, ops), "",
             tuple(Evidence(f"{step_name(op)} is a pass of its own over {shape}", op.span) for op in ops),
             Change(
-                variant, f"{len(ops)} torch calls ({names}) each read and write {shape} values through global memory{size}.",
+                variant, f"{len(ops)} torch {does} {shape} values through global memory{size}.",
                 method, plan,
             ),
         )  # fmt: skip
+
+
+def _is_data(group: Group) -> bool:
+    """Whether the values that ``group`` works on are more than bookkeeping."""
+    return max((t.numel or _BIG for op in group.ops for t in (*op.reads, *op.writes)), default=0) >= _BIG
 
 
 def _loaded(reader: Launch, group: Group) -> str:

@@ -60,8 +60,8 @@ class Group:
         return False
 
 
-def groups(workload: Workload, taken: Iterable[Step]) -> list[Group]:
-    """The groups of two and more calls in program order, without those in ``taken``."""
+def groups(workload: Workload, taken: Iterable[Step], least: int = 2) -> list[Group]:
+    """The groups of ``least`` and more calls in program order, without those in ``taken``."""
     busy = {id(step) for step in taken}
     places = places_of(workload)
     found = []
@@ -71,7 +71,9 @@ def groups(workload: Workload, taken: Iterable[Step]) -> list[Group]:
             if shape is None:
                 continue
             members = _grown(steps, start, shape, busy)
-            ends = (_group(workload, members[:end], shape, places, looped) for end in range(len(members), 1, -1))
+            ends = (
+                _group(workload, members[:end], shape, places, looped) for end in range(len(members), least - 1, -1)
+            )
             group = next((group for group in ends if group is not None), None)
             if group is not None:
                 busy.update(id(op) for op in group.ops)
@@ -171,7 +173,7 @@ def _group(
 ) -> Group | None:
     made = {t.storage.id: t for op in members for t in op.writes}
     wanted = needed_elsewhere(workload, frozenset(made), {id(op) for op in members}, members[-1], looped)
-    if len(members) < 2 or not wanted:
+    if not wanted:
         return None
     fused = row_kernel(members, shape, wanted)
     if fused is None:

@@ -115,6 +115,8 @@ IN_TILES = IN_TILES.replace("BLOCK=2048", "BLOCK=512")
         pytest.param(FLAT.replace("return q", "return q, scale"), id="the caller wants the result"),
         pytest.param(FLAT.replace("return q", "return q.float() * scale.repeat_interleave(128).view(x.shape)"), id="later step"),
         pytest.param(IN_TILES, id="tiles of two axes"),
+        pytest.param(FLAT.replace(".abs().amax(-1).float().clamp(min=1e-6) / 127", ".amax(-1)"), id="one call"),
+        pytest.param(FLAT.replace(".abs().amax(-1).float().clamp(min=1e-6) / 127", ".float().norm(dim=-1)"), id="two calls"),
         pytest.param(PROGRAM.replace("return y", "return y, rms").replace("scale", "quantise"), id="a value a row kept"),
     ],
 )  # fmt: skip
