@@ -53,10 +53,13 @@ from kernlint.workload import (
     Loop,
     Node,
     Opaque,
+    ProgramId,
     Reduce,
     Scan,
     Store,
+    concrete,
 )
+from kernlint.workload.expr import simplify
 
 #: A computed tile this many times larger than any loaded one is the product of a broadcast.
 _BROADCAST = 4
@@ -746,14 +749,37 @@ class _Price(TileSizes):
         return total / 1000 / self.scale.clock
 
     def _scattered_us(self, access: AccessTraffic, operations: float) -> float:
-        """Nanoseconds of atomics through loaded indices: no two lanes share a request, lines still serialise."""
+        """Nanoseconds of atomics through loaded indices: requests are as long as the run of neighbours that an index is good
+        for (a row of a table), and those to one line serialise."""
         c = self.c
-        whole = self.launch.tensor(access.base)
         size = access.access.dtype.bytes
-        addresses = float(whole.numel) if whole is not None and whole.numel else operations
+        addresses = self._in_flight(access, operations)
         lines = max(1.0, addresses * size / LINE_BYTES)
-        same_line = operations * c.scattered_line_ns / lines**c.scattered_line_exponent
-        return max(operations / c.scattered_atomics_per_ns, same_line)
+        lanes = max(1.0, min(float(WARP_LANES), access.contiguous_bytes / size, addresses))
+        request_ns = c.scattered_line_ns + c.same_line_lane_ns * (lanes - 1)
+        same_line = operations / lanes * request_ns / lines**c.scattered_line_exponent
+        rate = min(c.scattered_atomics_per_ns * lanes, max(c.atomics_per_ns, c.scattered_atomics_per_ns))
+        return max(operations / rate, same_line)
+
+    def _in_flight(self, access: AccessTraffic, operations: float) -> float:
+        """Addresses that the programs which run at one time may go to: where each grid index has a part of the tensor to
+        itself (a histogram an image), those of the indices that run together."""
+        whole = self.launch.tensor(access.base)
+        addresses = float(whole.numel) if whole is not None and whole.numel else operations
+        offset = access.access.offset
+        if offset is None:
+            return addresses
+        window, slots, order = math.inf, 1.0, 1
+        for axis, size in enumerate(self.launch.grid):
+            coefficient, extent = offset.coefficient(ProgramId(axis)), concrete(size) or 1
+            stride = concrete(simplify(coefficient)) if coefficient is not None else None
+            if stride is None:
+                return addresses
+            if stride and extent > 1:
+                window = min(window, abs(stride))
+                slots *= min(extent, self.active_programs / order + (order > 1))
+            order *= extent
+        return min(addresses, window * max(1.0, slots)) if window < math.inf else addresses
 
     def _sigma(self, bound: str, terms: Mapping[str, float]) -> float:
         sigma = regime_sigma(bound)

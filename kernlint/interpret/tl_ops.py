@@ -20,6 +20,7 @@ from kernlint.workload import Atomic, Cast, Dot, Dtype, Expr, Load, Operand, Pro
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import Lane
+from kernlint.workload.histogram import histogram_steps
 from kernlint.workload.kernel import Bounds, Pad
 
 if TYPE_CHECKING:
@@ -485,6 +486,11 @@ def _store(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
     return None
 
 
+def _is_number(value: Block) -> bool:
+    """Whether a value is one number in all lanes, which the source tells."""
+    return value.constant is not None or (value.expr is not None and ex.concrete(ex.simplify(value.expr)) is not None)
+
+
 def _atomic(k: KernelEvaluator, op: str, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     pointer = _pointer(k, args[0] if args else kwargs.get("pointer"))
     value = k.lift(_get(args, kwargs, 2 if op == "cas" else 1, "val"))
@@ -505,6 +511,7 @@ def _atomic(k: KernelEvaluator, op: str, args: Args, kwargs: Kwargs, node: cst.C
         op,
         value.loads if value is not None else frozenset(),
         _mask_known(mask),
+        alike=value is not None and _is_number(value),
         **_address(k, pointer, mask, stretched),
     )
     k.emit(atomic)
@@ -958,6 +965,15 @@ def _runs_along(pad: Pad, axis: int | None) -> bool:
     return any(isinstance(atom, Lane) and axis in (None, atom.dim) for atom in atoms)
 
 
+def _histogram(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    block, bins = k.lift(_get(args, kwargs, 0, "input")), _int(_get(args, kwargs, 1, "num_bins")) or 1
+    if block is None:
+        return Unknown("histogram")
+    for step in histogram_steps(block.shape, bins, k.span(node)):
+        k.emit(step)
+    return block.computed(shape=(bins,), dtype=dt.INT32)
+
+
 def _custom_reduce(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     given = keywords("reduce", args, kwargs, 0)
     flags = {name: value for name, value in given.items() if name == "keep_dims"}
@@ -1094,7 +1110,7 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "gather": _gather,
     "constexpr": _constexpr,
     "swizzle2d": _swizzle2d,
-    "histogram": lambda k, a, kw, n: a[0].computed(shape=(_int(_get(a, kw, 1, "num_bins")) or 1,)),
+    "histogram": _histogram,
     "softmax": lambda k, a, kw, n: _unary(k, "special", a[:1], n),
 }
 

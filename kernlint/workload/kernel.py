@@ -156,11 +156,13 @@ class Store(Access):
 
 @dataclass(frozen=True)
 class Atomic(Access):
-    """``tl.atomic_*``; ``op`` is add, max, cas, ..."""
+    """``tl.atomic_*``; ``op`` is add, max, cas, ... ``alike`` says that the value is one number for all lanes, which the
+    source tells."""
 
     op: str = "add"
     depends: frozenset[int] = frozenset()
     mask_known: bool = True
+    alike: bool = False
 
 
 @dataclass(frozen=True)

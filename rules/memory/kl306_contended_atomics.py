@@ -11,8 +11,10 @@ from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_na
 from kernlint.rules.flow import uses
 from kernlint.rules.indices import always_run
 from kernlint.rules.memory.address_runs import REDUCTIONS, AddressRuns, SummedRuns, address_runs
+from kernlint.rules.memory.few_bins import CountedBins, FewBins, few_bins, loaded_from
 from kernlint.rules.places import launches_at
 from kernlint.rules.pricing import cheapest, gain
+from kernlint.rules.synthesis import power_of_two
 from kernlint.workload import (
     Access,
     Atomic,
@@ -45,6 +47,8 @@ _PER_SM = (1, 2, 4, 8)
 _LEAST_GAIN = 1.02
 #: The same for a kernel that has to be laid out anew.
 _LEAST_GAIN_OF_RUNS = 1.2
+#: The same for bins, whose contention depends on the data: values may all be alike, or spread evenly.
+_LEAST_GAIN_OF_BINS = 2.0
 #: Blocks of one address that a program may add up.
 _BLOCKS = (1, 4, 16)
 
@@ -60,7 +64,8 @@ class ContendedAtomics(Rule):
         Finds `tl.atomic_add`, `atomic_max` and `atomic_min` whose address depends on no program id and whose result is not
         used, so that all programs of the grid queue for the same addresses. Likewise one atomic for each element of a block
         where neighbouring elements go to one address, as their flat index is divided by the length of a run
-        (`y + i // length % channels`), if a sum in registers first is predicted to be faster.
+        (`y + i // length % channels`), and one atomic for each element that counts it in one of few bins which it has read
+        from memory, if a sum in the program first is predicted to be faster.
         """
     why = """
         Atomics on one address are done one after the other in the L2, about 2 ns each: 100,000 programs take 0.2 ms for that
@@ -68,7 +73,7 @@ class ContendedAtomics(Rule):
         The lanes of a warp that meet in one address queue in the same way, 32 for one request.
         """
     when_not = """
-        Atomics spread over many addresses (histograms, scatter, split-K tiles). Counters and locks whose old value is used.
+        Atomics spread over many addresses (large histograms, scatter, split-K tiles). Counters and locks whose old value is used.
         Grids of a few hundred programs: the estimate decides.
         """
     fix_safety = (
@@ -126,6 +131,10 @@ class ContendedAtomics(Rule):
             if runs is not None:
                 yield from self._of_runs(context, runs)
                 continue
+            bins = few_bins(launch)
+            if bins is not None:
+                yield from self._of_bins(context, bins)
+                continue
             atomic = None if launch.autotuned or not launch.kernel.complete else _contended(launch)
             if atomic is None or launch.programs == 1:
                 continue
@@ -180,6 +189,39 @@ class ContendedAtomics(Rule):
             self, self.severity, f"`{kernel}` sends one atomic_{atomic.op} for each of {found.count} elements, {run} neighbours to "
             f"one address of `{name}`", atomic.span, kernel, kernel,
             (Evidence(f"the address is {str(atomic.offset)[:90]}, the same for {run} neighbours", atomic.span),), change,
+        )  # fmt: skip
+
+    def _of_bins(self, context: Context, found: FewBins) -> Iterable[Finding]:
+        launch, atomic = found.launch, found.atomic
+        extent = concrete(launch.grid[found.axis]) if found.axis is not None else None
+        counts = [blocks for blocks in _BLOCKS if blocks == 1 or (extent is not None and blocks < extent)]
+        options = {context.variant.then(transform=CountedBins(launch.span, blocks)): blocks for blocks in counts}
+        best = cheapest(context, options)
+        expected = gain(context, best) if best is not None else None
+        if best is None or expected is None or expected < _LEAST_GAIN_OF_BINS:
+            return
+        kernel, blocks = launch.kernel.name, options[best]
+        name = tensor_name(launch.tensor(atomic.base), atomic.base)
+        load = loaded_from(found)
+        source = tensor_name(launch.tensor(load.base), load.base) if load is not None else "memory"
+        more = f"{blocks} blocks" if blocks > 1 else "its block"
+        change = Change(
+            best,
+            f"each element of `{kernel}` sends an atomic_add of its own to one of {found.bins} addresses of `{name}`, where those "
+            "to one cache line wait for each other in the L2.",
+            f"Count in each program first, with `tl.histogram`, and add {found.bins} sums a program.",
+            f"Let each program count {more} with `tl.histogram(index, {power_of_two(found.bins)})`, add the counts up in registers (less "
+            f"what masked lanes were counted as), and send one block of {found.bins} atomic_adds at the end, masked to the sums that "
+            "are not zero.",
+        )
+        yield Finding(
+            self, self.severity, f"`{kernel}` sends one atomic_add for each element to {found.bins} addresses of `{name}` that it reads "
+            f"from `{source}`", atomic.span, kernel, kernel,
+            (
+                Evidence(f"the address comes from `{source}`, and a program can go to {found.bins} addresses alone", atomic.span),
+                Evidence("all lanes add the same number, and nobody uses the old value", atomic.span),
+            ),
+            change,
         )  # fmt: skip
 
 
