@@ -49,11 +49,14 @@ class Value:
 _FREE, _OTHER = Value("free"), Value("other")
 
 
-def softmax_state(loop: cst.For, imports: Mapping[str, str]) -> SoftmaxState | None:
+def softmax_state(loop: cst.For | cst.While, imports: Mapping[str, str]) -> SoftmaxState | None:
     """The running maximum that ``loop`` carries and the sums of weights relative to it; None where it carries anything else
-    (but addresses that move by the same each time), or where that cannot be proven. ``imports`` are those of its module."""
+    (but addresses that move by the same each time, and the counter that a ``while`` tests), or where that cannot be proven.
+    ``imports`` are those of its module."""
     carried = carried_names(loop)
     moved = {name for name in carried if _moves_evenly(loop, name)}
+    if isinstance(loop, cst.While):
+        moved |= carried & names_in(loop.test)
     for maximum in sorted(carried - moved):
         sums = carried - moved - {maximum}
         values = _Body(maximum, sums, imports).run(loop) if sums else None
@@ -66,7 +69,7 @@ def softmax_state(loop: cst.For, imports: Mapping[str, str]) -> SoftmaxState | N
     return None
 
 
-def _moves_evenly(loop: cst.For, name: str) -> bool:
+def _moves_evenly(loop: cst.For | cst.While, name: str) -> bool:
     """Whether ``name`` only grows by something that no iteration changes."""
     updates = [update for update in assignments(loop.body) if name in bound_names(update)]
     if len(updates) != 1 or not any(updates[0] is statement for statement in statements(loop.body)):
@@ -74,7 +77,8 @@ def _moves_evenly(loop: cst.For, name: str) -> bool:
     (update,) = updates
     if not isinstance(update, cst.AugAssign) or not isinstance(update.operator, cst.AddAssign):
         return False
-    changing = loop_variables(loop) | {one for other in assignments(loop.body) for one in bound_names(other)}
+    bound = loop_variables(loop) if isinstance(loop, cst.For) else set()
+    changing = bound | {one for other in assignments(loop.body) for one in bound_names(other)}
     calls = any(isinstance(node, cst.Call) for node in walk(update.value))
     return not calls and not names_in(update.value) & changing
 
@@ -88,7 +92,7 @@ class _Body:
         self.values: dict[str, Value] = {maximum: Value("old", maximum)}
         self.values.update({name: Value("state", name) for name in sums})
 
-    def run(self, loop: cst.For) -> Mapping[str, Value] | None:
+    def run(self, loop: cst.For | cst.While) -> Mapping[str, Value] | None:
         for statement in statements(loop.body):
             if isinstance(statement, cst.Assign):
                 self._bind([target.target for target in statement.targets], statement.value)

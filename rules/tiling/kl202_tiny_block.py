@@ -11,6 +11,7 @@ from kernlint.rules.indices import program_indices
 from kernlint.rules.places import counterpart
 from kernlint.rules.pricing import cheapest, gain
 from kernlint.rules.tiles import editable, setting
+from kernlint.rules.tiling.row_chunks import row_chunks
 from kernlint.rules.widen import Widened, can_widen, rows_of
 from kernlint.workload import Access, Atomic, Branch, Dot, Kernel, Launch, Loop, ProgramId, Reduce, Scan, concrete
 
@@ -33,22 +34,30 @@ class TinyBlock(Rule):
     what_it_does = """
         Finds elementwise kernels (one 1-D tile, no loop, no dot, no reduction) whose block holds less than 16 bytes per thread
         in every access and is set by a constant that the grid is computed from, so that a larger one leaves the result as it
-        is. Finds also kernels without a loop whose block of that size is a whole row of the problem, one per program, where
+        is. Finds also kernels that walk their rows in chunks of that size and reduce each, where the width of a chunk is a
+        constant and proven to mean nothing: sums, extrema and online softmax states that are carried from chunk to chunk.
+        Finds also kernels without a loop whose block of that size is a whole row of the problem, one per program, where
         several rows per program are predicted to be faster.
         """
     why = """
         The card starts a program every 0.6 to 0.8 ns, whatever it does. A block of 32 halves is 64 bytes: programs cannot be
         started fast enough to keep the memory busy, most threads of the four warps are masked off, and none uses a 16-byte
-        vector load.
+        vector load. In a loop, each such chunk waits for its own load, and each reduction of it is a trip through shared memory
+        and two barriers, whatever the width.
         """
     when_not = """
-        Autotuned launches. Grids so small that a launch costs more than the
+        Autotuned launches. Chunks that are groups, with a scale or a result of their own. Grids so small that a launch costs more than the
         work: the estimate decides.
         """
-    fix_safety = "Safe: every element is computed alone; the grid follows the block and the mask bounds the tail."
+    fix_safety = """
+        Safe: every element is computed alone; the grid follows the block and the mask bounds the tail. Sums over chunks are
+        added in another order.
+        """
     evidence = """
         H100, copy of 16.8 M halves: BLOCK 32 takes 317 us, 128 80 us, 512 and above 24.4 us (`copy_block` in
         `benchmarks/facts/h100-micro.csv`). Pattern rows PERF-019, PERF-026.
+        H200, entropies of 2,048 rows of 128,256 halves with an online softmax: 1532 us in chunks of 128, 268 us in chunks of 4096
+        (`benchmarks/heldout6/entropy-narrow-chunks`).
         """
 
     bad = """
@@ -88,6 +97,7 @@ class TinyBlock(Rule):
             name = _block_name(context, launch, tile) if tile is not None else None
             if tile is None or name is None:
                 yield from self._rows(context, launch)
+                yield from self._chunks(context, launch)
                 continue
             widest = _widest(launch.kernel)
             if tile * widest >= _VECTOR_BYTES * threads:
@@ -145,6 +155,43 @@ class TinyBlock(Rule):
         yield Finding(
             self, self.severity, f"`{kernel}` starts a program for each row of {width} elements", launch.span, launch.function,
             kernel, (Evidence(f"{launch.programs} programs of one {width}-element tile", launch.span),), change,
+        )  # fmt: skip
+
+    def _chunks(self, context: Context, launch: Launch) -> Iterator[Finding]:
+        """The finding for a kernel that reduces its rows in narrow chunks."""
+        if launch.programs is None or not any(True for _ in launch.kernel.walk(Reduce)):
+            return
+        chunks = row_chunks(context, launch)
+        threads = context.device.warp_size_threads * launch.num_warps
+        if chunks is None or chunks.width * _widest(launch.kernel, 2) >= _VECTOR_BYTES * threads:
+            return
+        name, width = chunks.name, chunks.width
+        options = {
+            context.variant.then(setting(launch, {name: block, "num_warps": warps})): (block, warps)
+            for warps in _WARPS
+            for block in _BLOCKS
+            if width < block < 2 * chunks.columns and (chunks.masked or chunks.columns % block == 0)
+        }
+        best = cheapest(context, options) if options else None
+        expected = gain(context, best) if best is not None else None
+        after = counterpart(context, best, launch) if best is not None else None
+        if best is None or expected is None or expected < _LEAST_GAIN or after is None or after.grid != launch.grid:
+            return
+        block, warps = options[best]
+        kernel, reductions = launch.kernel.name, f"{chunks.reductions} reduction{'s' * (chunks.reductions > 1)}"
+        change = Change(
+            best,
+            f"`{kernel}` walks each row in {chunks.trip} chunks of {width} elements, each with a load that nothing else hides and "
+            f"{reductions} across the {launch.num_warps} warps.",
+            f"Walk the rows in chunks of {block}: launch `{kernel}` with {name}={block} and num_warps={warps}.",
+            f"Set {name}={block} and num_warps={warps} at line {launch.span.line}; nothing else depends on {name}.",
+        )
+        yield Finding(
+            self, self.severity, f"`{kernel}` reduces its rows in chunks of {width} elements, {chunks.trip} for each row", launch.span,
+            launch.function, kernel,
+            (Evidence(f"{name}={width} with num_warps={launch.num_warps}, {reductions} in each chunk",
+                      launch.literals.get(name, (launch.span,))[0]),),
+            change,
         )  # fmt: skip
 
 
