@@ -11,12 +11,12 @@ import libcst as cst
 from kernlint.errors import KernlintError, UsageError
 from kernlint.lint.cells import with_cell_edits
 from kernlint.lint.diagnostics import CATEGORY
+from kernlint.lint.fences import read_page
 from kernlint.lint.model import Finding
 from kernlint.lint.notebook import read_notebook
 from kernlint.lint.reading import read_bytes
 from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits, line_starts
 from kernlint.syntax.source import SourceText, decode_source, split_lines
-from kernlint.syntax.task import read_task
 from kernlint.syntax.tree import Module, parse_module
 from kernlint.syntax.walk import walk
 from kernlint.write import re_encoded, write_whole
@@ -57,7 +57,7 @@ def with_ignores(source: SourceText, findings: Iterable[Finding], reason: str) -
     """The text of ``source`` with comments that suppress ``findings`` in it. Raises :class:`CannotRewrite`."""
     if not source.path.endswith(".ipynb"):
         places = [(finding.place.line, finding.code) for finding in findings]
-        return apply_edits(source.text, _comments(read_task(source).kernel, source.text, places, reason))
+        return apply_edits(source.text, _comments(read_page(source)[0].kernel, source.text, places, reason))
     notebook = read_notebook(source.text)
     places = [(notebook.line(finding.place), finding.code) for finding in findings]
     comments = _comments(parse_module(notebook.text, source.path), notebook.text, places, reason)

@@ -112,6 +112,8 @@ class _Check:
         #: What holds the code, where the file is not all code.
         self.notebook: Notebook | None = None
         self.fences: Fences | None = None
+        #: The first part of such a file that is not Python, and why.
+        self.broken: tuple[Place, str] | None = None
         #: The text of the module that is checked.
         self.code = ""
         self.crashed: set[str] = set()
@@ -142,22 +144,21 @@ class _Check:
             text = decode_source(self.job.data, self.file).text
             if self.file.endswith(".ipynb"):
                 self.notebook = read_notebook(text)
-                text = self.notebook.text
+                text, self.broken = self.notebook.text, self.notebook.broken
         except SourceError as error:
             yield self._failure(UNREADABLE, str(error)), ""
             return
-        if self.notebook is not None and self.notebook.broken is not None:
-            place, reason = self.notebook.broken
-            yield SYNTAX_ERROR.at(self.file, reason, place), ""
+        # A page of documentation may show code with gaps in it.
+        severity = "info" if PurePath(self.file).suffix.lower() in MARKDOWN else None
         try:
             module, reference = self._parse(text)
         except SourceError as error:
             message = str(error)
             known = SYNTAX_ERROR if "syntax error: " in message else ANALYSIS_FAILED
-            # A page of documentation may show code with gaps in it.
-            severity = "info" if PurePath(self.file).suffix.lower() in MARKDOWN else None
             yield self._failure(known, message.replace("syntax error: ", "", 1), severity), ""
             return
+        if self.broken is not None:
+            yield self._of_broken(*self.broken, severity), ""
         if module is None or not concerns_us(self.job.data):
             return
         self.code = module.text
@@ -174,8 +175,14 @@ class _Check:
         for finding, span in self._about(suppressions, module):
             yield self._finished(finding, span, module)
 
+    def _of_broken(self, place: Place, reason: str, severity: str | None) -> Finding:
+        if self.notebook is None:
+            return self._failure(SYNTAX_ERROR, f":{place.line}:{place.column}: {reason}", severity)
+        return SYNTAX_ERROR.at(self.file, reason, place, self.job.settings.severity.get(SYNTAX_ERROR.code))
+
     def _parse(self, text: str) -> tuple[Module | None, Module | None]:
         """The module and its reference; no module where Markdown or a notebook holds no code."""
+        from kernlint.lint.fences import read_fences, read_page
         from kernlint.syntax.source import SourceText, decode_source
         from kernlint.syntax.task import is_markdown, read_task
         from kernlint.syntax.tree import parse_module
@@ -188,15 +195,13 @@ class _Check:
             return (parse_module(text, self.file) if text.strip() else None), reference
         source = SourceText(text, self.file)
         try:
-            task = read_task(source)
+            task, readable, self.broken = read_page(source)
         except SourceError as error:
             if "Markdown without Python code" in str(error):
                 return None, None
             raise
         if is_markdown(source):
-            from kernlint.lint.fences import read_fences
-
-            self.fences = read_fences(source)
+            self.fences = read_fences(readable)
         return task.kernel, reference or task.reference
 
     # -- rules ------------------------------------------------------------------------------------------------------

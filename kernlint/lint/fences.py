@@ -6,13 +6,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 
-from kernlint.errors import KernlintError
+from kernlint.errors import KernlintError, SourceError
 from kernlint.lint.cells import text_edit
 from kernlint.lint.model import Edit, Place
+from kernlint.lint.notebook import syntax_error
 from kernlint.records import dataclass
 from kernlint.rewrite.text import TextEdit, apply_edits, located
 from kernlint.syntax.source import SourceText, split_lines
-from kernlint.syntax.task import Fence, joined, kernel_fences
+from kernlint.syntax.task import Fence, Task, is_markdown, joined, kernel_fences, read_task
+
+#: Where code is not Python, and why.
+Broken = tuple[Place, str]
 
 
 @dataclass(frozen=True)
@@ -81,6 +85,37 @@ class Fences:
     @cached_property
     def _lines(self) -> list[str]:
         return split_lines(self.source.text)
+
+
+def read_page(source: SourceText) -> tuple[Task, SourceText, Broken | None]:
+    """What a source holds, which may be Markdown: like :func:`~kernlint.syntax.task.read_task`, but one fence with gaps in it does
+    not stop the others. Where that matters: the source that is left, and where the first such fence is wrong and why.
+
+    Raises ``SourceError`` where there is no Python, and where it is wrong as a whole.
+    """
+    try:
+        return read_task(source), source, None
+    except SourceError:
+        left = _without_broken(source) if is_markdown(source) else None
+        if left is None:
+            raise
+        readable, broken = left
+        return read_task(readable), readable, broken
+
+
+def _without_broken(source: SourceText) -> tuple[SourceText, Broken] | None:
+    """``source`` with empty lines for each fence of the kernel that is no Python by itself, and the first of these; None where
+    all are Python."""
+    lines = split_lines(source.text)
+    broken: Broken | None = None
+    for fence in kernel_fences(source):
+        wrong = syntax_error("\n".join(fence.lines))
+        if wrong is not None:
+            line, column, reason = wrong
+            at = fence.first + min(line, len(fence.lines)) - 1
+            broken = broken or (Place(at, column + fence.indent, at, column + fence.indent), reason)
+            lines[fence.first - 1 : fence.first - 1 + len(fence.lines)] = [""] * len(fence.lines)
+    return None if broken is None else (replace(source, text="\n".join(lines)), broken)
 
 
 def read_fences(source: SourceText) -> Fences:

@@ -161,7 +161,7 @@ def read_notebook(text: str) -> Notebook:
     for number, cell in enumerate(data["cells"], start=1):
         source = _source(cell)
         code = None if source is None else without_magics(source)
-        wrong = None if code is None else _syntax_error("\n".join(code))
+        wrong = None if code is None else syntax_error("\n".join(code))
         if wrong is not None:
             line, column, reason = wrong
             broken = broken or (Place(line, column, line, column, number), reason)
@@ -192,7 +192,7 @@ def _source(cell: Any) -> list[str] | None:
     return lines if is_python(lines) else None
 
 
-def _syntax_error(code: str) -> tuple[int, int, str] | None:
+def syntax_error(code: str) -> tuple[int, int, str] | None:
     """Line, column and reason where ``code`` is not Python, neither the running one nor a newer one that LibCST knows."""
     from kernlint.syntax.guard import check_depth
     from kernlint.syntax.tree import parse_module

@@ -191,6 +191,21 @@ def test_broken_code_in_markdown_is_information():
     assert (finding.code, finding.severity, finding.place.line) == ("KL901", "info", 4)
 
 
+def test_a_broken_fence_does_not_stop_the_others():
+    gaps = (
+        "```python\nimport triton\ndef f(x\n    ...\n```\n\n- then\n\n  ```python\n  @triton.jit\n  def g(:\n  ```\n\n"
+    )
+    page = f"{gaps}```python\n{KERNEL}```\n"
+    broken, found = check(page, "page.md")
+    assert (broken.code, broken.severity, broken.place.line, broken.lines) == ("KL901", "info", 3, ("def f(x",))
+    assert (found.code, found.lines) == (CODE, (DOT,))
+    assert page.split("\n")[found.place.line - 1] == DOT
+    assert check(page, "page.md", severity={"KL901": "error"})[0].severity == "error"
+    # Only the reference is wrong.
+    (reference,) = check(f"## Reference\n```python\nx = (\n```\n## Kernel\n```python\n{KERNEL}```\n", "page.md")
+    assert reference.code == "KL901"
+
+
 def notebook(*cells, **metadata):
     made = [{"cell_type": kind, "source": source, "metadata": {}} for kind, source in cells]
     return json.dumps({"cells": made, "metadata": metadata, "nbformat": 4, "nbformat_minor": 5})
@@ -265,8 +280,10 @@ def test_lines_in_messages_are_those_of_cells(text, cell, said):
 
 def test_a_broken_cell_is_a_finding_and_the_others_are_read():
     broken, found = check(notebook(("code", "triton.jit = ("), ("code", KERNEL)), "n.ipynb")
-    assert (broken.code, broken.place.cell, broken.place.line) == ("KL901", 1, 1)
+    assert (broken.code, broken.severity, broken.place.cell, broken.place.line) == ("KL901", "error", 1, 1)
     assert (found.code, found.place.cell) == (CODE, 2)
+    (quiet, _) = check(notebook(("code", "triton.jit = ("), ("code", KERNEL)), "n.ipynb", severity={"KL901": "info"})
+    assert quiet.severity == "info"
 
 
 @pytest.mark.parametrize("source", ["{}", "[]", "{", '{"cells": 3}', "1"])

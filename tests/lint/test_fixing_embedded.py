@@ -202,6 +202,20 @@ def test_the_code_of_a_fence_changes_and_no_prose(tmp_path: Path, indent: str, e
     assert after.startswith(f"# Kernel{end}{end}xf here.") and after.endswith(f"{indent}{fence}{end}{end}And xf there.")
 
 
+def test_a_page_with_a_broken_fence_is_fixed_beside_it(tmp_path: Path) -> None:
+    gaps = "```python\nimport triton\ndef f(x\n    ...\n```\n\n"
+    page = f"{gaps}```python\n{SOURCE}```\n".replace("\n", "\r\n")
+    (tmp_path / "a.md").write_bytes(page.encode())
+    assert check(tmp_path, "--add-ignore", "known", "--select", "KL101").returncode == 0
+    assert b"        # kernlint: ignore[KL101] known\r\n" in (tmp_path / "a.md").read_bytes()
+    (tmp_path / "a.md").write_bytes(page.encode())
+    check(tmp_path, "--fix", "--select", "KL101")
+    after = (tmp_path / "a.md").read_bytes()
+    assert (
+        after.startswith(page[:40].encode()) and b"tl.dot(x, y)" in after and after.count(b"\n") == after.count(b"\r\n")
+    )
+
+
 def test_lines_go_before_a_blank_one_with_their_indentation() -> None:
     page = SourceText("  ```py\n  for i in triton:\n      a = 1\n\n  b = 2\n  ```\n", "a.md")
     fences = read_fences(page)
