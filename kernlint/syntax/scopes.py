@@ -75,6 +75,16 @@ class _Scope:
             scope = scope.parent
         return name in _BUILTINS
 
+    def unseen(self, names: set[str]) -> set[str]:
+        """Those of ``names`` that it does not see."""
+        left, scope = names - _BUILTINS, self.parent
+        left -= self.names
+        while scope is not None and left:
+            if not scope.is_class:
+                left -= scope.names
+            scope = scope.parent
+        return left
+
 
 def undefined_names(module: Module) -> list[Undefined]:
     """Every use of a name that no scope around it, nor Python, binds.
@@ -161,7 +171,7 @@ def _targets(node: cst.CSTNode) -> Iterator[str]:
 
 def _every_parameter(function: cst.FunctionDef | cst.Lambda) -> list[cst.Param]:
     starred = (function.params.star_arg, function.params.star_kwarg)
-    return [*parameters(function), *(p for p in starred if isinstance(p, cst.Param))]
+    return [*parameters(function), *(p for p in starred if type(p) is cst.Param)]
 
 
 class _Search:
@@ -190,27 +200,26 @@ class _Search:
             else:
                 stack += reversed(children(part))
 
-    def _special(self, node: cst.CSTNode, scope: _Scope) -> None:
+    def _special(self, node: Any, scope: _Scope) -> None:
         """:meth:`visit` for nodes of a kind in ``_SPECIAL``."""
-        if isinstance(node, (cst.Import, cst.ImportFrom, cst.Global, cst.Nonlocal, cst.AsName)):
-            return
-        if isinstance(node, cst.Annotation):
+        kind = type(node)
+        if kind is cst.FunctionDef:
+            self._function(node, scope)
+        elif kind is cst.Annotation:
             if not self.lazy:
                 self.visit(node.annotation, scope)
-        elif isinstance(node, cst.FunctionDef):
-            self._function(node, scope)
-        elif isinstance(node, cst.Lambda):
+        elif kind is cst.Lambda:
             self._defaults(node, scope)
             names = {p.name.value for p in _every_parameter(node)}
             self.visit(node.body, _Scope(names, scope, function=scope.function))
-        elif isinstance(node, cst.ClassDef):
+        elif kind is cst.ClassDef:
             for part in (*node.decorators, *node.bases, *node.keywords):
                 self.visit(part, scope)
             names = _bound(node.body.body, self.inert) | {"__class__", "__qualname__", "__module__"}
             inner = _Scope(names, scope, True, scope.function)
             for statement in node.body.body:
                 self.visit(statement, inner)
-        elif isinstance(node, _COMPREHENSIONS):
+        elif kind in _COMPREHENSIONS:
             self._comprehension(node, scope)
 
     def _function(self, node: cst.FunctionDef, scope: _Scope) -> None:
@@ -232,10 +241,10 @@ class _Search:
     def _sees_all(self, scope: _Scope, function: cst.FunctionDef) -> bool:
         """Whether ``scope`` sees every name that stands anywhere in its ``function``, but for those of attributes and keywords,
         which are no uses. It mostly does, and then nobody need go through the uses."""
-        standing = Counter(name.value for name in self.module.within(function, cst.Name))
-        unseen = [name for name in standing if not scope.sees(name)]
+        unseen = scope.unseen({name.value for name in self.module.within(function, cst.Name)})
         if not unseen:
             return True
+        standing = Counter(name.value for name in self.module.within(function, cst.Name))
         others = Counter(attribute.attr.value for attribute in self.module.within(function, cst.Attribute))
         others.update(arg.keyword.value for arg in self.module.within(function, cst.Arg) if arg.keyword is not None)
         others[function.name.value] += 1
