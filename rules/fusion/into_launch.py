@@ -150,7 +150,7 @@ def _with_statistics(launch: Launch, group: Group, kept: frozenset[int]) -> Laun
     results = _results(group)
     whole = next((n.elements for n, _ in group.fused.kernel.walk(Load)), 1)  # type: ignore[union-attr]
     several = rows.shape[-1] > columns
-    tile = (rows.elements // columns, columns) if several else rows.shape
+    tile = (*rows.shape[:-1], rows.shape[-1] // columns, columns) if several else rows.shape
     made: list[Node] = []
     for node in group.fused.kernel.body:
         if isinstance(node, Compute):
@@ -163,12 +163,15 @@ def _with_statistics(launch: Launch, group: Group, kept: frozenset[int]) -> Laun
             kept -= {t.storage.id for t in [launch.tensor(load.base)] if t is not None}
 
     def change(node: Node) -> Node | None:
-        return None if isinstance(node, Load) and _of(launch, node, results) else node
+        if isinstance(node, Load) and _of(launch, node, results):
+            return None
+        # The rows get an axis of their own, so that each is reduced within a warp.
+        return _by_rows(node, tile) if several and isinstance(node, Access) and node.shape == rows.shape else node
 
     body: list[Node] = []
     for node in rewrite(launch.kernel.body, change):
         body.append(node)
-        if node is rows:
+        if isinstance(node, Load) and node.id == rows.id:
             body += made
     stored = {node.base for node in made if isinstance(node, Store)}
     arguments = {
@@ -177,6 +180,17 @@ def _with_statistics(launch: Launch, group: Group, kept: frozenset[int]) -> Laun
         if n in stored or not (isinstance(v, Tensor) and v.storage.id in results)
     }
     return replace(launch, kernel=replace(launch.kernel, body=tuple(body)), arguments=arguments)
+
+
+def _by_rows(access: Access, tile: tuple[int, ...]) -> Access:
+    """``access`` with its last axis split in two, so that it has the shape ``tile``."""
+    last = len(access.shape) - 1
+    apart: dict[Atom, Size] = {Lane(last): Expr.atom(Lane(last)) * tile[-1] + Expr.atom(Lane(last + 1))}
+    offset = access.offset.substitute(apart) if access.offset is not None else None
+    mask = access.mask
+    if mask is not None:
+        mask = tuple((a.substitute(apart), b.substitute(apart)) for a, b in mask)
+    return replace(access, shape=tile, offset=offset, mask=mask)
 
 
 def _value_store(load: Load, rows: Load, columns: int, several: bool) -> Store:

@@ -148,7 +148,7 @@ def test_what_the_caller_wants_is_stored() -> None:
     assert workload is not None
     (launch,) = workload.launches()
     stores = {node.base: node.shape for node, _ in launch.kernel.walk(Store) if isinstance(node, Store)}
-    assert stores == {"scale": (16,), "q": (2048,)}
+    assert stores == {"scale": (16,), "q": (16, 128)}
     assert "store" in finding.change.plan
 
 
