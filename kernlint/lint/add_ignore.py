@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import libcst as cst
 
@@ -12,7 +12,7 @@ from kernlint.errors import KernlintError, UsageError
 from kernlint.lint.cells import with_cell_edits
 from kernlint.lint.diagnostics import CATEGORY
 from kernlint.lint.fences import read_page
-from kernlint.lint.model import Finding
+from kernlint.lint.model import Finding, Place
 from kernlint.lint.notebook import read_notebook
 from kernlint.lint.reading import read_bytes
 from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits, line_starts
@@ -56,15 +56,27 @@ def add_ignores(findings: Iterable[Finding], reason: str) -> tuple[int, list[Fin
 def with_ignores(source: SourceText, findings: Iterable[Finding], reason: str) -> str:
     """The text of ``source`` with comments that suppress ``findings`` in it. Raises :class:`CannotRewrite`."""
     if not source.path.endswith(".ipynb"):
-        places = [(finding.place.line, finding.code) for finding in findings]
+        places = _places(findings, source.text, lambda place: place.line)
         return apply_edits(source.text, _comments(read_page(source)[0].kernel, source.text, places, reason))
     notebook = read_notebook(source.text)
-    places = [(notebook.line(finding.place), finding.code) for finding in findings]
+    places = _places(findings, notebook.text, notebook.line)
     comments = _comments(parse_module(notebook.text, source.path), notebook.text, places, reason)
     edits = notebook.edits(comments)
     if edits is None:
         raise CannotRewrite("a comment would not stand in one cell")
     return with_cell_edits(source.text, edits)
+
+
+def _places(findings: Iterable[Finding], text: str, line_of: Callable[[Place], int]) -> list[tuple[int, str]]:
+    """The line in ``text`` and the code of each finding. Raises :class:`CannotRewrite` where another line stands there now."""
+    lines = split_lines(text)
+    found = []
+    for finding in findings:
+        number = line_of(finding.place)
+        if number > len(lines) or (finding.lines and lines[number - 1] != finding.lines[0]):
+            raise CannotRewrite("the file has changed since it was read")
+        found.append((number, finding.code))
+    return found
 
 
 def _comments(module: Module, text: str, places: Iterable[tuple[int, str]], reason: str) -> list[TextEdit]:

@@ -79,6 +79,15 @@ def test_what_cannot_be_suppressed_is_left(file, tmp_path):
     assert add_ignores([*broken, *gone], "for now") == (0, [*broken, *gone])
 
 
+@pytest.mark.parametrize("now", ["import os\n" + KERNEL, KERNEL[:80]], ids=["longer", "shorter"])
+def test_a_file_that_changed_meanwhile_is_left(file, now):
+    path = file(KERNEL)
+    found = check(KERNEL)
+    path.write_text(now)
+    assert add_ignores(found, "for now") == (0, found)
+    assert path.read_text() == now
+
+
 @pytest.mark.parametrize("coding", ["unicode_escape", "latin-1", "idna"])
 def test_an_encoding_that_cannot_write_it_leaves_the_file(file, coding):
     data = f"# coding: {coding}\n{KERNEL}".encode()
