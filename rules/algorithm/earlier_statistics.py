@@ -59,18 +59,20 @@ class RowWalk:
 @dataclass(frozen=True)
 class Statistic:
     """``maker`` reads the rows of ``rows`` for one value each, which ``load`` of the reader brings; ``again`` is the load in
-    the reader's loop that reads the rows once more."""
+    the reader's loop that reads the rows once more. ``about`` says that the loop works with the value, else it is wanted
+    behind the loop only."""
 
     maker: Launch | TorchOp
     rows: Tensor
     load: Load
     again: Load
+    about: bool
 
 
 @dataclass(frozen=True)
 class MomentsAbout:
-    """``reader`` sums polynomials of rows about ``statistics`` of the same rows in ``loop``; ``places`` are the steps of the
-    makers, the reader's last."""
+    """``reader`` reads rows in ``loop`` of which there are ``statistics`` already: it sums polynomials about them, or needs them
+    behind the loop only; ``places`` are the steps of the makers, the reader's last."""
 
     reader: Launch
     loop: Loop
@@ -79,15 +81,16 @@ class MomentsAbout:
 
 
 def moments_about(context: Context) -> Iterator[MomentsAbout]:
-    """The launches that sum moments about what an earlier step made of the same rows."""
+    """The launches that sum moments about what an earlier step made of the same rows, or read them for another value."""
     workload = context.workload
     places = places_of(workload)
     for steps, looped in sequences(workload.steps):
         for position, step in enumerate(steps):
             if isinstance(step, Launch) and not looped:
-                found = _statistics(steps, position)
-                if found and sums_polynomials(context, found[0]):
-                    loop, statistics = found
+                loop, statistics = _statistics(steps, position) or (None, ())
+                if loop is not None and not sums_polynomials(context, loop):
+                    statistics = tuple(s for s in statistics if not s.about)
+                if loop is not None and statistics:
                     makers = dict.fromkeys(places[id(statistic.maker)] for statistic in statistics)
                     yield MomentsAbout(step, loop, statistics, (*makers, places[id(step)]))
 
@@ -104,7 +107,8 @@ class InOnePass:
             position = next((i for i, step in enumerate(steps) if members and step is members[-1]), None)
             found = _statistics(steps, position) if position is not None else None
             if members and found:
-                return _merged(workload, members, found)
+                statistics = tuple(s for s in found[1] if any(s.maker is member for member in members))
+                return _merged(workload, members, (found[0], statistics))
         return workload
 
 
@@ -174,11 +178,9 @@ def _statistics(steps: tuple[Step, ...], position: int) -> tuple[Loop, tuple[Sta
     loop = next((node for node in reader.kernel.body if isinstance(node, Loop)), None)
     if loop is None or any(isinstance(node, (Store, Atomic, Dot, Loop, Branch, Scan)) for node in loop.body):
         return None
-    if any(isinstance(node, Compute) and node.kind == "special" and node.elements > 1 for node in loop.body):
-        return None
     before = reader.kernel.body[: reader.kernel.body.index(loop)]
     found = []
-    for load in before:
+    for load in reader.kernel.body:
         if isinstance(load, Load) and load.offset is not None and not _used(before, load.id):
             statistic = _statistic(steps, position, reader, loop, load)
             if statistic is not None:
@@ -200,14 +202,20 @@ def _used(nodes: tuple[Node, ...], load: int) -> bool:
 
 def _statistic(steps: tuple[Step, ...], position: int, reader: Launch, loop: Loop, load: Load) -> Statistic | None:
     value = reader.tensor(load.base)
-    if value is None or value.storage.id in storages(written_tensors(reader)):
+    if value is None or not load.dtype.is_float or value.storage.id in storages(written_tensors(reader)):
         return None
     maker = _maker(steps, position, value.storage.id)
-    if maker is None or any(load.id in node.through | node.tested for node in loop.body if isinstance(node, Load)):
+    inner = [node for node in loop.body if isinstance(node, Load)]
+    if maker is None or any(load.id in node.through | node.tested or _brings(reader, node, value) for node in inner):
         return None
-    sums = [n for n in reader.kernel.body if isinstance(n, Reduce)] + [n for n in loop.body if isinstance(n, Reduce)]
-    for again in loop.body:
-        if not isinstance(again, Load) or not any(n.op == "sum" and {load.id, again.id} <= n.depends for n in sums):
+    # What the rows are reduced to, at once or behind the loop: on these alone they have a say.
+    sums = [n for n in (*reader.kernel.body, *loop.body) if isinstance(n, Reduce) and n.depends & {x.id for x in inner}]
+    about = any(load.id in node.depends for node in sums)
+    special = any(isinstance(node, Compute) and node.kind == "special" and node.elements > 1 for node in loop.body)
+    if about and (special or any(node.op != "sum" for node in sums if load.id in node.depends)):
+        return None
+    for again in inner:
+        if not any(again.id in n.depends and (load.id in n.depends or not about) for n in sums):
             continue
         rows = reader.tensor(again.base)
         walk = _walk(again, loop)
@@ -219,8 +227,14 @@ def _statistic(steps: tuple[Step, ...], position: int, reader: Launch, loop: Loo
             same = _makes_in_torch(maker, rows, walk, value, load)
         # The rows must still be what the statistic was taken of.
         if same and not _changed(steps, maker, position, rows.storage.id):
-            return Statistic(maker, rows, load, again)
+            return Statistic(maker, rows, load, again, about)
     return None
+
+
+def _brings(reader: Launch, load: Load, value: Tensor) -> bool:
+    """Whether ``load`` is from the memory of ``value``."""
+    tensor = reader.tensor(load.base)
+    return tensor is not None and tensor.storage.id == value.storage.id
 
 
 def _maker(steps: tuple[Step, ...], position: int, storage: int) -> Launch | TorchOp | None:

@@ -39,7 +39,8 @@ class TwoPassVariance(Rule):
     what_it_does = """
         Finds two loops of a kernel that sweep the same addresses of global memory, where the first ends in a sum and the second
         sums squares of differences from what came of the first. Finds also kernels whose loop sums squares or products of
-        differences from a statistic of the same rows that an earlier launch or torch call (`x.mean(-1)`) took of them.
+        differences from a statistic of the same rows that an earlier launch or torch call (`x.mean(-1)`) took of them, or that
+        need such a statistic only behind the loop (a norm beside a product).
         """
     why = """
         The row is read twice. Where it does not stay in a cache until the second sweep, that is twice the memory traffic; where
@@ -138,25 +139,33 @@ class TwoPassVariance(Rule):
         steps = listed(list(dict.fromkeys(step_name(maker) for maker in makers)))
         moved = sum(s.rows.nbytes or 0 for s in {s.rows.storage.id: s for s in found.statistics}.values())
         size = f", {moved / 1e6:.1f} MB," if moved >= 50_000 else ""
+        about = any(statistic.about for statistic in found.statistics)
         drop = f"drop {steps} and the arguments for what {'it makes' if len(makers) == 1 else 'they make'}"
         return Finding(
             self, self.severity,
-            f"`{kernel}` sums moments of {rows} about what {steps} took of the same rows before",
+            f"`{kernel}` sums moments of {rows} about what {steps} took of the same rows before"
+            if about
+            else f"`{kernel}` reads the rows of {rows} that {steps} read before for a value each",
             found.loop.span, kernel, kernel,
             (
                 *(Evidence(f"{step_name(m)} reads the rows for one value each", m.span) for m in makers),
                 Evidence(
-                    f"the loop at line {found.loop.span.line} reads them again and adds up products of differences from "
-                    "those values", found.statistics[0].again.span,
+                    f"the loop at line {found.loop.span.line} reads them again"
+                    + (" and adds up products of differences from those values" if about else ""), found.statistics[0].again.span,
                 ),
             ),
             Change(
                 context.variant.then(transform=InOnePass(found.places)),
-                f"{rows}{size} {'is' if len(names) == 1 else 'are'} read twice: for {steps}, and again to sum "
-                "what differs from that.",
+                f"{rows}{size} {'is' if len(names) == 1 else 'are'} read twice: for {steps}, and again "
+                + ("to sum what differs from that." if about else f"for `{kernel}`, which needs that only behind its loop."),
                 "Take the sums, of the values and of their products, in one pass: a moment about the mean follows from those "
-                "about any other number.",
-                f"In the loop at line {found.loop.span.line} of `{kernel}` subtract the row's first element in place of the mean (so "
+                "about any other number."
+                if about
+                else "Take both in one pass over the rows.",
+                f"In the loop at line {found.loop.span.line} of `{kernel}` also keep what {steps} keeps of each row, and finish it "
+                f"behind the loop; {drop}."
+                if not about
+                else f"In the loop at line {found.loop.span.line} of `{kernel}` subtract the row's first element in place of the mean (so "
                 "that nothing cancels), add up the differences too, and correct the sums behind the loop "
                 f"(sum(dx*dy) - sum(dx)*sum(dy)/n); {drop}.",
             ),

@@ -189,3 +189,78 @@ def test_covariance_in_one_kernel() -> None:
     """
     assert run_rule("KL504", body)
     assert not run_rule("KL504", body.replace("both += (", "both += tl.abs("))
+
+
+#: A norm of each row from a launch of its own, wanted only where the product is complete.
+COSINE = """@triton.jit
+def norm(src, dst, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    lanes = tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for begin in range(0, n, BLOCK):
+        v = tl.load(src + row * n + begin + lanes, mask=begin + lanes < n, other=0.0)
+        total += v * v
+    tl.store(dst + row, tl.sqrt(tl.sum(total, axis=0)))
+
+@triton.jit
+def cosine(x, y, nx, ny, dst, n, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    lanes = tl.arange(0, BLOCK)
+    total = tl.zeros((BLOCK,), tl.float32)
+    for begin in range(0, n, BLOCK):
+        a = tl.load(x + row * n + begin + lanes, mask=begin + lanes < n, other=0.0)
+        b = tl.load(y + row * n + begin + lanes, mask=begin + lanes < n, other=0.0)
+        total += a * b
+    tl.store(dst + row, tl.sum(total, axis=0) / (tl.load(nx + row) * tl.load(ny + row)))
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x, y):
+        rows, n = x.shape
+        nx = torch.empty(rows, device=x.device)
+        norm[(rows,)](x, nx, n, BLOCK=4096)
+        ny = torch.empty(rows, device=x.device)
+        norm[(rows,)](y, ny, n, BLOCK=4096)
+        z = torch.empty(rows, device=x.device)
+        cosine[(rows,)](x, y, nx, ny, z, n, BLOCK=4096)
+        return z
+
+def get_inputs():
+    return [torch.randn(1024, 65536), torch.randn(1024, 65536)]
+"""
+#: A maximum first, exponentials of what differs from it then: no sum about another number gives that.
+SOFTMAX = PROGRAM.replace("total += tl.load(src + row", "total = tl.maximum(total, tl.load(src + row").replace(
+    "other=0.0)\n    tl.store(dst + row, tl.sum(total, axis=0) / n)", "other=0.0))\n    tl.store(dst + row, tl.max(total, axis=0))"
+).replace("total += d * d", "total += tl.exp(d)")  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(COSINE, id="two norms and a product"),
+        pytest.param(COSINE.replace("total += a * b", "total += tl.abs(a - b)"), id="no polynomial is needed"),
+        pytest.param(COSINE.replace("        norm[(rows,)](y, ny, n, BLOCK=4096)\n", "        ny = y.norm(dim=-1)\n"), id="one in torch"),
+        pytest.param(COSINE.replace("return z", "return z, nx"), id="a norm is wanted"),
+    ],
+)  # fmt: skip
+def test_wanted_behind_the_loop(source: str) -> None:
+    found = run_rule("KL504", source)
+    finding = found.only()
+    assert "for a value each" in finding.message
+    assert len(found.after().launches()) == 1
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        pytest.param(SOFTMAX, id="softmax"),
+        pytest.param(
+            COSINE.replace("total += a * b", "total += tl.where(a > tl.load(nx + row), a, b)"), id="used in the loop"
+        ),
+        pytest.param(
+            COSINE.replace("range(0, n, BLOCK):\n        a", "range(n // 2, n, BLOCK):\n        a"), id="half a row"
+        ),
+        pytest.param(COSINE.replace("x, y, nx, ny, z, n", "y * 2, x * 2, nx, ny, z, n"), id="other rows"),
+    ],
+)
+def test_not_wanted_behind_the_loop(source: str) -> None:
+    assert not run_rule("KL504", source)
