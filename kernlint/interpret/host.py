@@ -11,6 +11,7 @@ import operator
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import libcst as cst
@@ -96,6 +97,8 @@ _OTHER_DEVICES = ("torch.npu.", "torch.xpu.", "torch.mps.", "torch.mlu.", "torch
 
 MAX_CONFIGS = 48
 UNROLL_LAUNCHES = 1
+#: A loop over at least that many views of a tensor in turn is one over its steps, not over the parts of something.
+_IN_TURN = 9
 #: Steps that a loop over a list, of a model's layers say, or an endless one may make before the rest of it is taken to be
 #: like the next time round; the latter may not go round more often, either.
 _UNROLLED = 256
@@ -411,7 +414,12 @@ class HostEvaluator(Evaluator):
             if isinstance(trip, int) and trip <= MAX_UNROLL and start is not None and step is not None:
                 return [start + i * step for i in range(trip)]
             return None
-        if isinstance(value, Tensor) and value.shape and isinstance(value.shape[0], int) and value.shape[0] <= 64:
+        if (
+            isinstance(value, Tensor)
+            and value.shape
+            and isinstance(value.shape[0], int)
+            and value.shape[0] <= torch_ops.MAX_VIEWS
+        ):
             return [torch_ops.index(self, value, i, cst.Name("x")) for i in range(value.shape[0])]
         if isinstance(value, Instance) and "_items" in value.attrs:
             return list(value.attrs["_items"])
@@ -1130,7 +1138,10 @@ class HostEvaluator(Evaluator):
 
     def loop(self, node: cst.For, iterable: Any, scope: Scope) -> None:
         items = self.iterate(iterable)
-        if isinstance(iterable, Range) and self._looped(node, node.target, iterable, scope):
+        span = iterable if isinstance(iterable, Range) else None
+        if (span is not None or (items and _views_in_turn(items))) and self._looped(
+            node, node.target, items, span, scope
+        ):
             return
         if items is None:
             self._repeat(node, node.target, None, Unknown("loop item"), Unknown("loop item"), scope)
@@ -1158,9 +1169,16 @@ class HostEvaluator(Evaluator):
         self.record(_loop(len(items), body, self.span(node), self.symbol))
         return True
 
-    def _looped(self, node: cst.For | cst.While, target: cst.BaseExpression, span: Range, scope: Scope) -> bool:
-        """A loop over a range with device work in its body becomes one Repeat; False when there is none, to be unrolled."""
-        items = self.iterate(span)
+    def _looped(
+        self,
+        node: cst.For | cst.While,
+        target: cst.BaseExpression,
+        items: list[Any] | None,
+        span: Range | None,
+        scope: Scope,
+    ) -> bool:
+        """A loop over a range, or over views of a tensor in turn, with device work in its body becomes one Repeat; False when
+        there is none, to be unrolled."""
         if not self.sinks or (items is not None and len(items) <= UNROLL_LAUNCHES):
             return False
         before, budget = dict(scope.vars), self.budget
@@ -1175,7 +1193,7 @@ class HostEvaluator(Evaluator):
         if items:
             middle = len(items) // 2
             self._repeat(node, target, len(items), items[max(0, middle - 1)], items[middle], scope)
-        else:
+        elif span is not None:
             first = ex.simplify(ex.lift(span.start))
             self._repeat(node, target, span.trip, first, ex.simplify(ex.lift(first) + span.step), scope)
         return True
@@ -1227,7 +1245,7 @@ class HostEvaluator(Evaluator):
             return False
         step = step if found.up else -step
         span = Range("range", start, bound + (step // abs(step) if found.inclusive else 0), step)
-        if not self._looped(node, found.name, span, scope):
+        if not self._looped(node, found.name, self.iterate(span), span, scope):
             return False
         self.assign(found.name, start + (span.trip or 0) * step, scope)
         return True
@@ -1841,6 +1859,32 @@ def _loop(
     count: Size | None, body: list[Recorded], span: Span, function: str, earlier: Sequence[Recorded] = ()
 ) -> Repeat:
     return Repeat(count, tuple(body), span, function, tuple(earlier))  # type: ignore[arg-type]  # what runs once is taken out at the end
+
+
+def _views_in_turn(items: Sequence[Any]) -> bool:
+    """Whether ``items`` are many views of a tensor that lie apart by one distance (or tuples of such and of numbers that
+    count), as of time steps."""
+    if len(items) < _IN_TURN:
+        return False
+    if all(isinstance(item, tuple) for item in items):
+        columns = list(zip(*items)) if len({len(item) for item in items}) == 1 else []
+        return any(_views_in_turn(column) for column in columns) and all(
+            _views_in_turn(column) or _counts(column) for column in columns
+        )
+    first = items[0]
+    if not isinstance(first, Tensor):
+        return False
+    alike = all(
+        isinstance(item, Tensor) and replace(item, offset=first.offset, name=first.name) == first for item in items
+    )
+    return alike and _counts([item.offset for item in items])
+
+
+def _counts(numbers: Sequence[Any]) -> bool:
+    """Whether ``numbers`` are integers, each as far from the one before as the second from the first."""
+    if not all(isinstance(number, int) for number in numbers):
+        return False
+    return all(b - a == numbers[1] - numbers[0] for a, b in pairwise(numbers))
 
 
 def _works(steps: Iterable[Recorded]) -> bool:

@@ -29,6 +29,8 @@ Shape = tuple[Size, ...]
 #: Kinds of element types, each of which a higher one prevails over.
 _KINDS = {"bool": 0, "uint": 1, "int": 1, "float": 2}
 
+#: Views of one tensor that are told apart.
+MAX_VIEWS = 1024
 #: What a handler raises on arguments that do not fit.
 _MISFIT = (IndexError, AttributeError, TypeError, ValueError, AssertionError)
 
@@ -697,7 +699,7 @@ def _split(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> A
 def _unbind(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     x = args[0]
     axis = _axis(_arg(args, kwargs, 1, "dim", default=0), len(x.shape)) if isinstance(x, Tensor) and x.shape else None
-    if axis is None or not isinstance(x.shape[axis], int) or x.shape[axis] > 64:
+    if axis is None or not isinstance(x.shape[axis], int) or x.shape[axis] > MAX_VIEWS:
         return Unknown("unbind")
     return tuple(index(h, x, (*[slice(None)] * axis, i), node) for i in range(x.shape[axis]))
 

@@ -172,6 +172,17 @@ def of_rows(*changes: tuple[str, str]) -> str:
             ),
             id="a list of two buffers",
         ),
+        pytest.param(
+            of_rows(("for t in range(1, T):", "for xt in x[:, 1:].unbind(1):"), ("x[:, t], x", "xt, x")),
+            id="the steps' views",
+        ),
+        pytest.param(
+            of_rows(
+                ("for t in range(1, T):", "for t, xt in enumerate(reversed(x.transpose(0, 1))):"),
+                ("x[:, t], x", "xt, x"),
+            ),
+            id="the steps' views and their numbers",
+        ),
         pytest.param(of_rows((BODY, INNER), (BEST, "")), id="a loop over the elements of the state"),
         pytest.param(of_rows((BODY, SHIFTED), (BEST, "")), id="neighbours in the program's own row"),
     ],
