@@ -13,6 +13,7 @@ import math
 
 from kernlint.records import dataclass
 from kernlint.workload import Atomic, Expr, Lane, Load, LoopIndex, Opaque, ProgramId, Store, Symbol
+from kernlint.workload.expr import Atom
 
 _VECTOR_BYTES = 16
 #: Divisibility that Triton tells of an integer argument.
@@ -65,9 +66,9 @@ def vector_bytes(access: Load | Store | Atomic) -> int:
     widest = max(1, _VECTOR_BYTES // size)
     best = 1
     for dim, extent in enumerate(access.shape):
-        step = None if extent < 2 else offset.coefficient(Lane(dim))
-        if step is not None and step.value in (1, -1):
-            width = math.gcd(widest, extent)
+        run = 0 if extent < 2 else _run(offset, Lane(dim))
+        if run:
+            width = math.gcd(widest, math.gcd(extent, run))
             width = math.gcd(width, _divisor(offset, Lane(dim)))
             for bound in _bounds(access, Lane(dim)):
                 width = math.gcd(width, _divisor(bound, Lane(dim), limit=True))
@@ -79,10 +80,30 @@ def fastest_axis(access: Load | Store | Atomic) -> int:
     """The axis along which neighbours in the tile are neighbours in memory; the last one where none is."""
     if access.offset is not None:
         for dim in reversed(range(len(access.shape))):
-            step = access.offset.coefficient(Lane(dim))
-            if access.shape[dim] > 1 and step is not None and step.value in (1, -1):
+            if access.shape[dim] > 1 and _run(access.offset, Lane(dim)):
                 return dim
     return max(0, len(access.shape) - 1)
+
+
+def _run(offset: Expr, lane: Lane) -> int:
+    """Neighbours along ``lane`` that are neighbours in memory, as a multiple that the compiler can prove: 16 at most, 0 where
+    the step is not one. An index that wraps around (``i % n``) goes in steps of one between the multiples of ``n``, which
+    counts where both ``n`` and the first index are known to be divisible."""
+    step = offset.coefficient(lane)
+    if step is not None:
+        return _ARGUMENT if step.value in (1, -1) else 0
+    wrapped = [atom for atom in offset.atoms() if isinstance(atom, Opaque) and lane in _lanes(atom)]
+    if len(wrapped) != 1 or wrapped[0].op != "mod" or len(wrapped[0].args) != 2:
+        return 0
+    inner, period = wrapped[0].args
+    step, factor = inner.coefficient(lane), offset.coefficient(wrapped[0])
+    if period.value is None or step is None or factor is None or step.value != 1 or factor.value != 1:
+        return 0
+    return math.gcd(_divisor(inner, lane), _divisor(period, lane, limit=True))
+
+
+def _lanes(atom: Opaque) -> set[Atom]:
+    return {inner for arg in atom.args for inner in arg.atoms()}
 
 
 def _bounds(access: Load | Store | Atomic, lane: Lane) -> list[Expr]:

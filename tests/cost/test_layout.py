@@ -40,6 +40,21 @@ def test_what_breaks_a_vector() -> None:
     assert vector_bytes(load(0, "x", F32, (), PID)) == 4
 
 
+def test_an_index_that_wraps_around_keeps_its_vectors() -> None:
+    """``(start + tl.arange(0, B)) % n``: AxisInfo takes the remainder of a contiguous value by a multiple of 16 apart."""
+    columns = PID * 64 + LANE1
+
+    def wrapped(n: int, index=columns):
+        return load(0, "x", F16, (32, 64), LANE * 4096 + mod(index, n))
+
+    assert vector_bytes(wrapped(4096)) == 16
+    assert fastest_axis(wrapped(4096)) == 1
+    assert vector_bytes(wrapped(4100)) == 2
+    assert vector_bytes(wrapped(4096, columns + 1)) == 2
+    assert vector_bytes(wrapped(4096, columns * 2)) == 2
+    assert vector_bytes(load(0, "x", F16, (32, 64), LANE * 4096 + mod(columns, 4096) * 2)) == 2
+
+
 def test_the_contiguous_axis() -> None:
     assert fastest_axis(load(0, "x", F32, (32, 64), LANE * 64 + LANE1)) == 1
     assert fastest_axis(store(0, "x", F32, (32, 64), LANE + LANE1 * 32)) == 0
