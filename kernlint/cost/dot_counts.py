@@ -182,7 +182,7 @@ def _products(step: DotStep, count: int, path: str, fed: str, device: Device) ->
 def _smem_bytes_a(step: DotStep, elements: int, repeats: int, exchanged: bool) -> float:
     """Through shared memory for operand A, which ``repeats`` groups of warps read."""
     if step.a.k_major is not None:
-        return elements * step.a.memory_dtype.bytes * (step.a.reload + repeats)
+        return elements * step.a.memory_dtype.bytes * (_written(step.a) + repeats)
     # Computed in registers, it moves where they are not those of the warp that needs it.
     return elements * step.a.dtype.bytes * (1 + repeats) if exchanged else 0.0
 
@@ -193,7 +193,12 @@ def _smem_bytes_b(loop: DotLoop, step: DotStep, elements: int, repeats: int, con
         # Read, cast, write back, read again; without pipelining cast on the way.
         through = 2 * step.b.memory_dtype.bytes if overlaps(loop, device) else 0
         return elements * (through + step.b.dtype.bytes * (1 + repeats))
-    return elements * step.b.memory_dtype.bytes * (step.b.reload + repeats)
+    return elements * step.b.memory_dtype.bytes * (_written(step.b) + repeats)
+
+
+def _written(operand: DotOperand) -> bool:
+    """Whether each iteration writes the operand's tile to shared memory for this dot."""
+    return operand.reload and not operand.again
 
 
 def count_loop(loop: DotLoop, device: Device) -> LoopCounts:
@@ -267,6 +272,8 @@ def _tiles(loop: DotLoop, device: Device) -> _Tiles:
     threads = loop.num_warps * device.warp_size_threads
     for step in loop.steps:
         for operand, other in ((step.a, step.m), (step.b, step.n)):
+            if operand.again:
+                continue
             if operand.scattered:  # each element is a request of its own
                 elements = other * step.k
                 total += elements * SECTOR_BYTES

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kernlint.cost import gathers
@@ -38,6 +38,7 @@ from kernlint.workload import (
     ProgramId,
     Reduce,
     Scan,
+    Span,
     concrete,
 )
 from kernlint.workload.expr import Atom, lift
@@ -124,7 +125,7 @@ def dot_loop(launch: Launch, moved: Traffic | None = None) -> DotLoop | None:
     inside = _nodes_inside(launch.kernel.body, dot_loops)
     loop_loads = {node.id for node in inside if isinstance(node, Load)}
     loads = {node.id: node for node in inside if isinstance(node, Load)} if inner else {}
-    steps = tuple(_step(f.dot, loads) for f in members)
+    steps = _once_each([f.dot for f in members], [_step(f.dot, loads) for f in members])
 
     unique = loaded = epilogue = 0.0
     seen: dict[str, float] = {}
@@ -240,6 +241,21 @@ def _step(dot: Dot, loop_loads: Mapping[int, Load]) -> DotStep:
     )  # fmt: skip
 
 
+def _once_each(dots: Sequence[Dot], steps: Sequence[DotStep]) -> tuple[DotStep, ...]:
+    """``steps``, those of ``dots``, with the operands marked that an earlier dot has loaded and cast already."""
+    seen: set[tuple[int | None, tuple[Span, ...]]] = set()
+    marked = []
+    for dot, step in zip(dots, steps):
+        pair = []
+        for source, operand in ((dot.a, step.a), (dot.b, step.b)):
+            tile = (source.load, tuple(cast.span for cast in source.casts))
+            again = source.direct and source.load is not None and operand.reload and tile in seen
+            seen.add(tile)
+            pair.append(replace(operand, again=again))
+        marked.append(replace(step, a=pair[0], b=pair[1]))
+    return tuple(marked)
+
+
 def _operand(operand: Operand, loop_loads: Mapping[int, Load]) -> DotOperand:
     """``loop_loads`` are the loads of the loop by id: an operand from one of them is loaded anew each iteration."""
     own = [loop_loads[id] for id in operand.loads if id in loop_loads]
@@ -285,7 +301,7 @@ def _arithmetic(body: tuple[Node, ...], loops: tuple[Loop, ...], moved: Traffic)
         if isinstance(node, Compute):
             if node.kind == "special":
                 special += node.elements
-            elif node.kind == "arith" and node.dtype.is_float:
+            elif node.kind == "arith" and node.dtype.is_float and not node.accumulates:
                 plain += node.elements
         elif isinstance(node, (Reduce, Scan)):
             elements = 1

@@ -15,7 +15,8 @@ class DotOperand:
     ``reload`` is False for a tile that is loaded before the loop or computed. ``vector_bytes`` are those that one
     instruction may load: 16, or less where the compiler cannot prove that rows start at multiples of 16 elements (a
     stride that is no multiple of 16 leaves single elements, ``K // 4`` a quarter of K's own divisor, 16). ``scattered``
-    says that neighbours along both axes lie in different sectors.
+    says that neighbours along both axes lie in different sectors. ``again`` says that an earlier dot of the iteration takes
+    the same tile, so that it is loaded, cast and kept once.
     """
 
     memory_dtype: Dtype
@@ -24,6 +25,7 @@ class DotOperand:
     reload: bool = True
     vector_bytes: int = 16
     scattered: bool = False
+    again: bool = False
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,7 @@ def convert_key(operand: DotOperand, path: str, device: Device, stored: bool = F
 
     ``stored``: the result goes back to shared memory (``wgmma.stored.int8->float16``), as wgmma wants its B.
     """
-    if operand.k_major is None or not operand.reload:
+    if operand.k_major is None or not operand.reload or operand.again:
         return "none"
     source, target = memory_class(operand.memory_dtype), memory_class(operand.dtype)
     if target == "fp8" and not native_fp8(path, device):
@@ -91,7 +91,7 @@ def _needs_k_major(fed: str, path: str) -> bool:
 
 def shuffle_key(operand: DotOperand, fed: str, path: str, device: Device) -> str:
     """How an operand that is not K-major reaches the tensor core: ``none`` where the hardware transposes."""
-    if operand.k_major is not False or not operand.reload:
+    if operand.k_major is not False or not operand.reload or operand.again:
         return "none"
     if _needs_k_major(fed, path):
         return f"wgmma.{memory_class(operand.memory_dtype)}->{fed}"

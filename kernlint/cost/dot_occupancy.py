@@ -44,6 +44,8 @@ def shared_bytes(loop: DotLoop, device: Device) -> float:
         scratch.append(min(step.m * step.n * step.out.bytes, loop.epilogue_bytes / max(1, loop.programs)))
         operands = ((step.a, step.m * step.k, False), (step.b, step.k * step.n, path == "wgmma"))
         for operand, elements, stored in operands:
+            if operand.again:
+                continue
             transposed = shuffle_key(operand, fed, path, device)
             cast = convert_key(operand, path, device) != "none"
             written = elements * operand.dtype.bytes
@@ -77,7 +79,7 @@ def _copied_registers(loop: DotLoop, device: Device) -> tuple[float, float]:
     copied = alone = 0.0
     for step in loop.steps:
         for operand, elements in ((step.a, step.m * step.k), (step.b, step.n * step.k)):
-            if operand.reload:
+            if operand.reload and not operand.again:
                 copied += elements * operand.memory_dtype.bytes / 4
                 alone += 3 * elements if operand.vector_bytes < LEAST_ASYNC_BYTES else 0
     threads = device.warp_size_threads * loop.num_warps
@@ -100,6 +102,7 @@ def registers_per_thread(loop: DotLoop, device: Device) -> float:
         if path == "wgmma":
             for operand, elements in ((step.a, step.m * step.k), (step.b, step.n * step.k)):
                 computed = operand.k_major is None or convert_key(operand, path, device) != "none"
+                computed = computed and not operand.again
                 total += elements * operand.dtype.bytes / 4 / threads if computed else 0.0
     return total
 

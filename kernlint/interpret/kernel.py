@@ -185,14 +185,14 @@ class KernelEvaluator(Evaluator):
             form = replace(form or numerics.SUSPECT, fault=key)
         return replace(result, form=form) if form is not result.form else result
 
-    def compute(self, kind: str, block: Block, node: cst.CSTNode) -> None:
+    def compute(self, kind: str, block: Block, node: cst.CSTNode, accumulates: bool = False) -> None:
         """Count elementwise work, unless it is index arithmetic (free beside memory and tensor work)."""
         if block.dtype is None or (block.dtype.is_integer and not block.loads) or block.dtype.kind == "bool":
             return
         elements = 1
         for extent in block.shape:
             elements *= extent
-        self.emit(Compute(kind, elements, block.dtype, self.span(node)))
+        self.emit(Compute(kind, elements, block.dtype, self.span(node), accumulates=accumulates))
 
     def masks(self, node: cst.CSTNode, condition: Block, kept: Block, other: Block) -> None:
         """Note on the ``tl.where`` just counted at ``node`` that it is a mask, where it is one: ``other`` stands for
@@ -284,7 +284,11 @@ class KernelEvaluator(Evaluator):
         if (name == "*" and a is b) or (a.nonnegative and b.nonnegative and name in ("+", "*", "/")):
             result = replace(result, nonnegative=True)
         result = self.judged(numerics.of_binary(name, a, b, weak, dtype), result, node)
-        self.compute("special" if name in ("/", "**") else "arith", result, node)
+        # Triton's combine pass makes the other summand the accumulator of the dot.
+        accumulates = name == "+" and any(
+            one.fresh is not None and one.fresh == dtype and one.shape == shape and not one.casts for one in whole
+        )
+        self.compute("special" if name in ("/", "**") else "arith", result, node, accumulates)
         return scaling.scaled(name, *whole, result, span, self.symbol, self._is_invariant)
 
     def _is_invariant(self, value: Block) -> bool:

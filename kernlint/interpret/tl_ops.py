@@ -666,7 +666,7 @@ def _dot(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> A
     k.emit(dot)
     loads = a.loads | b.loads | (acc.loads if acc is not None else frozenset())
     carried = a.carried | b.carried | (acc.carried if acc is not None else frozenset())
-    return Block(out, (*a.shape[:-1], n), loads=loads, carried=carried)
+    return Block(out, (*a.shape[:-1], n), loads=loads, carried=carried, fresh=None if accumulates else out)
 
 
 def _native(k: KernelEvaluator, block: Block) -> Block:

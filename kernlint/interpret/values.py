@@ -221,7 +221,8 @@ class Block:
     ``product`` is the multiplication in a 32-bit index, with its rank: 2 where both factors vary. ``narrow`` are 32-bit
     indices that were widened on the way, ``shadow`` the index that a value of unknown type is if it is an integer.
     ``pads`` say what masked lanes hold, ``nonnegative`` that no value is below 0. ``classes`` are, for a boolean, the
-    residue classes that it confines lanes to: pairs of a dividend and a divisor of which it tests the remainder.
+    residue classes that it confines lanes to: pairs of a dividend and a divisor of which it tests the remainder. ``fresh``
+    marks the result of a dot without an accumulator, in the type that the dot gave it.
     """
 
     dtype: Dtype | None
@@ -246,6 +247,7 @@ class Block:
     classes: Bounds = ()
     scaled: Scaled | None = None
     steady: frozenset[int] = frozenset()
+    fresh: Dtype | None = None
 
     @property
     def origin(self) -> int | None:

@@ -262,7 +262,8 @@ class Compute:
     """Elementwise arithmetic on ``elements`` values: ``kind`` is arith, special (exp, log, sqrt, divide), or cast.
 
     ``keeps`` is set for a ``tl.where`` that puts zero or a huge negative constant wherever one of these ``left < right``
-    bounds fails: a mask; ``loads`` are then the loads of the value it masks.
+    bounds fails: a mask; ``loads`` are then the loads of the value it masks. ``accumulates`` is set for a sum with a fresh
+    product, ``acc += tl.dot(a, b)``, which the dot makes itself.
     """
 
     kind: str
@@ -271,6 +272,7 @@ class Compute:
     span: Span
     keeps: Bounds = ()
     loads: frozenset[int] = frozenset()
+    accumulates: bool = False
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,13 @@ from dataclasses import replace
 import pytest
 from gemm_launches import gemm
 from micro_launches import HERE, copy_block
+from support.findings import run_rule
 
 from kernlint.cost.device import devices, find_device
 from kernlint.cost.dot_launch import dot_loop, kernel_time
-from kernlint.cost.dots import dot_time
+from kernlint.cost.dots import DotLoop, dot_time, registers_per_thread, shared_bytes
 from kernlint.cost.programs import program_time
-from kernlint.workload import Branch, Dot, Expr, Loop, Opaque
+from kernlint.workload import Branch, Dot, Expr, Load, Loop, Opaque
 from kernlint.workload import dtype as dtypes
 
 H100 = find_device("h100")
@@ -122,3 +123,75 @@ def test_hostile_dots_never_raise() -> None:
                 assert time.sigma > 0
     certain, guessed = kernel_time(base, H100), dataclasses.replace(base.kernel, body=(open_trip, end))
     assert kernel_time(dataclasses.replace(base, kernel=guessed), H100).sigma > certain.sigma + 0.3
+
+
+def _twice(other: bool) -> DotLoop:
+    """A loop of two dots with one A, and two matrices B or (``other`` is false) one."""
+    base = gemm(1024, 1024, 1024)
+    loop, end = base.kernel.body
+    assert isinstance(loop, Loop)
+    x, b, first = loop.body
+    assert isinstance(x, Load) and isinstance(b, Load) and isinstance(first, Dot)
+    first = replace(first, a=replace(first.a, load=x.id), b=replace(first.b, load=b.id))
+    copy = replace(b, id=99)
+    second = replace(first, id=100, b=replace(first.b, load=99, loads=frozenset({99})) if other else first.b)
+    body = (x, b, first, copy, second) if other else (x, b, first, second)
+    made = dot_loop(replace(base, kernel=replace(base.kernel, body=(replace(loop, body=body), end))))
+    assert made is not None
+    return made
+
+
+def test_an_operand_of_two_dots_is_loaded_and_kept_once() -> None:
+    one, two = dot_loop(gemm(1024, 1024, 1024)), _twice(other=True)
+    assert one is not None
+    assert [(s.a.again, s.b.again) for s in two.steps] == [(False, False), (True, False)]
+    assert [(s.a.again, s.b.again) for s in _twice(other=False).steps] == [(False, False), (True, True)]
+    tile = one.steps[0].m * one.steps[0].k * one.steps[0].a.memory_dtype.bytes
+    twice = replace(two, steps=tuple(replace(s, a=replace(s.a, again=False)) for s in two.steps))
+    assert shared_bytes(twice, H100) - shared_bytes(two, H100) == one.num_stages * tile
+    assert registers_per_thread(two, H100) < registers_per_thread(twice, H100)
+    assert dot_time(two, H100).us < dot_time(twice, H100).us
+
+
+SUM = """
+@triton.jit
+def product(a, b, c, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+    m, n, k = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, BN), tl.arange(0, BK)
+    acc = tl.zeros((BM, BN), tl.float32)
+    for start in range(0, K, BK):
+        x = tl.load(a + m[:, None] * K + (start + k)[None, :])
+        y = tl.load(b + (start + k)[:, None] * BN + n[None, :])
+        acc += tl.dot(x, y)
+    tl.store(c + m[:, None] * BN + n[None, :], acc)
+
+class ModelNew(torch.nn.Module):
+    def forward(self, a, b):
+        c = torch.empty(4096, 64, device=a.device)
+        product[(64,)](a, b, c, 1024, BM=64, BN=64, BK=64)
+        return c
+
+def get_inputs():
+    return [torch.randn(4096, 1024).half(), torch.randn(1024, 64).half()]
+"""
+
+
+@pytest.mark.parametrize(
+    ("update", "adds"),
+    [
+        pytest.param("acc += tl.dot(x, y)", 0, id="added in place"),
+        pytest.param("acc = tl.dot(x, y) + acc", 0, id="the other way round"),
+        pytest.param("d = tl.dot(x, y)\n        acc += d", 0, id="with a name"),
+        pytest.param("acc = tl.dot(x, y, acc)", 0, id="as the accumulator"),
+        pytest.param("acc += tl.dot(x, y) * 2", 2, id="scaled first"),
+        pytest.param("acc -= tl.dot(x, y)", 1, id="subtracted"),
+        pytest.param("acc = tl.dot(x, y, acc) + acc", 1, id="a dot that has an accumulator"),
+        pytest.param("acc += tl.dot(x, y).to(tl.float16)", 1, id="rounded first"),
+    ],
+)
+def test_the_dot_adds_its_product_to_the_accumulator(update: str, adds: int) -> None:
+    """Combine.cpp makes ``acc + dot(a, b, 0)`` one dot."""
+    (context,) = run_rule("KL104", SUM.replace("acc += tl.dot(x, y)", update)).contexts
+    (launch,) = context.workload.launches()
+    made = dot_loop(launch)
+    assert made is not None
+    assert made.extra_alu_elements_per_iteration == adds * 64 * 64
