@@ -33,6 +33,8 @@ _NORM = 4.0
 
 #: Elements up to which torch reduces a whole tensor with one kernel.
 _ONE_STAGE_ELEMENTS = 32768
+#: What a block of torch's gather of whole slices copies: 256 threads, 16 bytes each (``vectorized_gather_kernel`` of ATen).
+_BLOCK_BYTES = 4096
 #: Columns up to which torch keeps a softmax row in registers (``softmax_warp_forward`` of ATen).
 _SHORT_ROW = 1024
 #: Tiles cuBLAS picks from and the share of the large tile's rate a smaller one reaches.
@@ -157,7 +159,7 @@ def _movement(op: TorchOp, device: Device, c: _Constants, reuse: Mapping[int, fl
         # Of parts that a loop collected only a few are listed; all that is written is read.
         read = max(read, written)
     by_writes = op.kind == "gather" and op.writes
-    width = _last(op.writes[0]) if by_writes else _last(op.reads[0] if op.reads else None)
+    width = _picked(op) if by_writes else _last(op.reads[0] if op.reads else None)
     rows = elements / max(1.0, width)
     if op.name in _PLANE_NORMS:
         width = rows = 0.0
@@ -178,6 +180,12 @@ def _movement(op: TorchOp, device: Device, c: _Constants, reuse: Mapping[int, fl
     sigma = widen(case.sigma, device, 0.0 if known else 1.0, _RELATIVES.get(op.name, 0.0))
     name_of = {"elements": "issue", "rows": "issue", "chain": "latency"}
     return KernelTime(us, sigma, name_of.get(bound, bound), {"floor": case.floor_us, **terms})
+
+
+def _picked(op: TorchOp) -> float:
+    """Elements that a block of a gather copies: a row of the result, or of what one index picks as much as a block takes."""
+    run = op.dims.get("run")
+    return float(max(1, min(run, _BLOCK_BYTES * 8 // _bits(op.writes[0])))) if run else _last(op.writes[0])
 
 
 def _chain(case: str, elements: float, width: float, op: TorchOp) -> float:

@@ -7,6 +7,7 @@ allocates, copies or computes is recorded as a :class:`~kernlint.workload.TorchO
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -640,8 +641,16 @@ def _gathered(h: HostEvaluator, x: Tensor, parts: list[Any], node: cst.CSTNode) 
     if boolean:
         h.sync("boolean-mask indexing waits for the number of true elements", node, x)
     result = h.allocate(x.dtype, shape, "result", node)
-    h.torch_op("index", "gather", (x, *indices), (result,), node)
+    dims = _run(x) if len(indices) == 1 and not lists and not boolean and parts[0] is indices[0] else {}
+    h.torch_op("index", "gather", (x, *indices), (result,), node, dims=dims)
     return result
+
+
+def _run(x: Tensor) -> dict[str, int]:
+    """The ``dims`` of a gather along the first axis of ``x``: ``run``, the elements that one index picks, side by side."""
+    extents = [ex.concrete(size) for size in x.shape[1:]] if x.shape and x.is_contiguous else [None]
+    known = [extent for extent in extents if extent is not None]
+    return {"run": math.prod(known)} if len(known) == len(extents) else {}
 
 
 def _select(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
@@ -1298,16 +1307,18 @@ def _gather(name: str) -> Callable[..., Any]:
         x, ids = tensors[0], tensors[1]
         shape = ids.shape
         dim = _arg(args, kwargs, 1, "dim")
+        dims: dict[str, int] = {}
         if name == "index_select" and x.shape is not None and ids.shape is not None:
             axis = _axis(dim, len(x.shape))
             shape = (*x.shape[:axis], ids.shape[0], *x.shape[axis + 1 :]) if axis is not None else None
+            dims = _run(x) if axis == 0 else {}
         elif name == "take_along_dim" and x.shape is not None and ids.shape is not None:
             axis = _axis(_arg(args, kwargs, 2, "dim"), len(x.shape))
             shape = broadcast((*x.shape[:axis], 1, *x.shape[axis + 1 :]), ids.shape) if axis is not None else None
         elif name.startswith(("scatter", "index_")):
             shape = x.shape
         result = h.allocate(x.dtype, shape, "result", node)
-        h.torch_op(name, "gather", tensors, (result,), node)
+        h.torch_op(name, "gather", tensors, (result,), node, dims=dims)
         return result
 
     return handler

@@ -13,7 +13,7 @@ from kernlint.workload import Expr, Storage, Symbol, Tensor, TorchOp
 from kernlint.workload import dtype as dtypes
 
 H100 = find_device("h100-sxm")
-I8, F16, F32 = dtypes.INT8, dtypes.FLOAT16, dtypes.FLOAT32
+I8, I64, F16, F32 = dtypes.INT8, dtypes.INT64, dtypes.FLOAT16, dtypes.FLOAT32
 
 
 def op(kind: str, reads: tuple[Tensor, ...], writes: tuple[Tensor, ...], **dims: int) -> TorchOp:
@@ -84,6 +84,19 @@ def test_monotone_in_bytes() -> None:
             times.append(us(op(kind, (x,), (y,))))
         assert times == sorted(times), kind
         assert times[-1] > 5 * times[0], kind
+
+
+def test_an_index_that_picks_whole_pages_is_paced_by_what_it_moves() -> None:
+    """Blocks of 4 KB are dealt out, however short the last dimension: ``cache[table]`` of [pages, 16, 8, 128]."""
+    cache, table = tensor("c", F16, 4096, 16, 8, 128), tensor("t", I64, 64, 64)
+    pages = tensor("y", F16, 64, 64, 16, 8, 128)
+    whole = us(op("gather", (cache, table), (pages,), run=16 * 8 * 128))
+    copy = us(op("copy", (pages,), (pages,)))
+    assert copy * 0.8 < whole < copy * 1.3
+    rows = tensor("y", F16, 65536, 128)
+    assert us(op("gather", (rows, tensor("t", I64, 65536)), (rows,), run=128)) == us(
+        op("gather", (rows, tensor("t", I64, 65536)), (rows,))
+    )
 
 
 def test_cases() -> None:
