@@ -14,7 +14,7 @@ from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rewrite.tuners import tuner_at
-from kernlint.rules.tiling.kl222_poor_tuning_space import MoreConfigurations, written
+from kernlint.rules.tiling.tuning_lists import MoreConfigurations, written
 from kernlint.syntax.walk import walk
 
 

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 
 from kernlint.cost.estimate import Estimate, speedup
-from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
 from kernlint.rules.places import dot_at, launches_at
 from kernlint.rules.tiles import Tile, TileNames, main_dot, priced_tiles, tile_names
 from kernlint.rules.tiling.tuned_tiles import UNSURE, Configuration
-from kernlint.workload import Dot, Launch, Span, Workload
+from kernlint.rules.tiling.tuning_lists import MoreConfigurations, all_followed, set_by_configurations, written
+from kernlint.workload import Dot, Launch, Span
 from kernlint.workload.steps import map_launch
 
 #: Tiles to add: the model does not know for sure which of the best few wins.
@@ -100,7 +100,7 @@ class PoorTuningSpace(Rule):
         seen: set[Span] = set()
         for launch in context.launches():
             found = main_dot(launch)
-            if launch.span in seen or found is None or not found[1] or not _all_followed(launch):
+            if launch.span in seen or found is None or not found[1] or not all_followed(launch):
                 continue
             seen.add(launch.span)
             dot = found[0]
@@ -110,7 +110,7 @@ class PoorTuningSpace(Rule):
             # Whatever a configuration says, the what-if sets for all of them at the launch.
             bare = replace(launch, literals={})
             names = tile_names(context, context.variant, bare, dot)
-            if names is None or not {names.m, names.n, names.k} <= _set_by_configurations(launch):
+            if names is None or not {names.m, names.n, names.k} <= set_by_configurations(launch):
                 continue
             most = max(one.num_stages for one in (launch, *launch.alternatives))
             # A list that asks for no pipelining at all has another problem (KL204).
@@ -153,46 +153,6 @@ class PoorTuningSpace(Rule):
         )
 
 
-def written(configuration: Configuration, config: str = "triton.Config") -> str:
-    """The call that makes ``configuration``; ``config`` is what the source calls ``triton.Config``."""
-    values = ", ".join(f'"{name}": {value}' for name, value in configuration.values)
-    return f"{config}({{{values}}}, num_warps={configuration.num_warps}, num_stages={configuration.num_stages})"
-
-
-@dataclass(frozen=True)
-class MoreConfigurations:
-    """The workload with ``configurations`` added to those that the autotuner at ``tuner`` tries for the launches at
-    ``launch``; ``launches`` are, for each launch that the place makes, those under the added ones."""
-
-    launch: Span
-    tuner: Span
-    configurations: tuple[Configuration, ...]
-    launches: tuple[tuple[Launch, ...], ...] = field(compare=False, repr=False)
-
-    def __call__(self, workload: Workload) -> Workload:
-        left = list(self.launches)
-
-        def more(launch: Launch) -> Launch:
-            added = left.pop(0) if left else ()
-            return replace(launch, alternatives=(*launch.alternatives, *added))
-
-        return map_launch(workload, self.launch, more)
-
-
-def _all_followed(launch: Launch) -> bool:
-    """Whether the configurations are known, all are tried, and none does more than set parameters."""
-    tuning = launch.tuning
-    if not launch.autotuned or tuning is None or tuning.pruned or tuning.hooked or not launch.grid_follows:
-        return False
-    return tuning.configurations == 1 + len(launch.alternatives)
-
-
-def _set_by_configurations(launch: Launch) -> frozenset[str]:
-    """The parameters that the configurations set and nothing else does."""
-    assert launch.tuning is not None
-    return launch.tuning.parameters - launch.explicit
-
-
 def _launches_us(estimate: Estimate, launch: Launch) -> float:
     """What the launches at the place of ``launch`` take in one call, in microseconds."""
     rows = (row for row in estimate.steps if isinstance(row.step, Launch) and row.step.span == launch.span)
@@ -217,7 +177,7 @@ def _added(
             chosen.setdefault((tile.m, tile.n), tile)
     tiles = list(chosen.values())[:_ADDED]
     kept = _best_at_hand(context, launch)
-    others = _set_by_configurations(launch)
+    others = set_by_configurations(launch)
     configurations, columns = [], []
     for tile in tiles:
         found = launches_at(context.after(priced[tile][1]), launch.span)

@@ -1,0 +1,50 @@
+"""Lists of configurations for the autotuner: what is known of one, and the workload with a longer one."""
+
+from __future__ import annotations
+
+from dataclasses import field, replace
+
+from kernlint.records import dataclass
+from kernlint.rules.tiling.tuned_tiles import Configuration
+from kernlint.workload import Launch, Span, Workload
+from kernlint.workload.steps import map_launch
+
+
+def written(configuration: Configuration, config: str = "triton.Config") -> str:
+    """The call that makes ``configuration``; ``config`` is what the source calls ``triton.Config``."""
+    values = ", ".join(f'"{name}": {value}' for name, value in configuration.values)
+    return f"{config}({{{values}}}, num_warps={configuration.num_warps}, num_stages={configuration.num_stages})"
+
+
+@dataclass(frozen=True)
+class MoreConfigurations:
+    """The workload with ``configurations`` added to those that the autotuner at ``tuner`` tries for the launches at
+    ``launch``; ``launches`` are, for each launch that the place makes, those under the added ones."""
+
+    launch: Span
+    tuner: Span
+    configurations: tuple[Configuration, ...]
+    launches: tuple[tuple[Launch, ...], ...] = field(compare=False, repr=False)
+
+    def __call__(self, workload: Workload) -> Workload:
+        left = list(self.launches)
+
+        def more(launch: Launch) -> Launch:
+            added = left.pop(0) if left else ()
+            return replace(launch, alternatives=(*launch.alternatives, *added))
+
+        return map_launch(workload, self.launch, more)
+
+
+def all_followed(launch: Launch) -> bool:
+    """Whether the configurations are known, all are tried, and none does more than set parameters."""
+    tuning = launch.tuning
+    if not launch.autotuned or tuning is None or tuning.pruned or tuning.hooked or not launch.grid_follows:
+        return False
+    return tuning.configurations == 1 + len(launch.alternatives)
+
+
+def set_by_configurations(launch: Launch) -> frozenset[str]:
+    """The parameters that the configurations set and nothing else does."""
+    assert launch.tuning is not None
+    return launch.tuning.parameters - launch.explicit
