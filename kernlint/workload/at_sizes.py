@@ -11,10 +11,15 @@ from kernlint.workload.steps import Launch, Tensor
 
 
 def launch_at(launch: Launch, sizes: Mapping[Symbol, Size]) -> Launch:
-    """``launch`` with ``sizes`` for its symbols: in the grid and the arguments, and in the kernel's addresses, masks, strides
-    of operands and trip counts, which is what a launch is priced by. What else a kernel records about its source (index
-    widths, the contents of masked lanes, the bounds behind a ``tl.where``) keeps the symbols."""
-    given = _Given(dict(sizes.items()))
+    """``launch`` with ``sizes`` for its symbols; see :func:`substituted`."""
+    return substituted(launch, dict(sizes.items()))
+
+
+def substituted(launch: Launch, values: Mapping[Atom, Size]) -> Launch:
+    """``launch`` with ``values`` for symbols, program ids or loop indices: in the grid and the arguments, and in the kernel's
+    addresses, masks, strides of operands and trip counts, which is what a launch is priced by. What else a kernel records
+    about its source (index widths, the contents of masked lanes, the bounds behind a ``tl.where``) keeps the atoms."""
+    given = _Given(values)
     arguments = {
         name: given.tensor(value)
         if isinstance(value, Tensor)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from math import inf
 
+from kernlint.cost.estimate import speedup
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.tiles import main_dot
+from kernlint.rules.tiling.persistent import MorePrograms, Shares, shares
+from kernlint.rules.tiling.tuned_tiles import UNSURE
 from kernlint.workload import (
     Compute,
     Dot,
@@ -31,6 +35,10 @@ from kernlint.workload.kernel import Node, rewrite
 from kernlint.workload.steps import map_launch
 
 _SPLITS = (2, 4, 8, 16, 32)
+#: Persistent programs to try for each SM.
+_PER_SM = (1, 2, 4, 8)
+#: Predicted gain of more persistent programs below which the author's number stands.
+_LEAST_GAIN = 1.2
 
 
 class UnderfilledGrid(Rule):
@@ -39,21 +47,24 @@ class UnderfilledGrid(Rule):
     category = "tiling"
     severity = "warning"
     tuning = True
-    summary = "a long-K matmul has fewer tiles than the device has SMs"
+    summary = "a long-K matmul has fewer tiles, or a persistent kernel fewer programs, than the device has SMs"
     what_it_does = """
         Finds matmul-like kernels whose grid has fewer programs than the device has SMs while each program walks a long
-        K loop alone.
+        K loop alone, and persistent kernels of any kind (each program works through its share of tiles or rows) that are launched
+        with fewer programs than the device has SMs although there are more items.
         """
     why = """
         SMs without a program do nothing, and the few that work are bound by the latency and bandwidth of one SM each.
-        Splitting K over several programs (and adding the partial sums) puts the whole device to work.
+        Splitting K over several programs (and adding the partial sums) puts the whole device to work; of a persistent
+        kernel, which shares its items out among as many programs as there are, more programs do.
         """
     when_not = (
-        "Grids that fill the device. Short K loops. Results that must be bitwise reproducible, if split with atomics."
+        "Grids that fill the device. Short K loops. Results that must be bitwise reproducible, if split with atomics. "
+        "Persistent kernels whose programs wait for each other, or do something that depends on which program they are."
     )
     fix_safety = """
         Safe up to the order of the sums, which is the same on every run: a second kernel adds the parts one after the other.
-        Needs scratch memory of split x M x N fp32 values.
+        Needs scratch memory of split x M x N fp32 values. More persistent programs change no result.
         """
     evidence = """
         H100, M=16, N=768..6144, K up to 24,576: split-K micro-benchmarks (`benchmarks/facts`). Pattern rows PERF-024,
@@ -99,10 +110,19 @@ class UnderfilledGrid(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         device = context.device
+        persistent: set[Span] = set()
         for launch in context.launches():
             found = main_dot(launch)
             counts = [one.programs for one in (launch, *launch.alternatives)]
-            if found is None or not found[1] or any(n is None or n >= device.sm_count for n in counts):
+            if any(n is None or n >= device.sm_count for n in counts):
+                continue
+            share = shares(launch)
+            if share is not None:
+                if launch.span not in persistent:
+                    persistent.add(launch.span)
+                    yield from self._few_persistent(context, launch, share)
+                continue
+            if found is None or not found[1]:
                 continue
             # Tuning among tiles that all leave SMs idle does not help.
             programs = max(n for n in counts if n is not None)
@@ -148,6 +168,52 @@ class UnderfilledGrid(Rule):
                 ),
                 change,
             )
+
+    def _few_persistent(self, context: Context, launch: Launch, share: Shares) -> Iterator[Finding]:
+        """The finding on a persistent kernel that is launched with few programs for its items."""
+        beside = (launch.programs or 1) // share.programs
+        sms = context.device.sm_count
+        # A pipelined loop of dots fills an SM by itself, as far as the model can tell.
+        many_per_sm = _PER_SM[:1] if launch.kernel.dots() else _PER_SM
+        counts = {min(share.items, max(1, many * sms // beside)) for many in many_per_sm}
+        options = {
+            context.variant.then(transform=MorePrograms(launch.span, count)): count
+            for count in sorted(counts)
+            if count > share.programs
+        }
+        times = {variant: us for variant in options if (us := context.gpu_us(variant)) is not None}
+        before = context.gpu_us(context.variant)
+        if before is None or not times:
+            return
+        # The fewest of those that may be the best, for all that the model knows.
+        best = next(variant for variant in options if times.get(variant, inf) <= UNSURE * min(times.values()))
+        after = context.after(best)
+        if before < _LEAST_GAIN * times[best] or after is None:
+            return
+        if speedup(context.estimate(context.workload), context.estimate(after), "gpu")[1] <= 1.0:
+            return
+        kernel, programs, more = launch.kernel.name, share.programs, options[best]
+        yield Finding(
+            self,
+            self.severity,
+            f"`{kernel}` works off {share.items} items in {launch.programs} programs on {sms} SMs",
+            launch.span,
+            kernel,
+            kernel,
+            (
+                Evidence(f"grid {' x '.join(map(str, launch.grid))}", launch.span),
+                Evidence(f"each program walks through its share of {share.items} items, one after another", share.span),
+            ),
+            Change(
+                best,
+                f"Only {launch.programs} programs run on {sms} SMs, each with {-(-share.items // programs)} of {share.items} items one "
+                "after another, so most of the device idles.",
+                f"Launch {more} programs along axis {share.axis} of the grid in place of {programs}; the kernel shares the items out "
+                "among as many as there are.",
+                f"At line {launch.span.line} launch min(items, {more}) programs, the number of SMs from "
+                "`torch.cuda.get_device_properties(device).multi_processor_count` (asked for once), in place of a constant.",
+            ),
+        )
 
 
 @dataclass(frozen=True)
