@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
-from kernlint.rules.precision.upcast import upcast_finding, upcasts
+from kernlint.rules.precision.upcast import of_one_loop, upcast_finding, upcasts
 from kernlint.rules.tiles import contracted
 from kernlint.workload import Dot, Launch, Span
 
@@ -96,13 +96,14 @@ class Int8UpcastBeforeDot(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         if context.device.peak_int8_tensor_dense_tops is None:
             return
-        for upcast in upcasts(context, lambda dtype: dtype.name == "int8"):
-            if (_contracted(upcast.launch, upcast.dot.span) or 0) > MAX_EXACT_K:
-                continue
+        found = upcasts(context, lambda dtype: dtype.name == "int8")
+        exact = (one for one in found if (_contracted(one.launch, one.dot.span) or 0) <= MAX_EXACT_K)
+        for upcast, together in of_one_loop(exact):
             yield upcast_finding(
                 self,
                 context,
                 upcast,
+                together,
                 f"The int8 operands are cast to {upcast.wide} in registers, so the tensor cores run at the "
                 f"{'tf32' if upcast.wide.bits == 32 else upcast.wide} rate and each tile takes "
                 f"{upcast.wide.bits // 8} times the shared memory.",

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
-from kernlint.rules.precision.upcast import upcast_finding, upcasts
+from kernlint.rules.precision.upcast import of_one_loop, upcast_finding, upcasts
 
 
 class Fp8UpcastBeforeDot(Rule):
@@ -85,11 +85,12 @@ class Fp8UpcastBeforeDot(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         if context.device.peak_fp8_tensor_dense_fp32acc_tflops is None:
             return
-        for upcast in upcasts(context, lambda dtype: dtype.is_fp8):
+        for upcast, together in of_one_loop(upcasts(context, lambda dtype: dtype.is_fp8)):
             yield upcast_finding(
                 self,
                 context,
                 upcast,
+                together,
                 f"The fp8 operands are widened to {upcast.wide} in registers, so the tensor cores run at half the fp8 rate "
                 "or less and each tile takes more shared memory.",
                 "the fp8 tiles themselves",

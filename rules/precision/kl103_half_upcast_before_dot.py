@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
-from kernlint.rules.precision.upcast import upcast_finding, upcasts
+from kernlint.rules.precision.upcast import of_one_loop, upcast_finding, upcasts
 
 
 class HalfUpcastBeforeDot(Rule):
@@ -83,7 +83,7 @@ class HalfUpcastBeforeDot(Rule):
     use_instead = "acc += tl.dot(x, y)  # fp16 operands, fp32 accumulator"
 
     def check(self, context: Context) -> Iterable[Finding]:
-        for upcast in upcasts(context, lambda dtype: dtype.is_float and dtype.bits == 16):
+        for upcast, together in of_one_loop(upcasts(context, lambda dtype: dtype.is_float and dtype.bits == 16)):
             ieee = upcast.dot.precision == "ieee"
             unit = (
                 "leaves the tensor cores for fp32 FMA units"
@@ -94,6 +94,7 @@ class HalfUpcastBeforeDot(Rule):
                 self,
                 context,
                 upcast,
+                together,
                 f"The {upcast.narrow} operands are cast to fp32 before tl.dot, which {unit} without any gain in accuracy, "
                 "and each tile takes twice the shared memory.",
                 f"the {upcast.narrow} tiles themselves (it accumulates in fp32 anyway)",

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
 from kernlint.interpret.edits import Edits
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.precision.rounding import Rounded, errors_stay, products_of_halves
 from kernlint.rules.source import bound_names, node_at
 from kernlint.syntax.names import bound_by, origin_of
 from kernlint.syntax.tree import Module
-from kernlint.workload import Dot, Launch, Operand
+from kernlint.workload import Dot, Launch, Operand, Span
 from kernlint.workload import dtype as dt
 
 
@@ -93,24 +94,30 @@ class IeeeDot(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         if context.device.peak_tf32_tensor_dense_tflops is None:
             return
-        seen = set()
+        seen: set[Span] = set()
         for launch in context.launches():
-            for dot, loops in launch.kernel.walk(Dot):
-                assert isinstance(dot, Dot)
-                if not loops:
-                    continue  # a single small product gains nothing
-                if dot.precision != "ieee" or dot.span in seen or not _plain_fp32(dot.a) or not _plain_fp32(dot.b):
-                    continue
-                if not _written_down(context, launch, dot):
+            yield from self._of_halves(context, launch, seen)
+            plain = [
+                (dot, loops[-1].id)
+                for dot, loops in launch.kernel.walk(Dot)
+                if isinstance(dot, Dot) and loops  # a single small product gains nothing
+                if dot.precision == "ieee" and dot.span not in seen and _plain_fp32(dot.a) and _plain_fp32(dot.b)
+                if _written_down(context, launch, dot)
+            ]
+            for dot, loop in plain:
+                if dot.span in seen:
                     continue
                 seen.add(dot.span)
+                # One alone leaves the others of its loop as slow as they are.
+                together = {one.span for one, around in plain if around == loop}
+                lines = ", ".join(map(str, sorted({span.line for span in together})))
                 change = Change(
-                    context.variant.then(Edits(precisions=frozenset({(dot.span, "tf32")}))),
+                    context.variant.then(Edits(precisions=frozenset((span, "tf32") for span in together))),
                     "The fp32 dot asks for ieee precision, which no tensor core offers, so it runs on the FMA units.",
                     'Use `input_precision="tf32"` (or "tf32x3" where nearly full fp32 accuracy is needed) so that the dot runs '
                     "on the tensor cores.",
-                    f'At line {dot.span.line} set `input_precision="tf32"`, compare the error against the reference, and take '
-                    '"tf32x3" where it is too large.',
+                    f'At line{"s" * ("," in lines)} {lines} set `input_precision="tf32"`, compare the error against the reference, '
+                    'and take "tf32x3" where it is too large.',
                 )
                 yield Finding(
                     self,
@@ -122,6 +129,49 @@ class IeeeDot(Rule):
                     (Evidence(f"both operands are float32 in memory and the precision is {dot.precision}", dot.span),),
                     change,
                 )
+
+    def _of_halves(self, context: Context, launch: Launch, seen: set[Span]) -> Iterator[Finding]:
+        """The findings on loops of dots whose operands are widened 16-bit tensors and what is computed from such, all of them
+        changed at once. Where every operand is a widened tensor, nothing is rounded and KL103 says so."""
+        kernel = launch.kernel.name
+        for loop, products in products_of_halves(launch):
+            chosen = [
+                one for one in products if one.dot.precision == "ieee" and _written_down(context, launch, one.dot)
+            ]
+            spans = frozenset(one.dot.span for one in chosen)
+            if not any(one.computed for one in chosen) or spans & seen or not errors_stay(context, loop):
+                continue
+            seen |= spans
+            narrow, rounded = chosen[0].narrow, next(one.dot for one in chosen if one.computed)
+            variant = context.variant.then(transform=Rounded(launch.span, spans, narrow))
+            before, after = context.gpu_us(context.variant), context.gpu_us(variant)
+            if before is None or after is None or after >= before:
+                continue
+            lines = ", ".join(str(span.line) for span in sorted(spans))
+            yield Finding(
+                self,
+                self.severity,
+                f"`{kernel}` runs {len(spans)} tl.dot of {narrow} data in ieee precision",
+                rounded.span,
+                kernel,
+                kernel,
+                (
+                    Evidence(
+                        f"all that is loaded and stored is {narrow}; the casts to fp32 come before tl.dot", rounded.span
+                    ),
+                    Evidence("no iteration multiplies with a carried value that was rounded before", loop.span),
+                ),
+                Change(
+                    variant,
+                    f"{len(spans)} dots of `{kernel}` ask for ieee precision, which no tensor core offers, so they run on the FMA "
+                    f"units, although their tensors hold no more than {narrow}.",
+                    f"Feed the dots {narrow} operands: the tensors as they are loaded, what the kernel computes rounded to {narrow}; "
+                    "they accumulate in fp32 anyway.",
+                    f"In the dots at lines {lines} drop the casts to fp32 and `input_precision`, and write `x.to({narrow})` for "
+                    "operands that the kernel computed. Compare the error against the reference; "
+                    'where values exceed the type\'s range keep them in fp32 and take `input_precision="tf32"`.',
+                ),
+            )
 
 
 def _plain_fp32(operand: Operand) -> bool:

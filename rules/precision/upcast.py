@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from kernlint.interpret.edits import Edits
@@ -58,14 +58,30 @@ def upcasts(context: Context, narrow: Callable[[Dtype], bool]) -> Iterator[Upcas
                 yield Upcast(launch, replace(dot, a=a, b=b), stored, a.dtype)
 
 
-def upcast_finding(rule: Rule, context: Context, upcast: Upcast, bottleneck: str, native: str) -> Finding:
-    """The finding for ``upcast``, its change being the native dot and whatever layout that dot needs to be fast.
+def of_one_loop(found: Iterable[Upcast]) -> Iterator[tuple[Upcast, frozenset[Span]]]:
+    """Each of ``found`` with the dots of the same loop, itself among them, that are fed the same way: one alone leaves the
+    others as slow as they are."""
+    loops: dict[tuple[object, ...], list[Upcast]] = {}
+    for upcast in found:
+        around = next(around for node, around in upcast.launch.kernel.walk(Dot) if node.span == upcast.dot.span)
+        place = tuple(loop.id for loop in around) if around else upcast.dot.span
+        loops.setdefault((upcast.launch.span, place, upcast.narrow, upcast.wide), []).append(upcast)
+    for together in loops.values():
+        spans = frozenset(upcast.dot.span for upcast in together)
+        yield from ((upcast, spans) for upcast in together)
+
+
+def upcast_finding(
+    rule: Rule, context: Context, upcast: Upcast, together: frozenset[Span], bottleneck: str, native: str
+) -> Finding:
+    """The finding for ``upcast``, its change being the native dot, with those at ``together``, and whatever layout that dot
+    needs to be fast.
 
     ``native`` says what the dot should be, such as "an int8 dot with an int32 accumulator".
     """
     launch, dot = upcast.launch, upcast.dot
     kernel = launch.kernel.name
-    edited = context.variant.then(Edits(native_dots=frozenset({dot.span})))
+    edited = context.variant.then(Edits(native_dots=together))
     variant, methods, plans = edited, [f"Feed `tl.dot` {native}"], []
     evidence = [_operand_evidence(launch, dot.a), _operand_evidence(launch, dot.b)]
     if wants_k_major(context.device, upcast.narrow):
@@ -94,6 +110,12 @@ def upcast_finding(rule: Rule, context: Context, upcast: Upcast, bottleneck: str
     steps = [f"Remove the casts at line{'s' * (len(lines) > 1)} {', '.join(map(str, lines))}; feed {native}."]
     if not lines:
         steps = [f"Feed {native}."]
+    others = sorted(span.line for span in together - {dot.span})
+    if others:
+        methods.append(
+            f"the dot{'s' * (len(others) > 1)} at line{'s' * (len(others) > 1)} {', '.join(map(str, others))} likewise"
+        )
+        steps.append(f"Do the same for the dots at lines {', '.join(map(str, sorted((*others, dot.span.line))))}.")
     if upcast.factors:
         methods.append("apply the factors to the accumulator, once")
         lines = sorted({span.line for span in upcast.factors})
