@@ -11,6 +11,7 @@ from kernlint.rules.fusion.indexing import settled
 from kernlint.rules.fusion.stepping import Place, needed_elsewhere, replaced, without_allocations
 from kernlint.rules.fusion.torch_groups import Group, group_at
 from kernlint.workload import (
+    Atomic,
     Compute,
     Launch,
     Load,
@@ -166,7 +167,11 @@ def _with_statistics(launch: Launch, group: Group, kept: frozenset[int]) -> Laun
         if isinstance(node, Load) and _of(launch, node, results):
             return None
         # The rows get an axis of their own, so that each is reduced within a warp.
-        return _by_rows(node, tile) if several and isinstance(node, Access) and node.shape == rows.shape else node
+        return (
+            _by_rows(node, tile)
+            if several and isinstance(node, (Load, Store, Atomic)) and node.shape == rows.shape
+            else node
+        )
 
     body: list[Node] = []
     for node in rewrite(launch.kernel.body, change):
@@ -182,7 +187,7 @@ def _with_statistics(launch: Launch, group: Group, kept: frozenset[int]) -> Laun
     return replace(launch, kernel=replace(launch.kernel, body=tuple(body)), arguments=arguments)
 
 
-def _by_rows(access: Access, tile: tuple[int, ...]) -> Access:
+def _by_rows(access: Load | Store | Atomic, tile: tuple[int, ...]) -> Load | Store | Atomic:
     """``access`` with its last axis split in two, so that it has the shape ``tile``."""
     last = len(access.shape) - 1
     apart: dict[Atom, Size] = {Lane(last): Expr.atom(Lane(last)) * tile[-1] + Expr.atom(Lane(last + 1))}

@@ -254,7 +254,8 @@ def test_wanted_behind_the_loop(source: str) -> None:
     [
         pytest.param(SOFTMAX, id="softmax"),
         pytest.param(
-            COSINE.replace("total += a * b", "total += tl.where(a > tl.load(nx + row), a, b)"), id="used in the loop"
+            COSINE.replace("total += a * b", "total += tl.where(a > tl.load(nx + row) + tl.load(ny + row), a, b)"),
+            id="used in the loop",
         ),
         pytest.param(
             COSINE.replace("range(0, n, BLOCK):\n        a", "range(n // 2, n, BLOCK):\n        a"), id="half a row"
