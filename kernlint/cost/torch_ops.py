@@ -50,7 +50,7 @@ _SPECIAL: Mapping[str, str] = {
     "logsumexp": "logsumexp", "var": "reduce_var", "std": "reduce_var", "var_mean": "reduce_var",
     "std_mean": "reduce_var", "amax": "reduce_extreme", "amin": "reduce_extreme", "sort": "sort", "argsort": "sort",
     "topk": "topk", "flip": "flip", "rms_norm": "norm_rms", "index_add_": "scatter_rows", "index_copy_": "scatter_rows",
-    "scatter_add_": "scatter_rows", "scatter_": "scatter_rows", "index_fill_": "scatter_rows",
+    "one_hot": "fill", "scatter_add_": "scatter_rows", "scatter_": "scatter_rows", "index_fill_": "scatter_rows",
     "unfold": "unfold",
 }  # fmt: skip
 #: Norms that reduce over whole planes, not over the last dimension: only their passes over memory are priced.
@@ -147,10 +147,12 @@ def _movement(op: TorchOp, device: Device, c: _Constants, reuse: Mapping[int, fl
     elements = max([_numel(tensor) for tensor in (*op.writes, *op.reads)], default=1.0)
     if name == "scatter_rows":
         # What is added is read, and as much of the target read and written.
-        source = max(op.reads, key=_numel, default=None)
+        target = {tensor.storage.id for tensor in op.writes} if op.name != "index_fill_" else set()
+        added = [tensor for tensor in op.reads if tensor.storage.id not in target]
+        source = max(added, key=_numel, default=None)
         elements = _numel(source) if source is not None else 1.0
         written = elements * _bits(op.writes[0] if op.writes else source) / 8
-        read = read + written
+        read = sum(_bytes(tensor) for tensor in added) + written
     elif op.kind == "gather" and op.writes:
         # Only the gathered rows of the table are read.
         elements = _numel(op.writes[0])

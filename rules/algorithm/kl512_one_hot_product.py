@@ -1,0 +1,178 @@
+"""KL512."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernlint.rules.algorithm.one_hot import OneHotProduct, looked_up, one_hot_products
+from kernlint.rules.base import Rule
+from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
+from kernlint.rules.fusion.fused import listed
+from kernlint.rules.grid_literals import joined
+from kernlint.rules.places import find_dot
+from kernlint.rules.pricing import cheapest, gain
+from kernlint.rules.tiles import editable, setting
+from kernlint.workload import Dot, Launch
+
+#: Predicted gain below which the product may stay: few classes cost little.
+_LEAST_GAIN = 1.1
+#: Rows of a program that gathers, with its warps.
+_ROWS = (16, 32, 64)
+_WARPS = 4
+
+
+class OneHotProductRule(Rule):
+    code = "KL512"
+    name = "one-hot-product"
+    category = "algorithm"
+    severity = "warning"
+    silent_if_open = True
+    summary = "rows that are one-hot are multiplied with a table, where a gather gives the same"
+    what_it_does = """
+        Finds matrix products, by `tl.dot` in a loop of a kernel or by torch, whose left operand has a single one in each row,
+        made in the same call from class numbers: zeros and `scatter_` of the number one, `F.one_hot`, or a comparison with
+        `torch.arange`, perhaps converted. Nothing else may read the one-hot rows.
+        """
+    why = """
+        A row of zeros with a one in it picks a row of the table. The product reads all of the table for each tile of rows
+        and multiplies by zero; the one-hot rows alone are often larger than table and result together, and are written and
+        read. A gather reads the row that the class number names.
+        """
+    when_not = """
+        One-hot rows that are returned, averaged or used by anything else. More than one class for a row. A change that is not
+        predicted to be faster.
+        """
+    fix_safety = """
+        Unsafe: another kernel. The values are those of the table, without the rounding of a product. Class numbers outside
+        of the table give zeros or an error now, and would read beyond it.
+        """
+    evidence = """
+        H200, 65,536 rows of 2,048 classes, 256 halves wide: 255 us with `scatter_` and `tl.dot`, 11 us with the rows loaded by
+        their number; 1,024 rows of 512 classes: 12 us and 1.3 us (`benchmarks/heldout6/vq-onehot-lookup`).
+        """
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+            m = tl.program_id(0) * BM + tl.arange(0, BM)
+            n, k = tl.program_id(1) * BN + tl.arange(0, BN), tl.arange(0, BK)
+            acc = tl.zeros((BM, BN), tl.float32)
+            for start in range(0, K, BK):
+                x = tl.load(a + m[:, None] * K + (start + k)[None, :])
+                acc += tl.dot(x, tl.load(b + (start + k)[:, None] * N + n[None, :]))
+            tl.store(c + m[:, None] * N + n[None, :], acc.to(tl.float16))
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, ids, table):
+                classes, width = table.shape
+                rows = torch.nn.functional.one_hot(ids, classes).to(table.dtype)
+                c = torch.empty(ids.shape[0], width, device=ids.device, dtype=table.dtype)
+                grid = (ids.shape[0] // 128, width // 128)
+                matmul[grid](rows, table, c, ids.shape[0], width, classes, BM=128, BN=128, BK=64, num_warps=8)
+                return c
+
+        def get_inputs():
+            return [torch.randint(0, 4096, (16384,)), torch.randn(4096, 256, dtype=torch.float16)]
+        """
+    good = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def look_up(ids, b, c, N: tl.constexpr, BM: tl.constexpr):
+            m, n = tl.program_id(0) * BM + tl.arange(0, BM), tl.arange(0, N)
+            row = tl.load(ids + m)
+            tl.store(c + m[:, None] * N + n[None, :], tl.load(b + row[:, None] * N + n[None, :]))
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, ids, table):
+                c = torch.empty(ids.shape[0], table.shape[1], device=ids.device, dtype=table.dtype)
+                look_up[(ids.shape[0] // 16,)](ids, table, c, N=table.shape[1], BM=16)
+                return c
+
+        def get_inputs():
+            return [torch.randint(0, 4096, (16384,)), torch.randn(4096, 256, dtype=torch.float16)]
+        """
+    example = "rows = F.one_hot(ids, classes).to(table.dtype)\nmatmul[grid](rows, table, out, ...)"
+    use_instead = "row = tl.load(ids + m)\nvalues = tl.load(table + row[:, None] * width + n[None, :])"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        for found in one_hot_products(context):
+            options = _options(context, found)
+            best = cheapest(context, options)
+            expected = gain(context, best) if best is not None else None
+            if best is not None and expected is not None and expected >= _LEAST_GAIN:
+                yield self._finding(found, _change(found, best, options[best]))
+
+    def _finding(self, found: OneHotProduct, change: Change) -> Finding:
+        last, reader = found.ops[-1], found.reader
+        by = f"`{reader.kernel.name}`" if isinstance(reader, Launch) else f"torch `{reader.name}`"
+        count, classes = found.rows.shape or ("?", "?")
+        return Finding(
+            self, self.severity,
+            f"{by} multiplies {count} one-hot rows of {classes} classes with `{tensor_name(found.table, 'a table')}`",
+            last.span, last.function, reader.kernel.name if isinstance(reader, Launch) else "",
+            (
+                Evidence(f"each row is zeros but for a one at `{tensor_name(found.ids, 'its class number')}`", found.ops[0].span),
+                Evidence(f"{by} alone reads the rows, as the left operand of its product", reader.span),
+            ),
+            change,
+        )  # fmt: skip
+
+
+def _options(context: Context, found: OneHotProduct) -> dict[Variant, str]:
+    """The gather with the tile of the product, and with fewer rows a program, each with the words for its tile."""
+    change = looked_up(context.workload, found)
+    options = {context.variant.then(transform=change): ""}
+    reader = joined(context, found.reader) if isinstance(found.reader, Launch) else found.reader
+    dot = next(iter(reader.kernel.dots()), None) if isinstance(reader, Launch) else None
+    name = _rows_name(context, reader, dot) if isinstance(reader, Launch) and dot is not None else None
+    for rows in _ROWS:
+        if isinstance(reader, Launch) and name is not None and dot is not None and rows < dot.m:
+            smaller = setting(reader, {name: rows, "num_warps": _WARPS})
+            words = f" Launch it with {name}={rows} and num_warps={_WARPS}: a gather needs no large tiles."
+            options[context.variant.then(smaller, change)] = words
+    return options
+
+
+def _rows_name(context: Context, launch: Launch, dot: Dot) -> str | None:
+    """The constexpr that is the rows of the tile of ``dot`` and no other extent of it, with the grid following."""
+    for name, value in launch.constexprs.items():
+        if value == dot.m and not isinstance(value, bool) and editable(launch, name):
+            edits = setting(launch, {name: dot.m // 2})
+            found = find_dot(context.after(context.variant.then(edits)), launch.span, dot.span)
+            if found is not None and (found[1].m, found[1].n, found[1].k) == (dot.m // 2, dot.n, dot.k):
+                programs = found[0].programs
+                return name if programs and launch.programs and programs > launch.programs else None
+    return None
+
+
+def _change(found: OneHotProduct, variant: Variant, tile: str) -> Change:
+    reader, table = found.reader, tensor_name(found.table, "the table")
+    ids = tensor_name(found.ids, "the class numbers")
+    size = f", {found.rows.nbytes / 1e6:.1f} MB" if found.rows.nbytes else ""
+    lines = listed([str(line) for line in dict.fromkeys(op.span.line for op in found.ops)])
+    plural = "s" if " " in lines else ""
+    if isinstance(reader, Launch):
+        how = (
+            f"Let `{reader.kernel.name}` load the numbers of its rows and then those rows of `{table}`, "
+            "in place of the loop over the classes."
+        )
+        plan = (
+            f"Drop the call{plural} at line{plural} {lines}; pass `{ids}` to `{reader.kernel.name}`, load the class numbers of its rows "
+            f"and `{table} + number[:, None] * stride + columns[None, :]` in place of the loop with `tl.dot`; the rest stays.{tile}"
+        )
+    else:
+        how = f"Gather the rows: `{table}[{ids}]`."
+        plan = f"Drop the call{plural} at line{plural} {lines} and write `{table}[{ids}]` at line {reader.span.line}."
+    return Change(
+        variant,
+        f"The one-hot rows{size} are written and read, and all of `{table}` is multiplied with them, to pick a row for each.",
+        how,
+        plan,
+    )

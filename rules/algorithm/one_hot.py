@@ -1,0 +1,297 @@
+"""Rows of zeros with a one each, their product with a table, and the gather that gives the same."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+import libcst as cst
+
+from kernlint.records import dataclass
+from kernlint.rules.dataflow import storages
+from kernlint.rules.finding import Context
+from kernlint.rules.flow import uses
+from kernlint.rules.fusion.stepping import Place, places_of, steps_at
+from kernlint.rules.source import node_at
+from kernlint.syntax.names import dotted_name
+from kernlint.workload import (
+    Compute,
+    Dot,
+    Expr,
+    Lane,
+    Launch,
+    Load,
+    Loop,
+    Node,
+    Step,
+    Tensor,
+    TorchOp,
+    Workload,
+    concrete,
+)
+from kernlint.workload import dtype as dt
+from kernlint.workload.expr import Atom, LoopIndex, Opaque, lift
+from kernlint.workload.steps import map_steps
+
+_ZEROS = frozenset({"zeros", "zeros_like", "new_zeros", "zero_"})
+_SCATTERS = frozenset({"scatter", "scatter_"})
+#: Ids of the loads that the change brings: no node of a kernel has them.
+_INDEX_ID, _ROWS_ID = 200_000, 200_001
+
+
+@dataclass(frozen=True)
+class OneHotProduct:
+    """``reader`` multiplies ``rows`` (one row for each of the class numbers ``ids``, [n, classes]), which ``ops`` make and
+    nothing else reads, with ``table``, [classes, width]."""
+
+    ops: tuple[TorchOp, ...]
+    ids: Tensor
+    rows: Tensor
+    reader: Launch | TorchOp
+    table: Tensor
+
+
+def one_hot_products(context: Context) -> Iterator[OneHotProduct]:
+    """The products of one-hot rows with a table among the steps of the call that no loop repeats."""
+    workload = context.workload
+    for step in workload.steps:
+        made = _one_hot(context, step) if isinstance(step, TorchOp) else None
+        while made is not None:
+            ops, ids = made
+            rows = ops[-1].writes[0]
+            users = [one for one, loops in uses(workload, rows.storage.id) if not loops and one not in ops]
+            looped = any(loops for _, loops in uses(workload, rows.storage.id))
+            if looped or len(users) != 1 or rows.storage.id in storages([*workload.outputs]):
+                break
+            (user,) = users
+            if isinstance(user, TorchOp) and user.kind == "cast" and len(user.writes) == 1:
+                made = ((*ops, user), ids)
+                continue
+            table = _table(user, rows)
+            if table is not None:
+                assert isinstance(user, (Launch, TorchOp))
+                yield OneHotProduct(ops, ids, rows, user, table)
+            break
+
+
+def _one_hot(context: Context, op: TorchOp) -> tuple[tuple[TorchOp, ...], Tensor] | None:
+    """The calls up to ``op`` that make one-hot rows, and the class numbers; None where that is not proven."""
+    name = op.name.rsplit(".", 1)[-1]
+    if len(op.writes) != 1 or not op.reads:
+        return None
+    shape = [concrete(extent) for extent in op.writes[0].shape or ()]
+    if len(shape) < 2 or None in shape:
+        return None
+    if name == "one_hot":
+        return (op,), op.reads[0]
+    if name in _SCATTERS:
+        return _scattered(context, op)
+    return _compared(context, op) if name in ("==", "eq") else None
+
+
+def _scattered(context: Context, op: TorchOp) -> tuple[tuple[TorchOp, ...], Tensor] | None:
+    """Zeros into which ``op`` puts a one in each row."""
+    if len(op.reads) != 2 or len(op.writes[0].shape or ()) != 2:
+        return None
+    target, ids = op.reads
+    call = node_at(context, op.span, cst.Call)
+    if call is None or not _is_one_a_row(call, op.name) or not _one_each(ids, target):
+        return None
+    before = [step for step, _ in uses(context.workload, target.storage.id)]
+    position = next(i for i, step in enumerate(before) if step is op)
+    if position != 1 or (op.name == "scatter" and len(before) != 2):
+        return None
+    zeros = before[0]
+    if (
+        not isinstance(zeros, TorchOp)
+        or zeros.name.rsplit(".", 1)[-1] not in _ZEROS
+        or zeros.writes[0].numel != target.numel
+    ):
+        return None
+    return (zeros, op), ids
+
+
+def _is_one_a_row(call: cst.Call, name: str) -> bool:
+    """Whether ``call`` scatters the number one along the last of two dimensions."""
+    keywords = {argument.keyword.value: argument.value for argument in call.args if argument.keyword is not None}
+    given = [argument.value for argument in call.args if argument.keyword is None]
+    if dotted_name(call.func) == f"torch.{name}":
+        given = given[1:]
+    if any(argument.star for argument in call.args) or set(keywords) - {"dim", "index", "value", "src", "input"}:
+        return False
+    values = dict(zip(("dim", "index", "value"), given)) | keywords
+    value = values.get("value", values.get("src"))
+    return _number(values.get("dim")) in (1, -1) and _number(value) == 1
+
+
+def _number(node: cst.BaseExpression | None) -> float | None:
+    if isinstance(node, cst.UnaryOperation) and isinstance(node.operator, cst.Minus):
+        inner = _number(node.expression)
+        return None if inner is None else -inner
+    return node.evaluated_value if isinstance(node, (cst.Integer, cst.Float)) else None
+
+
+def _one_each(ids: Tensor, rows: Tensor) -> bool:
+    """Whether ``ids`` is one class number for each of the ``rows``."""
+    shape, wanted = ids.shape or (), rows.shape or ()
+    return _is_index(ids) and len(shape) == 2 and concrete(shape[1]) == 1 and concrete(shape[0]) == concrete(wanted[0])
+
+
+def _is_index(tensor: Tensor) -> bool:
+    return tensor.dtype is not None and tensor.dtype.is_integer
+
+
+def _compared(context: Context, op: TorchOp) -> tuple[tuple[TorchOp, ...], Tensor] | None:
+    """Class numbers, one a row, compared with the numbers of all columns."""
+    if len(op.reads) != 2:
+        return None
+    wanted = [concrete(extent) for extent in op.writes[0].shape or ()]
+    for ids, numbers in (op.reads, op.reads[::-1]):
+        rows, columns = list(ids.shape or ()), list(numbers.shape or ())
+        each = bool(rows) and concrete(rows[-1]) == 1 and [concrete(extent) for extent in rows[:-1]] == wanted[:-1]
+        across = bool(columns) and concrete(columns[-1]) == wanted[-1] and numbers.numel == wanted[-1]
+        maker = next((s for s, _ in uses(context.workload, numbers.storage.id)), None)
+        counted = (
+            isinstance(maker, TorchOp) and maker.name.rsplit(".", 1)[-1] == "arange" and _from_zero(context, maker)
+        )
+        if each and across and counted and _is_index(ids):
+            return (op,), ids
+    return None
+
+
+def _from_zero(context: Context, op: TorchOp) -> bool:
+    """Whether the call of ``arange`` counts from zero by one."""
+    call = node_at(context, op.span, cst.Call)
+    if call is None or any(argument.star for argument in call.args):
+        return False
+    given = [argument.value for argument in call.args if argument.keyword is None]
+    named = {argument.keyword.value for argument in call.args if argument.keyword is not None}
+    if named & {"start", "end", "step"}:
+        return False
+    return len(given) == 1 or (len(given) == 2 and _number(given[0]) == 0)
+
+
+def _table(user: Step, rows: Tensor) -> Tensor | None:
+    """What ``user`` multiplies ``rows`` with: a table with rows that lie together."""
+    classes = concrete(rows.shape[-1]) if rows.shape else None
+    if isinstance(user, TorchOp):
+        fits = user.kind == "matmul" and len(user.reads) == 2 and len(user.writes) == 1
+        left, table = user.reads if fits else (None, None)
+        if left is None or table is None or left.storage.id != rows.storage.id or not left.is_contiguous:
+            return None
+        shape = table.shape or ()
+        whole = len(shape) == 2 and concrete(shape[0]) == classes and table.is_contiguous
+        return table if whole and left.shape and concrete(left.shape[-1]) == classes else None
+    if isinstance(user, Launch):
+        found = _product(user, rows)
+        return user.tensor(found[3].base) if found is not None else None
+    return None
+
+
+def _product(launch: Launch, rows: Tensor) -> tuple[Loop, Dot, Load, Load] | None:
+    """The loop over the classes with its one dot, the load of one-hot rows and that of the table."""
+    kernel = launch.kernel
+    dots = [(dot, loops) for dot, loops in kernel.walk(Dot)]
+    if not kernel.complete or launch.autotuned or launch.programs is None or len(dots) != 1 or not rows.is_contiguous:
+        return None
+    dot, loops = dots[0]
+    assert isinstance(dot, Dot)
+    left = kernel.load(dot.a.load) if dot.a.load is not None else None
+    right = kernel.load(dot.b.load) if dot.b.load is not None else None
+    if len(loops) != 1 or left is None or right is None or left.offset is None or right.offset is None:
+        return None
+    loop, classes = loops[0], concrete(rows.shape[-1]) if rows.shape else None
+    read = [load for load in kernel.loads() if (t := launch.tensor(load.base)) and t.storage.id == rows.storage.id]
+    trip = concrete(loop.trip)
+    index = LoopIndex(loop.id)
+    if len(read) != 1 or read[0] is not left or classes is None or trip is None or trip * dot.k < classes:
+        return None
+    if not any(loop is node for node in kernel.body) or any(isinstance(node, Loop) for node in loop.body):
+        return None
+    # Beside the product there is the sum: what is scaled or decays on the way is something else.
+    beside = [node for node in loop.body if isinstance(node, Compute) and node.kind != "cast" and node.elements > dot.k]
+    plain = all(isinstance(node, (Load, Dot, Compute)) for node in loop.body)
+    if not plain or len(beside) > 1 or len([node for node in loop.body if isinstance(node, Load)]) != 2:
+        return None
+    if left.shape != (dot.m, dot.k) or right.shape != (dot.k, dot.n):
+        return None
+    # The product runs over all classes of a row, and over the rows of the table that belong to them.
+    steps = [concrete(load.offset.coefficient(index) or 0) for load in (left, right) if load.offset is not None]
+    depth = concrete(right.stride(0))
+    along = concrete(left.stride(1)) == 1 and concrete(left.stride(0)) == classes
+    if not along or not depth or concrete(right.stride(1)) != 1 or steps != [dot.k, dot.k * depth]:
+        return None
+    start = left.offset - Expr.atom(Lane(1)) - Expr.atom(index) * dot.k
+    if {Lane(1), index} & start.atoms() or any(c % classes for c in start.terms.values()):
+        return None
+    return loop, dot, left, right
+
+
+@dataclass(frozen=True)
+class LookedUp:
+    """The workload without the one-hot rows that the steps at ``makers`` make; what the step at ``reader`` multiplied them
+    with, it gathers."""
+
+    makers: tuple[Place, ...]
+    reader: Place
+    ids: Tensor
+    rows: Tensor
+
+    def __call__(self, workload: Workload) -> Workload:
+        found = steps_at(workload, (*self.makers, self.reader))
+        if found is None:
+            return workload
+        *makers, reader = found
+
+        def change(step: Step) -> Step | None:
+            if any(step is maker for maker in makers):
+                return None
+            return self._gathering(reader) if step is reader else step
+
+        return replace(workload, steps=map_steps(workload.steps, change))
+
+    def _gathering(self, reader: Step) -> Step:
+        if isinstance(reader, TorchOp):
+            return replace(
+                reader, name="index_select", kind="gather", reads=(reader.reads[1], self.ids), flops=0, dims={}
+            )
+        product = _product(reader, self.rows) if isinstance(reader, Launch) else None
+        if product is None or not isinstance(reader, Launch):
+            return reader
+        loop, dot, left, right = product
+        body: list[Node] = []
+        for node in reader.kernel.body:
+            body += self._rows(loop, dot, left, right) if node is loop else [node]
+        arguments = {**reader.arguments, "class_numbers": self.ids}
+        return replace(reader, kernel=replace(reader.kernel, body=tuple(body)), arguments=arguments)
+
+    def _rows(self, loop: Loop, dot: Dot, left: Load, right: Load) -> list[Node]:
+        """The class numbers of a tile's rows, and the rows of the table that they name."""
+        assert left.offset is not None
+        assert right.offset is not None
+        classes = lift(left.stride(0))
+        nothing: dict[Atom, Expr | int] = {Lane(1): 0, LoopIndex(loop.id): 0}
+        start = left.offset.substitute(nothing)
+        by = concrete(classes) or 1
+        at = Expr({monomial: c // by for monomial, c in start.terms.items()})
+        number = Expr.atom(Opaque("load", (at,), _INDEX_ID))
+        column = right.offset.substitute({Lane(0): 0, LoopIndex(loop.id): 0})
+        inside = tuple(bound for bound in left.mask or () if not {Lane(1), LoopIndex(loop.id)} & _atoms(bound))
+        width = tuple(bound for bound in right.mask or () if not {Lane(0), LoopIndex(loop.id)} & _atoms(bound))
+        ids = Load(_INDEX_ID, "class_numbers", self.ids.dtype or dt.INT64, (dot.m,), at, inside, left.span)
+        rows = Load(
+            _ROWS_ID, right.base, right.dtype, (dot.m, dot.n), number * (right.stride(0) or 1) + column,
+            (*inside, *width), right.span, through=frozenset({_INDEX_ID}),
+        )  # fmt: skip
+        return [ids, rows]
+
+
+def _atoms(bound: tuple[Expr, Expr]) -> set[Atom]:
+    return bound[0].atoms() | bound[1].atoms()
+
+
+def looked_up(workload: Workload, found: OneHotProduct) -> LookedUp:
+    """The change that replaces the product of ``found`` by a gather."""
+    places = places_of(workload)
+    makers = tuple(places[id(op)] for op in found.ops)
+    return LookedUp(makers, places[id(found.reader)], found.ids, found.rows)
