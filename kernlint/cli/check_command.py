@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, TextIO
 
@@ -461,10 +461,15 @@ def _deliver(outcome: Outcome, fixes: Fixes, targets: list[Target], stdin: bytes
     return outcome
 
 
+def _tell_of_files(messages: Iterable[tuple[str, str]]) -> None:
+    """A line a file on standard error."""
+    for file, message in sorted(messages):
+        click.echo(encodable(f"kernlint: {' '.join(f'{file}: {message}'.split())}", sys.stderr), err=True)
+
+
 def _tell_fixes(fixes: Fixes, diff: bool) -> None:
     refused = [(file, f"{code} not fixed: {why}") for file, whys in fixes.refused.items() for code, why in whys.items()]
-    for file, message in sorted([*refused, *fixes.unwritten.items()]):
-        click.echo(encodable(f"kernlint: {' '.join(f'{file}: {message}'.split())}", sys.stderr), err=True)
+    _tell_of_files([*refused, *fixes.unwritten.items()])
     count, files = fixes.fixed.total(), len(fixes.changed)
     verb = "could be" if diff else "was" if count == 1 else "were"
     parts = [f"{_counted(count, 'finding')} in {_counted(files, 'file')} {verb} fixed"]
@@ -493,7 +498,8 @@ def _with_ignores(outcome: Outcome, reason: str) -> Outcome:
 
     from kernlint.lint.add_ignore import add_ignores
 
-    added, left = add_ignores(outcome.findings, reason)
+    added, left, unwritten = add_ignores(outcome.findings, reason)
+    _tell_of_files(unwritten.items())
     click.echo(f"{_counted(added, 'finding')} suppressed, {len(left)} left.", err=True)
     return replace(outcome, findings=tuple(left))
 

@@ -24,9 +24,9 @@ from kernlint.write import re_encoded, write_whole
 _EXISTING = re.compile(r"(?P<head>\s*#\s*kernlint:\s*ignore\[)(?P<rules>[^\]]*)(?P<rest>\].*)", re.DOTALL)
 
 
-def add_ignores(findings: Iterable[Finding], reason: str) -> tuple[int, list[Finding]]:
+def add_ignores(findings: Iterable[Finding], reason: str) -> tuple[int, list[Finding], dict[str, str]]:
     """Suppress ``findings`` in their files; how many were, and those that could not be: in files that cannot be written,
-    and diagnostics, which are mended and not suppressed.
+    each of which is given with the reason, and diagnostics, which are mended and not suppressed.
 
     Nothing but the comment lines changes: encoding, byte-order mark, line ends and the JSON of notebooks stay. Raises ``UsageError`` for a
     reason of more than one line, or none.
@@ -42,15 +42,17 @@ def add_ignores(findings: Iterable[Finding], reason: str) -> tuple[int, list[Fin
         else:
             by_file[finding.file].append(finding)
     added = 0
+    unwritten: dict[str, str] = {}
     for file, group in by_file.items():
         try:
             data = read_bytes(file)
             source = decode_source(data, file)
             write_whole(file, re_encoded(with_ignores(source, group, reason), source, data), expected=data)
             added += len(group)
-        except (KernlintError, OSError):
+        except (KernlintError, OSError) as error:
             left += group
-    return added, left
+            unwritten[file] = str(error).removeprefix(f"{file}: ")
+    return added, left, unwritten
 
 
 def with_ignores(source: SourceText, findings: Iterable[Finding], reason: str) -> str:

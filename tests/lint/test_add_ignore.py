@@ -38,7 +38,7 @@ def file(tmp_path, monkeypatch):
 def test_afterwards_nothing_is_found(file, title):
     name = "k.md" if "Markdown" in title else "k.py"
     path = file(SOURCES[title], name)
-    assert add_ignores(check(SOURCES[title], name), "for now") == (1, [])
+    assert add_ignores(check(SOURCES[title], name), "for now") == (1, [], {})
     after = path.read_text()
     assert check(after, name) == []
     added = [line for line in after.splitlines() if line not in SOURCES[title].splitlines()]
@@ -76,7 +76,7 @@ def test_all_other_bytes_stay(file, data):
 def test_what_cannot_be_suppressed_is_left(file, tmp_path):
     broken = check("def f(:\n")
     gone = [finding.moved("gone.py") for finding in check(KERNEL)]
-    assert add_ignores([*broken, *gone], "for now") == (0, [*broken, *gone])
+    assert add_ignores([*broken, *gone], "for now") == (0, [*broken, *gone], {"gone.py": "no such file"})
 
 
 @pytest.mark.parametrize("now", ["import os\n" + KERNEL, KERNEL[:80]], ids=["longer", "shorter"])
@@ -84,7 +84,7 @@ def test_a_file_that_changed_meanwhile_is_left(file, now):
     path = file(KERNEL)
     found = check(KERNEL)
     path.write_text(now)
-    assert add_ignores(found, "for now") == (0, found)
+    assert add_ignores(found, "for now") == (0, found, {"k.py": "the file has changed since it was read"})
     assert path.read_text() == now
 
 
@@ -94,7 +94,9 @@ def test_an_encoding_that_cannot_write_it_leaves_the_file(file, coding):
     path = file(data)
     found = check(data)
     assert [finding.code for finding in found] == ["KL101"]
-    assert add_ignores(found, "for \N{HIRAGANA LETTER A}") == (0, found)
+    added, left, unwritten = add_ignores(found, "for \N{HIRAGANA LETTER A}")
+    assert (added, left) == (0, found)
+    assert coding in unwritten["k.py"].replace("iso8859-1", "latin-1")
     assert path.read_bytes() == data
 
 
@@ -114,7 +116,7 @@ def test_in_a_notebook_only_the_cell_changes(file, split):
     ]
     text = json.dumps({"cells": cells, "metadata": {}}, indent=2, ensure_ascii=False)
     path = file(text, "k.ipynb")
-    assert add_ignores(check(text, "k.ipynb"), "for now") == (1, [])
+    assert add_ignores(check(text, "k.ipynb"), "for now") == (1, [], {})
     after = path.read_text(encoding="utf-8")
     assert check(after, "k.ipynb") == []
     changed = "".join(json.loads(after)["cells"][1]["source"])

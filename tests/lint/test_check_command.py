@@ -251,6 +251,16 @@ def test_add_ignore_then_nothing(run, folder):
     assert run("k.py")[0] == 0
 
 
+def test_why_a_file_was_not_suppressed_is_told(run, folder):
+    (folder / "odd.py").write_text(f"# coding: unicode_escape\n{KERNEL}")
+    status, _, err = run("k.py", "odd.py", "--add-ignore", "known")
+    assert status == 1
+    assert (
+        err
+        == "kernlint: odd.py: in unicode_escape it would not be written as it was read\n1 finding suppressed, 1 left.\n"
+    )
+
+
 def test_baseline(run, folder):
     assert run(".", "--baseline", "known.json", "--update-baseline")[0] == 0
     assert run(".", "--baseline", "known.json")[0] == 0
