@@ -123,7 +123,7 @@ def _assigned(
         return None if name is None or statement.value is None else {name: _form(statement.value, forms)}
     made: dict[str, Form] = {}
     for target in (each.target for each in statement.targets):
-        pairs = [(target, statement.value)]
+        pairs: list[tuple[cst.BaseExpression, cst.BaseExpression]] = [(target, statement.value)]
         if isinstance(target, cst.Tuple) and isinstance(statement.value, cst.Tuple):
             pairs = [(a.value, b.value) for a, b in zip(target.elements, statement.value.elements)]
             if len(target.elements) != len(statement.value.elements):
@@ -173,9 +173,9 @@ def _call(call: cst.Call, forms: Mapping[str, Form]) -> Form | None:
         return _combined("max", _form(values[0], forms), _form(values[1], forms))
     if function == "where" and plain and len(values) == 3:
         return _chosen(*(_form(value, forms) for value in values))
-    cast = isinstance(call.func, cst.Attribute) and call.func.attr.value == "to" and plain and len(values) == 1
-    if cast and (dotted_name(values[0]) or "").rsplit(".", 1)[-1] in _WIDE:
-        return _form(call.func.value, forms)  # type: ignore[union-attr]
+    if isinstance(call.func, cst.Attribute) and call.func.attr.value == "to" and plain and len(values) == 1:
+        wide = (dotted_name(values[0]) or "").rsplit(".", 1)[-1] in _WIDE
+        return _form(call.func.value, forms) if wide else None
     return None
 
 

@@ -12,6 +12,7 @@ from kernlint.workload import (
     Atomic,
     Expr,
     Kernel,
+    Lane,
     Launch,
     Load,
     Loop,
@@ -58,7 +59,7 @@ def few_bins(launch: Launch) -> FewBins | None:
         return None
     (atomic,) = plain
     assert isinstance(atomic, Atomic)
-    if atomic.op != "add" or not atomic.alike or atomic.elements < _LEAST or len(atomic.shape) != 1:
+    if atomic.op != "add" or not atomic.alike or atomic.elements < _LEAST:
         return None
     if not atomic.through or any(
         atomic.id in getattr(node, "depends", ()) for node, _ in kernel.walk() if node is not atomic
@@ -94,9 +95,9 @@ def _window(launch: Launch, atomic: Atomic, numel: int | None) -> tuple[int, Exp
     bins = concrete(simplify(coefficient)) if coefficient is not None else None
     if bins is None or bins < 1 or extent is None or bins * extent != numel:
         return None
-    # The rest of the address must be what was read, not a number of the program's own.
+    # The rest of the address is what was read and where in the tile: the loop's or another program's part is none of it.
     rest = atomic.offset - Expr.atom(axis) * bins
-    read = all(isinstance(atom, Opaque) for atom in rest.atoms())
+    read = all(isinstance(atom, (Opaque, Lane)) for atom in rest.atoms())
     return (bins, Expr.atom(axis) * bins) if read else None
 
 

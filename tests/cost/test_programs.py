@@ -30,7 +30,7 @@ from micro_launches import (
 
 from kernlint.cost.device import devices, find_device
 from kernlint.cost.programs import program_time
-from kernlint.workload import Atomic, Compute, Dtype, Expr, Launch, Load, Loop, LoopIndex, Node, Reduce, Scan
+from kernlint.workload import Atomic, Compute, Dtype, Expr, Launch, Load, Loop, LoopIndex, Node, ProgramId, Reduce, Scan
 from kernlint.workload import dtype as dtypes
 from kernlint.workload.expr import floordiv, lift, mod, opaque
 
@@ -258,3 +258,27 @@ def test_lanes_that_share_an_address_take_no_line_each(shared: int) -> None:
 
     time = program_time(plain.rewritten(change), H100)
     assert time.bound != "lines" and time.us < 1.1 * program_time(plain, H100).us
+
+
+def through_index(rows: int, width: int, window: int = 0) -> Launch:
+    """Atomics of 2^22 elements to rows of ``width`` at indices that were read; with ``window``, grid axis 1 has a part of that
+    many of the addresses to itself."""
+    index = opaque("load", key=7)
+    offset = index * width + LANE1 if width > 1 else index
+    shape = (1024 // width, width) if width > 1 else (1024,)
+    grid: tuple[int, ...] = (2**22 // 1024,)
+    if window:
+        parts = rows // window
+        offset, grid = offset + Expr.atom(ProgramId(1)) * window, (grid[0] // parts, parts)
+    atomic = Atomic(1, "y", F32, shape, offset, None, HERE, through=frozenset({7}))
+    return launch("scatter", (atomic,), grid, {"y": tensor("y", F32, rows * width)}, 4)
+
+
+def test_rows_of_a_table_go_in_whole_requests() -> None:
+    assert us(through_index(2**13, 128)) < us(through_index(2**20, 1)) / 2
+
+
+def test_atomics_serialise_on_the_lines_that_run_together() -> None:
+    few, many = us(through_index(2**8, 1)), us(through_index(2**14, 1))
+    parts = us(through_index(2**14, 1, window=2**8))
+    assert many < parts < few

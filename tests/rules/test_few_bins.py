@@ -70,6 +70,10 @@ def replaced(source: str, *changes: tuple[str, str]) -> str:
                      ("out + bin, 1", "out + at, 1.0"), ("torch.int32", "torch.float32")),
             id="bins that are computed from what is read",
         ),
+        pytest.param(
+            replaced(PROGRAM, ("tl.arange(0, BLOCK)", "tl.arange(0, 16)[:, None] * (BLOCK // 16) + tl.arange(0, BLOCK // 16)[None, :]")),
+            id="a tile",
+        ),
         pytest.param(replaced(PROGRAM, (ADD, HELPED)), id="in a helper"),
         pytest.param(replaced(PROGRAM, (ONCE, LOOPED), ("(triton.cdiv(n, 1024),)", "(1024,)")), id="in a loop over blocks"),
     ],
