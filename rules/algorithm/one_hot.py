@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 import libcst as cst
@@ -30,7 +31,7 @@ from kernlint.workload import (
     concrete,
 )
 from kernlint.workload import dtype as dt
-from kernlint.workload.expr import Atom, LoopIndex, Opaque, lift
+from kernlint.workload.expr import Atom, LoopIndex, Opaque
 from kernlint.workload.steps import map_steps
 
 _ZEROS = frozenset({"zeros", "zeros_like", "new_zeros", "zero_"})
@@ -269,10 +270,9 @@ class LookedUp:
         """The class numbers of a tile's rows, and the rows of the table that they name."""
         assert left.offset is not None
         assert right.offset is not None
-        classes = lift(left.stride(0))
         nothing: dict[Atom, Expr | int] = {Lane(1): 0, LoopIndex(loop.id): 0}
         start = left.offset.substitute(nothing)
-        by = concrete(classes) or 1
+        by = concrete(left.stride(0)) or 1
         at = Expr({monomial: c // by for monomial, c in start.terms.items()})
         number = Expr.atom(Opaque("load", (at,), _INDEX_ID))
         column = right.offset.substitute({Lane(0): 0, LoopIndex(loop.id): 0})
@@ -286,7 +286,7 @@ class LookedUp:
         return [ids, rows]
 
 
-def _atoms(bound: tuple[Expr, Expr]) -> set[Atom]:
+def _atoms(bound: tuple[Expr, Expr]) -> AbstractSet[Atom]:
     return bound[0].atoms() | bound[1].atoms()
 
 
