@@ -103,6 +103,8 @@ _SPECIAL_PER_CYCLE = 16
 _LAUNCH_NS_PER_PROGRAM = 0.65
 #: Share of the data sheet's bandwidth that streaming kernels reach.
 _DRAM_EFFICIENCY = 0.9
+#: Times the L2 that are as good as any more: everything comes from DRAM.
+_FULL = 1e6
 
 
 def _clock_mhz(device: Device) -> float:
@@ -225,7 +227,8 @@ def count_loop(loop: DotLoop, device: Device) -> LoopCounts:
         load_cycles=(repeats * tiles.answered or loaded) / _L2_BYTES_PER_CYCLE,
         load_lines=repeats * tiles.lines,
         narrow_lines=repeats * tiles.narrow_lines,
-        l2_fill=(loop.unique_bytes + loop.epilogue_bytes) / (device.l2_cache_mb * 2**20),
+        # Sizes that no tensor has, of programs gone wrong, are to overflow nothing that follows.
+        l2_fill=min(_FULL, max(0.0, loop.unique_bytes + loop.epilogue_bytes) / (device.l2_cache_mb * 2**20)),
         active=min(1.0, programs / device.sm_count),
         mask_cycles=loop.masked * loaded / 16 / _LANES,
         staged_cycles=0.0 if overlaps(loop, device) else loaded / 16 / _LANES,

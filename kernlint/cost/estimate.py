@@ -127,14 +127,17 @@ def estimate(workload: Workload, device: Device) -> Estimate:
     """The :class:`Estimate` of one call of ``workload`` on ``device``.
 
     A workload with open sizes (symbolic grid, trip count or tensor extent of a step that costs time) has totals of None
-    and names what to fix in ``missing``. Never raises for odd input: what is unknown is assumed and widens sigma.
+    and names what to fix in ``missing``; one of sizes beyond all numbers has totals of None too. Never raises for odd input: what is unknown is assumed and widens sigma.
     """
     missing = open_symbols(workload)
     if missing:
         return Estimate(device, None, None, math.inf, math.inf, (), missing)
     rows: list[StepTime] = []
     timeline = _Timeline()
-    _Pricer(device, rows).price(workload.steps, 1.0, timeline.events)
+    try:
+        _Pricer(device, rows).price(workload.steps, 1.0, timeline.events)
+    except OverflowError:  # tiles larger than any memory, which a slip of the pen makes
+        return Estimate(device, None, None, math.inf, math.inf, ())
     gpu_us = sum(row.total_gpu_us for row in rows)
     call_us, host_share = timeline.per_call_us()
     gpu_sigma = _combined_sigma(_shares(rows, gpu_us))

@@ -491,7 +491,7 @@ def _fresh_bytes(distinct: float, advance: float, span: float, run: float) -> fl
 def _request_addresses(access: Atomic, offset: Expr, probe: Probe) -> float:
     """Distinct addresses among the lanes of one warp, in the mean over warps of a few programs."""
     order = [(dim, extent) for _, dim, extent in _lane_steps(access, offset, probe)]
-    value_at, lanes = evaluator(offset), min(WARP_LANES, access.elements)
+    value_at, lanes = evaluator(offset), max(1, min(WARP_LANES, access.elements))
     warps = max(1, access.elements // lanes)
     counts = []
     for point in probe.programs():

@@ -360,8 +360,7 @@ def _widened(node: Load | Store, loop: Loop, rows: tuple[int, ...], block: int, 
             return lane(names.get(atom.dim, atom.dim))
         return index if atom == LoopIndex(loop.id) else None
 
-    assert node.offset is not None
     mask = tuple((left.rewrite(change), right.rewrite(change)) for left, right in node.mask or ())
-    if node.offset.coefficient(LoopIndex(loop.id)) == 0:
+    if node.offset is None or node.offset.coefficient(LoopIndex(loop.id)) == 0:
         return node
     return replace(node, shape=(*rows, block), offset=node.offset.rewrite(change), mask=(*mask, (index, trip)))

@@ -142,6 +142,7 @@ _TOO_MUCH = {
     "a set of lists": "c = set([[1], [2]])",
     "sorted tuples of no order": "c = sorted([(1, 's'), (1, None)])",
     "functions without arguments": "c = abs()\nc = int()\nc = min(1, None)",
+    "a power of a list": "c = [1] ** 2",
 }
 
 
@@ -154,6 +155,38 @@ def test_values_that_no_program_has(lines, where):
     start = time.process_time()
     assert not [finding for finding in check(source, codes=_ALL) if finding.code == "KL902"]
     assert time.process_time() - start < 10
+
+
+#: What a slip of the pen makes of a rule's example: the code, what is replaced, and by what.
+_SLIPS = {
+    "a tile of more bytes than numbers reach": ("KL106", "tl.arange(0, D)", "tl.arange(0, D ** BN)"),
+    "a tensor of no type": ("KL312", "torch.float16", "torch.jit"),
+}
+
+
+@pytest.mark.parametrize(("code", "old", "new"), _SLIPS.values(), ids=_SLIPS)
+def test_slips_of_the_pen(code, old, new):
+    (program,) = [textwrap.dedent(rule.bad) for rule in all_rules() if rule.code == code]
+    assert old in program
+    assert not [finding for finding in check(program.replace(old, new), codes=_ALL) if finding.code == "KL902"]
+
+
+def test_a_parameter_that_hides_triton():
+    source = """
+import torch
+import triton
+import triton.language as x
+
+@triton.jit
+def k(x, o, B: x.constexpr):
+    a = x.arange(0, B)
+    x.atomic_max(o + a, x.load(x + a))
+
+def run(x):
+    o = torch.zeros(16, dtype=torch.bfloat16)
+    k[(1,)](x, o, B=16)
+"""
+    assert not [finding for finding in check(source, codes=_ALL) if finding.code == "KL902"]
 
 
 @pytest.mark.parametrize(
