@@ -145,6 +145,7 @@ def _movement(op: TorchOp, device: Device, c: _Constants, reuse: Mapping[int, fl
     read = sum(_bytes(tensor) for tensor in op.reads)
     written = sum(_bytes(tensor) for tensor in op.writes)
     elements = max([_numel(tensor) for tensor in (*op.writes, *op.reads)], default=1.0)
+    launches = op.dims.get("launches", 1)
     if name == "scatter_rows":
         # What is added is read, and as much of the target read and written.
         target = {tensor.storage.id for tensor in op.writes} if op.name != "index_fill_" else set()
@@ -157,6 +158,9 @@ def _movement(op: TorchOp, device: Device, c: _Constants, reuse: Mapping[int, fl
         # Only the gathered rows of the table are read.
         elements = _numel(op.writes[0])
         read = min(read, written + sum(_bytes(t) for t in op.reads if t.dtype is not None and t.dtype.is_integer))
+    elif op.name == "masked_fill":
+        # ATen clones the tensor and fills the copy in place: another kernel, which reads and writes the result again.
+        read, written, launches = read + written, 2 * written, launches + 1
     elif op.kind == "cat":
         # Of parts that a loop collected only a few are listed; all that is written is read.
         read = max(read, written)
@@ -175,7 +179,7 @@ def _movement(op: TorchOp, device: Device, c: _Constants, reuse: Mapping[int, fl
         "rows": rows * case.row_ns / 1000 / speed.fabric,
         "chain": _chain(name, elements, width, op) * case.chain_ns / 1000 / speed.clock,
     }
-    us = case.floor_us * op.dims.get("launches", 1) + sum(value**_NORM for value in terms.values()) ** (1 / _NORM)
+    us = case.floor_us * launches + sum(value**_NORM for value in terms.values()) ** (1 / _NORM)
     bound = max(terms, key=lambda term: terms[term])
     if case.floor_us > terms[bound]:
         bound = "launch"
