@@ -14,9 +14,9 @@ from kernlint.rules.dataflow import may_use, storages
 from kernlint.rules.fusion.indexing import broadcast_offset, settled
 from kernlint.rules.fusion.pointwise import arithmetic, is_pointwise
 from kernlint.rules.fusion.stepping import Place, places_of, steps_at, without_allocations
-from kernlint.workload import Expr, Lane, Launch, Load, Node, Step, Store, Tensor, TorchOp, Workload
+from kernlint.workload import Branch, Expr, Lane, Launch, Load, Loop, Node, Step, Store, Tensor, TorchOp, Workload
 from kernlint.workload import dtype as dt
-from kernlint.workload.kernel import Atomic, rewrite
+from kernlint.workload.kernel import Atomic
 from kernlint.workload.steps import map_steps
 
 #: How many times the elements of its operands a tensor must have to be worth forming anew wherever it is read.
@@ -253,9 +253,11 @@ def _all_atoms(offset: Expr) -> Iterator[object]:
 
 def _inserted(body: tuple[Node, ...], load: Load, nodes: list[Node]) -> tuple[Node, ...]:
     """``body`` with ``nodes`` in the place of ``load``, wherever it stands."""
-
-    def within(part: tuple[Node, ...]) -> tuple[Node, ...]:
-        return tuple(new for node in part for new in (nodes if node is load else [node]))
-
-    marked = rewrite(body, lambda node: replace(node, body=within(node.body)) if hasattr(node, "body") else node)
-    return within(marked)
+    result: list[Node] = []
+    for node in body:
+        if isinstance(node, Loop):
+            node = replace(node, body=_inserted(node.body, load, nodes))
+        elif isinstance(node, Branch):
+            node = replace(node, arms=tuple(_inserted(arm, load, nodes) for arm in node.arms))
+        result += nodes if isinstance(node, Load) and node.id == load.id else [node]
+    return tuple(result)
