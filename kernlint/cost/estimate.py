@@ -127,7 +127,8 @@ def estimate(workload: Workload, device: Device) -> Estimate:
     """The :class:`Estimate` of one call of ``workload`` on ``device``.
 
     A workload with open sizes (symbolic grid, trip count or tensor extent of a step that costs time) has totals of None
-    and names what to fix in ``missing``; one of sizes beyond all numbers has totals of None too. Never raises for odd input: what is unknown is assumed and widens sigma.
+    and names what to fix in ``missing``; one of tiles beyond all numbers has totals of None too. Never raises for odd
+    input: what is unknown is assumed and widens sigma.
     """
     missing = open_symbols(workload)
     if missing:

@@ -730,9 +730,9 @@ def python_binary(name: str, function: Callable[[Any, Any], Any], a: Any, b: Any
     ):
         return symbolic_binary(name, a, b)
     if is_concrete(a) and is_concrete(b):
-        if name in ("**", "<<") and isinstance(a, (int, float)) and isinstance(b, int):
-            if abs(b) > 256 or abs(a) > 2**64:
-                return Unknown("huge number")
+        powers = name in ("**", "<<") and isinstance(a, (int, float)) and isinstance(b, int)
+        if powers and (abs(b) > 256 or abs(a) > 2**64):
+            return Unknown("huge number")
         if name == "*" and isinstance(a, (str, list, tuple)) and isinstance(b, int) and len(a) * b > MAX_ITEMS:
             return Unknown("huge sequence")
         if name == "%" and isinstance(a, str):
