@@ -11,7 +11,7 @@ from kernlint.rules.fusion.fused import chain_finding, described, listed, step_n
 from kernlint.rules.fusion.reduced_product import ReducedProduct, ReduceOnChip, can_leave, can_run, reduced_products
 from kernlint.rules.fusion.stepping import blamed
 from kernlint.rules.pricing import cheapest
-from kernlint.workload import TorchOp
+from kernlint.workload import Launch, TorchOp
 
 
 class UnfusedMatmulEpilogue(Rule):
@@ -105,7 +105,7 @@ class UnfusedMatmulEpilogue(Rule):
         kernel, reduce, tile = found.launch.kernel.name, found.reduce, found.tile
         name, text = described(found.product)
         running = variant is ways[0]
-        ops = found.ops if running else (*found.before, *found.mapped, reduce)
+        ops = found.steps if running else (*found.before, *found.mapped, found.reducer)
         block = tile.store.shape[tile.axis]
         size = (
             f", {2 * (found.product.nbytes or 0) / 1e6:.1f} MB to be written and read back"
@@ -116,29 +116,29 @@ class UnfusedMatmulEpilogue(Rule):
             f"loop over the {tile.blocks} blocks of {block} columns in one program and keep the `{reduce.name}` of each row"
             if running and tile.blocks > 1
             else f"take the `{reduce.name}` of each row of the tile"
-            + ("" if running else f" and store that alone, {tile.blocks} values a row for torch to reduce")
+            + ("" if running else f" and store that alone, {tile.blocks} values a row for a last reduction")
         )
         return Finding(
             self, self.severity,
-            f"`{kernel}` stores its product only for {step_name(reduce)} to reduce each row",
+            f"`{kernel}` stores its product only for {step_name(found.reducer)} to reduce each row",
             found.launch.span, blamed(context.workload, (found.launch, *ops)), kernel,
             (
                 Evidence(f"`{kernel}` writes `{name}` {text}", tile.store.span),
                 *(Evidence(f"{step_name(op)} changes it element by element", op.span) for op in found.mapped),
-                Evidence(f"{step_name(reduce)} leaves one value of {tile.columns}, and nothing else reads it", reduce.span),
+                Evidence(f"{step_name(found.reducer)} leaves one value of {tile.columns}, and nothing else reads it", reduce.span),
             ),
             Change(
                 variant,
                 f"`{name}` {text} goes through memory{size}, though one value in {tile.columns} is wanted.",
                 f"Reduce the tile of `{kernel}` in registers: {how}.",
                 f"Behind `tl.dot` apply {listed([step_name(op) for op in (*found.before, *found.mapped)])} to the tile (masked "
-                f"columns neutral), then {how}; drop the torch calls at lines {_lines(ops)} and the tensor."
+                f"columns neutral), then {how}; drop the steps at lines {_lines(ops)} and the tensor."
                 if found.mapped
-                else f"Behind `tl.dot` make masked columns neutral, then {how}; drop the torch calls at lines {_lines(ops)} and "
+                else f"Behind `tl.dot` make masked columns neutral, then {how}; drop the steps at lines {_lines(ops)} and "
                 "the tensor.",
             ),
         )  # fmt: skip
 
 
-def _lines(ops: Sequence[TorchOp]) -> str:
+def _lines(ops: Sequence[TorchOp | Launch]) -> str:
     return listed([str(line) for line in sorted({op.span.line for op in ops})])

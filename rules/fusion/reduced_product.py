@@ -26,6 +26,7 @@ from kernlint.rules.synthesis import arith, new_tensor
 from kernlint.workload import (
     Atomic,
     Branch,
+    Compute,
     Dot,
     Dtype,
     Expr,
@@ -84,8 +85,9 @@ class Tile:
 class ReducedProduct:
     """``launch`` writes a product that the calls of ``mapped`` change element by element and ``reduce`` reduces by rows.
 
-    ``behind`` are calls on the results that one program could do as well, ``places`` all the steps, in program order.
-    ``before`` are calls that only make what ``mapped`` reads.
+    Where a launch reduces them, ``reducer`` is that and ``reduce`` the call that it amounts to. ``before`` are calls that only
+    make what ``mapped`` reads, ``behind`` calls on the results that one program could do as well, ``places`` all the steps, in
+    program order.
     """
 
     launch: Launch
@@ -94,13 +96,14 @@ class ReducedProduct:
     before: tuple[TorchOp, ...]
     mapped: tuple[TorchOp, ...]
     reduce: TorchOp
+    reducer: TorchOp | Launch
     behind: tuple[TorchOp, ...]
     places: tuple[Place, ...]
 
     @property
-    def ops(self) -> tuple[TorchOp, ...]:
-        """The torch calls that are no longer needed, in the order of what they make."""
-        return (*self.before, *self.mapped, self.reduce, *self.behind)
+    def steps(self) -> tuple[TorchOp | Launch, ...]:
+        """The steps that are no longer needed, in the order of what they make."""
+        return (*self.before, *self.mapped, self.reducer, *self.behind)
 
 
 def reduced_products(workload: Workload) -> list[ReducedProduct]:
@@ -173,46 +176,78 @@ def _reduced(
     followed = _follow(steps, position, launch, product)
     if followed is None:
         return None
-    mapped, reduce = followed
+    mapped, reduce, reducer = followed
     columns = concrete((reduce.reads[0].shape or (0,))[-1])
     tile = _tile(launch, stores[0], columns) if columns else None
     if tile is None:
         return None
-    members: list[Step] = [launch, *mapped, reduce]
+    members: list[Step] = [launch, *mapped, reducer]
     made = {product.storage.id, *(t.storage.id for op in mapped for t in op.writes)}
     if needed_elsewhere(workload, frozenset(made), {id(step) for step in members}, launch, False):
         return None
     before = _before(workload, steps, members, made)
     if _elements([*before, *mapped], tile, product) is None:
         return None
-    behind = _behind(workload, steps, reduce, tile)
+    behind = _behind(workload, steps, reduce, reducer, tile)
     members = sorted([*members, *before, *behind], key=lambda step: next(i for i, s in enumerate(steps) if s is step))
     if not _may_wait(steps, launch, members):
         return None
     return ReducedProduct(
-        launch, tile, product, tuple(before), tuple(mapped), reduce, tuple(behind), tuple(places[id(m)] for m in members)
+        launch, tile, product, tuple(before), tuple(mapped), reduce, reducer, tuple(behind),
+        tuple(places[id(m)] for m in members),
     )  # fmt: skip
 
 
 def _follow(
     steps: tuple[Step, ...], position: int, launch: Launch, product: Tensor
-) -> tuple[list[TorchOp], TorchOp] | None:
-    """The calls that map the product element by element and the one that reduces its rows; None where something else is
-    done with it first."""
+) -> tuple[list[TorchOp], TorchOp, TorchOp | Launch] | None:
+    """The calls that map the product element by element, the one that reduces its rows, and the step that this is; None where
+    something else is done with it first."""
     current, mapped = product, list[TorchOp]()
     for step in steps[position + 1 :]:
         reads, writes = may_use(step)
         if current.storage.id not in reads | writes:
             continue
+        if isinstance(step, Launch):
+            reduction = _as_reduction(step, current)
+            return (mapped, reduction, step) if reduction is not None else None
         if not isinstance(step, TorchOp) or not all(_whole(t, product) for t in step.reads if _same(t, current)):
             return None
         if is_row_reduction(step) and _same(step.reads[0], current):
-            return (mapped, step) if step.name.rstrip("_") in _MERGEABLE else None
+            return (mapped, step, step) if step.name.rstrip("_") in _MERGEABLE else None
         if not is_pointwise(step) or not _whole(step.writes[0], product):
             return None
         mapped.append(step)
         current = step.writes[0]
     return None
+
+
+def _as_reduction(launch: Launch, product: Tensor) -> TorchOp | None:
+    """The torch call that ``launch`` amounts to, which loads each whole row of ``product`` once and reduces it to one value."""
+    kernel = launch.kernel
+    loads, stores, sums = ([node for node, _ in kernel.walk(kind)] for kind in (Load, Store, Reduce))
+    if not kernel.complete or any(True for _ in kernel.walk((Atomic, Branch, Scan, Dot, Loop))):
+        return None
+    if not len(loads) == len(stores) == len(sums) == 1 or launch.autotuned:
+        return None
+    load, store, reduce = loads[0], stores[0], sums[0]
+    assert isinstance(load, Load) and isinstance(store, Store) and isinstance(reduce, Reduce)
+    source, out = launch.tensor(load.base), launch.tensor(store.base)
+    if source is None or out is None or not _same(source, product) or not _whole(source, product) or out.numel is None:
+        return None
+    axis = len(load.shape) - 1
+    lane = Expr.atom(Lane(axis))
+    columns = (product.numel or 0) // max(1, out.numel)
+    whole = load.shape[-1:] == (columns,) or (lane, lift(columns)) in (load.mask or ())
+    if not load.mask_known or load.offset is None or store.offset is None or not whole or load.shape[-1] < columns:
+        return None
+    by_rows = load.offset == store.offset * columns + lane and store.shape in (load.shape[:-1], (*load.shape[:-1], 1))
+    if not by_rows or out.numel * columns != product.numel or load.id not in reduce.depends & store.depends:
+        return None
+    if reduce.op not in _MERGEABLE or reduce.axis not in (axis, None if axis == 0 else axis) or not out.is_contiguous:
+        return None
+    rows = replace(product, shape=(out.numel, columns), strides=(columns, 1))
+    return TorchOp(reduce.op, "reduce", (rows,), (out,), launch.span, launch.function, dims={"inner": 1})
 
 
 def _same(a: Tensor, b: Tensor) -> bool:
@@ -273,19 +308,21 @@ def _before(workload: Workload, steps: tuple[Step, ...], members: Sequence[Step]
     return found
 
 
-def _behind(workload: Workload, steps: tuple[Step, ...], reduce: TorchOp, tile: Tile) -> list[TorchOp]:
+def _behind(
+    workload: Workload, steps: tuple[Step, ...], reduce: TorchOp, reducer: Step, tile: Tile
+) -> list[TorchOp]:  # fmt: skip
     """The calls that follow on the reduced rows and need no other program's."""
     current, found, rows = reduce.writes[0], list[TorchOp](), tile.rows
     if len(reduce.writes) != 1:
         return found
-    position = next(i for i, step in enumerate(steps) if step is reduce)
+    position = next(i for i, step in enumerate(steps) if step is reducer)
     for step in steps[position + 1 :]:
         if current.storage.id not in set().union(*may_use(step)):
             continue
         if not isinstance(step, TorchOp) or not all(_same(t, current) or t.numel == 1 for t in step.reads):
             break
-        done = {id(op) for op in (reduce, *found, step)}
-        if needed_elsewhere(workload, frozenset({current.storage.id}), done, reduce, False):
+        done = {id(op) for op in (reducer, *found, step)}
+        if needed_elsewhere(workload, frozenset({current.storage.id}), done, reducer, False):
             break
         if is_row_reduction(step) and len(step.writes) == 1:
             count = concrete((step.reads[0].shape or (0,))[-1])
@@ -408,7 +445,7 @@ def _fused(found: ReducedProduct, running: bool) -> tuple[Step, ...] | None:
     if work is None or (running and tile.blocks > 1 and tile.grid_axis is None):
         return None
     inner: list[Node] = [
-        *work.nodes, Reduce(reduce.name, store.shape, tile.axis, False, store.depends, reduce.span, store.dtype)
+        *work.nodes, *_own_arithmetic(found), Reduce(reduce.name, store.shape, tile.axis, False, store.depends, reduce.span, store.dtype)
     ]  # fmt: skip
     kept = [dim for dim in range(len(store.shape)) if dim != tile.axis]
     shape = tuple(store.shape[dim] for dim in kept)
@@ -435,6 +472,18 @@ def _fused(found: ReducedProduct, running: bool) -> tuple[Step, ...] | None:
     kernel = replace(launch.kernel, body=(*body[:at], *inner, partial, *body[at + 1 :]))
     first = replace(launch, kernel=kernel, arguments={**arguments, "reduced": left}, alternatives=())
     return first, replace(reduce, reads=(left,))
+
+
+def _own_arithmetic(found: ReducedProduct) -> list[Node]:
+    """What a launch does with each element of the product in front of its reduction."""
+    if not isinstance(found.reducer, Launch):
+        return []
+    body = found.reducer.kernel.body
+    count = next(node.elements for node in body if isinstance(node, Load))
+    return [
+        replace(node, elements=found.tile.store.elements)
+        for node in body if isinstance(node, Compute) and node.elements == count
+    ]  # fmt: skip
 
 
 def _running(

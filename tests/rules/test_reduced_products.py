@@ -133,3 +133,43 @@ def test_the_kernel_keeps_the_maximum() -> None:
     assert launch.grid == (4096, 1)
     (store,) = [node for node, _ in launch.kernel.walk(Store)]
     assert isinstance(store, Store) and store.shape == ()
+
+
+#: The rows reduced by a kernel of the author's.
+BY_KERNEL = (
+    """
+@triton.jit
+def top(s, best, N, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+    i = tl.arange(0, BLOCK)
+    v = tl.load(s + row * N + i, mask=i < N, other=-1e9) * 0.125
+    tl.store(best + row, tl.max(v, axis=0) + 1.0)
+"""
+    + LOGITS
+).replace(
+    RESULT,
+    "best = torch.empty(tokens, device=c.device); top[(tokens,)](c, best, vocabulary, BLOCK=32768, num_warps=8); return best",
+)
+
+
+def test_reduced_by_a_kernel() -> None:
+    found = run_rule("KL402", BY_KERNEL)
+    finding = found.only()
+    assert "only for `top` to reduce each row" in finding.message
+    assert [launch.kernel.name for launch in found.after().launches()] == ["matmul"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        pytest.param("tl.store(best + row,", "tl.store(s + row * N + i, v, mask=i < N); tl.store(best + row,", id="rows are stored"),
+        pytest.param("tl.max(v, axis=0)", "tl.sum(tl.exp(v - tl.max(v, axis=0)), axis=0)", id="two reductions"),
+        pytest.param("tl.store(best + row,", "tl.store(best + N - row,", id="for another row"),
+        pytest.param("s + row * N + i,", "s + row * N + i + 1,", id="rows that start elsewhere"),
+        pytest.param("mask=i < N,", "mask=i < N // 2,", id="half a row"),
+        pytest.param("return best", "return best, c", id="the product is wanted"),
+    ],
+)  # fmt: skip
+def test_not_reduced_by_a_kernel(old: str, new: str) -> None:
+    assert old in BY_KERNEL
+    assert not any("to reduce each row" in f.message for f in run_rule("KL402", BY_KERNEL.replace(old, new)).findings)
