@@ -11,7 +11,15 @@ import libcst as cst
 from kernlint.records import dataclass
 from kernlint.rules.dataflow import read_tensors, storages, written_tensors
 from kernlint.rules.finding import Context
-from kernlint.rules.source import assignments, bound_names, carried_names, loop_variables, names_in, node_at
+from kernlint.rules.source import (
+    assignments,
+    bound_names,
+    carried_names,
+    loop_statement,
+    loop_variables,
+    names_in,
+    node_at,
+)
 from kernlint.rules.synthesis import pid
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.walk import walk
@@ -186,11 +194,12 @@ def _plain_statements(context: Context, repeat: Repeat) -> bool:
     """Every loop statement of the nest uses its variable, hands nothing on, and does the same in each iteration."""
     step: Step = repeat
     while isinstance(step, Repeat):
-        loop = node_at(context, step.span, cst.For)
-        if loop is None or carried_names(loop):
+        loop = loop_statement(context, step.span)
+        if loop is None:
             return False
         variables = loop_variables(loop)
-        if not variables & names_in(loop.body):
+        body = loop.body.body if isinstance(loop, cst.For) else loop.body.body[:-1]
+        if carried_names(loop) - variables or not variables & {name for line in body for name in names_in(line)}:
             return False
         for node in walk(loop.body):
             if isinstance(node, (cst.Break, cst.Continue, cst.While, cst.Return)):
@@ -226,7 +235,7 @@ def fresh_storages(workload: Workload, loop: Loop) -> frozenset[int]:
 
 def indexed_launches(context: Context, loop: Loop) -> frozenset[Span]:
     """The launches in the loop's own text that are passed its variable as an argument."""
-    statement = node_at(context, loop.repeat.span, cst.For)
+    statement = loop_statement(context, loop.repeat.span)
     if statement is None or isinstance(loop.repeat.body[0], Repeat):
         return frozenset()
     variables = loop_variables(statement)

@@ -8,6 +8,7 @@ from typing import TypeVar
 import libcst as cst
 
 from kernlint.rules.finding import Context
+from kernlint.syntax.counters import counter
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.walk import walk
 from kernlint.workload import Span
@@ -44,9 +45,21 @@ def names_in(node: cst.CSTNode) -> set[str]:
     return found
 
 
-def loop_variables(loop: cst.For) -> set[str]:
-    """The names that the ``for`` statement itself binds."""
-    return names_in(loop.target)
+def loop_statement(context: Context, span: Span) -> cst.For | cst.While | None:
+    """The ``for`` at ``span``, or the ``while`` that only counts; None where it stands in another file or does more."""
+    loop = node_at(context, span, cst.For)
+    if loop is not None:
+        return loop
+    other = node_at(context, span, cst.While)
+    return other if other is not None and counter(other) is not None else None
+
+
+def loop_variables(loop: cst.For | cst.While) -> set[str]:
+    """The names that the ``for`` statement itself binds, or the counter of a ``while``."""
+    if isinstance(loop, cst.For):
+        return names_in(loop.target)
+    found = counter(loop)
+    return {found.name.value} if found is not None else set()
 
 
 def carried_names(loop: cst.For | cst.While) -> set[str]:

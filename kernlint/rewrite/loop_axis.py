@@ -136,7 +136,8 @@ class _LoopAxis:
 
     def _nest(self) -> _Nest:
         node = self.source.at(self.repeat.span, cst.For) if self.repeat is not None else None
-        assert node is not None
+        if node is None:
+            raise CannotRewrite("the loop does not run over range(n)")
         nest = _Nest(node)
         while True:
             nest.variables.append(self._variable(node))

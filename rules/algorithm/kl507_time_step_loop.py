@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import libcst as cst
-
 from kernlint.rules.algorithm.recurrent import HoistedProjection, PersistentRecurrence, TimeLoop, time_loop
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
-from kernlint.rules.source import carried_names, node_at
+from kernlint.rules.source import carried_names, loop_statement, loop_variables
 from kernlint.workload import Repeat
 
 #: Sequences per program of the persistent kernel, and its warps.
@@ -125,8 +123,10 @@ class TimeStepLoop(Rule):
 
     def _finding(self, context: Context, found: TimeLoop) -> Finding | None:
         repeat = found.repeat
-        statement = node_at(context, repeat.span, cst.For)
-        remedy = _remedy(context, found, statement is not None and bool(carried_names(statement)))
+        statement = loop_statement(context, repeat.span)
+        remedy = _remedy(
+            context, found, statement is not None and bool(carried_names(statement) - loop_variables(statement))
+        )
         if remedy is None:
             return None
         kernel = found.launches()[0].kernel.name

@@ -10,7 +10,7 @@ from kernlint.rules.algorithm.step_loops import STAGES, StateLoop, StepsInKernel
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
 from kernlint.rules.pricing import cheapest
-from kernlint.rules.source import node_at
+from kernlint.rules.source import loop_statement
 from kernlint.syntax.walk import walk
 from kernlint.workload import Repeat, concrete
 
@@ -160,7 +160,7 @@ def _change(found: StateLoop, variant: Variant, state: str, kept: str) -> Change
 
 
 def _state_loop(context: Context, repeat: Repeat) -> StateLoop | None:
-    statement = node_at(context, repeat.span, cst.For) or node_at(context, repeat.span, cst.While)
+    statement = loop_statement(context, repeat.span)
     if statement is None:
         return None
     leaves = (cst.Break, cst.Continue, cst.While, cst.Return, cst.If, cst.IfExp)

@@ -6,14 +6,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-import libcst as cst
-
 from kernlint.records import dataclass
 from kernlint.rules.dataflow import read_tensors, storages, written_tensors
 from kernlint.rules.finding import Context
 from kernlint.rules.independent import Loop as PythonLoop
 from kernlint.rules.independent import flat_loop, fresh_storages, known_storages
-from kernlint.rules.source import carried_names, node_at
+from kernlint.rules.source import carried_names, loop_statement, loop_variables
 from kernlint.rules.synthesis import (
     arith,
     below,
@@ -109,10 +107,10 @@ def time_loop(context: Context, repeat: Repeat) -> TimeLoop | None:
     The proof: a variable of the loop statement is handed from one iteration to the next, or a tensor is updated in place,
     and a product reads what so comes from the iteration before.
     """
-    statement = node_at(context, repeat.span, cst.For)
+    statement = loop_statement(context, repeat.span)
     if statement is None:
         return None
-    return read_time_loop(context.workload, repeat, bool(carried_names(statement)))
+    return read_time_loop(context.workload, repeat, bool(carried_names(statement) - loop_variables(statement)))
 
 
 def read_time_loop(workload: Workload, repeat: Repeat, hands_on: bool) -> TimeLoop | None:

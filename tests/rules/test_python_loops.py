@@ -53,6 +53,18 @@ def program(body, shape="32, 4096"):
         ),
         pytest.param("for b in range(x.shape[0]):\n    one(x[b], x[b])\nreturn x", "32, 4096", 32, id="in place"),
         pytest.param(
+            "y = torch.empty_like(x)\nb = 0\nwhile b < x.shape[0]:\n    one(x[b], y[b])\n    b += 1\nreturn y",
+            "32, 4096",
+            32,
+            id="a while that counts",
+        ),
+        pytest.param(
+            "y = torch.empty_like(x)\nfor a, b in zip(x, y):\n    one(a, b)\nreturn y",
+            "32, 4096",
+            32,
+            id="views in turn",
+        ),
+        pytest.param(
             "y = torch.empty_like(x)\nfor b in range(x.shape[0]):\n    double_row[grid](x, y, b, n, BLOCK=1024)\nreturn y",
             "32, 4096",
             32,
@@ -119,6 +131,10 @@ def test_open_sizes_are_found_without_a_number():
 @pytest.mark.parametrize(
     "body",
     [
+        pytest.param(
+            "y = torch.empty_like(x[0])\nb = 0\nwhile b < 32:\n    one(x[0], y)\n    b += 1\nreturn y",
+            id="the same in a while",
+        ),
         pytest.param(
             "y = torch.empty_like(x[0])\nfor b in range(32):\n    one(x[0], y)\nreturn y", id="the same work again"
         ),
