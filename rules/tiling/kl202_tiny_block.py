@@ -13,7 +13,7 @@ from kernlint.rules.pricing import cheapest, gain
 from kernlint.rules.tiles import editable, setting
 from kernlint.rules.tiling.row_chunks import row_chunks
 from kernlint.rules.widen import Widened, can_widen, rows_of
-from kernlint.workload import Access, Atomic, Branch, Dot, Kernel, Launch, Loop, ProgramId, Reduce, Scan, concrete
+from kernlint.workload import Access, Atomic, Branch, Dot, Kernel, Launch, Load, Loop, ProgramId, Reduce, Scan, concrete
 
 #: The widest load or store of one thread.
 _VECTOR_BYTES = 16
@@ -250,7 +250,7 @@ def _block_name(context: Context, launch: Launch, tile: int) -> str | None:
         if value != tile or isinstance(value, bool) or not editable(launch, name):
             continue
         twice = counterpart(context, context.variant.then(setting(launch, {name: 2 * tile})), launch)
-        if twice is None or _streamed_tile(twice) != 2 * tile:
+        if twice is None or _streamed_tile(twice) != 2 * tile or _value_a_block(launch, twice, tile):
             continue
         old, new = launch.programs, twice.programs
         if old is None or new is None:
@@ -259,6 +259,25 @@ def _block_name(context: Context, launch: Launch, tile: int) -> str | None:
         elif new <= (old + 1) // 2:
             return name
     return None
+
+
+def _value_a_block(launch: Launch, twice: Launch, tile: int) -> bool:
+    """Whether a program loads a single value by the number of its block (a scale for each), which a larger block would use for
+    elements that have another; ``twice`` is the launch with blocks of twice the ``tile``."""
+    axes = [ProgramId(axis) for axis in range(3)]
+
+    def blocks(one: Launch, width: int) -> set[ProgramId]:
+        tiles = [node for node, _ in one.kernel.walk(Access) if isinstance(node, Access) and node.elements == width]
+        return {
+            axis for node in tiles if node.offset is not None for axis in axes if node.offset.coefficient(axis) == width
+        }
+
+    counted = blocks(launch, tile) & blocks(twice, 2 * tile)
+    before, after = ([n for n, _ in one.kernel.walk(Load) if isinstance(n, Load)] for one in (launch, twice))
+    return any(
+        old.elements == 1 and old.offset is not None and old.offset == new.offset and counted & old.offset.atoms()
+        for old, new in zip(before, after)
+    )
 
 
 def _best(context: Context, launch: Launch, name: str, tile: int, widest: int) -> tuple[int, int, Variant]:

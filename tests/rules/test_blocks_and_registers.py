@@ -98,6 +98,33 @@ def test_block_large_enough_or_bound(source):
     assert not run_rule("KL202", source)
 
 
+GROUPS = """
+@triton.jit
+def quantise(x, scale, y, n, GROUP: tl.constexpr):
+    block = tl.program_id(0)
+    i = block * GROUP + tl.arange(0, GROUP)
+    v = tl.load(x + i, mask=i < n)
+    tl.store(y + i, (v / tl.load(scale + block)).to(tl.int8), mask=i < n)
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x, scale):
+        y = torch.empty(x.shape, dtype=torch.int8, device=x.device)
+        quantise[(triton.cdiv(x.numel(), 64),)](x, scale, y, x.numel(), GROUP=64)
+        return y
+
+def get_inputs():
+    return [torch.randn(8192, 4096), torch.rand(524288)]
+"""
+
+
+def test_a_block_is_a_group_of_values():
+    """A value that is loaded by the number of the block belongs to blocks of that size: more of them a program, no larger one."""
+    found = run_rule("KL202", GROUPS)
+    assert not any("GROUP=" in f.change.method for f in found.findings if f.change is not None)
+    same = GROUPS.replace("tl.load(scale + block)", "tl.load(scale + i // 64, mask=i < n)")
+    assert any("GROUP=" in f.change.method for f in run_rule("KL202", same).findings if f.change is not None)
+
+
 ROWS = """
 @triton.jit
 def rms_norm(x, w, y, stride, D: tl.constexpr):
