@@ -118,8 +118,9 @@ class MaterialisedGather(Rule):
 
     def _finding(self, context: Context, kernel: str, ops: list[TorchOp]) -> Finding:
         first = ops[0]
-        names = listed([f"`{op.name}` of `{tensor_name(op.reads[0], 'a tensor')}`" for op in ops])
-        sources = listed([f"`{name}`" for name in dict.fromkeys(tensor_name(op.reads[0], "a tensor") for op in ops)])
+        picked = [tensor_name(_source(op), "a tensor") for op in ops]
+        names = listed([f"`{op.name}` of `{name}`" for op, name in zip(ops, picked)])
+        sources = listed([f"`{name}`" for name in dict.fromkeys(picked)])
         lines = listed([str(line) for line in dict.fromkeys(op.span.line for op in ops)])
         moved = sum(op.writes[0].nbytes or 0 for op in ops)
         size = f", {moved / 1e6:.1f} MB" if moved else ""
@@ -146,6 +147,11 @@ class MaterialisedGather(Rule):
                 f"index) to `{kernel}`, and compute the row there.",
             ),
         )
+
+
+def _source(op: TorchOp) -> Tensor:
+    """The tensor that ``op`` picks rows of: an embedding names the index first."""
+    return next((read for read in op.reads if read.dtype == op.writes[0].dtype), op.reads[0])
 
 
 def _read_once(op: TorchOp) -> int:
