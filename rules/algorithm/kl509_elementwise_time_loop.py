@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import libcst as cst
 
+from kernlint.rules.algorithm.accumulation import only_adds
 from kernlint.rules.algorithm.step_loops import STAGES, StateLoop, StepsInKernel, read_state_loop
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
@@ -35,7 +36,8 @@ class ElementwiseTimeLoop(Rule):
         """
     when_not = """
         The step multiplies the state with a matrix by `tl.dot` (KL507), or reads elements of the state that other programs
-        write, such as the neighbours of its block: then programs would have to wait for each other.
+        write, such as the neighbours of its block: then programs would have to wait for each other. Steps that only add a
+        term to the state (KL601).
         """
     fix_safety = "Each element is computed by the same operations in the same order; only its way through memory goes."
     evidence = """
@@ -95,15 +97,11 @@ class ElementwiseTimeLoop(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         for repeat in context.workload.steps:
-            found = _state_loop(context, repeat) if isinstance(repeat, Repeat) else None
-            if found is None:
+            found = state_loop(context, repeat) if isinstance(repeat, Repeat) else None
+            if found is None or only_adds(context, found):
                 continue
-            options = {
-                context.variant.then(transform=StepsInKernel(repeat.span, hoisted)): hoisted
-                for hoisted in ((True, False) if found.fixed else (False,))
-            }
-            best = cheapest(context, options) or next(iter(options))
-            yield self._finding(found, best, options[best])
+            best, hoisted = in_one_launch(context, found)
+            yield self._finding(found, best, hoisted)
 
     def _finding(self, found: StateLoop, variant: Variant, hoisted: bool) -> Finding:
         launch, repeat, count = found.launch, found.repeat, concrete(found.repeat.count)
@@ -159,7 +157,18 @@ def _change(found: StateLoop, variant: Variant, state: str, kept: str) -> Change
     )
 
 
-def _state_loop(context: Context, repeat: Repeat) -> StateLoop | None:
+def in_one_launch(context: Context, found: StateLoop) -> tuple[Variant, bool]:
+    """The steps of ``found`` inside their kernel, and whether what no step changes is loaded before them."""
+    options = {
+        context.variant.then(transform=StepsInKernel(found.repeat.span, hoisted)): hoisted
+        for hoisted in ((True, False) if found.fixed else (False,))
+    }
+    best = cheapest(context, options) or next(iter(options))
+    return best, options[best]
+
+
+def state_loop(context: Context, repeat: Repeat) -> StateLoop | None:
+    """``repeat`` as the steps of a recurrence, where no iteration ends it or does something else."""
     statement = loop_statement(context, repeat.span)
     if statement is None:
         return None

@@ -9,6 +9,7 @@ from typing import Any
 from kernlint.records import dataclass
 from kernlint.rules.dataflow import storages, written_tensors
 from kernlint.rules.finding import tensor_name
+from kernlint.rules.flow import uses
 from kernlint.rules.independent import flat_loop, fresh_storages
 from kernlint.rules.indices import addresses, strides_of
 from kernlint.rules.synthesis import iteration, lane
@@ -330,9 +331,16 @@ class StepsInKernel:
             if not isinstance(step, Repeat) or step.span != self.repeat:
                 return step
             found = read_state_loop(workload, step)
-            return step if found is None else (persistent(found, self.hoisted),)
+            if found is None:
+                return step
+            launch, done = with_conversions(workload, found, persistent(found, self.hoisted))
+            gone.extend(done)
+            return (launch,)
 
-        return replace(workload, steps=map_steps(workload.steps, change))
+        gone: list[TorchOp] = []
+        steps = map_steps(workload.steps, change)
+        left = map_steps(steps, lambda step: None if any(step is op for op in gone) else step)
+        return replace(workload, steps=left)
 
 
 def persistent(found: StateLoop, hoisted: bool) -> Launch:
@@ -357,6 +365,59 @@ def persistent(found: StateLoop, hoisted: bool) -> Launch:
     kernel = replace(launch.kernel, body=(*before, loop, *after))
     arguments = {name: _whole(found, name, value) for name, value in launch.arguments.items()}
     return replace(launch, kernel=kernel, arguments=arguments, alternatives=())
+
+
+def with_conversions(workload: Workload, found: StateLoop, launch: Launch) -> tuple[Launch, list[TorchOp]]:
+    """The one ``launch`` of ``found`` with the conversions that torch makes of its state before and after the loop, and
+    those calls: a program loads the state as it was before, and stores what becomes of it."""
+    gone: list[TorchOp] = []
+    returned = storages([*workload.outputs])
+    # A buffer that is read here and written there is two: only one that is handed on in place is the same in each step.
+    for state in found.states if found.in_registers else ():
+        held = launch.tensor(state.load.base)
+        if held is None or state.store is None or state.load.base != state.store.base:
+            continue
+        users = [step for step, _ in uses(workload, held.storage.id) if step is not found.launch]
+        place = next(
+            (i for i, s in enumerate(workload.steps) if isinstance(s, Repeat) and s.span == found.repeat.span), None
+        )
+        around = [step for step in users if any(step is one for one in workload.steps)]
+        if place is None or any(step in found.repeat.body for step in users):
+            continue
+        before = [step for step in around if any(step is one for one in workload.steps[:place])]
+        after = [step for step in around if any(step is one for one in workload.steps[place + 1 :])]
+        if len(before) == 1 and _converts(before[0], held, writes=True):
+            (first,) = before
+            assert isinstance(first, TorchOp)
+            launch = _moved(launch, state.load, first.reads[0])
+            gone.append(first)
+        if len(after) == 1 and _converts(after[0], held, writes=False) and held.storage.id not in returned:
+            (last,) = after
+            assert isinstance(last, TorchOp)
+            launch = _moved(launch, state.store, last.writes[0])
+            gone.append(last)
+    return launch, gone
+
+
+def _converts(step: Step, held: Tensor, writes: bool) -> bool:
+    """Whether ``step`` converts a tensor to all of ``held`` (``writes``) or all of that to another, element by element."""
+    if not isinstance(step, TorchOp) or step.kind != "cast" or len(step.reads) != 1 or len(step.writes) != 1:
+        return False
+    own, other = (step.writes[0], step.reads[0]) if writes else (step.reads[0], step.writes[0])
+    alike = (own.shape, own.strides, own.offset) == (other.shape, other.strides, other.offset)
+    return alike and own.storage.id == held.storage.id and held.offset == own.offset and own.is_contiguous is True
+
+
+def _moved(launch: Launch, access: Load | Store, target: Tensor) -> Launch:
+    """``launch`` with ``access`` at the same place of another tensor."""
+    name = f"{access.base}_{'before' if isinstance(access, Load) else 'after'}"
+
+    def change(node: Node) -> Node:
+        if isinstance(node, (Load, Store)) and node.id == access.id and target.dtype is not None:
+            return replace(node, base=name, dtype=target.dtype)
+        return node
+
+    return replace(launch.rewritten(change), arguments={**launch.arguments, name: target})
 
 
 def _barrier(launch: Launch, span: Span) -> Node:

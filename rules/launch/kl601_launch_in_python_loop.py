@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kernlint.rules.algorithm.accumulation import only_adds
+from kernlint.rules.algorithm.kl509_elementwise_time_loop import in_one_launch, state_loop
+from kernlint.rules.algorithm.step_loops import StateLoop, persistent, with_conversions
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.independent import MergedLoop, independent_loop
-from kernlint.workload import Expr, Launch, Opaque, Repeat
+from kernlint.workload import Expr, Launch, Opaque, Repeat, concrete
 
 
 class LaunchInPythonLoop(Rule):
@@ -18,11 +21,13 @@ class LaunchInPythonLoop(Rule):
     summary = "a Python loop launches one small kernel per batch element, expert or chunk"
     what_it_does = """
         Finds Python loops around kernel launches whose iterations are independent of each other: no iteration reads what
-        another wrote, no variable is handed from one to the next, and the views they pass differ by a fixed offset.
+        another wrote, no variable is handed from one to the next, and the views they pass differ by a fixed offset. Finds also
+        loops whose iterations add one term each to the same tensor in place, element by element: the terms are independent.
         """
     why = """
         Every launch costs host time and a start-up on the device, and a grid that is sized for one element leaves most SMs
-        idle. The iterations could all run at once: the loop variable is a grid axis.
+        idle. The iterations could all run at once: the loop variable is a grid axis. A sum that is added to in place is read
+        and written once a term, where one pass over all terms keeps it in registers.
         """
     when_not = """
         Loops that carry state from one iteration to the next (time steps, iterative solvers). Loops over pieces of different
@@ -82,6 +87,10 @@ class LaunchInPythonLoop(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         for repeat in context.workload.steps:
+            found = state_loop(context, repeat) if isinstance(repeat, Repeat) else None
+            if found is not None and only_adds(context, found):
+                yield self._accumulation(context, found)
+                continue
             loop = independent_loop(context, repeat) if isinstance(repeat, Repeat) else None
             if loop is None or _in_pieces(loop.count):
                 continue
@@ -121,6 +130,44 @@ class LaunchInPythonLoop(Rule):
                     "the views and allocations inside it.",
                 ),
             )
+
+    def _accumulation(self, context: Context, found: StateLoop) -> Finding:
+        """The finding for a loop that adds one term at a time to a tensor."""
+        variant, _ = in_one_launch(context, found)
+        (state,) = found.states
+        launch, repeat, count = found.launch, found.repeat, concrete(found.repeat.count)
+        kernel = launch.kernel.name
+        others = " and ".join(f"`{name}`" for name in _around(context, found))
+        calls = f" with torch's {others} around it" if others else ""
+        drop = f", and let it load and store in the types that {others} converts from and to" if others else ""
+        return Finding(
+            self,
+            self.severity,
+            f"a Python loop launches `{kernel}` {count} times to add one term each to `{state.name}`",
+            repeat.span,
+            repeat.function,
+            kernel,
+            (
+                Evidence(f"one launch of {launch.programs} programs in each of {count} iterations", launch.span),
+                Evidence(
+                    f"each stores `{state.name}` as it was with something added that does not depend on it",
+                    state.load.span,
+                ),
+            ),
+            Change(
+                variant,
+                f"`{state.name}` is read and written {count} times, once for each launch{calls}, for one addition each.",
+                f"Add up all {count} terms in one launch of `{kernel}`, with the sum in registers.",
+                f"Pass the whole tensors with the stride of a term; in `{kernel}` load `{state.name}` once, loop over the {count} terms, "
+                f"and store the sum after the loop{drop}; drop the Python loop at line {repeat.span.line}.",
+            ),
+        )
+
+
+def _around(context: Context, found: StateLoop) -> list[str]:
+    """The names of torch's conversions of the sum that one launch would do itself."""
+    _, gone = with_conversions(context.workload, found, persistent(found, hoisted=False))
+    return list(dict.fromkeys(op.name for op in gone))
 
 
 def _in_pieces(count: object) -> bool:
