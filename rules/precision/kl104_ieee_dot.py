@@ -10,11 +10,15 @@ from kernlint.interpret.edits import Edits
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.precision.rounding import Rounded, errors_stay, products_of_halves
+from kernlint.rules.pricing import gain
 from kernlint.rules.source import bound_names, node_at
 from kernlint.syntax.names import bound_by, origin_of
 from kernlint.syntax.tree import Module
 from kernlint.workload import Dot, Launch, Operand, Span
 from kernlint.workload import dtype as dt
+
+#: Predicted gain below which rounding what a kernel computes is not worth the doubt.
+_LEAST_GAIN = 1.1
 
 
 class IeeeDot(Rule):
@@ -26,20 +30,26 @@ class IeeeDot(Rule):
     summary = 'fp32 tl.dot with input_precision="ieee" leaves the tensor cores'
     what_it_does = """
         Finds `tl.dot` calls with `input_precision="ieee"` or `allow_tf32=False` whose operands are two fp32 tensors as they lie
-        in memory: a plain matrix product. The precision must be written down, at the dot, at the launch or as the kernel's
-        default; one that a caller or an environment variable chooses is somebody's decision.
+        in memory: a plain matrix product. Also loops of such dots over 16-bit data (linear attention, attention in fp32): one
+        operand at least of each is a 16-bit tensor that was widened, the kernel stores nothing wider, and what rounding does in
+        one iteration is not fed back into the products of the next; all dots of the loop are then changed at once. The precision
+        must be written down, at the dot, at the launch or as the kernel's default; one that a caller or an environment variable
+        chooses is somebody's decision.
         """
     why = """
         There are no fp32 tensor cores: an ieee dot is computed by the FMA units, at a tenth of the tf32 rate or less.
         """
     when_not = """
-        The result needs the full fp32 mantissa. Operands that the kernel computed itself (triangular solves, gates, states of
-        a recurrence) are left alone: there ieee is nearly always deliberate. `input_precision="tf32x3"` gives
-        nearly that from three tensor-core dots. AMD devices without tf32 have only ieee.
+        The result needs the full fp32 mantissa. Operands that the kernel computed itself from fp32 tensors, or that feed back
+        into the next iteration's products (triangular solves, delta rules, a state that is multiplied on), are left alone: there
+        ieee is nearly always deliberate. `input_precision="tf32x3"` gives nearly that from three tensor-core dots. AMD devices
+        without tf32 have only ieee.
         """
-    fix_safety = (
-        "Unsafe: tf32 keeps 10 bits of the operands' mantissa. tf32x3 keeps nearly all of it at a third of the rate."
-    )
+    fix_safety = """
+        Unsafe: tf32 keeps 10 bits of the operands' mantissa. tf32x3 keeps nearly all of it at a third of the rate. In loops over
+        16-bit data what the kernel computed is rounded to the type of the data (fp16 keeps as many bits as tf32, bf16 three
+        fewer, and fp16 ends at 65,504); that change is described, not made.
+        """
     evidence = """
         H100, M=N=K=2048, tile 64x64x32, 4 warps, the same operands: ieee 499 us, tf32 166 us
         (`benchmarks/facts/h100-seed.txt`); with the best tile of each 773 us against 64 us (`h100-gemm.csv`).
@@ -144,8 +154,8 @@ class IeeeDot(Rule):
             seen |= spans
             narrow, rounded = chosen[0].narrow, next(one.dot for one in chosen if one.computed)
             variant = context.variant.then(transform=Rounded(launch.span, spans, narrow))
-            before, after = context.gpu_us(context.variant), context.gpu_us(variant)
-            if before is None or after is None or after >= before:
+            expected = gain(context, variant)
+            if expected is None or expected < _LEAST_GAIN:
                 continue
             lines = ", ".join(str(span.line) for span in sorted(spans))
             yield Finding(
