@@ -177,7 +177,7 @@ class IeeeDot(Rule):
                     f"units, although their tensors hold no more than {narrow}.",
                     f"Feed the dots {narrow} operands: the tensors as they are loaded, what the kernel computes rounded to {narrow}; "
                     "they accumulate in fp32 anyway.",
-                    f"In the dots at lines {lines} drop the casts to fp32 and `input_precision`, and write `x.to({narrow})` for "
+                    f"In the dots at lines {lines} drop the casts to fp32 and `input_precision`, and write `x.to(tl.{narrow})` for "
                     "operands that the kernel computed. Compare the error against the reference; "
                     'where values exceed the type\'s range keep them in fp32 and take `input_precision="tf32"`.',
                 ),
