@@ -10,6 +10,7 @@ from kernlint.rules.algorithm.accumulation import only_adds
 from kernlint.rules.algorithm.step_loops import STAGES, StateLoop, StepsInKernel, read_state_loop
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
+from kernlint.rules.fusion.fused import listed
 from kernlint.rules.pricing import cheapest
 from kernlint.rules.source import loop_statement
 from kernlint.syntax.walk import walk
@@ -23,12 +24,12 @@ class ElementwiseTimeLoop(Rule):
     severity = "warning"
     summary = "a Python loop launches one step of a recurrence at a time, though no program needs another one's state"
     what_it_does = """
-        Finds Python loops that launch one kernel per step, where a step depends on the one before through a state of which
-        each program reads only what it wrote itself, so that no program ever needs what another one computed: gated scans,
-        leaky integrators and moving averages over time, where each element meets only itself; and recurrences of which a
-        program holds the whole state of a sequence: Viterbi and forward scores, connectionist temporal classification, edit
-        distances. The state may be handed on in place, through two buffers in turn, in new tensors or as the row before of
-        a result.
+        Finds Python loops that launch one kernel per step (or several, whose programs each go on with what they wrote), where
+        a step depends on the one before through a state of which each program reads only what it wrote itself, so that no
+        program ever needs what another one computed: gated scans, leaky integrators and moving averages over time, where each
+        element meets only itself; and recurrences of which a program holds the whole state of a sequence: Viterbi and forward
+        scores, connectionist temporal classification, edit distances, Sinkhorn iterations on small matrices. The state may be
+        handed on in place, through two buffers in turn, in new tensors or as the row before of a result.
         """
     why = """
         Every step costs a launch, and carries the state through memory, for a handful of operations. A program that loops over
@@ -106,6 +107,8 @@ class ElementwiseTimeLoop(Rule):
     def _finding(self, found: StateLoop, variant: Variant, hoisted: bool) -> Finding:
         launch, repeat, count = found.launch, found.repeat, concrete(found.repeat.count)
         kernel, programs = launch.kernel.name, launch.programs
+        kernels = listed([f"`{name}`" for name in found.kernels])
+        launches = "one launch" if len(found.kernels) == 1 else f"one launch of each of {kernels},"
         names = list(dict.fromkeys(state.name for state in found.states))
         state = " and ".join(f"`{name}`" for name in names)
         what = "an elementwise" if found.elementwise else "a"
@@ -114,12 +117,12 @@ class ElementwiseTimeLoop(Rule):
         return Finding(
             self,
             self.severity,
-            f"a Python loop launches `{kernel}` for each of {count} steps of {what} recurrence",
+            f"a Python loop launches {kernels} for each of {count} steps of {what} recurrence",
             repeat.span,
             repeat.function,
             kernel,
             (
-                Evidence(f"one launch of {programs} programs in each of {count} iterations", launch.span),
+                Evidence(f"{launches} of {programs} programs in each of {count} iterations", launch.span),
                 *(
                     Evidence(
                         f"`{one.name}` is read here at elements that no program but the same writes, in the step before",
@@ -133,7 +136,10 @@ class ElementwiseTimeLoop(Rule):
 
 
 def _change(found: StateLoop, variant: Variant, state: str, kept: str) -> Change:
-    kernel, count, line = found.launch.kernel.name, concrete(found.repeat.count), found.repeat.span.line
+    count, line = concrete(found.repeat.count), found.repeat.span.line
+    kernel = listed([f"`{name}`" for name in found.kernels])
+    several = len(found.kernels) > 1
+    into = f"one kernel that does what {kernel} do" if several else kernel
     where = "with the state in registers" if found.in_registers else "with a barrier between them"
     load = (f"load {state} once, " if found.in_registers else "") + (
         f"load {kept}, which no step changes, before the steps, " if kept else ""
@@ -150,10 +156,10 @@ def _change(found: StateLoop, variant: Variant, state: str, kept: str) -> Change
         )
     return Change(
         variant,
-        f"{count} launches run one after the other, each for one step of a few operations, and {state} goes to memory and back "
-        "between them.",
-        f"Loop over the {count} steps inside `{kernel}` {where}, and launch it once.",
-        f"Pass the whole tensors with the stride of a step; in `{kernel}` {load}{steps}; drop the Python loop at line {line}.",
+        f"{(count or 0) * len(found.kernels)} launches run one after the other, each for one step of a few operations, and {state} "
+        "goes to memory and back between them.",
+        f"Loop over the {count} steps inside {into} {where}, and launch it once.",
+        f"Pass the whole tensors with the stride of a step; in {into} {load}{steps}; drop the Python loop at line {line}.",
     )
 
 

@@ -10,6 +10,7 @@ from kernlint.records import dataclass
 from kernlint.rules.dataflow import storages, written_tensors
 from kernlint.rules.finding import tensor_name
 from kernlint.rules.flow import uses
+from kernlint.rules.fusion.merging import SAME_PROGRAMS, merge
 from kernlint.rules.independent import flat_loop, fresh_storages
 from kernlint.rules.indices import addresses, strides_of
 from kernlint.rules.synthesis import iteration, lane
@@ -57,7 +58,7 @@ class State:
 
 @dataclass(frozen=True)
 class StateLoop:
-    """A Python loop with one ``launch`` in each step.
+    """A Python loop with one ``launch`` in each step, or several that are one ``launch`` here.
 
     ``kept`` are the ids of the stores that only hand the state to the next step, ``fixed`` the loads of what no step
     changes. ``views`` say by how many elements the argument of that name moves with each step, ``moves`` the same for the
@@ -74,6 +75,11 @@ class StateLoop:
     elementwise: bool
 
     @property
+    def kernels(self) -> tuple[str, ...]:
+        """The names of the kernels that a step launches."""
+        return tuple(dict.fromkeys(step.kernel.name for step in self.repeat.body if isinstance(step, Launch)))
+
+    @property
     def in_registers(self) -> bool:
         """Whether a program reads its state as it wrote it, so that a variable can hold it."""
         return all(state.store is not None for state in self.states)
@@ -83,9 +89,9 @@ def read_state_loop(workload: Workload, repeat: Repeat) -> StateLoop | None:
     """``repeat`` as the steps of a recurrence in which each program keeps to itself; None where that is not proven or sizes
     are open.
 
-    The proof: a step is one kernel without dots; what it reads of what a step writes, it reads at elements that the same
-    program wrote in the step before, so that no program meets what another one computed. What moves along with the steps
-    never comes to one address twice.
+    The proof: a step is one kernel without dots, or several of the same programs that keep to themselves; what it reads of
+    what a step writes, it reads at elements that the same program wrote in the step before, so that no program meets what
+    another one computed. What moves along with the steps never comes to one address twice.
     """
     pair = _consecutive(repeat)
     if pair is None or concrete(repeat.count) is None:
@@ -167,16 +173,32 @@ def _no_address_twice(found: StateLoop) -> bool:
 
 
 def _consecutive(repeat: Repeat) -> tuple[Launch, Launch] | None:
-    """The launches of two iterations that follow each other, where each makes one and nothing else but allocations."""
+    """The launches of two iterations that follow each other, where each makes one and nothing else but allocations, or
+    several that one could do as it goes through their programs."""
     found = []
     for steps in (repeat.earlier, repeat.body):
         launches = [step for step in steps if isinstance(step, Launch)]
-        if len(launches) != 1 or not all(isinstance(s, Launch) or _is_alloc(s) for s in steps):
+        one = _one_launch(launches) if all(isinstance(s, Launch) or _is_alloc(s) for s in steps) else None
+        if one is None:
             return None
-        found.append(launches[0])
+        found.append(one)
     before, launch = found
     same = before.span == launch.span and before.kernel.span == launch.kernel.span and before.grid == launch.grid
     return (before, launch) if same else None
+
+
+def _one_launch(launches: Sequence[Launch]) -> Launch | None:
+    """``launches`` as one; None where a program needs what another one makes. What they store stays stored."""
+    if not launches:
+        return None
+    first, *rest = launches
+    for launch in rest:
+        stored = frozenset(storages([*written_tensors(first), *written_tensors(launch)]))
+        merged = merge(first, launch, stored)
+        if merged is None or merged.way != SAME_PROGRAMS or launch.autotuned:
+            return None
+        first = merged.launch
+    return first
 
 
 def _is_alloc(step: Step) -> bool:
@@ -377,12 +399,13 @@ def with_conversions(workload: Workload, found: StateLoop, launch: Launch) -> tu
         held = launch.tensor(state.load.base)
         if held is None or state.store is None or state.load.base != state.store.base:
             continue
-        users = [step for step, _ in uses(workload, held.storage.id) if step is not found.launch]
+        own = {step.span for step in found.repeat.body}
+        users = [step for step, _ in uses(workload, held.storage.id) if step.span not in own]
         place = next(
             (i for i, s in enumerate(workload.steps) if isinstance(s, Repeat) and s.span == found.repeat.span), None
         )
         around = [step for step in users if any(step is one for one in workload.steps)]
-        if place is None or any(step in found.repeat.body for step in users):
+        if place is None:
             continue
         before = [step for step in around if any(step is one for one in workload.steps[:place])]
         after = [step for step in around if any(step is one for one in workload.steps[place + 1 :])]
