@@ -1068,8 +1068,10 @@ def _from_host(name: str, value: Any, bare: bool) -> Any:
     if isinstance(value, Expr):
         return Typed(None, argument=name)
     if isinstance(value, (tuple, list)):
-        # A number that no source shows may be a tuple itself, as the shapes and strides of many tensors are.
-        return tuple(Unknown("item") if isinstance(v, Expr) else _from_host("", v, bare) for v in value)
+        # Numbers may be constants, by ``tl.constexpr(...)``, and what no source shows a tuple itself or a descriptor.
+        return tuple(
+            _from_host("", v, bare) if isinstance(v, (Tensor, tuple, list)) else Unknown("item") for v in value
+        )
     if isinstance(value, Unknown) and (bare or value.reason != "missing argument"):
         return Typed(None, (), None, name)
     return Unknown(name)

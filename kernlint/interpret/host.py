@@ -467,7 +467,7 @@ class HostEvaluator(Evaluator):
         if isinstance(a, (int, Expr)) and isinstance(b, (int, Expr)) and not isinstance(a, bool):
             return a if isinstance(a, int) and not isinstance(b, int) else b
         if isinstance(a, Tensor) and isinstance(b, Tensor):
-            return a
+            return _either(a, b)
         if isinstance(a, ReadValue) and isinstance(b, ReadValue):
             return computed_from_read("choice", (a, b))
         if isinstance(a, Unknown) or a is None:
@@ -1885,6 +1885,17 @@ def _counts(numbers: Sequence[Any]) -> bool:
     if not all(isinstance(number, int) for number in numbers):
         return False
     return all(b - a == numbers[1] - numbers[0] for a, b in pairwise(numbers))
+
+
+def _either(a: Tensor, b: Tensor) -> Tensor:
+    """``a`` without what is known to be otherwise of ``b``, where it is one of the two."""
+    if a.dtype is not None and b.dtype is not None and a.dtype != b.dtype:
+        a = replace(a, dtype=None)
+    if a.shape is not None and b.shape is not None and a.shape != b.shape:
+        return replace(a, shape=None, strides=None)
+    if a.strides is not None and b.strides is not None and a.strides != b.strides:
+        return replace(a, strides=None)
+    return a
 
 
 def _works(steps: Iterable[Recorded]) -> bool:

@@ -503,7 +503,8 @@ class _Reading:
             workload = self._of_class(value)
         elif isinstance(value.node, cst.FunctionDef):
             workload = self._of_function(value)
-            if value.name in setup_functions(self.kernel_module) or not self._has_effect(value.node, workload):
+            once = value.name in setup_functions(self.kernel_module) or _is_test(value.node, self.kernel_module)
+            if once or not self._has_effect(value.node, workload):
                 # Code that fills a cache, warms up, tests or measures: no later call pays for it.
                 workload = replace(workload, steps=(), first_steps=workload.first_call().steps)
         if workload is not None and workload.first_call().launches():
@@ -751,6 +752,12 @@ def _is_answer(value: cst.BaseExpression | None) -> bool:
         name = (dotted_name(value.func) or "").rpartition(".")[2]
         return name in ("bool", "isinstance", "hasattr", "all", "any", "allclose", "equal", "is_available")
     return isinstance(value, cst.Name) and value.value in ("None", "True", "False")
+
+
+def _is_test(node: cst.FunctionDef, module: Module) -> bool:
+    """Whether pytest calls the function: by its name, as it collects tests, in a module that imports pytest."""
+    collected = any(path.partition(".")[0] == "pytest" for path in module.imports.values())
+    return collected and node.name.value.startswith("test") and _returns_answers(node, module)
 
 
 def _draws(step: Step) -> bool:

@@ -107,6 +107,8 @@ def _shape(f: FrontEnd, value: Any, what: str, node: cst.CSTNode) -> Shape | Non
     """A shape argument; None where it is not known at all or was refused."""
     if isinstance(value, (Unknown, Constexpr)) or value is None:
         return None
+    if isinstance(value, Typed) and value.pointer is None and value.dtype is None:
+        return None  # an argument of which nothing is known may be a tuple of constants
     items = value if isinstance(value, (tuple, list)) else (value,)
     extents = [_extent(f, item, f"extent {i} of {what}", node) for i, item in enumerate(items)]
     if any(isinstance(e, Unknown) for e in extents):

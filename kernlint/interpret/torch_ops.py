@@ -214,7 +214,8 @@ def _create(origin: str, kind: str, random: bool = False) -> Callable[..., Any]:
             values, fill = args[:1], _arg(args, kwargs, 1, "fill_value")
             default = dt.BOOL if isinstance(fill, bool) else dt.INT64 if isinstance(fill, (int, Expr)) else dt.FLOAT32
         elif kind == "randint":
-            values = [a for a in args if isinstance(a, (tuple, list))] or [kwargs.get("size", ())]
+            given = [*args, kwargs.get("size")]
+            values = [a for a in given if isinstance(a, (tuple, list))] or [Unknown("size")]
             default = dt.INT64
         if "size" in kwargs and kind != "randint":
             values = [kwargs["size"]]

@@ -431,3 +431,11 @@ class Op:
     program = Program(parse_module(HEAD + source, "k.py"), None, Question(target=Target()))
     assert [w.entry for w in program.bare_kernels()] == []
     assert [w.entry for w in Program(parse_module(HEAD + source.split("class")[0], "k.py")).bare_kernels()] == ["store"]
+
+
+@pytest.mark.parametrize(
+    "items", ["tuple(tl.constexpr(v) for v in (16, 64))", "(tl.constexpr(16), tl.constexpr(64))", "made()"]
+)
+def test_a_tuple_of_constants_may_be_a_shape(items: str) -> None:
+    body = "i = tl.arange(0, B)\nv = tl.zeros(n, tl.float32)\nw = tl.zeros((n[0], n[1]), tl.float32)"
+    assert not kinds(body, call=f"kernel[(16,)](x, y, {items}, B=64)")

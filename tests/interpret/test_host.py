@@ -513,3 +513,40 @@ def test_module_code_too_long_to_follow_leaves_the_functions():
     launch = launch_of(workload)
     assert launch.grid == (256,)
     assert "n" not in launch.arguments
+
+
+def test_random_integers_of_a_size_that_is_not_known() -> None:
+    workload = read("""
+        def run(x, size):
+            y = torch.randint(256, size, dtype=torch.uint8)
+            k[(1,)](x, y, 1, 0, 0)
+            return y
+    """)
+    tensor = launch_of(workload).arguments["y"]
+    assert isinstance(tensor, Tensor) and tensor.shape is None
+
+
+@pytest.mark.parametrize(
+    ("other", "known"),
+    [
+        ("torch.zeros(4, 8, dtype=torch.uint8)", {"shape": (4, 8), "strides": (8, 1)}),
+        ("torch.zeros(8, 4)", {"dtype": "float32"}),
+        ("torch.zeros(8, 4).t()", {"dtype": "float32", "shape": (4, 8)}),
+        ("torch.ones(4, 8)", {"dtype": "float32", "shape": (4, 8), "strides": (8, 1)}),
+    ],
+)
+def test_one_of_two_tensors_is_what_both_are(other: str, known: dict[str, object]) -> None:
+    """Which one it is nobody knows: a kernel that takes it is refused nothing for what holds of one alone."""
+    workload = read(f"""
+        def run(x, flag):
+            if flag:
+                y = torch.zeros(4, 8)
+            else:
+                y = {other}
+            k[(1,)](x, y, 1, 0, 0)
+            return y
+    """)
+    tensor = launch_of(workload).arguments["y"]
+    assert isinstance(tensor, Tensor)
+    found = {"dtype": tensor.dtype and tensor.dtype.name, "shape": tensor.shape, "strides": tensor.strides}
+    assert found == {"dtype": None, "shape": None, "strides": None, **known}

@@ -304,3 +304,11 @@ class Layer(torch.nn.Module):
         return self.y
 """
     assert steps_of(source, "Layer.forward") == (["copy"], ["exp", "copy", "copy"])
+
+
+def test_a_test_of_pytest_runs_once_whatever_becomes_of_its_data():
+    """Its data may come from code that is not followed; pytest calls it by its name, no program does."""
+    test = "def test_run(device):\n    x = made(device)\n    y = launch(x)\n    checked(x, y)\n"
+    assert steps_of("import pytest\n\n" + test, "test_run")[0] == []
+    assert steps_of(test, "test_run")[0] != []
+    assert steps_of("import pytest\n\n" + test.replace("test_run", "run"), "run")[0] != []
