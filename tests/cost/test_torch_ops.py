@@ -86,6 +86,23 @@ def test_monotone_in_bytes() -> None:
         assert times[-1] > 5 * times[0], kind
 
 
+def test_unfold_takes_a_launch_an_image() -> None:
+    """Images of the same pixels in all: sixteen small ones take longer than one large one, by at least fifteen floors."""
+
+    def unfold(images: int, pixels: int) -> float:
+        x, columns = tensor("x", F16, images, 32, pixels), tensor("c", F16, images, 32 * 9, pixels)
+        return us(TorchOp("unfold", "gather", (x,), (columns,), HERE, "f", 0, {"launches": images, "taps": 9}))
+
+    floor = us(op("elementwise", (tensor("x", F16, 1),), (tensor("y", F16, 1),)))
+    assert unfold(16, 256) > unfold(1, 4096) + 15 * floor
+
+
+def test_a_concatenation_reads_all_that_it_writes() -> None:
+    """Of parts that a Python loop collected only the first few are listed."""
+    part, whole = tensor("p", F32, 1024, 1024), tensor("w", F32, 32, 1024, 1024)
+    assert us(op("cat", (part, part, part), (whole,))) == us(op("cat", (part,) * 32, (whole,)))
+
+
 def test_an_index_that_picks_whole_pages_is_paced_by_what_it_moves() -> None:
     """Blocks of 4 KB are dealt out, however short the last dimension: ``cache[table]`` of [pages, 16, 8, 128]."""
     cache, table = tensor("c", F16, 4096, 16, 8, 128), tensor("t", I64, 64, 64)
