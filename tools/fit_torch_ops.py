@@ -2,8 +2,8 @@
 
     python tools/fit_torch_ops.py [--dry-run]
 
-Data: ``benchmarks/facts/h100-torch-ops.csv`` and ``h100-torch-ops-2.csv`` (``gpu_us``, ``host_us``), and
-``h100-overheads.json``. Each case of data
+Data: ``benchmarks/facts/h100-torch-ops.csv``, ``h100-torch-ops-2.csv`` and ``h200-windows.csv`` (``gpu_us``, ``host_us``), and
+``h100-overheads.json``; each row is priced on the card that it was measured on. Each case of data
 movement is fitted on its own rows, positive constants moved in their logarithm with a weak prior; sigma comes from
 leaving one shape out at a time. Needs numpy and scipy.
 """
@@ -18,7 +18,7 @@ import math
 import statistics
 import sys
 from collections import defaultdict
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -29,13 +29,13 @@ sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
 
 from micro_launches import FACTS, HERE, tensor  # noqa: E402
 
-from kernlint.cost.device import find_device  # noqa: E402
-from kernlint.cost.torch_ops import case_of, parse, torch_op_time  # noqa: E402
+from kernlint.cost.device import Device, find_device  # noqa: E402
+from kernlint.cost.torch_ops import Constants, case_of, parse, torch_op_time  # noqa: E402
 from kernlint.workload import Tensor, TorchOp  # noqa: E402
 from kernlint.workload import dtype as dtypes  # noqa: E402
 
 DATA = ROOT / "kernlint" / "cost" / "data"
-DEVICE = find_device("h100-sxm")
+H100, H200 = find_device("h100-sxm"), find_device("h200")
 
 #: Starting values; a constant that is 0 here stays 0 (the case has no such term).
 START = {
@@ -58,6 +58,7 @@ START = {
     "logsumexp": {"floor_us": 20.0, "element_ps": 4.0, "passes": 5.0},
     "norm_rms": {"floor_us": 2.5, "row_ns": 0.3, "chain_ns": 0.5, "passes": 1.2},
     "scan_outer": {"floor_us": 2.0, "chain_ns": 300.0},
+    "unfold": {"floor_us": 1.8, "element_ps": 2.4, "chain_ns": 250.0},
     "sort": {"floor_us": 20.0, "element_ps": 20.0, "passes": 10.0},
     "topk": {"floor_us": 40.0, "element_ps": 8.0, "passes": 5.0},
     "flip": {"floor_us": 2.0, "element_ps": 2.4},
@@ -88,9 +89,6 @@ RATES = {
     "conv_odd_channels": 0.06,
     "conv_pointwise_floor_us": 5.0,
 }
-#: A tap of im2col's thread: an L2 round trip (184 ns in programs.json) and some 20 instructions of 64-bit address arithmetic
-#: and bounds for each of the 32 warps of its block, at four a cycle (90 ns).
-TAP_NS = 270.0
 #: Not in the data; the reasons stand in the written file.
 ASSUMED_RATES = {
     "fp8_efficiency": 0.6,
@@ -255,15 +253,54 @@ def build_second(row: dict[str, str]) -> TorchOp | None:
     return op(kind, (x, tensor("w", dtype, sizes[-1])) if name == "rms_norm" else (x,), (y,))
 
 
-def rows() -> list[tuple[TorchOp, float, float, str]]:
-    """(op, gpu_us, host_us, shape) of every row that the model prices."""
+def build_windows(row: dict[str, str]) -> TorchOp:
+    """The op of one row of ``h200-windows.csv``: an unfold, or a reduction of short rows."""
+    name, dtype = row["op"], dtypes.find(row["dtype"])
+    assert dtype is not None
+    sizes = [int(part) for part in row["shape"].split("x")]
+    if name == "unfold":
+        images, channels, height, width, taps, _ = sizes
+        y = tensor("y", dtype, images, channels * taps * taps, height * width)
+        dims = {"launches": images, "taps": taps * taps}
+        return TorchOp(name, "gather", (tensor("x", dtype, *sizes[:4]),), (y,), HERE, "f", 0, dims)
+    return TorchOp(
+        name.removesuffix("_inner"), "reduce", (tensor("x", dtype, *sizes),), (tensor("y", dtype, sizes[0]),), HERE, "f", 0,
+        {"inner": 1},
+    )  # fmt: skip
+
+
+#: The files of facts, each with what builds an op of its rows, and the card.
+SOURCES = (
+    ("h100-torch-ops.csv", build, H100),
+    ("h100-torch-ops-2.csv", build_second, H100),
+    ("h200-windows.csv", build_windows, H200),
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """One operation, its times in microseconds and the card that they were measured on."""
+
+    op: TorchOp
+    gpu_us: float
+    host_us: float
+    shape: str
+    device: Device
+
+    def error(self, constants: Constants) -> float:
+        """ln(predicted/measured) of the device time."""
+        return math.log(torch_op_time(self.op, self.device, constants).us / self.gpu_us)
+
+
+def rows() -> list[Row]:
+    """Every row that the model prices."""
     result = []
-    for name, builder in (("h100-torch-ops.csv", build), ("h100-torch-ops-2.csv", build_second)):
+    for name, builder, device in SOURCES:
         with (FACTS / name).open(encoding="utf-8", newline="") as file:
             for row in csv.DictReader(file):
                 op = builder(row)
                 if op is not None:
-                    result.append((op, float(row["gpu_us"]), float(row["host_us"]), row["shape"]))
+                    result.append(Row(op, float(row["gpu_us"]), float(row["host_us"]), row["shape"], device))
     return result
 
 
@@ -275,18 +312,12 @@ def tree(rates: dict[str, float], cases: dict[str, dict[str, float]]) -> dict[st
     filled = {**cases}
     filled["unknown"] = {"floor_us": 2.0, "element_ps": 3.0, "passes": 2.0, "sigma": 0.9}
     filled["random"] = {"floor_us": 1.6, "element_ps": 2.0, "sigma": 0.4}
-    indexed = cases["elementwise_indexed"]
-    filled["unfold"] = {
-        **{k: indexed[k] for k in ("floor_us", "element_ps")},
-        "chain_ns": TAP_NS,
-        "sigma": 0.4,
-    }
     sigmas = {"matmul": 0.2, "attention": 0.2, "conv": 0.25, "rnn": 0.7}
     return {"cases": filled, "rates": {**ASSUMED_RATES, **rates}, "sigmas": sigmas}
 
 
-def solve(paths: list[tuple[str, ...]], data: dict, measured: list) -> dict:
-    """``data`` with the constants at ``paths`` (keys from the root) fitted to ``measured`` (op, us)."""
+def solve(paths: list[tuple[str, ...]], data: dict, measured: list[Row]) -> dict:
+    """``data`` with the constants at ``paths`` (keys from the root) fitted to ``measured``."""
 
     def parent(root: dict, path: tuple[str, ...]) -> dict:
         for key in path[:-1]:
@@ -303,7 +334,7 @@ def solve(paths: list[tuple[str, ...]], data: dict, measured: list) -> dict:
 
     def loss(theta: np.ndarray) -> np.ndarray:
         constants = parse(put(theta))
-        raw = np.array([math.log(torch_op_time(op, DEVICE, constants).us / us) for op, us in measured])
+        raw = np.array([row.error(constants) for row in measured])
         return np.concatenate([raw / 0.1, (theta - start) / 1.0])
 
     return put(least_squares(loss, start, loss="soft_l1", max_nfev=30).x)
@@ -314,12 +345,12 @@ def main() -> None:
     parser.add_argument("--dry-run", action="store_true")
     args = parser.parse_args()
     table = rows()
-    groups: dict[str, list[tuple[TorchOp, float, str]]] = defaultdict(list)
-    for op, us, _, shape in table:
-        if op.kind != "alloc":
-            groups[group_of(op)].append((op, us, shape))
+    groups: dict[str, list[Row]] = defaultdict(list)
+    for row in table:
+        if row.op.kind != "alloc":
+            groups[group_of(row.op)].append(row)
     data = tree(RATES, START)
-    memory = [(op, us) for name in ("copy", "fill", "elementwise", "cat") for op, us, _ in groups[name]]
+    memory = [row for name in ("copy", "fill", "elementwise", "cat") for row in groups[name]]
     rates = ("dram_efficiency", "l2_gb_per_s", "l2_keeps", "l2_drops")
     shared: list[tuple[str, ...]] = [("rates", name) for name in rates]
     floors: list[tuple[str, ...]] = [("cases", name, "floor_us") for name in ("copy", "fill", "elementwise", "cat")]
@@ -338,16 +369,14 @@ def main() -> None:
             names: list[tuple[str, ...]] = [("rates", key) for key in library[name]]
         else:
             names = [("cases", name, key) for key in START[name]]
-        fitted = solve(names, data, [(op, us) for op, us, _ in measured])
+        fitted = solve(names, data, measured)
         errors = []
-        for shape in sorted({shape for _, _, shape in measured}):
-            inside = [(op, us) for op, us, other in measured if other != shape]
+        for shape in sorted({row.shape for row in measured}):
+            inside = [row for row in measured if row.shape != shape]
             if not inside:
                 continue
             held = parse(solve(names, fitted, inside))
-            errors += [
-                math.log(torch_op_time(op, DEVICE, held).us / us) for op, us, other in measured if other == shape
-            ]
+            errors += [row.error(held) for row in measured if row.shape == shape]
         sigma = max(0.05, float(np.quantile(np.abs(errors), 0.8)) / 1.2816)
         if len(errors) < 8:
             sigma = max(sigma, 0.2)
@@ -365,21 +394,16 @@ def main() -> None:
     weights = sum(entry["rows"] for entry in report.values())
     total = sum(entry["rows"] * entry["mean_abs_ln_error_held_out"] for entry in report.values()) / weights
     print("overall", round(total, 3))
-    indexed = data["cases"]["elementwise_indexed"]
-    like = {name: indexed[name] for name in ("floor_us", "element_ps")}
-    data["cases"]["unfold"] = {**like, "chain_ns": TAP_NS, "sigma": 0.4}
     short = json.loads(json.dumps(data), parse_float=lambda text: float(f"{float(text):.4g}"))
     result = {
         "_about": "Constants of kernlint/cost/torch_ops.py, written by tools/fit_torch_ops.py; do not edit.",
-        "source": [f"benchmarks/facts/{name} (gpu_us)" for name in ("h100-torch-ops.csv", "h100-torch-ops-2.csv")],
+        "source": [f"benchmarks/facts/{name} (gpu_us)" for name, _, _ in SOURCES],
         "assumed": {
             "fp8_efficiency": "share of peak that int8 reaches, plus fp8's lower power",
             "float64_efficiency": "cuBLAS DGEMM at the usual 80 % of peak; not measured",
             "rnn": "not measured: a wide sigma",
             "random": "Philox at two elements per 4 ps; not measured: a wide sigma",
             "unknown": "one read and one write per element twice over; a wide sigma",
-            "unfold": "a launch an image at the floor and the rate of an indexed elementwise call, 270 ns a tap for an L2 round "
-            "trip and the addresses of 32 warps; not measured: a wide sigma",
         },
         "mean_abs_ln_error_held_out": round(total, 3),
         "residuals": report,
@@ -392,11 +416,12 @@ def main() -> None:
         (DATA / "host.json").write_text(json.dumps(host, indent=1) + "\n", encoding="utf-8")
 
 
-def host_times(table: list[tuple[TorchOp, float, float, str]]) -> dict[str, object]:
+def host_times(table: list[Row]) -> dict[str, object]:
     """Host microseconds per kind of step: medians over shapes and dtypes."""
     by_kind: dict[str, list[float]] = defaultdict(list)
-    for op, _, host, _ in table:
-        by_kind[op.kind].append(host)
+    for row in table:
+        if row.device is H100:
+            by_kind[row.op.kind].append(row.host_us)
     overheads = json.loads((FACTS / "h100-overheads.json").read_text(encoding="utf-8"))
     everything = [host for kind, values in by_kind.items() if kind != "alloc" for host in values]
     spread = [abs(math.log(h / statistics.median(v))) for k, v in by_kind.items() if k != "alloc" for h in v]

@@ -71,25 +71,25 @@ class Case:
 
 
 @dataclass(frozen=True)
-class _Constants:
+class Constants:
     cases: Mapping[str, Case]
     rates: Mapping[str, float]
     sigmas: Mapping[str, float]
 
 
 @lru_cache(maxsize=1)
-def _data() -> _Constants:
+def _data() -> Constants:
     return parse(fitted("torch_ops"))
 
 
-def parse(data: Mapping[str, Mapping[str, object]]) -> _Constants:
+def parse(data: Mapping[str, Mapping[str, object]]) -> Constants:
     """The constants in ``data``, the content of ``torch_ops.json``."""
     cases = {name: Case(**entry) for name, entry in data["cases"].items()}  # type: ignore[arg-type]
-    return _Constants(cases, dict(data["rates"]), dict(data["sigmas"]))  # type: ignore[arg-type]
+    return Constants(cases, dict(data["rates"]), dict(data["sigmas"]))  # type: ignore[arg-type]
 
 
 def torch_op_time(
-    op: TorchOp, device: Device, constants: _Constants | None = None, reuse_bytes: Mapping[int, float] | None = None
+    op: TorchOp, device: Device, constants: Constants | None = None, reuse_bytes: Mapping[int, float] | None = None
 ) -> KernelTime:
     """Predicted :class:`KernelTime` of ``op`` in a warm graph replay.
 
@@ -138,7 +138,7 @@ def case_of(op: TorchOp) -> str:
     return "unknown"
 
 
-def _movement(op: TorchOp, device: Device, c: _Constants, reuse: Mapping[int, float]) -> KernelTime:
+def _movement(op: TorchOp, device: Device, c: Constants, reuse: Mapping[int, float]) -> KernelTime:
     name = case_of(op)
     case = c.cases[name]
     known = all(tensor.nbytes is not None for tensor in (*op.reads, *op.writes)) and bool(op.writes or op.reads)
@@ -214,7 +214,7 @@ def _chain(case: str, elements: float, width: float, op: TorchOp) -> float:
     return width
 
 
-def _matmul(op: TorchOp, device: Device, c: _Constants, reuse: Mapping[int, float]) -> KernelTime:
+def _matmul(op: TorchOp, device: Device, c: Constants, reuse: Mapping[int, float]) -> KernelTime:
     known = all(key in op.dims for key in ("batch", "m", "n", "k"))
     batch, m, n, k = (max(0, op.dims.get(key, 1)) for key in ("batch", "m", "n", "k"))
     if not known and op.flops:
@@ -257,7 +257,7 @@ def _matmul(op: TorchOp, device: Device, c: _Constants, reuse: Mapping[int, floa
     return KernelTime(us, sigma, bound, {"floor": c.rates["matmul_floor_us"], **terms})
 
 
-def _library(op: TorchOp, device: Device, c: _Constants, reuse: Mapping[int, float]) -> KernelTime:
+def _library(op: TorchOp, device: Device, c: Constants, reuse: Mapping[int, float]) -> KernelTime:
     """Attention, convolution, recurrent nets: floating-point work at the library's measured share of the peak."""
     dtype = op.reads[0].dtype if op.reads else None
     path = _path(op)
@@ -302,7 +302,7 @@ def _convolution(op: TorchOp) -> tuple[int, int]:
     return known[1], math.prod(known[2:])
 
 
-def _cold(op: TorchOp, own: float, c: _Constants, speed: _Speed, reuse: Mapping[int, float]) -> float:
+def _cold(op: TorchOp, own: float, c: Constants, speed: _Speed, reuse: Mapping[int, float]) -> float:
     """Share of the op's bytes that L2 no longer holds."""
     total = missed = 0.0
     for tensor in (*op.reads, *op.writes):
