@@ -35,12 +35,12 @@ def test_errors_against_the_facts() -> None:
 
     errors = defaultdict(list)
     inside = []
-    for made, measured, _, _ in fit_torch_ops.rows():
-        if made.kind == "alloc":
+    for row in fit_torch_ops.rows():
+        if row.op.kind == "alloc":
             continue
-        time = torch_op_time(made, H100)
-        error = math.log(time.us / measured)
-        errors[fit_torch_ops.group_of(made)].append(abs(error))
+        time = torch_op_time(row.op, row.device)
+        error = math.log(time.us / row.gpu_us)
+        errors[fit_torch_ops.group_of(row.op)].append(abs(error))
         inside.append(abs(error) <= 1.2816 * time.sigma)
     everything = [error for values in errors.values() for error in values]
     assert len(everything) > 350
