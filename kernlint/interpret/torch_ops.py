@@ -27,9 +27,6 @@ Args = list[Any]
 Kwargs = dict[str, Any]
 Shape = tuple[Size, ...]
 
-#: Kinds of element types, each of which a higher one prevails over.
-_KINDS = {"bool": 0, "uint": 1, "int": 1, "float": 2}
-
 #: Views of one tensor that are told apart.
 MAX_VIEWS = 1024
 #: What a handler raises on arguments that do not fit.
@@ -183,7 +180,7 @@ def _common(values: Any) -> Dtype | None:
         for t in part:
             assert t.dtype is not None
             found = t.dtype if found is None else _promoted(found, t.dtype)
-        if result is None or (found is not None and _KINDS[found.kind] > _KINDS[result.kind]):
+        if result is None or (found is not None and dt.RANK[found.kind] > dt.RANK[result.kind]):
             result = found
     if result is None or result.is_float:
         return result
@@ -195,7 +192,7 @@ def _common(values: Any) -> Dtype | None:
 
 
 def _by_kind(dtype: Dtype) -> int:
-    return _KINDS[dtype.kind]
+    return dt.RANK[dtype.kind]
 
 
 def _promoted(a: Dtype, b: Dtype) -> Dtype:

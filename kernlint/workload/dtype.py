@@ -102,7 +102,8 @@ def find(name: str) -> Dtype | None:
     return _BY_NAME.get(_ALIASES.get(name, name))
 
 
-_RANK = {"bool": 0, "uint": 1, "int": 1, "float": 2}
+#: Kinds of element types, each of which a higher one prevails over.
+RANK = {"bool": 0, "uint": 1, "int": 1, "float": 2}
 
 
 def promote(a: Dtype, b: Dtype) -> Dtype:
@@ -113,8 +114,8 @@ def promote(a: Dtype, b: Dtype) -> Dtype:
     """
     if a == b:
         return a
-    if _RANK[a.kind] != _RANK[b.kind]:
-        return a if _RANK[a.kind] > _RANK[b.kind] else b
+    if RANK[a.kind] != RANK[b.kind]:
+        return a if RANK[a.kind] > RANK[b.kind] else b
     if a.bits != b.bits:
         return a if a.bits > b.bits else b
     if a.is_float and a.bits == 16:

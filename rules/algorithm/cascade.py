@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 import libcst as cst
 
+from kernlint.interpret.python import sign_of
 from kernlint.records import dataclass
 from kernlint.rules.source import bound_names, carried_names, names_in
 from kernlint.syntax.names import dotted_name
@@ -114,10 +115,9 @@ def _assigned(
     """What the names that ``statement`` binds depend on after it; None where it binds something else than names."""
     if isinstance(statement, cst.AugAssign):
         name = dotted_name(statement.target)
-        operator = type(statement.operator)
         if name is None:
             return None
-        return {name: _combined(_OPERATORS.get(operator), forms.get(name, {}), _form(statement.value, forms))}
+        return {name: _combined(sign_of(statement.operator), forms.get(name, {}), _form(statement.value, forms))}
     if isinstance(statement, cst.AnnAssign):
         name = dotted_name(statement.target)
         return None if name is None or statement.value is None else {name: _form(statement.value, forms)}
@@ -136,24 +136,12 @@ def _assigned(
     return made
 
 
-_OPERATORS: Mapping[type, str] = {
-    cst.Add: "+",
-    cst.AddAssign: "+",
-    cst.Subtract: "-",
-    cst.SubtractAssign: "-",
-    cst.Multiply: "*",
-    cst.MultiplyAssign: "*",
-    cst.Divide: "/",
-    cst.DivideAssign: "/",
-}
-
-
 def _form(value: cst.CSTNode, forms: Mapping[str, Form]) -> Form:
     """How ``value`` depends on the carried variables."""
     if isinstance(value, cst.Name):
         return forms.get(value.value, {})
     if isinstance(value, cst.BinaryOperation):
-        return _combined(_OPERATORS.get(type(value.operator)), _form(value.left, forms), _form(value.right, forms))
+        return _combined(sign_of(value.operator), _form(value.left, forms), _form(value.right, forms))
     if isinstance(value, cst.UnaryOperation) and isinstance(value.operator, cst.Minus):
         return _combined("-", {}, _form(value.expression, forms))
     if isinstance(value, cst.Call):
@@ -179,11 +167,11 @@ def _call(call: cst.Call, forms: Mapping[str, Form]) -> Form | None:
     return None
 
 
-def _combined(operator: str | None, left: Form, right: Form) -> Form:
+def _combined(operator: str, left: Form, right: Form) -> Form:
     return {name: _kind(operator, left.get(name), right.get(name)) for name in {**left, **right}}
 
 
-def _kind(operator: str | None, left: str | None, right: str | None) -> str:
+def _kind(operator: str, left: str | None, right: str | None) -> str:
     """How ``left operator right`` depends on a variable on which its sides depend so (None: not at all)."""
     if left is not None and right is not None:
         if operator not in ("+", "-") or not {left, right} <= _AFFINE:

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 
 import libcst as cst
 
+from kernlint.interpret.python import sign_of
 from kernlint.records import dataclass
 from kernlint.rules.source import assignments, bound_names, carried_names, loop_variables, names_in, statements
 from kernlint.syntax.names import dotted_name, origin_of
@@ -104,7 +105,7 @@ class _Body:
                 if name is None:
                     return None
                 self.values[name] = self._operation(
-                    _OPERATORS.get(type(statement.operator), ""), self._name(name), self.value(statement.value)
+                    sign_of(statement.operator), self._name(name), self.value(statement.value)
                 )
             elif isinstance(statement, (cst.Expr, cst.Pass)):
                 # A store would be made by each part; a call that changes nothing has no statement to itself.
@@ -149,9 +150,7 @@ class _Body:
             # Of a block, only new axes can be asked for.
             return self.value(node.value)
         if isinstance(node, cst.BinaryOperation):
-            return self._operation(
-                _OPERATORS.get(type(node.operator), ""), self.value(node.left), self.value(node.right)
-            )
+            return self._operation(sign_of(node.operator), self.value(node.left), self.value(node.right))
         return self._call(node) if isinstance(node, cst.Call) else _OTHER
 
     def _call(self, node: cst.Call) -> Value:
@@ -211,18 +210,6 @@ class _Body:
         if operator == "/" and left.kind == "weight" and right == _FREE:
             return left
         return _OTHER
-
-
-_OPERATORS: Mapping[type, str] = {
-    cst.Add: "+",
-    cst.AddAssign: "+",
-    cst.Subtract: "-",
-    cst.SubtractAssign: "-",
-    cst.Multiply: "*",
-    cst.MultiplyAssign: "*",
-    cst.Divide: "/",
-    cst.DivideAssign: "/",
-}
 
 
 def _first(left: Value, right: Value) -> Value:
