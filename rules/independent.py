@@ -20,7 +20,7 @@ from kernlint.rules.source import (
     names_in,
     node_at,
 )
-from kernlint.rules.synthesis import pid
+from kernlint.workload.synthesis import pid
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.walk import walk
 from kernlint.workload import (

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from kernlint.cost.traffic import SECTOR_BYTES
 from kernlint.records import dataclass
-from kernlint.rules.synthesis import new_tensor
+from kernlint.workload.synthesis import new_tensor
 from kernlint.workload import Dot, Expr, Launch, Load, Node, Operand, Span, Tensor, TorchOp, Workload, concrete
 from kernlint.workload.steps import map_launch
 

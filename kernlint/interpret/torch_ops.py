@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.values import Builtin, ReadValue, Unknown
+from kernlint.interpret.values import Builtin, Instance, ReadValue, Unknown
 from kernlint.records import replace
 from kernlint.workload import Dtype, Expr, Size, Tensor
 from kernlint.workload import dtype as dt
@@ -63,7 +63,7 @@ def attribute(h: HostEvaluator, x: Tensor, name: str, node: cst.CSTNode) -> Any:
     if name == "dtype":
         return x.dtype if x.dtype is not None else Unknown(f"dtype of {x.name}")
     if name == "device":
-        return Unknown("device")
+        return device_of("cpu" if h.is_hosted(x) else "cuda")
     if name in ("T", "mT", "H", "mH"):
         shape = h.rank(x, 2)
         return _transpose(h, shape, -2, -1) if name != "T" or len(shape.shape or ()) == 2 else _permute_all(h, shape)
@@ -801,7 +801,7 @@ def _to(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
             target = value.dtype
         else:
             moves = moves or not isinstance(value, bool)
-    if "cpu" in args[1:] or on_cpu(kwargs):
+    if any(names_cpu(value) for value in args[1:]) or on_cpu(kwargs):
         copied = _cpu(h, args, kwargs, node)
         return replace(copied, dtype=target) if isinstance(target, Dtype) else copied
     if h.is_hosted(x) and (moves or kwargs.get("device") is not None):
@@ -860,10 +860,23 @@ def _cuda(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> An
     return result
 
 
+def device_of(name: str) -> Instance:
+    """What ``torch.device(name)`` makes. A tensor that a file makes without naming a device stands for one on the device in
+    question: whoever measures the file moves its inputs there."""
+    kind, _, index = name.partition(":")
+    return Instance(None, "torch.device", {"type": kind, "index": int(index) if index.isdigit() else None})
+
+
+def names_cpu(device: Any) -> bool:
+    """Whether ``device``, a name or a ``torch.device``, is the host."""
+    if isinstance(device, Instance) and device.kind == "torch.device":
+        device = device.attrs["type"]
+    return isinstance(device, str) and device == "cpu"
+
+
 def on_cpu(kwargs: Kwargs) -> bool:
     """Whether the arguments of a constructor ask for the memory of the host."""
-    device = kwargs.get("device")
-    return (isinstance(device, str) and device == "cpu") or kwargs.get("pin_memory") is True
+    return names_cpu(kwargs.get("device")) or kwargs.get("pin_memory") is True
 
 
 def _item(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
@@ -1747,7 +1760,7 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "binary_cross_entropy": _loss("binary_cross_entropy", "reduce"),
     "manual_seed": _nothing,
     "synchronize": lambda h, a, k, n: h.sync("torch.cuda.synchronize", n),
-    "device": lambda h, a, k, n: "cpu" if a and a[0] == "cpu" else Unknown("device"),
+    "device": lambda h, a, k, n: device_of(a[0]) if a and isinstance(a[0], str) else Unknown("device"),
     "record_stream": _nothing,
     "retain_grad": _nothing,
     "backward": _nothing,

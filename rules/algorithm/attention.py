@@ -8,7 +8,7 @@ from dataclasses import field, replace
 from kernlint.records import dataclass
 from kernlint.rules.dataflow import blocks, is_alloc, read_tensors, storages, written_tensors
 from kernlint.rules.layout import operand_tensor
-from kernlint.rules.synthesis import (
+from kernlint.workload.synthesis import (
     arith,
     below,
     cast,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from kernlint.records import dataclass
 from kernlint.rules.algorithm.implicit_gemm import Convolution, GemmTile
-from kernlint.rules.synthesis import lane, pid
+from kernlint.workload.synthesis import lane, pid
 from kernlint.workload import (
     Atomic,
     Compute,

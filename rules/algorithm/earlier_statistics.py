@@ -18,7 +18,7 @@ from kernlint.rules.fusion.stepping import (
     without_allocations,
 )
 from kernlint.rules.fusion.torch_groups import is_row_reduction
-from kernlint.rules.synthesis import arith
+from kernlint.workload.synthesis import arith
 from kernlint.workload import (
     Atomic,
     Branch,

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from kernlint.records import dataclass
 from kernlint.rules.algorithm.implicit_gemm import Convolution, GemmTile
-from kernlint.rules.synthesis import below, lane, pid
+from kernlint.workload.synthesis import below, lane, pid
 from kernlint.workload import (
     Atomic,
     Compute,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kernlint.records import dataclass
-from kernlint.rules.synthesis import arith, below, cast, dot, from_load, iteration, lane, launch, pid
+from kernlint.workload.synthesis import arith, below, cast, dot, from_load, iteration, lane, launch, pid
 from kernlint.workload import Expr, Launch, Load, Loop, Size, Span, Store, Tensor, Workload
 from kernlint.workload.expr import ceildiv
 from kernlint.workload.kernel import Bounds

@@ -16,7 +16,7 @@ from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, 
 from kernlint.rules.packing import Packed, Scattered, scattered_operands
 from kernlint.rules.pricing import cheapest, gain
 from kernlint.rules.source import node_at
-from kernlint.rules.synthesis import dot, power_of_two
+from kernlint.workload.synthesis import dot, power_of_two
 from kernlint.rules.tiles import editable, setting
 from kernlint.workload import (
     Branch,

@@ -15,7 +15,7 @@ from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, 
 from kernlint.rules.helpers import written_out
 from kernlint.rules.pricing import gain
 from kernlint.rules.source import node_at
-from kernlint.rules.synthesis import arith, iteration, lane, power_of_two
+from kernlint.workload.synthesis import arith, iteration, lane, power_of_two
 from kernlint.workload import (
     Atomic,
     Branch,

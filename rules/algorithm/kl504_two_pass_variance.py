@@ -12,7 +12,7 @@ from kernlint.rules.algorithm.variance import MeanThenVariance, two_pass_varianc
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.fusion.fused import listed, step_name
-from kernlint.rules.synthesis import arith, special
+from kernlint.workload.synthesis import arith, special
 from kernlint.workload import (
     Launch,
     Loop,

@@ -10,7 +10,7 @@ from kernlint.rules.algorithm.passes import sweeps
 from kernlint.rules.algorithm.variance import two_pass_variances
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
-from kernlint.rules.synthesis import power_of_two
+from kernlint.workload.synthesis import power_of_two
 from kernlint.workload import (
     Atomic,
     Branch,

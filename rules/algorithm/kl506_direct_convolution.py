@@ -9,7 +9,7 @@ from kernlint.rules.algorithm.convolution import DirectConvolution, ImplicitGemm
 from kernlint.rules.algorithm.flat_convolution import FlatConvolution, FlatImplicitGemm, flat_convolution
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
-from kernlint.rules.synthesis import power_of_two
+from kernlint.workload.synthesis import power_of_two
 from kernlint.workload import concrete
 
 #: Tiles worth pricing: output channels, pixels, depth, warps.

@@ -10,7 +10,7 @@ import libcst as cst
 from kernlint.records import dataclass
 from kernlint.rules.finding import Context
 from kernlint.rules.source import assignments, bound_names, names_in, node_at
-from kernlint.rules.synthesis import dot, from_load, iteration, lane
+from kernlint.workload.synthesis import dot, from_load, iteration, lane
 from kernlint.syntax.names import dotted_name
 from kernlint.workload import (
     Branch,

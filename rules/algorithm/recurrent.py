@@ -12,7 +12,7 @@ from kernlint.rules.finding import Context
 from kernlint.rules.independent import Loop as PythonLoop
 from kernlint.rules.independent import flat_loop, fresh_storages, known_storages
 from kernlint.rules.source import carried_names, loop_statement, loop_variables
-from kernlint.rules.synthesis import (
+from kernlint.workload.synthesis import (
     arith,
     below,
     cast,

@@ -13,7 +13,7 @@ from kernlint.rules.flow import uses
 from kernlint.rules.fusion.merging import SAME_PROGRAMS, merge
 from kernlint.rules.independent import flat_loop, fresh_storages
 from kernlint.rules.indices import addresses, strides_of
-from kernlint.rules.synthesis import iteration, lane
+from kernlint.workload.synthesis import iteration, lane
 from kernlint.workload import (
     Compute,
     Expr,

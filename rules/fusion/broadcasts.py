@@ -18,7 +18,7 @@ from kernlint.rules.fusion.stepping import (
     steps_at,
     without_allocations,
 )
-from kernlint.rules.synthesis import arith, below, dot, from_load, iteration, lane, launch, pid, power_of_two
+from kernlint.workload.synthesis import arith, below, dot, from_load, iteration, lane, launch, pid, power_of_two
 from kernlint.workload import (
     Branch,
     Compute,

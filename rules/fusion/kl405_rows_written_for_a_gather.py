@@ -10,7 +10,7 @@ from kernlint.rules.base import Rule
 from kernlint.rules.dataflow import is_alloc, storages
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.flow import uses
-from kernlint.rules.synthesis import arith, lane, new_tensor, pid
+from kernlint.workload.synthesis import arith, lane, new_tensor, pid
 from kernlint.workload import (
     Access,
     Expr,

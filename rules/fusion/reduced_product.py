@@ -22,7 +22,7 @@ from kernlint.rules.fusion.stepping import (
     without_allocations,
 )
 from kernlint.rules.fusion.torch_groups import is_row_reduction
-from kernlint.rules.synthesis import arith, new_tensor
+from kernlint.workload.synthesis import arith, new_tensor
 from kernlint.workload import (
     Atomic,
     Branch,

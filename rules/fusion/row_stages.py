@@ -23,7 +23,7 @@ from kernlint.rules.fusion.stepping import (
     sequences,
     without_allocations,
 )
-from kernlint.rules.synthesis import below, lane, pid, power_of_two
+from kernlint.workload.synthesis import below, lane, pid, power_of_two
 from kernlint.workload import (
     Compute,
     Expr,

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kernlint.records import dataclass
 from kernlint.rules.places import launches_at
-from kernlint.rules.synthesis import arith, iteration, lane, pid, power_of_two
+from kernlint.workload.synthesis import arith, iteration, lane, pid, power_of_two
 from kernlint.workload import (
     Access,
     Atomic,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from kernlint.records import dataclass
 from kernlint.rules.indices import always_run
-from kernlint.rules.synthesis import iteration, lane, pid, power_of_two
+from kernlint.workload.synthesis import iteration, lane, pid, power_of_two
 from kernlint.workload import (
     Access,
     Atomic,

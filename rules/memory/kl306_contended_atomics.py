@@ -14,7 +14,7 @@ from kernlint.rules.memory.address_runs import REDUCTIONS, AddressRuns, SummedRu
 from kernlint.rules.memory.few_bins import CountedBins, FewBins, few_bins, loaded_from
 from kernlint.rules.places import launches_at
 from kernlint.rules.pricing import cheapest, gain
-from kernlint.rules.synthesis import power_of_two
+from kernlint.workload.synthesis import power_of_two
 from kernlint.workload import (
     Access,
     Atomic,

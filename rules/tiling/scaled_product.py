@@ -10,7 +10,7 @@ import libcst as cst
 from kernlint.records import dataclass
 from kernlint.rules.helpers import written_out
 from kernlint.rules.source import assignments, bound_names, loop_variables, names_in, statements
-from kernlint.rules.synthesis import arith
+from kernlint.workload.synthesis import arith
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk
 from kernlint.workload import Compute, Dot, Launch, Loop, Node, Span, Workload
