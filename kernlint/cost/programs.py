@@ -615,7 +615,7 @@ class _Price(TileSizes):
         bound = max(terms, key=lambda name: terms[name])
         us = c.floor_us + busy
         sigma = self._sigma(bound, terms)
-        return KernelTime(us, sigma, bound, {**terms, "floor": c.floor_us})
+        return KernelTime(us, sigma, bound, {**terms, "floor": c.floor_us}, norm=norm)
 
     def _norm(self, rounds: float) -> float:
         """How well the terms overlap: programs without a loop go from loading to computing to storing, so that only

@@ -25,3 +25,5 @@ class KernelTime:
     bound: str
     terms: Mapping[str, float] = field(default_factory=dict)
     configuration: Launch | None = None
+    #: The terms come together as the norm of this exponent, above the floor among them.
+    norm: float = 4.0

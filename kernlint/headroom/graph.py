@@ -56,6 +56,8 @@ class Use:
     tensor: Tensor
     value: tuple[int, int]
     bytes: float
+    #: At least so many: in rounds that look at the same memory again, or at tensors of which only one was seen.
+    least: float
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ class Graph:
     nodes: tuple[Node, ...]
     kept: frozenset[tuple[int, int]]
     readers: dict[tuple[int, int], list[int]] = field(default_factory=dict)
+    makers: dict[tuple[int, int], Node] = field(default_factory=dict)
     #: Bytes of each storage as far as any view in the call shows it.
     whole: dict[int, float] = field(default_factory=dict)
 
@@ -104,7 +107,8 @@ def graph_of(workload: Workload) -> Graph:
     whole: dict[int, float] = {}
     for tensor in (*workload.inputs, *(use.tensor for node in builder.nodes for use in (*node.reads, *node.writes))):
         whole[tensor.storage.id] = max(whole.get(tensor.storage.id, 0.0), view_bytes(tensor))
-    return Graph(tuple(builder.nodes), kept, builder.readers, whole)
+    makers = {made.value: node for node in builder.nodes for made in node.writes}
+    return Graph(tuple(builder.nodes), kept, builder.readers, makers, whole)
 
 
 class _Builder:
@@ -138,20 +142,23 @@ class _Builder:
         for tensor in reads:
             value = (tensor.storage.id, self.version.get(tensor.storage.id, 0))
             size = amounts.get(tensor.storage.id)
-            used.append(Use(tensor, value, _read_bytes(step, tensor) if size is None else min(size, view_bytes(tensor))))
+            amount = _read_bytes(step, tensor) if size is None else min(size, view_bytes(tensor))
+            used.append(Use(tensor, value, amount, amount))
             self.readers.setdefault(value, []).append(index)
         made = []
         for tensor in written:
             self.version[tensor.storage.id] = self.version.get(tensor.storage.id, 0) + 1
             size = amounts.get(tensor.storage.id)
             amount = view_bytes(tensor) if size is None else min(size, view_bytes(tensor))
-            made.append(Use(tensor, (tensor.storage.id, self.version[tensor.storage.id]), amount))
+            made.append(Use(tensor, (tensor.storage.id, self.version[tensor.storage.id]), amount, amount))
         tensors = [*(use.tensor for use in used), *written]
         elements = max([float(t.numel or 1) for t in tensors], default=1.0)
         if isinstance(step, TorchOp) and step.kind == "gather" and written:
             elements = float(written[0].numel or 1)
         widest = max(tensors, key=lambda t: t.numel or 0, default=None)
         row = last_extent(widest) if widest is not None else 1.0
+        if isinstance(step, TorchOp) and step.name in _PLANE_NORMS:
+            row = _plane(step)
         if count != 1:
             used = [replace(use, bytes=use.bytes * count) for use in used]
             made = [replace(use, bytes=use.bytes * count) for use in made]
@@ -229,7 +236,7 @@ def form_of(op: TorchOp) -> str:
     if op.kind == "gather":
         return LIBRARY if op.name.startswith(_SCATTERS) else MAP
     if op.kind in _ROW_KINDS:
-        return LIBRARY if op.name in _PLANE_NORMS else ROW
+        return ROW
     if op.kind == "reduce":
         if op.writes and op.writes[0].numel == 1 and (op.reads[0].numel or 0) > 1:
             return TOTAL
@@ -248,6 +255,16 @@ def view_bytes(tensor: Tensor) -> float:
         if stride is None or concrete(stride) != 0:
             size *= max(0, concrete(extent) or 0) if concrete(extent) is not None else 1
     return size
+
+
+def _plane(op: TorchOp) -> float:
+    """Elements that a norm over planes reduces to one statistic: of a channel of an image, or of a group of channels."""
+    shape = [concrete(extent) or 1 for extent in op.reads[0].shape or ()]
+    if len(shape) < 2:
+        return 1.0
+    if op.name == "batch_norm":
+        return float(math.prod(shape) // max(1, shape[1]))
+    return float(math.prod(shape[2:]) if op.name == "instance_norm" else math.prod(shape[1:]))
 
 
 def last_extent(tensor: Tensor) -> float:
@@ -273,10 +290,9 @@ def _is_index(step: TorchOp, tensor: Tensor) -> bool:
 def source_type(graph: Graph, use: Use) -> Dtype:
     """The element type that the value behind ``use`` had before casts that lose nothing: the product of two such values is
     as exact in the narrow type's unit with wide accumulators."""
-    makers = {made.value: node for node in graph.nodes for made in node.writes}
     dtype, value = use.tensor.dtype or dt.FLOAT32, use.value
     for _ in range(16):
-        maker = makers.get(value)
+        maker = graph.makers.get(value)
         if maker is None or not isinstance(maker.step, TorchOp) or len(maker.reads) != 1:
             break
         inner = maker.reads[0].tensor.dtype

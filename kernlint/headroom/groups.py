@@ -46,9 +46,28 @@ class Group:
         return max(node.elements for node in self.nodes)
 
     @property
+    def signature(self) -> object:
+        """Equal for groups that take the same time: the same work on tensors of the same types and layouts."""
+
+        def shown(use: Use) -> object:
+            return use.bytes, use.tensor.dtype, use.tensor.strides
+
+        return (
+            tuple((node.form, _identity(node), node.elements, node.row, node.count, node.serial) for node in self.nodes),
+            tuple(map(shown, self.reads)), tuple(map(shown, self.writes)),
+        )  # fmt: skip
+
+    @property
     def row(self) -> float:
         """The longest row that a reduction or scan needs whole; 1 where none does."""
         return max((node.row for node in self.nodes if node.form in (ROW, SCAN)), default=1.0)
+
+
+def _identity(node: Node) -> object:
+    step = node.step
+    if isinstance(step, TorchOp):
+        return step.name, tuple(sorted(step.dims.items())), tuple(use.tensor.dtype for use in node.reads)
+    return step.kernel.span, step.grid, step.num_warps, tuple(sorted((k, str(v)) for k, v in step.constexprs.items()))
 
 
 def groups_of(graph: Graph, longest_row: float = LONGEST_ROW) -> list[Group]:
@@ -67,7 +86,7 @@ class _Grouping:
         self.longest_row = longest_row
         self.members: dict[int, list[Node]] = {}
         self.home: dict[int, int] = {}
-        self.maker: dict[tuple[int, int], Node] = {made.value: node for node in graph.nodes for made in node.writes}
+        self.maker = graph.makers
 
     def place(self, node: Node) -> None:
         self.members[node.index] = [node]
@@ -229,5 +248,5 @@ def _capped(uses: Iterable[Use], whole: Mapping[int, float]) -> tuple[Use, ...]:
     for value, views in by_value.items():
         largest = max(views, key=lambda use: use.bytes)
         total = min(sum(view.bytes for view in views), max(whole.get(value[0], 0.0), largest.bytes))
-        merged.append(Use(largest.tensor, value, total))
+        merged.append(Use(largest.tensor, value, total, max(view.least for view in views)))
     return tuple(merged)

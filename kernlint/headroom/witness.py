@@ -12,13 +12,15 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from kernlint.cost.device import Device
 from kernlint.cost.dot_launch import kernel_time
+from kernlint.cost.traffic import Traffic, traffic
 from kernlint.headroom.graph import (
     COLUMN, KERNEL, LIBRARY, PRODUCT, ROW, SCAN, SPECIAL, TOTAL, Graph, Node, Use, source_type,
 )  # fmt: skip
 from kernlint.headroom.groups import LONGEST_ROW, Group
 from kernlint.records import dataclass, replace
 from kernlint.workload import (
-    Compute, Dtype, Expr, Launch, Load, Loop, Node as KernelNode, Operand, Reduce, Scan, Span, Store, Tensor, TorchOp, concrete,
+    Atomic, Compute, Dot, Dtype, Expr, Launch, Load, Loop, Node as KernelNode, Operand, Reduce, Scan, Span, Store, Tensor, TorchOp,
+    concrete,
 )  # fmt: skip
 from kernlint.workload import dtype as dt
 from kernlint.workload.expr import floordiv, mod
@@ -29,6 +31,10 @@ _TILES = ((16, 64), (16, 128), (32, 64), (32, 128), (64, 64), (64, 128), (128, 6
 _SPLITS = (1, 2, 4, 8, 16)
 #: Rows of the output that one group of programs walks together, so that they share operands in L2.
 _GROUP_ROWS = 8
+#: Bytes that lie together from which rows picked through an index are read like any others.
+_ROW_BYTES = 64
+#: Torch calls of a group up to which they are priced as they are.
+_MOST_CALLS = 64
 #: What a serial step costs a program that holds its state in registers: a dependent chain of a few instructions.
 _STEP_US = 0.012
 #: A serial step that all programs must see: a write to L2, a barrier over the grid, a read.
@@ -53,7 +59,7 @@ def place(group: Group) -> tuple[Span, str]:
 
 
 def price(steps: Sequence[Launch | TorchOp], device: Device) -> tuple[float, float]:
-    """(microseconds, sigma) of ``steps`` one after another, each replayed alone."""
+    """(microseconds, sigma) of ``steps`` one after another, each once and replayed alone."""
     from kernlint.cost.torch_ops import torch_op_time
 
     times = [kernel_time(s, device) if isinstance(s, Launch) else torch_op_time(s, device) for s in steps]
@@ -65,6 +71,10 @@ def price(steps: Sequence[Launch | TorchOp], device: Device) -> tuple[float, flo
 def witness_of(graph: Graph, group: Group, device: Device, precise: bool) -> Witness:
     """The fastest canonical version of ``group``. ``precise`` keeps fp32 products at fp32 precision."""
     priced = [(*price(steps, device), steps, form) for steps, form in _candidates(graph, group, device, precise)]
+    count = max(node.count for node in group.nodes)
+    own = price(tuple(node.step for node in group.nodes), device) if len(group.nodes) <= _MOST_CALLS else None
+    if own is not None:
+        priced.append((own[0] * count, own[1], tuple(node.step for node in group.nodes), "as it is"))
     us, sigma, steps, form = min(priced, key=lambda one: one[0])
     serial = max(node.serial for node in group.nodes)
     if serial > 1:
@@ -72,6 +82,39 @@ def witness_of(graph: Graph, group: Group, device: Device, precise: bool) -> Wit
     elif group.form not in (LIBRARY, KERNEL):
         us = math.hypot(us, _depth(group) * _STEP_US)
     return Witness(group, steps, us, sigma, form)
+
+
+#: Groups of one kind from which on they are taken for the rounds of a loop over tensors.
+_MANY = 3
+
+
+def side_by_side(witnesses: Sequence[Witness], device: Device) -> list[Witness]:
+    """``witnesses`` with those of one kind, none of which needs what another makes, as one launch over all their tensors."""
+    kinds: dict[object, list[int]] = {}
+    for index, witness in enumerate(witnesses):
+        if witness.group.form not in (PRODUCT, LIBRARY) and all(node.serial <= 1 for node in witness.group.nodes):
+            kinds.setdefault(tuple(node.name for node in witness.group.nodes), []).append(index)
+    merged = list(witnesses)
+    for members in kinds.values():
+        made = {use.value for index in members for use in witnesses[index].group.writes}
+        apart = not any(use.value in made for index in members for use in witnesses[index].group.reads)
+        if len(members) >= _MANY and apart:
+            us = _together([witnesses[index] for index in members], device)
+            share = us / sum(witnesses[index].us for index in members)
+            for index in members:
+                form = f"one launch over {len(members)} groups of tensors"
+                merged[index] = replace(witnesses[index], us=witnesses[index].us * min(1.0, share), form=form)
+    return merged
+
+
+def _together(witnesses: Sequence[Witness], device: Device) -> float:
+    """Microseconds of one launch that does the work of all: their bytes at the rate of the memory that holds them."""
+    from kernlint.cost.programs import constants, launch_floor_us
+
+    c, floor = constants(), launch_floor_us()
+    total = sum(use.bytes for witness in witnesses for use in (*witness.group.reads, *witness.group.writes))
+    rate = device.memory_bandwidth_gb_per_s * c.dram_efficiency if total > c.l2_keeps * device.l2_bytes else c.l2_short_row_gb_per_s
+    return float(floor + max(total / rate / 1000, max(witness.us for witness in witnesses) - floor))
 
 
 def _rounds(group: Group, us: float, serial: float, form: str) -> tuple[float, str]:
@@ -97,14 +140,12 @@ def _depth(group: Group) -> int:
 
 
 def _candidates(graph: Graph, group: Group, device: Device, precise: bool) -> Iterator[tuple[tuple[Launch | TorchOp, ...], str]]:
-    own = tuple(node.step for node in group.nodes for _ in range(1))
     form = group.form
-    if form in (LIBRARY, KERNEL):
-        yield own, "as it is"
+    if form == LIBRARY:
         return
-    if len(own) <= 64:
-        yield own, "library calls"
-    if form == PRODUCT:
+    if form == KERNEL:
+        yield from _kernel(group, device)
+    elif form == PRODUCT:
         yield from _product(graph, group, device, precise)
     else:
         yield from _stream(group, device)
@@ -125,46 +166,74 @@ def _stream(group: Group, device: Device) -> Iterator[tuple[tuple[Launch | Torch
     split = row > 1 or group.form in (TOTAL, COLUMN)
     if row <= 1 or row > 2048:
         for block in _BLOCKS:
-            first = _pass(group, math.ceil(elements / block), (block,))
-            if not split:
-                yield (first,), "stream"
-            else:
-                yield (first, _second_pass(group)), "partial results, then their sum"
+            for most in (None, 4 * device.sm_count):
+                first = _pass(group, math.ceil(elements / block), (block,), most)
+                if not split:
+                    yield (first,), "stream"
+                else:
+                    yield (first, _second_pass(group)), "partial results, then their sum"
 
 
-def _pass(group: Group, programs: float, tile: tuple[int, ...]) -> Launch:
-    """One launch of ``programs`` that reads and writes what the group does, each program its share."""
+def _pass(
+    group: Group, programs: float, tile: tuple[int, ...], most: int | None = None, work: Sequence[KernelNode] | None = None
+) -> Launch:
+    """One launch of ``programs`` that reads and writes what the group does, each its share; with ``most`` that many programs
+    at the most, which walk over the shares in a pipelined loop."""
     span, function = place(group)
-    count = max(1, math.ceil(programs))
+    shares = max(1, math.ceil(programs))
+    count = shares if most is None else min(most, shares)
+    turn = pid(0) if most is None else pid(0) + iteration(1) * count
     arguments: dict[str, Tensor] = {}
     body: list[KernelNode] = []
+    picked = _picked(group)
     for number, use in enumerate(group.reads):
         base = f"in{number}"
         arguments[base] = use.tensor
-        body += _share(base, number + 1, use, count, span)
+        load = _share(base, number + 1, use, shares, turn, span)
+        if use.value in picked and (run := picked[use.value]) < _ROW_BYTES:
+            # Single elements through an index: wherever the data says.
+            load = replace(load, offset=None, through=frozenset({999}), shape=(max(1, load.elements * load.dtype.bytes // run), max(1, run // load.dtype.bytes)))
+        body.append(load)
     block = math.prod(tile)
-    for node in group.nodes:
-        body += _work(node, group, tile, block, span)
+    if work is not None:
+        body += work
+    else:
+        for node in group.nodes:
+            body += _work(node, group, tile, block, span)
     for number, use in enumerate(group.writes):
         base = f"out{number}"
         arguments[base] = use.tensor
-        body.append(_share_store(base, 1000 + number, use, count, span))
+        body.append(_share_store(base, 1000 + number, use, shares, turn, span))
     warps = 4 if block <= 2048 else 8 if block <= 8192 else 16
+    if most is not None and shares > count:
+        body = [Loop(1, "tl.range", math.ceil(shares / count), tuple(body), span, 3)]
     return launch("stream", tuple(body), (count,), arguments, span, function, warps)
 
 
-def _share(base: str, number: int, use: Use, programs: int, span: Span) -> list[KernelNode]:
-    """One program's part of what is read: contiguous, all programs together touch it once."""
-    dtype = use.tensor.dtype or dt.FLOAT32
-    count = max(1, math.ceil(use.bytes / dtype.bytes / programs))
-    offset = pid(0) * count + lane(0) if use.bytes / dtype.bytes >= programs else lane(0)
-    return [Load(number, base, dtype, (count,), offset, None, span)]
+def _picked(group: Group) -> dict[tuple[int, int], int]:
+    """Values that the group picks from through an index, with the bytes that lie together."""
+    found = {}
+    for node in group.nodes:
+        if isinstance(node.step, TorchOp) and node.step.kind == "gather" and node.reads:
+            table = max(node.reads, key=lambda use: (use.tensor.numel or 0))
+            run = node.step.dims.get("run")
+            size = (table.tensor.dtype or dt.FLOAT32).bytes
+            found[table.value] = size * (run or 1) if run is not None or node.name == "gather" else _ROW_BYTES
+    return found
 
 
-def _share_store(base: str, number: int, use: Use, programs: int, span: Span) -> Store:
+def _share(base: str, number: int, use: Use, shares: int, turn: Expr, span: Span) -> Load:
+    """One of the ``shares`` of what is read: contiguous, all together touch it once."""
     dtype = use.tensor.dtype or dt.FLOAT32
-    count = max(1, math.ceil(use.bytes / dtype.bytes / programs))
-    return Store(number, base, dtype, (count,), pid(0) * count + lane(0), None, span)
+    count = max(1, math.ceil(use.bytes / dtype.bytes / shares))
+    offset = turn * count + lane(0) if use.bytes / dtype.bytes >= shares else lane(0)
+    return Load(number, base, dtype, (count,), offset, None, span)
+
+
+def _share_store(base: str, number: int, use: Use, shares: int, turn: Expr, span: Span) -> Store:
+    dtype = use.tensor.dtype or dt.FLOAT32
+    count = max(1, math.ceil(use.bytes / dtype.bytes / shares))
+    return Store(number, base, dtype, (count,), turn * count + lane(0), None, span)
 
 
 def _second_pass(group: Group) -> Launch:
@@ -197,6 +266,48 @@ def _work(node: Node, group: Group, tile: tuple[int, ...], block: int, span: Spa
     dtype = node.writes[0].tensor.dtype if node.writes else None
     kind = "cast" if isinstance(node.step, TorchOp) and node.step.kind == "cast" else "special" if name in SPECIAL else "arith"
     return [Compute(kind, share, dtype or dt.FLOAT32, span)]
+
+
+def _kernel(group: Group, device: Device) -> Iterator[tuple[tuple[Launch | TorchOp, ...], str]]:
+    """A Triton kernel whose addresses are all known and that has no product: what it reads and computes, as a stream."""
+    (node,) = group.nodes
+    assert isinstance(node.step, Launch)
+    found = traffic(node.step)
+    if not plain(node.step, found):
+        return
+    arithmetic = special = 0.0
+    for inner, executions in executed(node.step, found):
+        if isinstance(inner, Compute) and inner.kind != "cast":
+            amount = inner.elements * executions * node.count
+            arithmetic, special = (arithmetic, special + amount) if inner.kind == "special" else (arithmetic + amount, special)
+        elif isinstance(inner, Reduce):
+            arithmetic += math.prod(inner.shape) * executions * node.count
+    elements = max(use.bytes / (use.tensor.dtype or dt.FLOAT32).bytes for use in (*group.reads, *group.writes))
+    span, function = place(group)
+    for block in _BLOCKS:
+        shares = math.ceil(elements / block)
+        work = [
+            Compute(kind, max(1, round(amount / shares)), dt.FLOAT32, span)
+            for kind, amount in (("arith", arithmetic), ("special", special)) if amount
+        ]  # fmt: skip
+        yield (_pass(group, shares, (block,), None, work),), "stream"
+
+
+def plain(launch: Launch, found: Traffic) -> bool:
+    """Whether all that ``launch`` does is known: where it loads from and stores to, how often, and nothing serial in it."""
+    kernel = launch.kernel
+    if not kernel.complete or found.unknown_trips or any(not access.known for access in found.accesses):
+        return False
+    return not any(True for _ in kernel.walk((Dot, Scan, Atomic)))
+
+
+def executed(launch: Launch, found: Traffic) -> Iterator[tuple[KernelNode, float]]:
+    """Every node of the kernel with how often all programs together run it."""
+    for inner, loops in launch.kernel.walk():
+        times = float(found.programs)
+        for loop in loops:
+            times *= found.trips.get(loop.id, 1.0)
+        yield inner, times
 
 
 # -- products ---------------------------------------------------------------------------------------------------------
@@ -288,7 +399,7 @@ def _tiled(
     )
     product = dot(3, tile_m, tile_n, tile_k, *operands, span)
     if fed.bits == 32 and precise:
-        product = replace(product, precision="ieee")
+        product = replace(product, precision="tf32x3")
     inner: list[KernelNode] = [a, b]
     for operand, source, count in ((operands[0], types[0], tile_m * tile_k), (operands[1], types[1], tile_k * tile_n)):
         if source != operand.dtype:
@@ -340,12 +451,11 @@ def _output(
 
 def _operand_values(graph: Graph, node: Node) -> set[tuple[int, int]]:
     """The values that the operands of a product are, through conversions and scales too."""
-    makers = {made.value: n for n in graph.nodes for made in n.writes}
     found = {use.value for use in node.reads[:2]}
     for use in node.reads[:2]:
         value = use.value
         for _ in range(16):
-            maker = makers.get(value)
+            maker = graph.makers.get(value)
             if maker is None or not maker.reads:
                 break
             value = max(maker.reads, key=lambda u: u.bytes).value

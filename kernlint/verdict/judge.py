@@ -8,6 +8,7 @@ from functools import cached_property
 
 from kernlint.cost.device import Device
 from kernlint.cost.estimate import Estimate, estimate, speedup
+from kernlint.headroom.headroom import Headroom, headroom_of
 from kernlint.interpret.program import Program
 from kernlint.records import dataclass
 from kernlint.rewrite.edits import Attempt, attempt
@@ -22,6 +23,12 @@ WORTH = 1.20
 #: ... never below this, and between the two only when the change can be made automatically.
 NOT_WORTH = 1.10
 MAX_FOLLOW_UPS = 3
+#: A change that no rule knows must gain so much at the lower end of its interval, and save so much of a call.
+LEAST_LOW = 1.05
+LEAST_SAVING_US = 1.0
+LEAST_SHARE = 0.01
+#: A cause is preferred to a rule where it promises this many times the rule's speedup.
+_CLEARLY_MORE = 1.5
 
 
 @dataclass(frozen=True)
@@ -51,6 +58,8 @@ class Candidate:
     program: Program | None = None
     entry: str = ""
     bare: bool = False
+    #: The speedup of device time from this alone, where a cause proposes it.
+    alone: float = 1.0
 
     @cached_property
     def attempt(self) -> Attempt:
@@ -67,6 +76,9 @@ class Candidate:
             return None
         if not self.sure(scope):
             return False
+        if not self.finding.rule.code:
+            enough = gain.saving_us > max(LEAST_SAVING_US, LEAST_SHARE * gain.before_us)
+            return gain.middle >= WORTH and gain.low >= LEAST_LOW and enough
         return gain.middle >= WORTH or (gain.middle >= NOT_WORTH and self.attempt.automatic)
 
     def sure(self, scope: str) -> bool:
@@ -92,6 +104,7 @@ class Judgement:
     scope: str
     measured: Calibration | None = None
     errors: tuple[Candidate, ...] = ()
+    headroom: Headroom | None = None
 
     @cached_property
     def follow_ups(self) -> tuple[Candidate, ...]:
@@ -99,7 +112,8 @@ class Judgement:
         found: list[Candidate] = []
         here, current = self.context, self.chosen
         while current is not None and current.worth(self.scope) and len(found) < MAX_FOLLOW_UPS:
-            assert current.finding.change is not None and current.finding.change.variant is not None
+            if current.finding.change is None or current.finding.change.variant is None:
+                break  # advice that no what-if of the interpreter expresses
             here = here.at(current.finding.change.variant)
             made = [c for c in (self.chosen, *found) if c is not None]
             done = {c.finding.key for c in made}
@@ -131,14 +145,33 @@ def judge(
 ) -> Judgement:
     """The best single change to ``workload`` on ``device`` in ``scope``; priced by the cost model, corrected by what was
     ``measured``. With ``autotune``, tiles are left to the autotuner."""
+    from kernlint.verdict.proposals import proposals
+
     context = Context(program, workload, device, price=_pricing(device, measured), autotune=autotune)
     candidates = price(context, rules)
-    chosen = best_candidate(candidates, scope)
     reference = estimate(workload.reference, device) if workload.reference is not None else None
     if measured is not None:
         reference = measured.reference(reference)
     before = context.estimate(workload)
-    return Judgement(workload, before, reference, chosen, tuple(candidates), context, tuple(rules), scope, measured)
+    headroom = headroom_of(workload, before, device, reference)
+    proposed = proposals(workload, before, headroom) if headroom is not None else []
+    chosen = preferred(best_candidate(candidates, scope), best_candidate(proposed, scope), scope)
+    return Judgement(
+        workload, before, reference, chosen, tuple(candidates), context, tuple(rules), scope, measured, headroom=headroom
+    )
+
+
+def preferred(ruled: Candidate | None, proposed: Candidate | None, scope: str) -> Candidate | None:
+    """The better of what a rule advises and what the largest cause asks for: at about equal gain the rule's, which has words
+    and perhaps a fix."""
+    if proposed is None or not proposed.worth(scope):
+        return ruled
+    if ruled is None or scope not in ruled.gains:
+        return ruled if ruled is not None and ruled.worth(scope) is not False and ruled.finding.severity == "error" else proposed
+    if not ruled.worth(scope):
+        return proposed
+    more = _CLEARLY_MORE if ruled.finding.rule.tuning or proposed.finding.rule.category != "tiling" else _FAR
+    return proposed if proposed.alone > more * ruled.gains[scope].middle else ruled
 
 
 def with_errors(judgement: Judgement, program: Program, device: Device, rules: Iterable[Rule]) -> Judgement:

@@ -171,7 +171,10 @@ def _kernel(judgement: Judgement) -> str | None:
     return launches[0].kernel.name if launches else None
 
 
-def _rule(finding: Finding) -> RuleRef:
+def _rule(finding: Finding) -> RuleRef | None:
+    """The rule of ``finding``; None where a cause was found that no rule knows."""
+    if not finding.rule.code:
+        return None
     return RuleRef(finding.rule.code, finding.rule.name)
 
 

@@ -1,0 +1,268 @@
+"""Where the time between now and the achievable goes: causes, each the same call with one thing removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from kernlint.cost.device import Device
+from kernlint.cost.dot_launch import kernel_time
+from kernlint.cost.estimate import Estimate, StepTime
+from kernlint.cost.traffic import traffic
+from kernlint.headroom import kernels
+from kernlint.headroom.graph import COLUMN, KERNEL, LIBRARY, PRODUCT, TOTAL, Graph, Node, Use, graph_of
+from kernlint.headroom.groups import group_of
+from kernlint.headroom.witness import Witness
+from kernlint.records import dataclass, replace
+from kernlint.workload import HostSync, Launch, Repeat, Span, TorchOp, Workload
+
+#: The category of the remedy of each facet of a kernel.
+_CATEGORY = {
+    kernels.UNIT: "precision", kernels.REPEATED: "algorithm", kernels.SECTORS: "memory", kernels.ATOMICS: "memory",
+    kernels.IDLE: "tiling", kernels.FEW: "tiling", kernels.MANY: "tiling", kernels.SERIAL: "algorithm",
+    kernels.LATENCY: "tiling", kernels.TILE: "tiling",
+}  # fmt: skip
+
+
+#: Kernels with less of a call's time than this are not looked into.
+_LEAST_SHARE = 0.02
+
+
+@dataclass(frozen=True)
+class Cause:
+    """``alone_us`` is what the call would save if this alone were removed; ``us`` its part of the gap where all are removed one
+    after another. ``symbol`` is the kernel or host function to blame, at ``span``."""
+
+    name: str
+    category: str
+    alone_us: float
+    span: Span
+    symbol: str
+    kernel: str = ""
+    evidence: str = ""
+    us: float = 0.0
+
+
+def causes_of(
+    workload: Workload, now: Estimate, device: Device, wanted: Sequence[Witness], achievable_us: float
+) -> list[Cause]:
+    """The causes of the gap between ``now`` and ``achievable_us``, the largest alone first. ``wanted`` are the witnesses of what is
+    asked for."""
+    found = [*_syncs(now), *_loops(workload, now, device), *_round_trips(workload, now, device)]
+    found += _in_kernels(now, device, wanted)
+    found = [cause for cause in found if cause.alone_us > 0]
+    return sorted(_waterfall(found, (now.gpu_us or 0.0) - achievable_us), key=lambda cause: -cause.alone_us)
+
+
+#: What is removed first: what changes the steps, then what changes a kernel, in the order of its facets.
+_ORDER = ("sync", "launches in a Python loop", "launches step by step", "unused result", "copies", "round trips",
+          "needless product", "no tensor cores", *kernels.ORDER)  # fmt: skip
+
+
+def _waterfall(causes: list[Cause], gap: float) -> list[Cause]:
+    """``causes`` with their parts of ``gap``: each takes what is left of it, up to what it takes alone."""
+    parts, left = {}, max(0.0, gap)
+    for cause in sorted(causes, key=lambda cause: (_ORDER.index(cause.name), -cause.alone_us)):
+        parts[id(cause)] = min(cause.alone_us, left)
+        left -= parts[id(cause)]
+    return [replace(cause, us=parts[id(cause)]) for cause in causes]
+
+
+def _syncs(now: Estimate) -> Iterator[Cause]:
+    for row in now.steps:
+        if isinstance(row.step, HostSync):
+            yield Cause("sync", "launch", row.total_gpu_us, row.step.span, row.step.function, evidence=row.step.what)
+
+
+def _loops(workload: Workload, now: Estimate, device: Device) -> Iterator[Cause]:
+    """Python loops whose launches could be one."""
+    times = {id(row.step): row for row in now.steps}
+    for step in workload.steps:
+        if not isinstance(step, Repeat):
+            continue
+        rows = [times[id(inner)] for inner in step.body if id(inner) in times]
+        spent = sum(row.total_gpu_us for row in rows)
+        once = 0.0
+        for row in rows:
+            if isinstance(row.step, Launch) and row.step.grid:
+                first, *rest = row.step.grid
+                merged = replace(row.step, grid=(first * max(1, round(row.count)), *rest))
+                once += min(row.total_gpu_us, kernel_time(merged, device).us)
+            elif isinstance(row.step, TorchOp):
+                once += max(row.gpu_us, row.total_gpu_us - (row.count - 1) * 1.2)
+        first_row = next((row for row in rows if row.total_gpu_us > 0), None)
+        if first_row is not None:
+            text = f"{first_row.count:.0f} rounds of {spent / max(1.0, first_row.count):.1f} us"
+            yield Cause("launches in a Python loop", "launch", spent - once, step.span, step.function, evidence=text)
+
+
+def _round_trips(workload: Workload, now: Estimate, device: Device) -> Iterator[Cause]:
+    """Steps that could share a kernel: what goes through memory between them, and their launches."""
+    graph = graph_of(workload)
+    times: dict[int, StepTime] = {id(row.step): row for row in now.steps}
+    for node in graph.nodes:
+        if _dead(graph, node) and id(node.step) in times:
+            text = f"`{node.name}` writes {_size(sum(use.bytes for use in node.writes))} that nobody reads"
+            us = times[id(node.step)].total_gpu_us
+            yield Cause("unused result", "memory", us, node.step.span, node.step.function, evidence=text)
+    for members in _chains(graph):
+        spent = sum(times[id(node.step)].total_gpu_us for node in members if id(node.step) in times)
+        fused = _fused_us(graph, members, times, device)
+        moved = sum(times[id(node.step)].total_gpu_us for node in members if _moves(node) and id(node.step) in times)
+        functions = {node.step.function for node in members}
+        symbol = functions.pop() if len(functions) == 1 else workload.entry
+        node = max((n for n in members if isinstance(n.step, TorchOp)), default=members[-1], key=lambda n: n.elements)
+        name, category = "round trips", "fusion"
+        if moved > 0.5 * (spent - fused):
+            name, category = "copies", "memory"
+        elif _repeats(members):
+            name, category = "launches step by step", "launch"
+        yield Cause(name, category, spent - fused, node.step.span, symbol, evidence=_told(graph, members))
+
+
+def _told(graph: Graph, members: list[Node]) -> str:
+    """Which steps hang together, and through how much memory."""
+    group = group_of(graph, members)
+    outside = {use.value for use in group.writes}
+    inner = sum(use.bytes for node in members for use in node.writes if use.value not in outside)
+    names = list(dict.fromkeys(f"`{node.name}`" for node in members))
+    shown = ", ".join(names[:5]) + (" ..." if len(names) > 5 else "")
+    return f"{len(members)} steps ({shown}) pass {_size(inner)} on through memory"
+
+
+def _size(count: float) -> str:
+    for unit, size in (("GB", 1e9), ("MB", 1e6), ("KB", 1e3)):
+        if count >= size:
+            return f"{count / size:.3g} {unit}"
+    return f"{count:.0f} bytes"
+
+
+def _repeats(members: list[Node]) -> bool:
+    """Whether most of the chain is one kernel again and again, each on what the one before made."""
+    names = [node.name for node in members for _ in range(round(min(64, node.serial))) if isinstance(node.step, Launch)]
+    return len(names) >= 3 and max(names.count(name) for name in set(names)) >= max(3, len(names) / 2)
+
+
+def _dead(graph: Graph, node: Node) -> bool:
+    """Whether nobody reads what the node makes: a fill of what is written anyway."""
+    values = {use.value for use in node.writes}
+    return (
+        isinstance(node.step, TorchOp) and bool(values)
+        and not any(graph.readers.get(value) or value in graph.kept for value in values)
+    )  # fmt: skip
+
+
+def _moves(node: Node) -> bool:
+    """Whether a step only moves, converts or fills."""
+    return isinstance(node.step, TorchOp) and node.step.kind in ("copy", "transpose", "cast", "fill", "cat", "gather")
+
+
+def _chains(graph: Graph) -> list[list[Node]]:
+    """Nodes that hang together through values, library calls left out; at least two each."""
+    home = {node.index: node.index for node in graph.nodes}
+    members = {node.index: [node] for node in graph.nodes}
+    for node in graph.nodes:
+        for use in node.reads:
+            maker = graph.makers.get(use.value)
+            if maker is None or maker.index >= node.index:
+                continue
+            if _is_barrier(maker, node, use):
+                continue
+            a, b = home[maker.index], home[node.index]
+            together = (*members[a], *members[b])
+            products = sum(n.form in (PRODUCT, LIBRARY) or (isinstance(n.step, Launch) and bool(n.step.kernel.dots())) for n in together)
+            if a == b or products > 2 or any(n.form == LIBRARY for n in together):
+                continue
+            members[b] = sorted([*members.pop(a), *members[b]], key=lambda n: n.index)
+            for n in members[b]:
+                home[n.index] = b
+    return [group for group in members.values() if len(group) > 1 or group[0].serial > 1]
+
+
+#: A value of this share of what its maker reads is the result of a reduction.
+_REDUCED = 0.25
+
+
+def _is_barrier(maker: Node, reader: Node, use: Use) -> bool:
+    """Whether ``reader`` needs what all, or several, programs of ``maker`` have made: no kernel can hand that on on chip."""
+    made = sum(one.bytes for one in maker.writes)
+    reduced = made <= _REDUCED * sum(one.bytes for one in maker.reads)
+    if maker.form in (COLUMN, TOTAL) and reduced:
+        return True
+    if isinstance(maker.step, Launch) and reduced:
+        if any(access.kind == "atomic" for access in traffic(maker.step).accesses):
+            return True
+        if reader.form in (COLUMN, TOTAL):
+            return True
+        before, after = maker.step.programs, reader.step.programs if isinstance(reader.step, Launch) else None
+        return before is not None and after is not None and before >= 2 * after
+    return False
+
+
+def _fused_us(graph: Graph, members: list[Node], times: dict[int, StepTime], device: Device) -> float:
+    """What the chain would take as one kernel: its dearest step, less what that need not move any more, and what the others
+    read and write outside."""
+    group = group_of(graph, members)
+
+    def us(node: Node) -> float:
+        row = times.get(id(node.step))
+        return row.gpu_us if row is not None else 0.0
+
+    heavy = max(members, key=lambda node: (node.form == PRODUCT, us(node)))
+    outside = sum(use.bytes for use in (*group.reads, *group.writes))
+    own = sum(use.bytes for use in (*heavy.reads, *heavy.writes))
+    inner = {use.value for node in members for use in node.writes} - {use.value for use in group.writes}
+    dropped = sum(use.bytes for use in (*heavy.reads, *heavy.writes) if use.value in inner)
+    per_us = device.memory_bandwidth_gb_per_s * 1000
+    kept = max(us(heavy) * (1 - dropped / own if own else 1.0), 1.0)
+    return max(kept, 1.0) + max(0.0, outside - (own - dropped)) / per_us
+
+
+def _in_kernels(now: Estimate, device: Device, wanted: Sequence[Witness]) -> Iterator[Cause]:
+    nodes = [node for w in wanted for node in w.group.nodes]
+    flops = sum(float(n.step.flops or 0) for n in nodes if isinstance(n.step, TorchOp) and n.step.kind in ("matmul", "conv"))
+    fair = sum(w.us for w in wanted if any(isinstance(n.step, TorchOp) and n.step.kind in ("matmul", "conv") for n in w.group.nodes))
+    rows = [row for row in now.steps if isinstance(row.step, Launch) and row.total_gpu_us > 0]
+    total = sum(row.total_gpu_us for row in now.steps)
+    by_kernel: dict[str, list[StepTime]] = {}
+    for row in rows:
+        assert isinstance(row.step, Launch)
+        by_kernel.setdefault(row.step.kernel.name, []).append(row)
+    for name, launches in by_kernel.items():
+        spent = sum(row.total_gpu_us for row in launches)
+        if spent < _LEAST_SHARE * total:
+            continue
+        removed: dict[str, float] = {}
+        known: dict[object, dict[str, float]] = {}
+        for row in launches:
+            launch = row.configuration or row.step
+            assert isinstance(launch, Launch)
+            key = (launch.grid, row.gpu_us, launch.kernel.span)
+            if key not in known:
+                full = kernels.without(launch, device, frozenset())
+                known[key] = {
+                    facet: full - kernels.without(launch, device, frozenset({facet})) for facet in kernels.facets(launch, device)
+                }
+            for facet, us in known[key].items():
+                removed[facet] = removed.get(facet, 0.0) + us * row.count
+        largest = max(launches, key=lambda row: row.total_gpu_us)
+        launch = largest.configuration or largest.step
+        assert isinstance(launch, Launch)
+        for facet, us in removed.items():
+            symbol, span = (name, launch.span) if facet != kernels.UNIT else _where_cast(launch)
+            yield Cause(facet, _CATEGORY[facet], us, span, symbol, name, kernels.evidence(launch, facet, device))
+        if not launch.kernel.dots() and flops and kernels.arithmetic(launch) * largest.count >= 0.25 * flops:
+            done = f"{kernels.arithmetic(launch):.3g} multiply-adds one by one, {flops:.3g} operations asked for as a product"
+            yield Cause("no tensor cores", "algorithm", spent - fair, launch.span, name, name, done)
+        if launch.kernel.dots() and wanted and not flops and not any(n.form in (KERNEL, LIBRARY) for n in nodes):
+            text = "a matrix product where the reference has none"
+            yield Cause("needless product", "algorithm", spent - 1.0, launch.span, name, name, text)
+
+
+def _where_cast(launch: Launch) -> tuple[str, Span]:
+    """The function and place that widens an operand of a dot, or the kernel."""
+    for dot in launch.kernel.dots():
+        for operand in (dot.a, dot.b):
+            for cast in operand.casts:
+                if cast.target.bits > cast.source.bits:
+                    return cast.function or launch.kernel.name, cast.span
+    return launch.kernel.name, launch.span

@@ -1,0 +1,181 @@
+"""How much faster a call could be, and what keeps it from that: the answer that needs no pattern."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+from kernlint.cost.device import Device
+from kernlint.cost.estimate import INTERVAL_80, Estimate
+from kernlint.cost.fitted import fitted
+from kernlint.cost.host import host_time
+from kernlint.headroom import kernels
+from kernlint.headroom.bound import Bound, bound_of
+from kernlint.headroom.causes import Cause, causes_of
+from kernlint.headroom.graph import graph_of
+from kernlint.headroom.groups import groups_of
+from kernlint.headroom.witness import Witness, side_by_side, witness_of
+from kernlint.records import dataclass, replace
+from kernlint.workload import Launch, TorchOp, Workload
+
+
+#: The part of the way, in the logarithm, that removing a cause alone has in the speedup of a change made for its sake.
+_SHARE_ALONE = 0.15
+
+
+@lru_cache(maxsize=1)
+def _data() -> dict[str, Any]:
+    return fitted("headroom")
+
+
+@dataclass(frozen=True)
+class Headroom:
+    """What a call takes and could take, in microseconds of device time.
+
+    ``achievable_us`` is the time of ``witnesses``, well-written launches for the same computation with the same numerics,
+    ``sigma`` the standard deviation of its ln error. ``changed_us`` is the same where fp32 products may be made in tf32, None
+    where that is no different. ``library_us`` is the time of torch's own kernels for the reference. ``causes`` are what makes up
+    the gap, the largest first; their ``us`` add up to it.
+    """
+
+    now_us: float
+    bound: Bound
+    achievable_us: float
+    sigma: float
+    witnesses: tuple[Witness, ...]
+    library_us: float | None
+    changed_us: float | None
+    causes: tuple[Cause, ...]
+    #: What the call takes if all that it picks through indices happens to lie together.
+    local_us: float
+
+    @property
+    def low_us(self) -> float:
+        """The lower end of the 80 % interval of the achievable time."""
+        return max(self.bound.us, self.achievable_us / math.exp(INTERVAL_80 * self.sigma))
+
+    @property
+    def high_us(self) -> float:
+        return self.achievable_us * math.exp(INTERVAL_80 * self.sigma)
+
+    def without(self, cause: Cause) -> tuple[float, float, float]:
+        """(middle, low, high) of the speedup of device time from removing ``cause`` in a well-written way.
+
+        An expert who rewrites a kernel for one reason mends most of the others on the way (on the development sets the time after
+        lies nearest to 85 % of the way, in the logarithm, from the cause removed alone to the achievable), so that both ends count.
+        The spread is that of the cause, and of the two ends.
+        """
+        goal = self._goal(cause)
+        alone = self.now_us / max(self.now_us - cause.alone_us, goal)
+        whole = self.now_us / goal
+        middle = alone**_SHARE_ALONE * whole ** (1 - _SHARE_ALONE)
+        sigma = math.hypot(_data()["sigma"][cause.name], 0.25 * math.log(whole / alone))
+        width = math.exp(INTERVAL_80 * sigma)
+        local = min(1.0, self.local_us / self.now_us)
+        return middle, middle / width * local, max(middle, min(middle * width, self.now_us / self.bound.us))
+
+    def _goal(self, cause: Cause) -> float:
+        """The achievable time, with tf32 where the remedy of ``cause`` brings it."""
+        if self.changed_us is not None and cause.name in ("no tensor cores", kernels.UNIT):
+            return self.changed_us
+        return self.achievable_us
+
+    def alone(self, cause: Cause) -> float:
+        """The speedup of device time from removing ``cause`` and nothing else."""
+        return self.now_us / max(self.now_us - cause.alone_us, self._goal(cause))
+
+    @property
+    def ratio(self) -> float:
+        return self.now_us / self.achievable_us if self.achievable_us > 0 else 1.0
+
+    @property
+    def host_us(self) -> float:
+        """Host microseconds of a call that issues the witnesses."""
+        return sum(host_time(step) for witness in self.witnesses for step in witness.steps)
+
+
+def headroom_of(workload: Workload, now: Estimate, device: Device, library: Estimate | None) -> Headroom | None:
+    """The :class:`Headroom` of ``workload``, which takes ``now``; None where its sizes are open."""
+    if now.gpu_us is None:
+        return None
+    precise = _is_precise(workload)
+    own = _witnesses(workload, device, precise)
+    best, wanted = own, own
+    reference = workload.reference
+    if reference is not None and library is not None and library.gpu_us is not None and not reference.unknowns:
+        asked = _witnesses(reference, device, precise)
+        wanted = asked
+        if asked and _total(asked) < _total(own):
+            best = asked
+    total = min(_total(best), now.gpu_us) if best else now.gpu_us
+    bound = bound_of(graph_of(reference if best is not own and reference is not None else workload), device)
+    total = max(total, min(bound.us, now.gpu_us))
+    changed = None
+    if precise:
+        loose = min(_total(_witnesses(one, device, False)) for one in (workload, reference) if one is not None)
+        changed = loose if loose < 0.95 * total else None
+    sigma = math.hypot(_data()["form_sigma"], _sigma(best))
+    causes = causes_of(workload, now, device, wanted, total)
+    library_us = library.gpu_us if library is not None else None
+    return Headroom(
+        now.gpu_us, bound, total, sigma, tuple(best), library_us, changed, tuple(causes), _localised(now, device)
+    )
+
+
+def _localised(now: Estimate, device: Device) -> float:
+    total = 0.0
+    for row in now.steps:
+        launch = row.configuration or row.step
+        us = kernels.localised(launch, device) if isinstance(launch, Launch) else row.gpu_us
+        total += row.count * min(us, row.gpu_us)
+    return total
+
+
+def _witnesses(workload: Workload, device: Device, precise: bool) -> list[Witness]:
+    """A well-written launch, or a few, for each fusion group of ``workload``."""
+    graph = graph_of(workload)
+    known: dict[object, Witness] = {}
+    found = []
+    for group in groups_of(graph):
+        key = group.signature
+        if key not in known:
+            known[key] = witness_of(graph, group, device, precise)
+        found.append(replace(known[key], group=group))
+    return side_by_side(found, device)
+
+
+def _total(witnesses: Sequence[Witness]) -> float:
+    return sum(witness.us for witness in witnesses)
+
+
+def _sigma(witnesses: Sequence[Witness]) -> float:
+    total = _total(witnesses)
+    return sum(witness.us * witness.sigma for witness in witnesses) / total if total else 0.0
+
+
+def _is_precise(workload: Workload) -> bool:
+    """Whether fp32 products are asked for at full precision: a kernel says ``ieee``, or there is no ``tl.dot`` that says
+    otherwise. Torch's own default is full precision too."""
+    dots = [dot for launch in workload.launches() for dot in launch.kernel.dots() if dot.a.dtype.bits == 32]
+    return all(dot.precision == "ieee" for dot in dots)
+
+
+def described(witness: Witness) -> str:
+    """What a well-written version looks like, in words: its programs and what each holds."""
+    parts = []
+    for step in witness.steps:
+        if isinstance(step, TorchOp):
+            parts.append(f"torch's `{step.name}`")
+        else:
+            parts.append(_programs(step))
+    return f"{witness.form}: " + ", then ".join(dict.fromkeys(parts))
+
+
+def _programs(launch: Launch) -> str:
+    loads = launch.kernel.loads()
+    held = sum(load.bytes for load in loads)
+    count = launch.programs or 1
+    size = f"{held / 1024:.0f} KB" if held >= 1024 else f"{held} bytes"
+    return f"{count:,} program{'s' if count != 1 else ''} with {size} of loads in flight each"

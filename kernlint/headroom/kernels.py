@@ -1,0 +1,316 @@
+"""What one kernel launch would take without this or that: counterfactuals of the cost model, not shares of its terms.
+
+A *facet* is one way in which a launch wastes time. :func:`without` prices the launch with any set of facets removed, so that they
+can be removed alone, or one after another in a fixed order.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from kernlint.cost.combine import with_combined_dots
+from kernlint.cost.device import Device
+from kernlint.cost.dot_launch import dot_loop, kernel_time
+from kernlint.cost.dots import dot_time
+from kernlint.cost.programs import program_time
+from kernlint.cost.traffic import LINE_BYTES, SECTOR_BYTES, AccessTraffic, Traffic, traffic
+from kernlint.records import replace
+from kernlint.cost.dot_loop import DotLoop, DotStep
+from kernlint.workload import Compute, Dot, Launch, Load, Loop
+from kernlint.workload import dtype as dt
+
+UNIT = "unit"
+REPEATED = "repeated reads"
+SECTORS = "sectors"
+ATOMICS = "atomics"
+IDLE = "idle lanes"
+FEW = "few programs"
+MANY = "many programs"
+SERIAL = "serial steps"
+LATENCY = "latency"
+TILE = "tile"
+
+#: The order in which facets are removed, so that their times add up: what changes the work before what changes its shape.
+ORDER = (UNIT, REPEATED, SECTORS, ATOMICS, IDLE, FEW, MANY, SERIAL, LATENCY, TILE)
+
+#: Programs a well-filled card has, for each SM.
+_PROGRAMS_PER_SM = 4
+#: Elements of a program's tile below which a loop over it is a walk of single elements.
+_SCALAR = 2
+
+
+def facets(launch: Launch, device: Device) -> tuple[str, ...]:
+    """The facets that may apply to ``launch``, in their order."""
+    if launch.kernel.dots() or with_combined_dots(launch.kernel).dots():
+        return (UNIT, TILE)
+    scalar = is_serial(launch)
+    return tuple(f for f in ORDER if f not in (TILE,) and (f != SERIAL or scalar) and (f != LATENCY or not scalar))
+
+
+def is_serial(launch: Launch) -> bool:
+    """Whether the kernel walks over elements one by one, or scans, carrying something along."""
+    found = traffic(launch)
+    for node, loops in launch.kernel.walk(Load):
+        assert isinstance(node, Load)
+        carried = any(loop.carried for loop in loops)
+        trips = math.prod(found.trips.get(loop.id, 1.0) for loop in loops)
+        if carried and trips >= 16 and node.elements <= _SCALAR:
+            return True
+    return any(loop.carried and loop.trip is not None and found.trips.get(loop.id, 1.0) >= 16 and _has_store(loop) for loop, _ in launch.kernel.walk(Loop) if isinstance(loop, Loop))  # fmt: skip
+
+
+def _has_store(loop: Loop) -> bool:
+    from kernlint.workload import Store
+
+    return any(isinstance(node, Store) for node in loop.body)
+
+
+def without(launch: Launch, device: Device, removed: frozenset[str], reuse: Mapping[str, float] | None = None) -> float:
+    """Microseconds of ``launch`` on ``device`` without the facets ``removed``."""
+    launch = replace(launch, alternatives=(), kernel=with_combined_dots(launch.kernel))
+    moved = traffic(launch)
+    if REPEATED in removed:
+        moved = _once(moved)
+    if SECTORS in removed:
+        moved = _coalesced(moved)
+    if launch.kernel.dots():
+        return _dots_without(launch, device, removed, moved)
+    found = program_time(_cheaper(launch, removed), device, moved=moved, reuse_bytes=reuse)
+    terms = dict(found.terms)
+    floor = terms.pop("floor", 0.0)
+    if REPEATED in removed:
+        passes = _passes(traffic(launch))
+        for name in ("latency", "lines", "issue", "shared"):
+            terms[name] = terms.get(name, 0.0) / passes
+    filled = moved.programs / (_PROGRAMS_PER_SM * device.sm_count)
+    if FEW in removed and filled < 1:
+        for name in ("latency", "l2", "lines", "issue", "shared"):
+            scale = filled if name == "latency" else min(1.0, moved.programs / device.sm_count)
+            terms[name] = terms.get(name, 0.0) * scale
+    if MANY in removed:
+        fewer, idle = _grown(launch, moved)
+        terms["launch"] = terms.get("launch", 0.0) / fewer
+        terms["latency"] = terms.get("latency", 0.0) / fewer
+        for name in ("issue", "shared"):
+            terms[name] = terms.get(name, 0.0) / idle
+    if ATOMICS in removed:
+        terms["atomics"] = 0.0
+    if IDLE in removed:
+        terms["issue"] = terms.get("issue", 0.0) * _active(moved)
+    if SERIAL in removed or LATENCY in removed:
+        terms["latency"] = terms["shared"] = 0.0
+        terms["issue"] = terms.get("issue", 0.0) * (0.5 if SERIAL in removed else 1.0)
+    return float(floor + sum(value**found.norm for value in terms.values()) ** (1 / found.norm))
+
+
+def _cheaper(launch: Launch, removed: frozenset[str]) -> Launch:
+    """``launch`` with double precision done in single where that is what is removed."""
+    if UNIT not in removed:
+        return launch
+
+    def narrowed(node: object) -> object:
+        if isinstance(node, Compute) and node.dtype.is_float and node.dtype.bits == 64:
+            return replace(node, dtype=dt.FLOAT32)
+        return node
+
+    return launch.rewritten(narrowed)  # type: ignore[arg-type]
+
+
+#: Elements that a program has at hand where starting it costs nothing to speak of, with four warps.
+_BLOCK = 1024
+
+
+def _grown(launch: Launch, moved: Traffic) -> tuple[float, float]:
+    """By how much fewer programs could be, each with a block, and by how much the idle threads among their warps then are."""
+    largest = max((access.access.elements for access in moved.accesses), default=1)
+    fewer = max(1.0, _BLOCK / largest)
+    return fewer, min(fewer, max(1.0, 32 * launch.num_warps / largest))
+
+
+def _active(moved: Traffic) -> float:
+    """The share of lanes inside the masks, of the widest accesses."""
+    asked = sum(a.active_elements * a.executions for a in moved.accesses)
+    lanes = sum(a.access.elements * a.executions for a in moved.accesses)
+    return asked / lanes if lanes else 1.0
+
+
+def _passes(moved: Traffic) -> float:
+    """How often a program loads the same bytes, in the mean over its loads."""
+    seen: dict[tuple[object, ...], float] = {}
+    loaded = 0.0
+    for access in moved.accesses:
+        if access.kind == "load" and access.known:
+            key = (access.base, access.signature)
+            seen[key] = max(seen.get(key, 0.0), access.program_bytes)
+            loaded += max(access.program_bytes, access.near_bytes)
+    distinct = sum(seen.values())
+    return max(1.0, loaded / distinct) if distinct else 1.0
+
+
+def _once(moved: Traffic) -> Traffic:
+    """Each byte that is loaded asked of the caches once: by one access, one iteration and one program."""
+    total: dict[str, float] = {}
+    for access in moved.accesses:
+        if access.kind == "load":
+            total[access.base] = total.get(access.base, 0.0) + access.moved_bytes
+    changed = []
+    for access in moved.accesses:
+        if access.kind != "load" or not access.moved_bytes or not access.known:
+            changed.append(access)
+            continue
+        share = min(1.0, max(moved.footprints.get(access.base, 0.0), SECTOR_BYTES) / total[access.base])
+        changed.append(
+            replace(
+                access, moved_bytes=access.moved_bytes * share, near_bytes=access.near_bytes * share,
+                program_bytes=access.program_bytes * share,
+            )  # fmt: skip
+        )
+    return _with(moved, changed)
+
+
+def _coalesced(moved: Traffic) -> Traffic:
+    """Each access in whole lines: no byte of a sector that is not wanted."""
+    changed = []
+    for access in moved.accesses:
+        if access.gather:
+            changed.append(access)  # where it goes is in the data
+            continue
+        wanted = access.efficiency
+        known = True
+        changed.append(
+            replace(
+                access, sectors=access.asked_bytes / SECTOR_BYTES, moved_bytes=access.moved_bytes * wanted,
+                near_bytes=access.near_bytes * wanted, program_bytes=access.program_bytes * wanted,
+                footprint_bytes=access.footprint_bytes * wanted, window_bytes=access.window_bytes * wanted,
+                contiguous_bytes=max(access.contiguous_bytes, float(LINE_BYTES)), density=1.0, vector_bytes=16, strides=None,
+                known=known,
+            )  # fmt: skip
+        )
+    return _with(moved, changed)
+
+
+def _with(moved: Traffic, accesses: list[AccessTraffic]) -> Traffic:
+    return replace(moved, accesses=tuple(accesses), by_node={id(a.access): a for a in accesses})
+
+
+#: Output tiles, warps and stages that a dot is priced at; K takes 128 bytes of a row, as a swizzled row of shared memory does.
+_TILES = ((16, 64), (32, 64), (64, 64), (64, 128), (128, 64), (128, 128), (128, 256), (256, 128))
+
+
+def _dots_without(launch: Launch, device: Device, removed: frozenset[str], moved: Traffic) -> float:
+    loop = dot_loop(launch, moved)
+    if loop is None:
+        return kernel_time(launch, device).us
+    if UNIT in removed:
+        loop = replace(loop, steps=tuple(_in_its_unit(step, dot) for step, dot in zip(loop.steps, _dots(launch, loop))))
+    if TILE in removed:
+        return min(dot_time(other, device).us for other in (loop, *_other_tiles(loop, device)))
+    return dot_time(loop, device).us
+
+
+def _dots(launch: Launch, loop: DotLoop) -> list[Dot | None]:
+    found: list[Dot | None] = list(launch.kernel.dots())
+    return found if len(found) == len(loop.steps) else [None] * len(loop.steps)
+
+
+def _in_its_unit(step: DotStep, dot: Dot | None) -> DotStep:
+    """``step`` on operands as they lie in memory, before any cast, at the precision of the tensor cores."""
+    pair = []
+    for made, operand in ((step.a, dot.a if dot else None), (step.b, dot.b if dot else None)):
+        stored = made.memory_dtype
+        if operand is not None and operand.unscaled is not None:
+            stored = operand.unscaled.memory_dtype
+        pair.append(replace(made, memory_dtype=stored, dtype=stored))
+    wide = max((operand.dtype for operand in pair), key=lambda t: (t.is_float, t.bits))
+    a, b = (replace(operand, dtype=wide) for operand in pair)
+    return replace(step, a=a, b=b, precision="tf32")
+
+
+def _other_tiles(loop: DotLoop, device: Device) -> list[DotLoop]:
+    """The same products in other tiles, in the loop that pipelines them."""
+    if len(loop.steps) != 1:
+        return [replace(loop, num_stages=max(loop.num_stages, 3), pipelined=True)]
+    (step,) = loop.steps
+    depth = loop.iterations * step.k
+    area = loop.programs * step.m * step.n
+    made = []
+    for m, n in _TILES:
+        if loop.grid_m and ((m > 16 and m >= 2 * loop.grid_m * step.m) or (n > 64 and n >= 2 * loop.grid_n * step.n)):
+            continue
+        bits = max(step.a.dtype.bits, step.b.dtype.bits)
+        k = int(min({8: 128, 16: 64}.get(bits, 32), max(16, depth)))
+        for split in (1, 2, 4, 8):
+            programs = math.ceil(area / (m * n)) * split
+            if split > 1 and (programs > 2 * device.sm_count or depth / split < 256):
+                break
+            made.append(
+                replace(
+                    loop, programs=programs, iterations=max(1.0, depth / k / split), steps=(replace(step, m=m, n=n, k=k),),
+                    loaded_bytes=loop.loaded_bytes * (1 / m + 1 / n) / (1 / step.m + 1 / step.n), num_stages=3, pipelined=True,
+                    num_warps=8 if m * n >= 128 * 128 else 4, grouped=True, entries=1.0,
+                    epilogue_bytes=loop.epilogue_bytes * (1 if split == 1 else 2.0),
+                    grid_m=math.ceil(loop.grid_m * step.m / m), grid_n=math.ceil(loop.grid_n * step.n / n),
+                )  # fmt: skip
+            )
+    return made
+
+
+def arithmetic(launch: Launch) -> float:
+    """Elementwise operations of all programs."""
+    found = traffic(launch)
+    total = 0.0
+    for node, loops in launch.kernel.walk(Compute):
+        assert isinstance(node, Compute)
+        if node.kind != "cast":
+            total += node.elements * found.programs * math.prod(found.trips.get(loop.id, 1.0) for loop in loops)
+    return total
+
+
+def evidence(launch: Launch, facet: str, device: Device) -> str:
+    """The numbers behind ``facet`` of ``launch``, in words."""
+    moved = traffic(launch)
+    if facet == SECTORS:
+        worst = min((a for a in moved.accesses if not a.gather), key=lambda a: a.efficiency, default=None)
+        if worst is not None:
+            where = f"the {worst.kind} of `{worst.base}` at line {worst.access.span.line}"
+            return f"{worst.efficiency * 100:.0f} % of the bytes that {where} moves are wanted"
+    if facet == REPEATED:
+        loaded = sum(a.moved_bytes for a in moved.accesses if a.kind == "load")
+        distinct = sum(moved.footprints.get(base, 0.0) for base in {a.base for a in moved.accesses if a.kind == "load"})
+        if distinct:
+            return f"{loaded / 1e6:.3g} MB are loaded of {distinct / 1e6:.3g} MB"
+    if facet == ATOMICS:
+        count = sum(a.executions * a.active_elements * moved.programs for a in moved.accesses if a.kind == "atomic")
+        return f"{count:.3g} atomic updates"
+    if facet in (FEW, MANY):
+        return f"{moved.programs:,} programs on {device.sm_count} SMs"
+    if facet in (SERIAL, LATENCY):
+        trips = max(moved.trips.values(), default=1.0)
+        return f"{trips:,.0f} steps one after another in each of {moved.programs:,} programs"
+    if facet == IDLE:
+        return f"{_active(moved) * 100:.0f} % of the lanes are inside their masks"
+    dots = launch.kernel.dots()
+    if dots and facet == UNIT:
+        return f"operands are fed as {dots[0].a.dtype} and {dots[0].b.dtype} ({dots[0].precision})"
+    if dots and facet == TILE:
+        stages = f"{launch.num_warps} warps, {launch.num_stages} stages"
+        return f"tiles of {dots[0].m}x{dots[0].n}x{dots[0].k} with {stages}, {moved.programs:,} programs"
+    return ""
+
+
+def localised(launch: Launch, device: Device) -> float:
+    """Microseconds of ``launch`` if what it picks through loaded indices lay side by side: the least that its data may make of
+    it."""
+    moved = traffic(launch)
+    if not any(access.gather for access in moved.accesses) or launch.kernel.dots():
+        return without(launch, device, frozenset())
+    changed = [
+        replace(
+            access, known=True, gather=False, contiguous_bytes=float(LINE_BYTES), strides=None, density=1.0,
+            moved_bytes=access.asked_bytes * access.executions * moved.programs,
+        )
+        if access.gather else access
+        for access in moved.accesses
+    ]  # fmt: skip
+    return program_time(launch, device, moved=_with(moved, changed)).us
