@@ -138,8 +138,16 @@ def _size(count: float) -> str:
 
 def _repeats(members: list[Node]) -> bool:
     """Whether most of the chain is one kernel again and again, each on what the one before made."""
-    names = [node.name for node in members for _ in range(round(min(64, node.serial))) if isinstance(node.step, Launch)]
-    return len(names) >= 3 and max(names.count(name) for name in set(names)) >= max(3, len(names) / 2)
+    if any(node.serial > 1 and isinstance(node.step, Launch) for node in members):
+        return True
+    longest: dict[int, int] = {}
+    makers = {use.value: node for node in members for use in node.writes}
+    for node in members:
+        before = [makers[use.value] for use in node.reads if use.value in makers and makers[use.value].index < node.index]
+        same = [longest[maker.index] for maker in before if maker.name == node.name and maker.index in longest]
+        longest[node.index] = 1 + max(same, default=0)
+    launches = [node for node in members if isinstance(node.step, Launch)]
+    return max((longest[node.index] for node in launches), default=0) >= max(3, len(launches) / 2)
 
 
 def _dead(graph: Graph, node: Node) -> bool:

@@ -140,10 +140,10 @@ def _passes(moved: Traffic) -> float:
     seen: dict[tuple[object, ...], float] = {}
     loaded = 0.0
     for access in moved.accesses:
-        if access.kind == "load" and access.known:
+        if access.kind == "load" and access.known and access.program_bytes:
             key = (access.base, access.signature)
             seen[key] = max(seen.get(key, 0.0), access.program_bytes)
-            loaded += max(access.program_bytes, access.near_bytes)
+            loaded += access.moved_bytes / max(1, moved.programs)
     distinct = sum(seen.values())
     return max(1.0, loaded / distinct) if distinct else 1.0
 
@@ -310,7 +310,7 @@ def localised(launch: Launch, device: Device) -> float:
             access, known=True, gather=False, contiguous_bytes=float(LINE_BYTES), strides=None, density=1.0,
             moved_bytes=access.asked_bytes * access.executions * moved.programs,
         )
-        if access.gather else access
+        if access.gather and access.kind != "atomic" else access
         for access in moved.accesses
     ]  # fmt: skip
     return program_time(launch, device, moved=_with(moved, changed)).us

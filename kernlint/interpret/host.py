@@ -92,6 +92,11 @@ _OPTIONS = frozenset(
 _ELSEWHERE = Unknown("elsewhere")
 #: A function of Python as the evaluator calls it: with the arguments, those by keyword, and the call.
 _Special = Callable[["HostEvaluator", list[Any], dict[str, Any], cst.Call], Any]
+#: What code learns that asks whether there is a GPU: there is one, the device in question.
+_OF_THE_GPU: Mapping[str, Any] = {
+    "torch.cuda.is_available": True, "torch.cuda.is_bf16_supported": True, "torch.cuda.device_count": 1,
+    "torch.cuda.current_device": 0,
+}  # fmt: skip
 #: torch's interfaces to devices that this analysis knows nothing of.
 _OTHER_DEVICES = ("torch.npu.", "torch.xpu.", "torch.mps.", "torch.mlu.", "torch.musa.", "torch.hpu.")
 
@@ -761,6 +766,8 @@ class HostEvaluator(Evaluator):
         return torch_ops.function(self, name, args, kwargs, node)
 
     def _torch_tool(self, path: str, args: list[Any]) -> Any:
+        if path in _OF_THE_GPU:
+            return _OF_THE_GPU[path]
         if path in ("torch.compile", "torch.jit.script") and args and isinstance(args[0], (Function, Instance)):
             return args[0]
         return Unknown(path)
