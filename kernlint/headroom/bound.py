@@ -13,7 +13,7 @@ from kernlint.cost.device import Device
 from kernlint.headroom.graph import PRODUCT, Graph, Node, source_type
 from kernlint.headroom.groups import group_of
 from kernlint.records import dataclass
-from kernlint.workload import Dtype, TorchOp
+from kernlint.workload import Dtype, TorchOp, concrete
 
 #: No kernel was seen to take less in a replayed graph (``h100-micro.csv``, empty programs: 1.0 to 1.3 us).
 LAUNCH_US = 0.8
@@ -53,6 +53,8 @@ def _operations_us(graph: Graph, node: Node, device: Device) -> float:
     step = node.step
     if not isinstance(step, TorchOp) or not step.flops:
         return 0.0
+    if node.form == PRODUCT and step.kind == "conv" and any(concrete(e) != 1 for e in (step.reads[1].shape or ())[2:]):
+        return 0.0  # Winograd and FFT need fewer
     if node.form == PRODUCT and len(node.reads) >= 2:
         types = [source_type(graph, use) for use in node.reads[:2]]
         widest = max(types, key=lambda t: (t.is_float, t.bits))

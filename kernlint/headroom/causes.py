@@ -206,6 +206,10 @@ def _is_barrier(maker: Node, reader: Node, use: Use) -> bool:
     return False
 
 
+#: The part of its time that a step keeps at least when what it writes stays on chip.
+_LEAST_KEPT = 0.3
+
+
 def _fused_us(graph: Graph, members: list[Node], times: dict[int, StepTime], device: Device) -> float:
     """What the chain would take as one kernel: its dearest step, less what that need not move any more, and what the others
     read and write outside."""
@@ -218,17 +222,20 @@ def _fused_us(graph: Graph, members: list[Node], times: dict[int, StepTime], dev
     heavy = max(members, key=lambda node: (node.form == PRODUCT, us(node)))
     outside = sum(use.bytes for use in (*group.reads, *group.writes))
     own = sum(use.bytes for use in (*heavy.reads, *heavy.writes))
-    inner = {use.value for node in members for use in node.writes} - {use.value for use in group.writes}
-    dropped = sum(use.bytes for use in (*heavy.reads, *heavy.writes) if use.value in inner)
+    written = {use.value for use in group.writes}
+    # What the dearest step reads of the others' results it reads of their operands instead; what it wrote for them it keeps.
+    dropped = sum(use.bytes for use in heavy.writes if use.value not in written)
     per_us = device.memory_bandwidth_gb_per_s * 1000
-    kept = max(us(heavy) * (1 - dropped / own if own else 1.0), 1.0)
-    return max(kept, 1.0) + max(0.0, outside - (own - dropped)) / per_us
+    kept = max(us(heavy) - dropped / per_us, _LEAST_KEPT * us(heavy), 1.0)
+    return kept + max(0.0, outside - (own - dropped)) / per_us
 
 
 def _in_kernels(now: Estimate, device: Device, wanted: Sequence[Witness]) -> Iterator[Cause]:
     nodes = [node for w in wanted for node in w.group.nodes]
     flops = sum(float(n.step.flops or 0) for n in nodes if isinstance(n.step, TorchOp) and n.step.kind in ("matmul", "conv"))
-    fair = sum(w.us for w in wanted if any(isinstance(n.step, TorchOp) and n.step.kind in ("matmul", "conv") for n in w.group.nodes))
+    fair = sum(
+        w.us for w in wanted if any(isinstance(n.step, TorchOp) and n.step.kind in ("matmul", "conv") for n in w.group.nodes)
+    )
     rows = [row for row in now.steps if isinstance(row.step, Launch) and row.total_gpu_us > 0]
     total = sum(row.total_gpu_us for row in now.steps)
     by_kernel: dict[str, list[StepTime]] = {}

@@ -229,7 +229,7 @@ def footprints(launch: Launch) -> dict[int, float]:
 
 def form_of(op: TorchOp) -> str:
     """The form of the work of a torch call."""
-    if op.kind == "matmul":
+    if op.kind == "matmul" or product_extents(op) is not None:
         return PRODUCT
     if op.kind in _MAPS:
         return MAP
@@ -255,6 +255,30 @@ def view_bytes(tensor: Tensor) -> float:
         if stride is None or concrete(stride) != 0:
             size *= max(0, concrete(extent) or 0) if concrete(extent) is not None else 1
     return size
+
+
+#: Output channels of a group from which on a convolution is worth a matrix product.
+_LEAST_CHANNELS = 16
+
+
+def product_extents(op: TorchOp) -> tuple[int, int, int, int] | None:
+    """(batch, m, n, k) of the matrix product behind ``op``; of a convolution that as an implicit product: pixels by output
+    channels, summed over input channels and taps, a batch entry for each group. None where it is no product, or a poor one (a
+    depthwise convolution, few channels)."""
+    if op.kind == "matmul":
+        batch, m, n, k = (max(1, op.dims.get(axis, 1)) for axis in ("batch", "m", "n", "k"))
+        return batch, m, n, k
+    if op.kind != "conv" or op.name.startswith("conv_transpose") or len(op.reads) < 2 or not op.writes:
+        return None
+    shapes = [[concrete(extent) for extent in t.shape or ()] for t in (op.reads[0], op.reads[1], op.writes[0])]
+    if any(len(shape) < 3 or None in shape for shape in shapes):
+        return None
+    x, weight, out = ([int(extent or 1) for extent in shape] for shape in shapes)
+    groups = max(1, x[1] // max(1, weight[1]))
+    channels, depth = weight[0] // groups, math.prod(weight[1:])
+    if channels < _LEAST_CHANNELS or depth < _LEAST_CHANNELS:
+        return None
+    return groups, out[0] * math.prod(out[2:]), channels, depth
 
 
 def _plane(op: TorchOp) -> float:

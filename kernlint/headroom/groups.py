@@ -129,9 +129,12 @@ class _Grouping:
             return False
         shape = product.writes[0].tensor.shape if product.writes else None
         columns = concrete(shape[-1]) if shape else None
-        if columns is not None and columns <= LONGEST_PRODUCT_ROW:
+        convolves = isinstance(product.step, TorchOp) and product.step.kind == "conv"
+        if columns is not None and columns <= LONGEST_PRODUCT_ROW and not convolves:
             return True
         after = [node for node in together if node.index > product.index]
+        if convolves:
+            return not any(node.form in (ROW, SCAN) for node in after)  # its rows are pixels, its tiles are not
         rows = [node for node in after if node.form in (ROW, SCAN)]
         if any(self._feeds_product(node) and node.name == "softmax" for node in rows):
             return True  # on the way to attention

@@ -45,7 +45,9 @@ def facets(launch: Launch, device: Device) -> tuple[str, ...]:
     if launch.kernel.dots() or with_combined_dots(launch.kernel).dots():
         return (UNIT, TILE)
     scalar = is_serial(launch)
-    return tuple(f for f in ORDER if f not in (TILE,) and (f != SERIAL or scalar) and (f != LATENCY or not scalar))
+    filled = (launch.programs or 1) / device.sm_count
+    left_out = {TILE, LATENCY if scalar else SERIAL, FEW if filled >= _PROGRAMS_PER_SM else MANY}
+    return tuple(facet for facet in ORDER if facet not in left_out)
 
 
 def is_serial(launch: Launch) -> bool:

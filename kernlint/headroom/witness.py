@@ -14,7 +14,7 @@ from kernlint.cost.device import Device
 from kernlint.cost.dot_launch import kernel_time
 from kernlint.cost.traffic import Traffic, traffic
 from kernlint.headroom.graph import (
-    COLUMN, KERNEL, LIBRARY, PRODUCT, ROW, SCAN, SPECIAL, TOTAL, Graph, Node, Use, source_type,
+    COLUMN, KERNEL, LIBRARY, PRODUCT, ROW, SCAN, SPECIAL, TOTAL, Graph, Node, Use, product_extents, source_type,
 )  # fmt: skip
 from kernlint.headroom.groups import LONGEST_ROW, Group
 from kernlint.records import dataclass, replace
@@ -76,12 +76,24 @@ def witness_of(graph: Graph, group: Group, device: Device, precise: bool) -> Wit
     if own is not None:
         priced.append((own[0] * count, own[1], tuple(node.step for node in group.nodes), "as it is"))
     us, sigma, steps, form = min(priced, key=lambda one: one[0])
+    us = max(us, _window_us(group, device))
     serial = max(node.serial for node in group.nodes)
     if serial > 1:
         us, form = _rounds(group, us, serial, form)
     elif group.form not in (LIBRARY, KERNEL):
         us = math.hypot(us, _depth(group) * _STEP_US)
     return Witness(group, steps, us, sigma, form)
+
+
+def _window_us(group: Group, device: Device) -> float:
+    """The least for a convolution over windows: cuDNN's own time. Its operand is gathered, which the tiled product does not say."""
+    from kernlint.cost.torch_ops import torch_op_time
+
+    for node in group.products:
+        step = node.step
+        if isinstance(step, TorchOp) and step.kind == "conv" and any(concrete(e) != 1 for e in (step.reads[1].shape or ())[2:]):
+            return torch_op_time(step, device).us
+    return 0.0
 
 
 #: Groups of one kind from which on they are taken for the rounds of a loop over tensors.
@@ -321,7 +333,9 @@ def _product(graph: Graph, group: Group, device: Device, precise: bool) -> Itera
     node = products[0]
     step = node.step
     assert isinstance(step, TorchOp)
-    batch, m, n, k = (max(1, step.dims.get(axis, 1)) for axis in ("batch", "m", "n", "k"))
+    extents = product_extents(step)
+    assert extents is not None
+    batch, m, n, k = extents
     if min(m, n) <= 4:
         # A product with vectors is bound by the matrix: programs of rows that each add up in registers.
         yield from _stream_product(group, batch, m, n, k)
@@ -389,6 +403,8 @@ def _tiled(
     at = pid(2) * deep + iteration(1) * tile_k if split > 1 else iteration(1) * tile_k
     row, column = _expr(row), _expr(column)
     a_strides, b_strides = _strides(left.tensor, (m, k)), _strides(right.tensor, (k, n))
+    if isinstance(node.step, TorchOp) and node.step.kind == "conv":
+        a_strides, b_strides = (k, 1), (1, k)  # channels last, and the filters as rows, which are K-major both
     a_lane = (row * tile_m + lane(0)) * a_strides[0] + (at + lane(1)) * a_strides[1]
     b_lane = (at + lane(0)) * b_strides[0] + (column * tile_n + lane(1)) * b_strides[1]
     a = Load(1, "a", types[0], (tile_m, tile_k), pid(1) * (m * k) + a_lane, below((row * tile_m + lane(0), m)), span, 0.0)

@@ -26,9 +26,10 @@ from kernlint.workload import Event, HostSync, Launch, Repeat, Step, TorchOp, co
 if TYPE_CHECKING:
     from kernlint.analysis import Analysis
     from kernlint.verdict.judge import Candidate
+    from kernlint.verdict.model import HeadroomReport
 
 #: Raised when a key of the JSON changes its meaning or goes; new keys do not count.
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -145,10 +146,15 @@ class Gain:
 class ChangeMade:
     """The change that ``Budget.after`` has in it: its rule, what to do, and whether the verdict is to do it."""
 
-    code: str
+    code: str | None
     name: str
     method: str
     worth: bool
+
+    @property
+    def title(self) -> str:
+        """What to call it: the code and name of its rule, or the cause that no rule knows."""
+        return f"{self.code} {self.name}" if self.code else self.name
 
     def to_json(self) -> dict[str, Any]:
         return {"code": self.code, "name": self.name, "method": self.method, "worth": self.worth}
@@ -160,7 +166,8 @@ class Budget:
 
     ``scope`` is the one that shares refer to; ``after`` the call with the best ``change`` made (None where none was
     found), ``reference`` the PyTorch reference's own library calls (None without one), ``gains`` the speedup by scope
-    (empty while sizes are open), ``reason`` the verdict's sentence, ``measured`` where measured times come from.
+    (empty while sizes are open), ``reason`` the verdict's sentence, ``measured`` where measured times come from,
+    ``headroom`` what the call could take and why it does not.
     """
 
     file: str
@@ -176,6 +183,7 @@ class Budget:
     roofs: tuple[Roof, ...]
     reason: str
     measured: str | None = None
+    headroom: HeadroomReport | None = None
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready data as ``schema/explain.schema.json`` describes it."""
@@ -191,6 +199,7 @@ class Budget:
             "reason": self.reason,
             "measured": self.measured,
             "change": None if self.change is None else self.change.to_json(),
+            "headroom": None if self.headroom is None else self.headroom.to_json(),
             "gains": {scope: gain.to_json() for scope, gain in self.gains.items()},
             "before": self.before.to_json(),
             "after": None if self.after is None else self.after.to_json(),
@@ -222,6 +231,7 @@ def budget(analysis: Analysis) -> Budget:
         roofs=roofs(judgement.before.device, units),
         reason=analysis.verdict.reason,
         measured=judgement.measured.performance.source if judgement.measured is not None else None,
+        headroom=analysis.verdict.details.headroom,
     )
 
 
@@ -229,7 +239,7 @@ def _change(chosen: Candidate | None, worth: bool) -> ChangeMade | None:
     if chosen is None or chosen.finding.change is None:
         return None
     rule = chosen.finding.rule
-    return ChangeMade(rule.code, rule.name, chosen.finding.change.method, worth)
+    return ChangeMade(rule.code or None, rule.name, chosen.finding.change.method, worth)
 
 
 def _gains(chosen: Candidate | None) -> dict[str, Gain]:

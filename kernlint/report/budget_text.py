@@ -14,6 +14,8 @@ from kernlint.verdict.speedup import format_speedup
 if TYPE_CHECKING:
     from rich.console import Console
 
+    from kernlint.verdict.model import CauseReport
+
 #: Rows of a table; the smallest steps of a longer call are summed into one.
 _MOST_ROWS = 40
 _LONGEST_NAME = 40
@@ -64,9 +66,10 @@ def _parts(budget: Budget, width: int | None) -> list[str | Grid]:
     if not budget.before.missing:
         parts += [_totals(budget), ""]
         parts += _terms(budget)
+        parts += _waterfall(budget)
     if budget.change is not None:
         advice = "change" if budget.change.worth else "best change found, not worth it"
-        parts.append(f"{advice}: {budget.change.code} {budget.change.name}: {budget.change.method}")
+        parts.append(f"{advice}: {budget.change.title}: {budget.change.method}")
     parts.append(budget.reason)
     return parts
 
@@ -84,7 +87,7 @@ def _calls(budget: Budget, width: int | None) -> list[str | Grid]:
     scale = _scale(budget)
     if budget.after is None or budget.change is None:
         return ["before:", _alone(budget.before, scale), ""]
-    title = f"after {budget.change.code} {budget.change.name}"
+    title = f"after {budget.change.title}"
     both = _side_by_side(budget.before, budget.after, scale, title)
     shortest = both.width() - both.widths()[0] + 20
     if width is not None and width < shortest:
@@ -205,6 +208,32 @@ def _terms(budget: Budget) -> list[str | Grid]:
             listed = ", ".join(f"{name} {_number(us)}" for us, name in sorted(terms, key=lambda t: (-t[0], t[1])))
             lines.append(f"terms of {printable(step.name)}, {word}, us of one run (they overlap): {listed}")
     return [*lines, ""] if lines else []
+
+
+def _waterfall(budget: Budget) -> list[str | Grid]:
+    """From the time now down to the achievable and the bound: what each cause takes, in the order in which they are removed."""
+    found = budget.headroom
+    if found is None:
+        return []
+    low, middle, high = found.achievable_us
+    rows: list[tuple[Cell, ...]] = [("now", _number(found.now_us), "", "", "")]
+    for cause in found.causes:
+        rows.append((f"- {cause.cause}", _number(cause.us), _number(cause.alone_us), _place(cause), printable(cause.evidence)))
+    rest = found.now_us - middle - sum(cause.us for cause in found.causes)
+    if rest > 0.005:
+        rows.append(("- rest", _number(rest), "", "", "what no cause explains"))
+    rows.append(("achievable", _number(middle), "", f"{_number(low)} to {_number(high)}", "; ".join(found.witness[:1])))
+    if found.changed_us is not None:
+        rows.append(("... with tf32", _number(found.changed_us), "", "", "another numerics"))
+    if found.library_us is not None:
+        rows.append(("torch's kernels", _number(found.library_us), "", "", ""))
+    rows.append(("bound", _number(found.bound_us), "", "", "limits of the hardware"))
+    head = ("headroom (gpu)", "us", "alone us", "where", "evidence")
+    return [Grid(head, tuple(rows), frozenset({1, 2})), ""]
+
+
+def _place(cause: CauseReport) -> str:
+    return f"{printable(cause.step)}:{cause.location.line}"
 
 
 def _number(us: float | None) -> str:

@@ -126,7 +126,7 @@ def _draw_steps(axes: Any, word: str, steps: Sequence[StepBudget]) -> None:
 def _decorate(axes: Any, figure: Any, budget: Budget) -> None:
     axes.set_xlabel("arithmetic intensity: operations per distinct byte")
     axes.set_ylabel("operations per second")
-    change = f", after {budget.change.code} {budget.change.name}" if budget.after is not None and budget.change else ""
+    change = f", after {budget.change.title}" if budget.after is not None and budget.change else ""
     axes.set_title(f"{budget.entry} on {budget.device}{change}".replace("$", r"\$"), fontsize=10)
     axes.grid(True, which="major", color="#dddddd", linewidth=0.6)
     axes.legend(loc="lower right", fontsize=8)

@@ -15,7 +15,7 @@ from kernlint.verdict.speedup import round_ratio, round_us
 from kernlint.version import __version__
 
 #: Raised when a key of the JSON changes its meaning or goes; new keys do not count.
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 CATEGORIES = ("precision", "tiling", "fusion", "algorithm", "launch", "memory", "none")
 SEVERITIES = ("error", "warning", "info")
@@ -238,10 +238,66 @@ class MeasuredReport:
 
 
 @dataclass(frozen=True)
+class CauseReport:
+    """One thing that keeps a call from its achievable time. ``us`` is its part of the gap where all causes are removed one after
+    another, ``alone_us`` what removing it alone would save; microseconds of device time. ``step`` is the kernel or function."""
+
+    cause: str
+    category: str
+    us: float
+    alone_us: float
+    step: str
+    location: Location
+    evidence: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "cause": self.cause,
+            "category": self.category,
+            "us": round_us(self.us),
+            "alone_us": round_us(self.alone_us),
+            "step": self.step,
+            "location": self.location.to_json(),
+            "evidence": self.evidence,
+        }
+
+
+@dataclass(frozen=True)
+class HeadroomReport:
+    """What the call could take: ``bound_us`` at the limits of the hardware, ``achievable_us`` (low, middle, high; an 80 % interval)
+    in a well-written version of the same computation, ``library_us`` in torch's own kernels for the reference (None without one).
+    ``changed_us`` is the achievable time where fp32 products may be made in tf32, None where that changes nothing. ``closed`` is
+    the part of the gap between now and the achievable that the chosen change closes, 0 without one. ``witness`` says what a
+    well-written version looks like. Microseconds of device time."""
+
+    now_us: float
+    bound_us: float
+    achievable_us: tuple[float, float, float]
+    library_us: float | None
+    changed_us: float | None
+    causes: tuple[CauseReport, ...]
+    closed: float
+    witness: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        low, middle, high = map(round_us, self.achievable_us)
+        return {
+            "now_us": round_us(self.now_us),
+            "bound_us": round_us(self.bound_us),
+            "achievable_us": {"low": low, "middle": middle, "high": high},
+            "library_us": round_us(self.library_us),
+            "changed_numerics": None if self.changed_us is None else {"achievable_us": round_us(self.changed_us)},
+            "causes": [cause.to_json() for cause in self.causes],
+            "closed": round(self.closed, 2),
+            "witness": list(self.witness),
+        }
+
+
+@dataclass(frozen=True)
 class Details:
-    """What the answer rests on. ``rule``, ``location`` and ``fix`` belong to the chosen change (None without one); ``estimate``
-    is then that of the best rejected candidate, else a speedup of 1.0. ``measured`` is None without performance data,
-    ``verification`` until ``verify``."""
+    """What the answer rests on. ``location`` is that of the chosen change (None without one), ``rule`` and ``fix`` are None too where
+    a cause was found that no rule knows; ``estimate`` is that of the chosen change, else of the best rejected one, else a speedup of
+    1.0. ``headroom`` is None while sizes are open, ``measured`` without performance data, ``verification`` until ``verify``."""
 
     file: str
     kernel: str | None
@@ -255,6 +311,7 @@ class Details:
     measured: MeasuredReport | None = None
     verification: Mapping[str, Any] | None = None
     fix: FixReport | None = None
+    headroom: HeadroomReport | None = None
     kernlint_version: str = __version__
     schema_version: int = field(default=SCHEMA_VERSION)
 
@@ -274,6 +331,7 @@ class Details:
             "location": None if self.location is None else self.location.to_json(),
             "fix": None if self.fix is None else self.fix.to_json(),
             "estimate": self.estimate.to_json(),
+            "headroom": None if self.headroom is None else self.headroom.to_json(),
             "follow_ups": [follow_up.to_json() for follow_up in self.follow_ups],
             "findings": [finding.to_json() for finding in self.findings],
             "measured": None if self.measured is None else self.measured.to_json(),

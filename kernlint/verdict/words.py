@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.cost.device import Device
+from kernlint.headroom.causes import Cause
+from kernlint.headroom.headroom import described
 from kernlint.rules.finding import Finding
 from kernlint.verdict.judge import NOT_WORTH, WORTH, Candidate, Judgement, Priced
 from kernlint.verdict.model import (
+    CauseReport,
     Details,
     EstimateReport,
     FindingReport,
     FixReport,
     FollowUp,
+    HeadroomReport,
     Location,
     RuleRef,
     ScopeEstimate,
@@ -42,7 +46,8 @@ def write_verdict(judgement: Judgement, device: Device, model_version: str) -> V
             _finding(judgement, c, device) for c in (*judgement.errors, *judgement.candidates) if _worth_telling(c)
         ),
         measured=judgement.measured.report() if judgement.measured is not None else None,
-        fix=_fix(chosen) if worth and chosen is not None else None,
+        fix=_fix(chosen) if worth and chosen is not None and chosen.finding.rule.code else None,
+        headroom=_headroom(judgement, chosen if worth else None),
     )
     if not worth or chosen is None or chosen.finding.change is None:
         return Verdict(False, _why_not(judgement, device) + _caveats(judgement), details)
@@ -113,13 +118,13 @@ def _why_not(judgement: Judgement, device: Device) -> str:
     chosen = judgement.chosen
     if before is None:
         missing = ", ".join(judgement.before.missing[:4])
-        return f"No anti-pattern can be proven; times are unknown while sizes are open ({missing}): give them with --set or --assume."
+        return f"Not decided: times are unknown while sizes are open ({missing}); give them with --set or --assume."
     bound = _dominant(judgement)
     head = f"The call takes about {before:.1f} us on {device.id}, {bound}"
     reference = judgement.reference.total_us(judgement.scope) if judgement.reference is not None else None
-    tail = ""
+    tail = _closeness(judgement)
     if reference is not None and reference * _CLEARLY < before:
-        tail = f" (PyTorch's own kernels would need about {reference:.1f} us)"
+        tail += f" (PyTorch's own kernels would need about {reference:.1f} us)"
     if chosen is None or judgement.scope not in chosen.gains:
         return f"{head}, and nothing found would make it faster{tail}."
     gain = chosen.gains[judgement.scope]
@@ -133,6 +138,14 @@ def _why_not(judgement: Judgement, device: Device) -> str:
         f"{head}; the best change found ({chosen.finding.rule.name}) is predicted to gain {(gain.middle - 1) * 100:.0f} %, below the "
         f"{limit} that would pay for it{tail}."
     )
+
+
+def _closeness(judgement: Judgement) -> str:
+    """How near the call is to what a well-written version would take."""
+    found = judgement.headroom
+    if found is None:
+        return ""
+    return f" (a well-written version would take about {found.achievable_us:.1f} us of device time, {found.ratio:.2f}x less)"
 
 
 def _dominant(judgement: Judgement) -> str:
@@ -184,6 +197,36 @@ def _fix(chosen: Candidate) -> FixReport:
         return FixReport(False, reason=chosen.attempt.reason or "only a draft can be made automatically")
     effects = made.effects
     return FixReport(True, effects.applicability, effects.numerics, effects.memory, "; ".join(effects.notes) or None)
+
+
+#: Causes and launches of the well-written version that a verdict lists.
+_MOST_CAUSES, _MOST_LAUNCHES = 8, 4
+
+
+def _headroom(judgement: Judgement, chosen: Candidate | None) -> HeadroomReport | None:
+    found = judgement.headroom
+    if found is None:
+        return None
+    gap = found.now_us - found.achievable_us
+    gain = chosen.gains.get("gpu") if chosen is not None else None
+    closed = min(1.0, max(0.0, gain.saving_us / gap)) if gain is not None and gap > 0 else 0.0
+    largest = sorted(found.witnesses, key=lambda witness: -witness.us)[:_MOST_LAUNCHES]
+    causes = [cause for cause in found.causes if cause.us > 0.005 or cause.alone_us > 0.02 * found.now_us]
+    return HeadroomReport(
+        found.now_us,
+        found.bound.us,
+        (found.low_us, found.achievable_us, found.high_us),
+        found.library_us,
+        found.changed_us,
+        tuple(_cause(cause) for cause in causes[:_MOST_CAUSES]),
+        closed,
+        tuple(described(witness) for witness in largest),
+    )
+
+
+def _cause(cause: Cause) -> CauseReport:
+    where = _location(cause.span, cause.symbol)
+    return CauseReport(cause.name, cause.category, cause.us, cause.alone_us, cause.symbol, where, cause.evidence)
 
 
 def _location(span: Span, symbol: str | None) -> Location:
