@@ -135,7 +135,8 @@ class Context:
     # -- questions that many rules ask ------------------------------------------------------------------------------
 
     def launches(self) -> list[Launch]:
-        """Every launch in the workload, autotuned ones as the configuration that the model thinks fastest."""
+        """Every launch in the workload, an autotuned one as its first configuration; a proof is about all of them
+        (`Launch.under_each`)."""
         return self.workload.launches()
 
 
