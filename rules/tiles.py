@@ -47,9 +47,9 @@ class Tile:
 def editable(launch: Launch, name: str) -> bool:
     """Whether setting ``name`` changes the whole program consistently: it is a literal, or the grid is computed from
     it. The literal of one configuration of a tuner is not for the others."""
-    if launch.alternatives:
-        return False
-    return name in launch.literals or (launch.grid_follows and name in launch.constexprs)
+    if name in launch.literals:
+        return not launch.alternatives
+    return launch.grid_follows and name in launch.constexprs
 
 
 def setting(launch: Launch, values: dict[str, int]) -> Edits:

@@ -113,7 +113,7 @@ class UnderfilledGrid(Rule):
         persistent: set[Span] = set()
         for launch in context.launches():
             found = main_dot(launch)
-            counts = [one.programs for one in (launch, *launch.alternatives)]
+            counts = [one.programs for one in launch.configurations]
             if any(n is None or n >= device.sm_count for n in counts):
                 continue
             share = shares(launch)
@@ -235,7 +235,7 @@ class SplitK:
         if output is None or count is None:
             return step
         scratch = Tensor("partial", dt.FLOAT32, (self.split, count), (count, 1), Storage(-1, "empty"))
-        parts = [self._parts(one, scratch, count) for one in (step, *step.alternatives)]
+        parts = [self._parts(one, scratch, count) for one in step.configurations]
         return (replace(parts[0], alternatives=tuple(parts[1:])), self._add(step, output, scratch))
 
     def _parts(self, step: Launch, scratch: Tensor, count: int) -> Launch:

@@ -41,7 +41,7 @@ def all_followed(launch: Launch) -> bool:
     tuning = launch.tuning
     if not launch.autotuned or tuning is None or tuning.pruned or tuning.hooked or not launch.grid_follows:
         return False
-    return tuning.configurations == 1 + len(launch.alternatives)
+    return launch.all_followed
 
 
 def set_by_configurations(launch: Launch) -> frozenset[str]:
