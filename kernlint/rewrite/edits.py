@@ -14,7 +14,7 @@ from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.fills import leave_uninitialised
 from kernlint.rewrite.native_dots import feed_natively
 from kernlint.rewrite.precisions import set_precision
-from kernlint.rewrite.settings import set_literals, set_options
+from kernlint.rewrite.settings import same_work, set_literals, set_options
 from kernlint.rewrite.site import NO_REWRITE, Site, rewriting_of
 from kernlint.rewrite.text import CannotRewrite, apply_edits
 from kernlint.rules.finding import Variant
@@ -118,6 +118,7 @@ def _same(made: Rewriting, site: Site, variant: Variant) -> Rewriting:
 def rewrite_edits(site: Site, edits: Edits) -> Rewriting:
     """The same for what-if edits alone."""
     made = set_literals(site, edits.literals) | set_options(site, edits.options)
+    made |= Rewriting((), same_work(site, edits))
     if edits.native_dots:
         made |= feed_natively(site, edits.native_dots)
     for span, precision in sorted(edits.precisions):

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from kernlint.cost.estimate import Estimate, speedup
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
 from kernlint.rules.places import dot_at, launches_at
-from kernlint.rules.tiles import Tile, TileNames, main_dot, priced_tiles, tile_names
+from kernlint.rules.tiles import Tile, TileNames, breaks, main_dot, priced_tiles, tile_names
 from kernlint.rules.tiling.tuned_tiles import UNSURE, Configuration
 from kernlint.rules.tiling.tuning_lists import MoreConfigurations, all_followed, set_by_configurations, written
 from kernlint.workload import Dot, Launch, Span
@@ -175,7 +176,11 @@ def _added(
     for tile in ranked:
         if priced[tile][0] <= _NEAR * priced[ranked[0]][0]:
             chosen.setdefault((tile.m, tile.n), tile)
-    tiles = list(chosen.values())[:_ADDED]
+    bare = replace(launch, literals={})
+    free = (tile for tile in chosen.values() if not breaks(context, context.variant, bare, names, tile))
+    tiles = list(islice(free, _ADDED))
+    if not tiles:
+        return None, []
     kept = _best_at_hand(context, launch)
     others = set_by_configurations(launch)
     configurations, columns = [], []

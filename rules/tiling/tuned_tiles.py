@@ -21,6 +21,7 @@ from kernlint.rules.space import symbols_of
 from kernlint.rules.tiles import (
     Tile,
     TileNames,
+    breaks,
     current_tile,
     searched_tiles,
     suits,
@@ -199,6 +200,7 @@ def tuned_tiles(
     table = {tile: times for tile in shortlist if (times := _times(tile, names, calls)) is not None}
     tiles = _few(table)
     tiles += _next(table, tiles, at_hand)[: max(0, count - len(tiles))]
+    tiles = [t for t in tiles if t == at_hand or not breaks(context, context.variant, launch, names, t)]
     if not tiles or context.variant.transforms:
         return None
     best = [min(table[tile][i] for tile in tiles) for i in range(len(calls))]
