@@ -279,7 +279,12 @@ class _Check:
         if self.late:
             return
         context = Context(
-            program, workload, device, price=lambda w: estimate(w, device), options=self.job.settings.options
+            program,
+            workload,
+            device,
+            price=lambda w: estimate(w, device),
+            options=self.job.settings.options,
+            device_named=self.job.settings.device_named,
         )
         known = self._guarded("the cost model", lambda: _has_time(context.estimate(workload).total_us), False)
         unheard = set[str]() if known else self.silent - self.named

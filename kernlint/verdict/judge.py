@@ -11,6 +11,7 @@ from kernlint.cost.estimate import Estimate, estimate, speedup
 from kernlint.interpret.program import Program
 from kernlint.records import dataclass
 from kernlint.rewrite.edits import Attempt, attempt
+from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.site import NO_REWRITE
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
@@ -43,7 +44,7 @@ class Priced:
 class Candidate:
     """A finding with what its change is worth: by scope, empty where sizes are open or there is no change. ``after`` is
     the estimate with the change made, where there is a change that can be followed; ``program``, ``entry`` and ``bare`` are
-    what it was found in."""
+    what it was found in, ``device_named`` whether the user said which device it is for."""
 
     finding: Finding
     gains: dict[str, Priced]
@@ -51,6 +52,7 @@ class Candidate:
     program: Program | None = None
     entry: str = ""
     bare: bool = False
+    device_named: bool = True
 
     @cached_property
     def attempt(self) -> Attempt:
@@ -58,7 +60,28 @@ class Candidate:
         variant = self.finding.change.variant if self.finding.change is not None else None
         if self.program is None:
             return Attempt(None, NO_REWRITE)
-        return attempt(self.program, self.entry, variant, self.bare)
+        made = attempt(self.program, self.entry, variant, self.bare)
+        doubts = self._doubts() if self.finding.rule.tuning else ()
+        if made.rewriting is None or not doubts:
+            return made
+        return Attempt(made.rewriting | Rewriting((), Effects("unsafe", notes=doubts)), made.reason)
+
+    def _doubts(self) -> tuple[str, ...]:
+        """Why a choice that depends on the device is not to be made for a user who has not asked for it."""
+        variant = self.finding.change.variant if self.finding.change is not None else None
+        tuned = {getattr(transform, "tuned", "") for transform in (variant.transforms if variant is not None else ())}
+        if "beside" in tuned:
+            return ()
+        doubts = [] if self.device_named else ["no device was named (--device), and what is best depends on it"]
+        if "instead" in tuned:
+            return tuple(doubts)
+        moved = [gain for gain in self.gains.values() if abs(gain.saving_us) > 1e-6]
+        least = min((gain.low for gain in moved), default=None)
+        if least is None:
+            doubts.append("what it gains is not known at open sizes")
+        elif least <= 1.0:
+            doubts.append(f"it may be slower as well, {least:.2f}x at the lower end of the prediction")
+        return tuple(doubts)
 
     def worth(self, scope: str) -> bool | None:
         """Whether to make the change; None when it cannot be told."""
@@ -128,10 +151,13 @@ def judge(
     rules: Sequence[Rule],
     measured: Calibration | None = None,
     autotune: bool = False,
+    device_named: bool = True,
 ) -> Judgement:
     """The best single change to ``workload`` on ``device`` in ``scope``; priced by the cost model, corrected by what was
-    ``measured``. With ``autotune``, tiles are left to the autotuner."""
-    context = Context(program, workload, device, price=_pricing(device, measured), autotune=autotune)
+    ``measured``. With ``autotune``, tiles are left to the autotuner; ``device_named`` says that the user chose the device."""
+    context = Context(
+        program, workload, device, price=_pricing(device, measured), autotune=autotune, device_named=device_named
+    )
     candidates = price(context, rules)
     chosen = best_candidate(candidates, scope)
     reference = estimate(workload.reference, device) if workload.reference is not None else None
@@ -166,7 +192,9 @@ def price(context: Context, rules: Iterable[Rule]) -> list[Candidate]:
 
 def unpriced(context: Context, finding: Finding) -> Candidate:
     """``finding`` without a gain."""
-    return Candidate(finding, {}, None, context.program, context.workload.entry, context.workload.bare)
+    return Candidate(
+        finding, {}, None, context.program, context.workload.entry, context.workload.bare, context.device_named
+    )
 
 
 def _candidate(context: Context, finding: Finding) -> Candidate:
@@ -180,7 +208,9 @@ def _candidate(context: Context, finding: Finding) -> Candidate:
         before_us, after_us = old.total_us(scope), new.total_us(scope)
         if before_us is not None and after_us is not None:
             gains[scope] = Priced(before_us, after_us, *speedup(old, new, scope))
-    return Candidate(finding, gains, new, context.program, context.workload.entry, context.workload.bare)
+    return Candidate(
+        finding, gains, new, context.program, context.workload.entry, context.workload.bare, context.device_named
+    )
 
 
 #: Structure is left behind where its speedup, to this power, is below that of tuning alone.

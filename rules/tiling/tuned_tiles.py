@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from math import log
+from typing import ClassVar
 
 from kernlint.records import dataclass
 from kernlint.rules.correctness.sharing import partners
@@ -69,6 +70,9 @@ class Autotuned:
     restored: tuple[str, ...]
     literals: tuple[tuple[str, Span], ...]
     launches: tuple[tuple[Launch, ...], ...] = field(compare=False, repr=False)
+
+    #: The user's device measures what it takes, among tiles that were chosen for the device that was named.
+    tuned: ClassVar[str] = "instead"
 
     def __call__(self, workload: Workload) -> Workload:
         left = list(self.launches)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field, replace
+from typing import ClassVar
 
 from kernlint.records import dataclass
 from kernlint.rules.tiling.tuned_tiles import Configuration
@@ -25,6 +26,9 @@ class MoreConfigurations:
     tuner: Span
     configurations: tuple[Configuration, ...]
     launches: tuple[tuple[Launch, ...], ...] = field(compare=False, repr=False)
+
+    #: The user's device measures what it takes, and what it takes now stays in the choice.
+    tuned: ClassVar[str] = "beside"
 
     def __call__(self, workload: Workload) -> Workload:
         left = list(self.launches)
