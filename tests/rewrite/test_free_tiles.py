@@ -57,7 +57,7 @@ PER_ELEMENT = PER_ELEMENT.replace("scale[None, :]", "scale")
 
 
 def fixed(source: str, **options: object) -> Fixed:
-    return fix_source(source, rules=["KL201"], **options)  # type: ignore[arg-type]
+    return fix_source(source, rules=["KL201"], device="h100", **options)  # type: ignore[arg-type]
 
 
 def tile(source: str) -> tuple[int, ...]:
