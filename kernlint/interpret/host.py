@@ -1493,6 +1493,11 @@ class HostEvaluator(Evaluator):
             # What the kernel never points into is no tensor.
             pointers = {a.base for a, _ in kernel.walk(Access)}  # type: ignore[union-attr]
             self._integers(v for n, v in arguments.items() if n not in pointers)
+        else:
+            # What is only taken for a tensor may be a number: the uses that would tell may be among those not followed.
+            tensors = {n for n, v in arguments.items() if isinstance(v, Tensor) and v.dtype is not None}
+            sure = tuple(f for f in kernel.faults if f.kind != "seed-address" or f.name in tensors)
+            kernel = kernel if sure == kernel.faults else replace(kernel, faults=sure)
         faults: tuple[Fault, ...] = ()
         told = {n: Unknown("presumed") if n in presumed else v for n, v in constexprs.items()}
         written = isinstance(node, cst.Call)
