@@ -257,7 +257,7 @@ def _bounded(access: Access, ranges: dict[Atom, int]) -> tuple[list[tuple[Size, 
             return None
         columns, count = _points(shared, ranges)
         met = [_column(part, columns, count) for part in moving]
-        if None in met or len({*zip(*met)}) != prod(map(len, programs)):  # type: ignore[arg-type]
+        if None in met or len({*zip(*met)}) != prod(map(len, programs)):
             return None
     return digits, Expr(rest.terms)
 
@@ -284,7 +284,7 @@ def _column(expr: Expr, columns: Mapping[Atom, list[int]], count: int) -> list[i
         if operation is None or None in args:
             return None
         try:
-            return [int(operation(*values)) for values in zip(*args)]  # type: ignore[arg-type]
+            return [int(operation(*values)) for values in zip(*args)]
         except (ZeroDivisionError, OverflowError, ValueError, TypeError):
             return None
 
@@ -308,7 +308,7 @@ def _parts(expr: Expr) -> list[Expr]:
     parts: list[tuple[set[Atom], Expr]] = []
     for monomial, coefficient in expr.terms.items():
         term = Expr({monomial: coefficient})
-        atoms = {a for a in term.atoms() if isinstance(a, (Lane, ProgramId, LoopIndex))}
+        atoms: set[Atom] = {a for a in term.atoms() if isinstance(a, (Lane, ProgramId, LoopIndex))}
         apart = []
         for known, part in parts:
             if known & atoms:
