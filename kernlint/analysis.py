@@ -52,12 +52,14 @@ class Analysis:
 
 @dataclass(frozen=True)
 class Reading:
-    """A program as it was read: the ``workloads`` are those of its entries that launch something."""
+    """A program as it was read: the ``workloads`` are those of its entries that launch something; ``device_named`` says that
+    the user chose the ``device``."""
 
     task: Task
     program: Program
     workloads: tuple[Workload, ...]
     device: Device
+    device_named: bool = True
 
 
 def analyze(
@@ -66,7 +68,7 @@ def analyze(
     path: str = "kernel.py",
     reference: str | None = None,
     reference_path: str = "reference.py",
-    device: str = DEFAULT_DEVICE,
+    device: str | None = None,
     scope: str = "gpu",
     entry: str | None = None,
     overrides: Mapping[str, Any] | None = None,
@@ -78,7 +80,8 @@ def analyze(
 
     ``source`` is Python or a Markdown task file, told by the suffix of ``path``; ``reference`` the PyTorch code it
     replaces, when it is not in ``source``. ``overrides`` replace module-level constants by name, ``assumptions`` are
-    facts such as ``x:int8[128,2048]`` or ``M=128``. ``entry`` names the function to analyse, ``scope`` is ``gpu``
+    facts such as ``x:int8[128,2048]`` or ``M=128``. ``device`` is the GPU that times are predicted for; where none is named, an
+    H100 is meant, and no tile is changed for it without asking. ``entry`` names the function to analyse, ``scope`` is ``gpu``
     (device time of a call) or ``call`` (wall time of a call). ``performance`` is the text of latencies or of a profile
     (:func:`kernlint.perf.read.read_performance`), in place of the Performance section that a task file may have.
 
@@ -107,7 +110,7 @@ def analysis(
     path: str = "kernel.py",
     reference: str | None = None,
     reference_path: str = "reference.py",
-    device: str = DEFAULT_DEVICE,
+    device: str | None = None,
     scope: str = "gpu",
     entry: str | None = None,
     overrides: Mapping[str, Any] | None = None,
@@ -137,7 +140,7 @@ def read_program(
     path: str = "kernel.py",
     reference: str | None = None,
     reference_path: str = "reference.py",
-    device: str = DEFAULT_DEVICE,
+    device: str | None = None,
     entry: str | None = None,
     overrides: Mapping[str, Any] | None = None,
     assumptions: Iterable[str] = (),
@@ -145,7 +148,7 @@ def read_program(
 ) -> Reading:
     """What the source does, not yet judged. Raises as :func:`analyze` does; ``for_rules`` is for asking rules about wrong code
     too, which also look at kernels that nothing launches and at what the newest Triton refuses."""
-    gpu = _device(device)
+    gpu = _device(device or DEFAULT_DEVICE)
     task = read_task(SourceText(source, path))
     module = task.reference
     if reference is not None:
@@ -162,7 +165,7 @@ def read_program(
         raise AnalysisError(_nothing_launched(task.kernel, program))
     for workload in workloads:
         _check_sizes(workload, overrides or {})
-    return Reading(task, program, tuple(workloads), gpu)
+    return Reading(task, program, tuple(workloads), gpu, device is not None)
 
 
 def judged(
@@ -200,7 +203,7 @@ def best_change(
     judgements = []
     for workload in reading.workloads:
         calibration = calibrate(estimate(workload, gpu), measured, scope) if measured else None
-        judgements.append(judge(program, workload, gpu, scope, rules, calibration, autotune))
+        judgements.append(judge(program, workload, gpu, scope, rules, calibration, autotune, reading.device_named))
     # Of several public functions the one with the largest saving; of equals the first.
     return max(judgements, key=lambda j: (j.worth, j.saving_us))
 

@@ -9,7 +9,7 @@ from dataclasses import field
 from pathlib import PurePath
 from typing import Any
 
-from kernlint.analysis import DEFAULT_DEVICE, Analysis, Reading, best_change, read_program, with_what_is_wrong
+from kernlint.analysis import Analysis, Reading, best_change, read_program, with_what_is_wrong
 from kernlint.cost.estimate import estimate, speedup
 from kernlint.errors import KernlintError, SourceError
 from kernlint.interpret.edits import NO_EDITS
@@ -22,7 +22,8 @@ from kernlint.rules.finding import Context
 from kernlint.rules.registry import find_rule
 from kernlint.syntax.source import SourceText
 from kernlint.syntax.task import is_markdown
-from kernlint.verdict.judge import NOT_WORTH, WORTH, Candidate, Judgement, Priced, best_candidate, price
+from kernlint.verdict.candidate import NOT_WORTH, WORTH, Candidate, Priced
+from kernlint.verdict.judge import Judgement, best_candidate, price
 from kernlint.workload import Workload
 
 #: Fixes of one run; each is followed by a fresh analysis.
@@ -165,7 +166,12 @@ class _Version:
     def context(self, workload: Workload) -> Context:
         gpu = self.reading.device
         return Context(
-            self.reading.program, workload, gpu, price=lambda w: estimate(w, gpu), autotune=self.asked.autotune
+            self.reading.program,
+            workload,
+            gpu,
+            price=lambda w: estimate(w, gpu),
+            autotune=self.asked.autotune,
+            device_named=self.reading.device_named,
         )
 
 
@@ -175,7 +181,7 @@ def fix_source(
     path: str = "kernel.py",
     reference: str | None = None,
     reference_path: str = "reference.py",
-    device: str = DEFAULT_DEVICE,
+    device: str | None = None,
     scope: str = "gpu",
     entry: str | None = None,
     overrides: Mapping[str, Any] | None = None,

@@ -72,7 +72,7 @@ def _faults(workload: Workload) -> list[tuple[Launch, Fault]]:
     certain one where launches differ."""
     found: dict[object, tuple[Launch, Fault]] = {}
     for launch in workload.launches():
-        for one in (launch, *launch.alternatives):
+        for one in launch.configurations:
             for fault in (*one.faults, *one.kernel.faults):
                 key = (fault.kind, fault.span, one.kernel.name)
                 if key not in found or (fault.certain and not found[key][1].certain):

@@ -87,7 +87,7 @@ class Context:
 
     ``after(variant)`` is the workload as it would be under a variant (None when the changed program cannot be
     followed); ``estimate`` prices a workload on ``device``. Both remember their answers. ``autotune`` says that tiles are to be
-    left to the autotuner rather than fixed for the sizes at hand.
+    left to the autotuner rather than fixed for the sizes at hand, ``device_named`` that the user said which device it is about.
     """
 
     program: Program
@@ -98,6 +98,7 @@ class Context:
     #: What the configuration sets: code and name of an option to its value.
     options: Mapping[tuple[str, str], float] = field(default_factory=dict, kw_only=True)
     autotune: bool = field(default=False, kw_only=True)
+    device_named: bool = field(default=True, kw_only=True)
     _after: dict[Variant, Workload | None] = field(default_factory=dict)
     _estimates: dict[int, tuple[Workload, Estimate]] = field(default_factory=dict)
 
@@ -135,7 +136,8 @@ class Context:
     # -- questions that many rules ask ------------------------------------------------------------------------------
 
     def launches(self) -> list[Launch]:
-        """Every launch in the workload, autotuned ones as the configuration that the model thinks fastest."""
+        """Every launch in the workload, an autotuned one as its first configuration; a proof is about all of them
+        (`Launch.under_each`)."""
         return self.workload.launches()
 
 

@@ -42,8 +42,12 @@ def accesses(launch: Launch, storage: int, kind: type[Access] | tuple[type[Acces
 
 
 def overwrites(launch: Launch, tensor: Tensor) -> bool:
-    """Whether ``launch`` writes every element of ``tensor`` and reads none: one of its stores, under no branch and with no
-    mask but bounds, reaches all of its addresses."""
+    """Whether ``launch`` writes every element of ``tensor`` and reads none, whichever configuration its tuner takes: one of its
+    stores, under no branch and with no mask but bounds, reaches all of its addresses."""
+    return launch.under_each(lambda one: _overwrites(one, tensor))
+
+
+def _overwrites(launch: Launch, tensor: Tensor) -> bool:
     storage = tensor.storage.id
     if not launch.kernel.complete or launch.kernel.may_leave or accesses(launch, storage, (Load, Atomic)):
         return False

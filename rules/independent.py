@@ -20,7 +20,6 @@ from kernlint.rules.source import (
     names_in,
     node_at,
 )
-from kernlint.workload.synthesis import pid
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.walk import walk
 from kernlint.workload import (
@@ -42,6 +41,7 @@ from kernlint.workload import (
 from kernlint.workload.expr import Atom, floordiv, lift, mod, simplify
 from kernlint.workload.kernel import Node, rewrite
 from kernlint.workload.steps import map_steps
+from kernlint.workload.synthesis import pid
 
 #: Torch calls that do to a batch what they do to each of its elements.
 _BATCHED = frozenset({"alloc", "fill", "copy", "transpose", "cast", "elementwise"})

@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from kernlint.cost.traffic import SECTOR_BYTES
 from kernlint.records import dataclass
-from kernlint.workload.synthesis import new_tensor
 from kernlint.workload import Dot, Expr, Launch, Load, Node, Operand, Span, Tensor, TorchOp, Workload, concrete
 from kernlint.workload.steps import map_launch
+from kernlint.workload.synthesis import new_tensor
 
 
 @dataclass(frozen=True)

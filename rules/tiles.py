@@ -9,8 +9,9 @@ from kernlint.interpret.edits import Edits
 from kernlint.records import dataclass
 from kernlint.rules.finding import Context, Variant
 from kernlint.rules.places import counterpart, dot_at, find_dot
+from kernlint.rules.retiling import difference
 from kernlint.rules.shared_memory import overflowing
-from kernlint.workload import Access, Dot, Launch, Loop, Opaque, concrete
+from kernlint.workload import Access, Dot, Launch, Loop, Opaque, Workload, concrete
 
 #: Output tiles worth trying, rows by columns. Powers of two, as tl.arange demands; 16 is the least that MMA takes.
 _TILES = [(m, n) for m in (16, 32, 64, 128, 256) for n in (16, 32, 64, 128, 256) if 512 <= m * n <= 32_768]
@@ -23,11 +24,13 @@ _REFINED = 2
 
 @dataclass(frozen=True)
 class TileNames:
-    """The constexpr behind each extent of a dot; two may be the same (a square tile of one constant)."""
+    """The constexpr behind each extent of a dot; two may be the same (a square tile of one constant). Extents in ``bound``
+    (m, n, k) are not free: something else in the program depends on them."""
 
     m: str
     n: str
     k: str
+    bound: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True)
@@ -46,8 +49,10 @@ class Tile:
 
 def editable(launch: Launch, name: str) -> bool:
     """Whether setting ``name`` changes the whole program consistently: it is a literal, or the grid is computed from
-    it."""
-    return name in launch.literals or (launch.grid_follows and name in launch.constexprs)
+    it. The literal of one configuration of a tuner is not for the others."""
+    if name in launch.literals:
+        return not launch.alternatives
+    return launch.grid_follows and name in launch.constexprs
 
 
 def setting(launch: Launch, values: dict[str, int]) -> Edits:
@@ -58,24 +63,42 @@ def setting(launch: Launch, values: dict[str, int]) -> Edits:
 
 
 def tile_names(context: Context, base: Variant, launch: Launch, dot: Dot) -> TileNames | None:
-    """The constexprs that set the extents of ``dot``, found by changing each and looking at the dot; None where an
-    extent is not set by one that can be edited."""
+    """The constexprs that set the extents of ``dot``, found by changing each and looking at the dot, and at the rest of the
+    program; None where an extent is not set by one that can be edited, or none is free."""
     names: dict[str, str] = {}
+    bound: set[str] = set()
+    before = context.after(base)
     for name, value in launch.constexprs.items():
         if not isinstance(value, int) or isinstance(value, bool) or value not in (dot.m, dot.n, dot.k):
             continue
         if not editable(launch, name):
             continue
-        found = find_dot(context.after(base.then(setting(launch, {name: 2 * value}))), launch.span, dot.span)
+        edits = setting(launch, {name: 2 * value})
+        doubled = context.after(base.then(edits))
+        found = find_dot(doubled, launch.span, dot.span)
         if found is None:
             continue
         for axis in "mnk":
             doubles = getattr(found[1], axis) == 2 * value == 2 * getattr(dot, axis)
-            if doubles and (axis == "k" or _moves_grid(context, base, launch, dot, name)):
-                names.setdefault(axis, name)
-    if set(names) != set("mnk"):
+            if doubles and (axis == "k" or _moves_grid(context, base, launch, dot, name)) and axis not in names:
+                names[axis] = name
+                if before is not None and _breaks(before, doubled, edits):
+                    bound.add(axis)
+    if set(names) != set("mnk") or bound == set("mnk"):
         return None
-    return TileNames(names["m"], names["n"], names["k"])
+    return TileNames(names["m"], names["n"], names["k"], frozenset(bound))
+
+
+def _breaks(before: Workload, after: Workload | None, edits: Edits) -> bool:
+    """Whether another tile surely makes the program compute something else."""
+    found = difference(before, after, edits)
+    return found is not None and found.certain
+
+
+def breaks(context: Context, base: Variant, launch: Launch, names: TileNames, tile: Tile) -> bool:
+    """Whether the program of ``base`` surely computes something else with ``tile``."""
+    before, edits = context.after(base), tile_edits(launch, names, tile)
+    return before is None or _breaks(before, context.after(base.then(edits)), edits)
 
 
 def _moves_grid(context: Context, base: Variant, launch: Launch, dot: Dot, name: str) -> bool:
@@ -88,12 +111,12 @@ def _moves_grid(context: Context, base: Variant, launch: Launch, dot: Dot, name:
 def best_tile(
     context: Context, base: Variant, launch: Launch, dot: Dot, names: TileNames, num_stages: tuple[int, ...] = _STAGES
 ) -> tuple[Tile, Variant] | None:
-    """The tile with the least predicted device time, and the program with it; None when no candidate can be priced."""
+    """The tile with the least predicted device time of those with which the program means the same, and the program with
+    it; None when no candidate can be priced."""
     priced = priced_tiles(context, base, launch, dot, names, num_stages)
-    if not priced:
-        return None
-    best = min(priced, key=lambda tile: priced[tile][0])
-    return best, priced[best][1]
+    ranked = sorted(priced, key=lambda tile: priced[tile][0])
+    best = next((tile for tile in ranked if not breaks(context, base, launch, names, tile)), None)
+    return (best, priced[best][1]) if best is not None else None
 
 
 def priced_tiles(
@@ -127,8 +150,8 @@ def searched_tiles(
             if found is not None:
                 priced[tile] = found
 
-    usual, *other = _k_extents(max(dot.a.dtype.bits, dot.b.dtype.bits))
-    for tile in _tiles(names, usual, num_stages[0]):
+    usual, *other = (dot.k,) if "k" in names.bound else _k_extents(max(dot.a.dtype.bits, dot.b.dtype.bits))
+    for tile in _tiles(names, dot, usual, num_stages[0]):
         price(tile)
     for near in sorted(priced, key=lambda tile: priced[tile])[:_REFINED]:
         for stages in num_stages:
@@ -154,7 +177,10 @@ def priced_depth(
     for name, value in launch.constexprs.items():
         if value != dot.k or isinstance(value, bool) or not editable(launch, name):
             continue
-        variant = base.then(setting(launch, {name: k}))
+        edits = setting(launch, {name: k})
+        variant, before = base.then(edits), context.after(base)
+        if before is None or difference(before, context.after(variant), edits) is not None:
+            continue
         found = find_dot(context.after(variant), launch.span, dot.span)
         if found is None or (found[1].m, found[1].n, found[1].k) != (dot.m, dot.n, k) or found[0].grid != launch.grid:
             continue
@@ -226,9 +252,11 @@ def contracted(dot: Dot, loops: tuple[Loop, ...]) -> int | None:
     return total
 
 
-def _tiles(names: TileNames, k: int, num_stages: int) -> Iterator[Tile]:
+def _tiles(names: TileNames, dot: Dot, k: int, num_stages: int) -> Iterator[Tile]:
     """Every output tile worth trying; where one constant sets several extents, those are equal."""
     for m, n in _TILES:
+        if ("m" in names.bound and m != dot.m) or ("n" in names.bound and n != dot.n):
+            continue
         extent = {names.m: m, names.n: n}.get(names.k, k)
         if not _consistent(names, m, n, extent):
             continue

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kernlint.cli.options import TaskInput, list_devices, read_task_input, task_options
+from kernlint.cli.options import DEFAULT_DEVICE, TaskInput, list_devices, read_task_input, task_options
 from kernlint.cli.streams import encodable
 from kernlint.errors import KernlintError, UsageError
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @task_options
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON (`kernlint schema explain`).")
 @click.option("--plot", metavar="FILE", help="Also draw a roofline plot, .svg or .png (needs kernlint[plot]).")
-def explain(device: str, settings: tuple[str, ...], as_json: bool, plot: str | None, **given: Any) -> None:
+def explain(device: str | None, settings: tuple[str, ...], as_json: bool, plot: str | None, **given: Any) -> None:
     """Show the time budget of one call: every step before and after the best change, beside PyTorch's own.
 
     Options are those of `kernlint PATH`. A comma list, such as --set M=16,128,4096, sweeps over sizes instead: one row
@@ -43,7 +43,7 @@ def explain(device: str, settings: tuple[str, ...], as_json: bool, plot: str | N
         if len(points) > 1:
             raise UsageError("--plot draws one size; give --set one value each")
         check_plot_path(plot)
-    task = read_task_input(device=device, **given)
+    task = read_task_input(device=device or DEFAULT_DEVICE, **given)
     if len(points) > 1:
         _show_sweep(_sweep(task, points), as_json)
         return

@@ -26,7 +26,7 @@ _PATIENCE = 5
 @click.option("--diff", is_flag=True, help="Show what would change, and write nothing.")
 @click.option("-o", "--output", metavar="FILE", help="Write the new source there; - for standard output.")
 def fix(
-    device: str,
+    device: str | None,
     settings: tuple[str, ...],
     rules: tuple[str, ...],
     follow_ups: bool,

@@ -13,7 +13,7 @@ from kernlint.records import dataclass
 if TYPE_CHECKING:
     from kernlint.syntax.source import SourceText
 
-_DEFAULT_DEVICE = "h100-sxm"
+DEFAULT_DEVICE = "h100-sxm"
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -29,9 +29,7 @@ _OPTIONS = (
         help="A fact about an argument: [FUNC.]NAME:dtype[dims] or NAME=INT, such as x:int8[128,2048].",
     ),
     click.option("--perf", metavar="FILE", help="Measured times: latencies, Nsight Compute, torch or Proton profile."),
-    click.option(
-        "--device", metavar="NAME", default=_DEFAULT_DEVICE, show_default=True, help="GPU, or `list` for all."
-    ),
+    click.option("--device", metavar="NAME", help=f"GPU, or `list` for all.  [default: {DEFAULT_DEVICE}]"),
     click.option(
         "--scope",
         type=click.Choice(["gpu", "call"]),
@@ -82,7 +80,7 @@ class TaskInput:
         return [self.source] if self.reference is None else [self.source, self.reference]
 
 
-def list_devices(device: str) -> bool:
+def list_devices(device: str | None) -> bool:
     """Print the devices where ``device`` is ``list``; whether that was it."""
     if device != "list":
         return False
@@ -97,7 +95,7 @@ def read_task_input(
     reference: str | None,
     assumptions: tuple[str, ...],
     perf: str | None,
-    device: str,
+    device: str | None,
     scope: str,
     entry: str | None,
 ) -> TaskInput:
@@ -111,7 +109,7 @@ def read_task_input(
     if perf == "-" and "-" in (path, reference):
         raise UsageError("--perf and another file cannot both come from standard input")
     options: dict[str, Any] = {
-        "device": _device_id(device),
+        "device": None if device is None else _device_id(device),
         "scope": scope,
         "entry": entry,
         "assumptions": list(assumptions),

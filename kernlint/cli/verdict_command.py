@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 @click.command()
 @task_options
 @click.option("--details/--no-details", default=True, help="With or without what the answer rests on.  [default: with]")
-def verdict(device: str, settings: tuple[str, ...], details: bool, **given: Any) -> None:
+def verdict(device: str | None, settings: tuple[str, ...], details: bool, **given: Any) -> None:
     """Say whether a Triton kernel is worth optimizing, how, and by how much.
 
     PATH is a Python file with the kernel and its launcher, a Markdown task file, or - for standard input. Nothing of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kernlint.cli.options import fix_options, list_devices, read_task_input, task_options
+from kernlint.cli.options import DEFAULT_DEVICE, fix_options, list_devices, read_task_input, task_options
 from kernlint.cli.streams import encodable
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ _PATIENCE = 8
 @click.option("--json", "as_json", is_flag=True, help="Print the verdict with `details.verification` filled.")
 @click.option("--update", is_flag=True, help="As --json, with the measured speedup in place of the predicted one.")
 def verify(
-    device: str,
+    device: str | None,
     settings: tuple[str, ...],
     fixed: str | None,
     backend: str,
@@ -79,7 +79,7 @@ def verify(
         )
     options: dict[str, Any] = {"rules": list(rules), "follow_ups": follow_ups, "autotune": autotune}
     options |= {"unsafe": unsafe_fixes, "overrides": parse_overrides(settings), "numerics": numerics}
-    task = read_task_input(device=device, **given)
+    task = read_task_input(device=device or DEFAULT_DEVICE, **given)
     if fixed is not None:
         changed = read_source(fixed)
         options |= {"fixed": changed.text, "fixed_path": changed.path}

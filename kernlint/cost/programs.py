@@ -65,6 +65,10 @@ from kernlint.workload.expr import simplify
 _BROADCAST = 4
 #: More sigma where special functions decide, by their share of the instructions: ln 4 is the range, most are cheap.
 _SPECIAL_SIGMA = 0.5
+#: What an asynchronous copy fetches at least, and how long an SM is busy with one of a warp and with reading it back
+#: (``h100-row-stages.csv``: where threads copy 4 bytes at a time, a pipelined loop takes as long as it has copies).
+_LEAST_COPY = 4
+_COPY_NS = 2.95
 #: More sigma where tiles live in memory: in ``h100-spilling.csv`` such kernels err by a factor 1.5.
 _COLLAPSE_SIGMA = 0.4
 
@@ -281,7 +285,7 @@ class _Price(TileSizes):
         by_blocks = device.max_blocks_per_sm or device.max_warps_per_sm
         staged = 0.0
         for node, loops in self.launch.kernel.walk(Load):
-            if loops and _pipelined(loops[-1]):
+            if loops and self._ahead(loops[-1]):
                 staged += node.bytes * (loops[-1].num_stages or 1)  # type: ignore[union-attr]
         by_shared = device.shared_memory_bytes_per_sm / staged if staged else math.inf
         return max(1, int(min(by_registers, by_warps, by_blocks, by_shared)))
@@ -514,6 +518,12 @@ class _Price(TileSizes):
             self.special += per_thread * cost * self.warps * executions
         return per_thread * cost * self.c.dependent_issue_ns * max(1.0, self.warps / 4) / 4 / self.scale.clock
 
+    def _ahead(self, loop: Loop) -> bool:
+        """Whether the loads of ``loop`` are copied to shared memory some iterations ahead: a copy takes 4 bytes or more, so
+        that smaller pieces are loaded as ever."""
+        loads = (node for node in loop.body if isinstance(node, Load))
+        return _pipelined(loop) and all(self._vector(load) >= _LEAST_COPY for load in loads)
+
     def _vector(self, node: Load | Store | Atomic) -> int:
         """Bytes one thread moves at once."""
         access = self.moved.by_node.get(id(node))
@@ -543,12 +553,13 @@ class _Price(TileSizes):
         streaming = not chained and not any(isinstance(node, (Loop, Scan, Dot, Branch, Atomic)) for node in others)
         latency = max(self.latency.get(id(load), 0.0) for load in loads)
         serial = sum(self._serial_ns(load) for load in loads)
-        if streaming and _pipelined(loop):
+        if streaming and self._ahead(loop):
             for load in loads:
                 self._count_access(load, 2 * runs)
             rest = self.path_ns(others, runs)
             stages = max(1, (loop.num_stages or 2) - 1)
-            step = max(c.pipelined_iteration_ns + rest, latency / stages, serial)
+            copies = sum(self._vectors(load) for load in loads) * self.warps * _COPY_NS / self.scale.clock
+            step = max(c.pipelined_iteration_ns + rest, latency / stages, serial, copies)
             return latency + trip * step
         exposed = any(isinstance(node, Reduce) and self._crosses_warps(node) for node in others)
         if any(isinstance(node, Compute) and self._broadcast(node) for node in others):

@@ -60,8 +60,15 @@ def _operations_us(graph: Graph, node: Node, device: Device) -> float:
         widest = max(types, key=lambda t: (t.is_float, t.bits))
         return step.flops * node.count / (_peak(widest, device) * 1e6)
     if step.kind in ("elementwise", "reduce", "softmax", "norm") and node.elements > 1:
-        wide = any(use.tensor.dtype is not None and use.tensor.dtype.is_float and use.tensor.dtype.bits == 64 for use in node.writes)
-        rate = (device.peak_fp64_vector_tflops or device.peak_fp32_vector_tflops / 64) if wide else device.peak_fp32_vector_tflops
+        wide = any(
+            use.tensor.dtype is not None and use.tensor.dtype.is_float and use.tensor.dtype.bits == 64
+            for use in node.writes
+        )
+        rate = (
+            (device.peak_fp64_vector_tflops or device.peak_fp32_vector_tflops / 64)
+            if wide
+            else device.peak_fp32_vector_tflops
+        )
         return node.elements / (rate * 1e6)
     return 0.0
 

@@ -143,7 +143,9 @@ def _repeats(members: list[Node]) -> bool:
     longest: dict[int, int] = {}
     makers = {use.value: node for node in members for use in node.writes}
     for node in members:
-        before = [makers[use.value] for use in node.reads if use.value in makers and makers[use.value].index < node.index]
+        before = [
+            makers[use.value] for use in node.reads if use.value in makers and makers[use.value].index < node.index
+        ]
         same = [longest[maker.index] for maker in before if maker.name == node.name and maker.index in longest]
         longest[node.index] = 1 + max(same, default=0)
     launches = [node for node in members if isinstance(node.step, Launch)]
@@ -177,7 +179,10 @@ def _chains(graph: Graph) -> list[list[Node]]:
                 continue
             a, b = home[maker.index], home[node.index]
             together = (*members[a], *members[b])
-            products = sum(n.form in (PRODUCT, LIBRARY) or (isinstance(n.step, Launch) and bool(n.step.kernel.dots())) for n in together)
+            products = sum(
+                n.form in (PRODUCT, LIBRARY) or (isinstance(n.step, Launch) and bool(n.step.kernel.dots()))
+                for n in together
+            )
             if a == b or products > 2 or any(n.form == LIBRARY for n in together):
                 continue
             members[b] = sorted([*members.pop(a), *members[b]], key=lambda n: n.index)
@@ -232,9 +237,13 @@ def _fused_us(graph: Graph, members: list[Node], times: dict[int, StepTime], dev
 
 def _in_kernels(now: Estimate, device: Device, wanted: Sequence[Witness]) -> Iterator[Cause]:
     nodes = [node for w in wanted for node in w.group.nodes]
-    flops = sum(float(n.step.flops or 0) for n in nodes if isinstance(n.step, TorchOp) and n.step.kind in ("matmul", "conv"))
+    flops = sum(
+        float(n.step.flops or 0) for n in nodes if isinstance(n.step, TorchOp) and n.step.kind in ("matmul", "conv")
+    )
     fair = sum(
-        w.us for w in wanted if any(isinstance(n.step, TorchOp) and n.step.kind in ("matmul", "conv") for n in w.group.nodes)
+        w.us
+        for w in wanted
+        if any(isinstance(n.step, TorchOp) and n.step.kind in ("matmul", "conv") for n in w.group.nodes)
     )
     rows = [row for row in now.steps if isinstance(row.step, Launch) and row.total_gpu_us > 0]
     total = sum(row.total_gpu_us for row in now.steps)
@@ -255,7 +264,8 @@ def _in_kernels(now: Estimate, device: Device, wanted: Sequence[Witness]) -> Ite
             if key not in known:
                 full = kernels.without(launch, device, frozenset())
                 known[key] = {
-                    facet: full - kernels.without(launch, device, frozenset({facet})) for facet in kernels.facets(launch, device)
+                    facet: full - kernels.without(launch, device, frozenset({facet}))
+                    for facet in kernels.facets(launch, device)
                 }
             for facet, us in known[key].items():
                 removed[facet] = removed.get(facet, 0.0) + us * row.count

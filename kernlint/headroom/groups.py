@@ -95,7 +95,11 @@ class _Grouping:
         makers = sorted(self._makers(node), key=lambda maker: (maker.form != PRODUCT, -maker.index))
         for maker in makers:
             early, late = self.home[maker.index], self.home[node.index]
-            if early != late and self._compatible(self.members[early], self.members[late]) and not self._cyclic(early, late):
+            if (
+                early != late
+                and self._compatible(self.members[early], self.members[late])
+                and not self._cyclic(early, late)
+            ):
                 self._merge(early, late)
 
     def _makers(self, node: Node) -> list[Node]:
@@ -191,7 +195,10 @@ class _Grouping:
 
     def _followers(self, home: int) -> list[int]:
         readers = {
-            reader for node in self.members[home] for use in node.writes for reader in self.graph.readers.get(use.value, ())
+            reader
+            for node in self.members[home]
+            for use in node.writes
+            for reader in self.graph.readers.get(use.value, ())
         }
         return [self.home[reader] for reader in readers if reader in self.home and self.home[reader] != home]
 

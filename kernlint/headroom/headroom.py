@@ -20,7 +20,6 @@ from kernlint.headroom.witness import Witness, side_by_side, witness_of
 from kernlint.records import dataclass, replace
 from kernlint.workload import Launch, TorchOp, Workload
 
-
 #: The part of the way, in the logarithm, that removing a cause alone has in the speedup of a change made for its sake.
 _SHARE_ALONE = 0.15
 

@@ -12,11 +12,11 @@ from collections.abc import Mapping
 from kernlint.cost.combine import with_combined_dots
 from kernlint.cost.device import Device
 from kernlint.cost.dot_launch import dot_loop, kernel_time
+from kernlint.cost.dot_loop import DotLoop, DotStep
 from kernlint.cost.dots import dot_time
 from kernlint.cost.programs import program_time
 from kernlint.cost.traffic import LINE_BYTES, SECTOR_BYTES, AccessTraffic, Traffic, traffic
 from kernlint.records import replace
-from kernlint.cost.dot_loop import DotLoop, DotStep
 from kernlint.workload import Compute, Dot, Launch, Load, Loop
 from kernlint.workload import dtype as dt
 
@@ -164,7 +164,9 @@ def _once(moved: Traffic) -> Traffic:
         share = min(1.0, max(moved.footprints.get(access.base, 0.0), SECTOR_BYTES) / total[access.base])
         changed.append(
             replace(
-                access, moved_bytes=access.moved_bytes * share, near_bytes=access.near_bytes * share,
+                access,
+                moved_bytes=access.moved_bytes * share,
+                near_bytes=access.near_bytes * share,
                 program_bytes=access.program_bytes * share,
             )  # fmt: skip
         )
@@ -182,10 +184,17 @@ def _coalesced(moved: Traffic) -> Traffic:
         known = True
         changed.append(
             replace(
-                access, sectors=access.asked_bytes / SECTOR_BYTES, moved_bytes=access.moved_bytes * wanted,
-                near_bytes=access.near_bytes * wanted, program_bytes=access.program_bytes * wanted,
-                footprint_bytes=access.footprint_bytes * wanted, window_bytes=access.window_bytes * wanted,
-                contiguous_bytes=max(access.contiguous_bytes, float(LINE_BYTES)), density=1.0, vector_bytes=16, strides=None,
+                access,
+                sectors=access.asked_bytes / SECTOR_BYTES,
+                moved_bytes=access.moved_bytes * wanted,
+                near_bytes=access.near_bytes * wanted,
+                program_bytes=access.program_bytes * wanted,
+                footprint_bytes=access.footprint_bytes * wanted,
+                window_bytes=access.window_bytes * wanted,
+                contiguous_bytes=max(access.contiguous_bytes, float(LINE_BYTES)),
+                density=1.0,
+                vector_bytes=16,
+                strides=None,
                 known=known,
             )  # fmt: skip
         )
@@ -248,11 +257,19 @@ def _other_tiles(loop: DotLoop, device: Device) -> list[DotLoop]:
                 break
             made.append(
                 replace(
-                    loop, programs=programs, iterations=max(1.0, depth / k / split), steps=(replace(step, m=m, n=n, k=k),),
-                    loaded_bytes=loop.loaded_bytes * (1 / m + 1 / n) / (1 / step.m + 1 / step.n), num_stages=3, pipelined=True,
-                    num_warps=8 if m * n >= 128 * 128 else 4, grouped=True, entries=1.0,
+                    loop,
+                    programs=programs,
+                    iterations=max(1.0, depth / k / split),
+                    steps=(replace(step, m=m, n=n, k=k),),
+                    loaded_bytes=loop.loaded_bytes * (1 / m + 1 / n) / (1 / step.m + 1 / step.n),
+                    num_stages=3,
+                    pipelined=True,
+                    num_warps=8 if m * n >= 128 * 128 else 4,
+                    grouped=True,
+                    entries=1.0,
                     epilogue_bytes=loop.epilogue_bytes * (1 if split == 1 else 2.0),
-                    grid_m=math.ceil(loop.grid_m * step.m / m), grid_n=math.ceil(loop.grid_n * step.n / n),
+                    grid_m=math.ceil(loop.grid_m * step.m / m),
+                    grid_n=math.ceil(loop.grid_n * step.n / n),
                 )  # fmt: skip
             )
     return made

@@ -14,14 +14,43 @@ from kernlint.cost.device import Device
 from kernlint.cost.dot_launch import kernel_time
 from kernlint.cost.traffic import Traffic, traffic
 from kernlint.headroom.graph import (
-    COLUMN, KERNEL, LIBRARY, PRODUCT, ROW, SCAN, SPECIAL, TOTAL, Graph, Node, Use, product_extents, source_type,
+    COLUMN,
+    KERNEL,
+    LIBRARY,
+    PRODUCT,
+    ROW,
+    SCAN,
+    SPECIAL,
+    TOTAL,
+    Graph,
+    Node,
+    Use,
+    product_extents,
+    source_type,
 )  # fmt: skip
 from kernlint.headroom.groups import LONGEST_ROW, Group
 from kernlint.records import dataclass, replace
 from kernlint.workload import (
-    Atomic, Compute, Dot, Dtype, Expr, Launch, Load, Loop, Node as KernelNode, Operand, Reduce, Scan, Span, Store, Tensor, TorchOp,
+    Atomic,
+    Compute,
+    Dot,
+    Dtype,
+    Expr,
+    Launch,
+    Load,
+    Loop,
+    Operand,
+    Reduce,
+    Scan,
+    Span,
+    Store,
+    Tensor,
+    TorchOp,
     concrete,
 )  # fmt: skip
+from kernlint.workload import (
+    Node as KernelNode,
+)
 from kernlint.workload import dtype as dt
 from kernlint.workload.expr import floordiv, mod
 from kernlint.workload.synthesis import below, dot, iteration, lane, launch, pid, power_of_two
@@ -91,7 +120,11 @@ def _window_us(group: Group, device: Device) -> float:
 
     for node in group.products:
         step = node.step
-        if isinstance(step, TorchOp) and step.kind == "conv" and any(concrete(e) != 1 for e in (step.reads[1].shape or ())[2:]):
+        if (
+            isinstance(step, TorchOp)
+            and step.kind == "conv"
+            and any(concrete(e) != 1 for e in (step.reads[1].shape or ())[2:])
+        ):
             return torch_op_time(step, device).us
     return 0.0
 
@@ -125,7 +158,11 @@ def _together(witnesses: Sequence[Witness], device: Device) -> float:
 
     c, floor = constants(), launch_floor_us()
     total = sum(use.bytes for witness in witnesses for use in (*witness.group.reads, *witness.group.writes))
-    rate = device.memory_bandwidth_gb_per_s * c.dram_efficiency if total > c.l2_keeps * device.l2_bytes else c.l2_short_row_gb_per_s
+    rate = (
+        device.memory_bandwidth_gb_per_s * c.dram_efficiency
+        if total > c.l2_keeps * device.l2_bytes
+        else c.l2_short_row_gb_per_s
+    )
     return float(floor + max(total / rate / 1000, max(witness.us for witness in witnesses) - floor))
 
 
@@ -151,7 +188,9 @@ def _depth(group: Group) -> int:
     return max(depth.values(), default=1)
 
 
-def _candidates(graph: Graph, group: Group, device: Device, precise: bool) -> Iterator[tuple[tuple[Launch | TorchOp, ...], str]]:
+def _candidates(
+    graph: Graph, group: Group, device: Device, precise: bool
+) -> Iterator[tuple[tuple[Launch | TorchOp, ...], str]]:
     form = group.form
     if form == LIBRARY:
         return
@@ -187,7 +226,11 @@ def _stream(group: Group, device: Device) -> Iterator[tuple[tuple[Launch | Torch
 
 
 def _pass(
-    group: Group, programs: float, tile: tuple[int, ...], most: int | None = None, work: Sequence[KernelNode] | None = None
+    group: Group,
+    programs: float,
+    tile: tuple[int, ...],
+    most: int | None = None,
+    work: Sequence[KernelNode] | None = None,
 ) -> Launch:
     """One launch of ``programs`` that reads and writes what the group does, each its share; with ``most`` that many programs
     at the most, which walk over the shares in a pipelined loop."""
@@ -204,7 +247,12 @@ def _pass(
         load = _share(base, number + 1, use, shares, turn, span)
         if use.value in picked and (run := picked[use.value]) < _ROW_BYTES:
             # Single elements through an index: wherever the data says.
-            load = replace(load, offset=None, through=frozenset({999}), shape=(max(1, load.elements * load.dtype.bytes // run), max(1, run // load.dtype.bytes)))
+            load = replace(
+                load,
+                offset=None,
+                through=frozenset({999}),
+                shape=(max(1, load.elements * load.dtype.bytes // run), max(1, run // load.dtype.bytes)),
+            )
         body.append(load)
     block = math.prod(tile)
     if work is not None:
@@ -227,7 +275,7 @@ def _picked(group: Group) -> dict[tuple[int, int], int]:
     found = {}
     for node in group.nodes:
         if isinstance(node.step, TorchOp) and node.step.kind == "gather" and node.reads:
-            table = max(node.reads, key=lambda use: (use.tensor.numel or 0))
+            table = max(node.reads, key=lambda use: use.tensor.numel or 0)
             run = node.step.dims.get("run")
             size = (table.tensor.dtype or dt.FLOAT32).bytes
             found[table.value] = size * (run or 1) if run is not None or node.name == "gather" else _ROW_BYTES
@@ -276,7 +324,13 @@ def _work(node: Node, group: Group, tile: tuple[int, ...], block: int, span: Spa
     if isinstance(node.step, TorchOp) and node.step.kind in ("copy", "transpose", "fill", "cat", "gather"):
         return []
     dtype = node.writes[0].tensor.dtype if node.writes else None
-    kind = "cast" if isinstance(node.step, TorchOp) and node.step.kind == "cast" else "special" if name in SPECIAL else "arith"
+    kind = (
+        "cast"
+        if isinstance(node.step, TorchOp) and node.step.kind == "cast"
+        else "special"
+        if name in SPECIAL
+        else "arith"
+    )
     return [Compute(kind, share, dtype or dt.FLOAT32, span)]
 
 
@@ -291,7 +345,9 @@ def _kernel(group: Group, device: Device) -> Iterator[tuple[tuple[Launch | Torch
     for inner, executions in executed(node.step, found):
         if isinstance(inner, Compute) and inner.kind != "cast":
             amount = inner.elements * executions * node.count
-            arithmetic, special = (arithmetic, special + amount) if inner.kind == "special" else (arithmetic + amount, special)
+            arithmetic, special = (
+                (arithmetic, special + amount) if inner.kind == "special" else (arithmetic + amount, special)
+            )
         elif isinstance(inner, Reduce):
             arithmetic += math.prod(inner.shape) * executions * node.count
     elements = max(use.bytes / (use.tensor.dtype or dt.FLOAT32).bytes for use in (*group.reads, *group.writes))
@@ -325,7 +381,9 @@ def executed(launch: Launch, found: Traffic) -> Iterator[tuple[KernelNode, float
 # -- products ---------------------------------------------------------------------------------------------------------
 
 
-def _product(graph: Graph, group: Group, device: Device, precise: bool) -> Iterator[tuple[tuple[Launch | TorchOp, ...], str]]:
+def _product(
+    graph: Graph, group: Group, device: Device, precise: bool
+) -> Iterator[tuple[tuple[Launch | TorchOp, ...], str]]:
     products = group.products
     if len(products) == 2:
         yield (_flash(group),), "flash attention"
@@ -353,7 +411,9 @@ def _product(graph: Graph, group: Group, device: Device, precise: bool) -> Itera
                 yield (made,), "tiled product"
 
 
-def _stream_product(group: Group, batch: int, m: int, n: int, k: int) -> Iterator[tuple[tuple[Launch | TorchOp, ...], str]]:
+def _stream_product(
+    group: Group, batch: int, m: int, n: int, k: int
+) -> Iterator[tuple[tuple[Launch | TorchOp, ...], str]]:
     total = float(batch * max(m, n) * k)
     wide = replace(group, nodes=tuple(replace(g, elements=min(g.elements, total), form=ROW if g.form == PRODUCT else g.form) for g in group.nodes))  # fmt: skip
     for block in (1024, 2048, 4096, 8192):
@@ -378,7 +438,13 @@ def _operand_type(graph: Graph, use: Use, precise: bool) -> Dtype:
 
 
 def _tiled(
-    graph: Graph, group: Group, node: Node, extents: tuple[int, int, int, int], tile: tuple[int, int], split: int, precise: bool
+    graph: Graph,
+    group: Group,
+    node: Node,
+    extents: tuple[int, int, int, int],
+    tile: tuple[int, int],
+    split: int,
+    precise: bool,
 ) -> Launch:
     """A product in tiles, K in a pipelined loop, everything else of the group before and behind it."""
     span, function = place(group)
@@ -407,8 +473,12 @@ def _tiled(
         a_strides, b_strides = (k, 1), (1, k)  # channels last, and the filters as rows, which are K-major both
     a_lane = (row * tile_m + lane(0)) * a_strides[0] + (at + lane(1)) * a_strides[1]
     b_lane = (at + lane(0)) * b_strides[0] + (column * tile_n + lane(1)) * b_strides[1]
-    a = Load(1, "a", types[0], (tile_m, tile_k), pid(1) * (m * k) + a_lane, below((row * tile_m + lane(0), m)), span, 0.0)
-    b = Load(2, "b", types[1], (tile_k, tile_n), pid(1) * (k * n) + b_lane, below((column * tile_n + lane(1), n)), span, 0.0)
+    a = Load(
+        1, "a", types[0], (tile_m, tile_k), pid(1) * (m * k) + a_lane, below((row * tile_m + lane(0), m)), span, 0.0
+    )
+    b = Load(
+        2, "b", types[1], (tile_k, tile_n), pid(1) * (k * n) + b_lane, below((column * tile_n + lane(1), n)), span, 0.0
+    )
     operands = (
         Operand(fed, frozenset({1}), (), types[0] == fed, a_strides[1], a_strides[0], span, 1),
         Operand(fed, frozenset({2}), (), types[1] == fed, b_strides[0], b_strides[1], span, 2),
@@ -437,7 +507,13 @@ def _tiled(
     for other in group.nodes:
         if other.index > node.index:
             size = max(1, round(block * min(1.0, other.elements / max(1.0, m * n * batch))))
-            after += _work(replace(other, elements=float(size)), replace_elements(group, float(block)), (tile_m, tile_n), block, span)
+            after += _work(
+                replace(other, elements=float(size)),
+                replace_elements(group, float(block)),
+                (tile_m, tile_n),
+                block,
+                span,
+            )
     del made
     for number, use in enumerate(group.writes):
         arguments[f"out{number}"] = use.tensor
@@ -453,7 +529,13 @@ def replace_elements(group: Group, elements: float) -> Group:
 
 
 def _output(
-    use: Use, number: int, programs: int, at: tuple[Expr, Expr], tile: tuple[int, int], shape: tuple[int, int], span: Span
+    use: Use,
+    number: int,
+    programs: int,
+    at: tuple[Expr, Expr],
+    tile: tuple[int, int],
+    shape: tuple[int, int],
+    span: Span,
 ) -> Store:
     dtype = use.tensor.dtype or dt.FLOAT32
     row, column = at

@@ -208,6 +208,8 @@ class HostEvaluator(Evaluator):
         self.is_draft: Callable[[], bool] = lambda: False
         #: The release whose front end and launcher are asked what they refuse; nobody is asked where None.
         self.target: Target | None = None
+        #: The configuration of each tuner that counts as its first.
+        self.configuration = 0
         self.refused: dict[Any, tuple[Fault, ...]] = {}
         #: How the kernels of the launches (under their first configurations) came about, where anybody may read them again.
         self.kernel_calls: KernelCalls | None = None
@@ -1445,13 +1447,18 @@ class HostEvaluator(Evaluator):
         """``kernel[grid](*args, **kwargs)``: one Launch, with the further autotune configurations beside it."""
         if not self.sinks:
             return Unknown("launch outside a call")
-        configs = kernel.configs or (Config({}, None, None),)
+        configs = self._configurations(kernel) or (Config({}, None, None),)
         launches = [self._launch_one(kernel, config, grid, list(args), dict(kwargs), node) for config in configs]
         first = launches[0]
         if len(launches) > 1:
             first = replace(first, alternatives=tuple(launches[1:]))
         self.record(first)
         return Unknown("launch result")
+
+    def _configurations(self, kernel: Jit) -> tuple[Config, ...]:
+        """The configurations of the tuner, the one that is asked about first."""
+        place = self.configuration % max(1, len(kernel.configs))
+        return (*kernel.configs[place:], *kernel.configs[:place])
 
     def _warm_up(self, kernel: Jit, grid: Any, args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> Any:
         """``kernel.warmup(...)`` compiles for these arguments and launches nothing."""
@@ -1493,6 +1500,11 @@ class HostEvaluator(Evaluator):
             # What the kernel never points into is no tensor.
             pointers = {a.base for a, _ in kernel.walk(Access)}  # type: ignore[union-attr]
             self._integers(v for n, v in arguments.items() if n not in pointers)
+        else:
+            # What is only taken for a tensor may be a number: the uses that would tell may be among those not followed.
+            tensors = {n for n, v in arguments.items() if isinstance(v, Tensor) and v.dtype is not None}
+            sure = tuple(f for f in kernel.faults if f.kind != "seed-address" or f.name in tensors)
+            kernel = kernel if sure == kernel.faults else replace(kernel, faults=sure)
         faults: tuple[Fault, ...] = ()
         told = {n: Unknown("presumed") if n in presumed else v for n, v in constexprs.items()}
         written = isinstance(node, cst.Call)
@@ -1503,7 +1515,7 @@ class HostEvaluator(Evaluator):
                 faults = launch_faults(jit, config, args, kwargs, node, self.target, span, self.symbol)
                 bad_grid = grid_fault(grid, computed, span, self.symbol)
                 faults = faults if bad_grid is None else (*faults, bad_grid)
-        if self.kernel_calls is not None and not draft and (not jit.configs or config is jit.configs[0]):
+        if self.kernel_calls is not None and not draft and (not jit.configs or config is self._configurations(jit)[0]):
             call = KernelCall(jit, arguments, _inside(arguments), constexprs, told, extents, self.target, not written)
             self.kernel_calls[id(kernel)] = kernel, call
         plain = {k: v for k, v in arguments.items() if v is None or isinstance(v, (Tensor, int, float, Expr))}

@@ -166,10 +166,10 @@ class KernelEvaluator(Evaluator):
         if what not in self.notes:
             self.notes.append(what)
 
-    def fault(self, kind: str, node: cst.CSTNode, text: str, certain: bool = True) -> tuple[str, Span]:
+    def fault(self, kind: str, node: cst.CSTNode, text: str, certain: bool = True, name: str = "") -> tuple[str, Span]:
         """Remember a fault at ``node``, once however often it is evaluated; its key, by which it can be taken back."""
         key = (kind, self.span(node))
-        self.faults.setdefault(key, Fault(kind, key[1], text, self.symbol, certain))
+        self.faults.setdefault(key, Fault(kind, key[1], text, self.symbol, certain, name))
         return key
 
     def confirm(self, key: tuple[str, Span]) -> None:

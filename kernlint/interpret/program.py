@@ -68,13 +68,15 @@ class Fact:
 class Question:
     """What to analyse: ``entry`` names a function or ``Class.method`` (None: the default), ``overrides`` module-level
     constants, ``facts`` what the user assumes, ``host`` what the program learns of its device, ``target`` the Triton release
-    whose compiler and launcher are asked what they refuse."""
+    whose compiler and launcher are asked what they refuse, ``configuration`` which of the configurations of a tuner counts as
+    its first, so that a change can be tried under each."""
 
     entry: str | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
     facts: Sequence[Fact] = ()
     host: HostFacts = field(default_factory=HostFacts)
     target: Target | None = None
+    configuration: int = 0
 
 
 class Program:
@@ -108,6 +110,7 @@ class Program:
         self._readings: WeakSet[_Reading] = WeakSet()
         self._traces: dict[str, Trace] = {}
         self._tracing: _Reading | None = None
+        self._under: dict[int, Program] = {}
 
     @property
     def imported(self) -> Iterable[Path]:
@@ -197,6 +200,18 @@ class Program:
         other._integers, other._needed = set(self._integers), set(self._needed)
         return other
 
+    def under(self, configuration: int) -> Program:
+        """The same program where every tuner takes its configuration of this number."""
+        if configuration not in self._under:
+            other = self.variant(self.kernel, replace(self.question, configuration=configuration))
+            other._resolved, other._integers, other._needed = (
+                dict(self._resolved),
+                set(self._integers),
+                set(self._needed),
+            )
+            self._under[configuration] = other
+        return self._under[configuration]
+
     def variant(self, kernel: Module, question: Question) -> Program:
         """Another version of the kernel module, or another question, beside the same reference; closed with this one."""
         other = Program(kernel, self.reference, question)
@@ -281,6 +296,7 @@ class _Reading:
         self.edited = bool(edits)
         sizes = {f.name: f.value for f in question.facts if f.value is not None}
         self.host = HostEvaluator(question.host, question.overrides, sizes, resolved, edits, program._kernels)
+        self.host.configuration = question.configuration
         if not edits:
             self.host.target, self.host.refused = question.target, program._refused
             self.host.kernel_calls = program._kernel_calls

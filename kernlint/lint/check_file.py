@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from kernlint.rules.finding import Context
     from kernlint.rules.finding import Finding as RuleFinding
     from kernlint.syntax.tree import Module
-    from kernlint.verdict.judge import Candidate
+    from kernlint.verdict.candidate import Candidate
     from kernlint.workload import Span, Workload
 
 #: Source lines kept of a finding; a whole kernel would bury the message.
@@ -279,7 +279,12 @@ class _Check:
         if self.late:
             return
         context = Context(
-            program, workload, device, price=lambda w: estimate(w, device), options=self.job.settings.options
+            program,
+            workload,
+            device,
+            price=lambda w: estimate(w, device),
+            options=self.job.settings.options,
+            device_named=self.job.settings.device_named,
         )
         known = self._guarded("the cost model", lambda: _has_time(context.estimate(workload).total_us), False)
         unheard = set[str]() if known else self.silent - self.named

@@ -53,6 +53,7 @@ class Overrides:
         names = ("device", "target_triton", "respect_gitignore", "force_exclude", "timeout_s", "baseline", "fail_on",
                  "output_format")  # fmt: skip
         changed = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
+        changed |= {"device_named": True} if self.device is not None else {}
         if self.choice is not None:
             changed["choices"] = (*settings.choices, self.choice)
         return replace(
@@ -190,6 +191,7 @@ class _Reader:
         choice = Choice(read.pop("select", None), read.pop("extend-select", ()), read.pop("ignore", ()))
         names = {"timeout": "timeout_s"}
         changed = {names.get(key, key.replace("-", "_")): value for key, value in read.items()}
+        changed |= {"device_named": True} if "device" in changed else {}
         return Settings(self.root, self.path, choices=(choice,), exclude=((self.root, excluded),), **changed)
 
     # -- values -----------------------------------------------------------------------------------------------------

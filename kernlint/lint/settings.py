@@ -63,6 +63,7 @@ class Settings:
     rules: tuple[tuple[str, str, float], ...] = ()
     references: tuple[tuple[str, str], ...] = ()
     device: str = DEFAULT_DEVICE
+    device_named: bool = False
     target_triton: str | None = None
     include: tuple[str, ...] = INCLUDE
     exclude: tuple[tuple[str, tuple[str, ...]], ...] = ()
@@ -130,7 +131,15 @@ class Settings:
                 codes -= ignored
         reference = next((target for patterns, target in self._references if patterns.match(path)), None)
         return FileSettings(
-            codes, self._levels, self._options, self.device, self.target_triton, self.timeout_s, reference, self._asked
+            codes,
+            self._levels,
+            self._options,
+            self.device,
+            self.device_named,
+            self.target_triton,
+            self.timeout_s,
+            reference,
+            self._asked,
         )
 
     def _options_of(self, code: str) -> dict[str, float]:
@@ -168,6 +177,7 @@ class FileSettings:
     severity: Mapping[str, str] = field(default_factory=dict)
     options: Mapping[tuple[str, str], float] = field(default_factory=dict)
     device: str = DEFAULT_DEVICE
+    device_named: bool = False
     target_triton: str | None = None
     timeout_s: float = DEFAULT_TIMEOUT_S
     reference: str | None = None
@@ -178,4 +188,5 @@ class FileSettings:
         options = sorted([*key, value] for key, value in self.options.items())
         severity = sorted(self.severity.items())
         asked = sorted(self.asked)
-        return [sorted(self.codes), asked, severity, options, self.device, self.target_triton, self.timeout_s]
+        device = [self.device, self.device_named]
+        return [sorted(self.codes), asked, severity, options, *device, self.target_triton, self.timeout_s]

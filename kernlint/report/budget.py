@@ -25,7 +25,7 @@ from kernlint.workload import Event, HostSync, Launch, Repeat, Step, TorchOp, co
 
 if TYPE_CHECKING:
     from kernlint.analysis import Analysis
-    from kernlint.verdict.judge import Candidate
+    from kernlint.verdict.candidate import Candidate
     from kernlint.verdict.model import HeadroomReport
 
 #: Raised when a key of the JSON changes its meaning or goes; new keys do not count.

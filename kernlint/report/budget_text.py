@@ -218,7 +218,9 @@ def _waterfall(budget: Budget) -> list[str | Grid]:
     low, middle, high = found.achievable_us
     rows: list[tuple[Cell, ...]] = [("now", _number(found.now_us), "", "", "")]
     for cause in found.causes:
-        rows.append((f"- {cause.cause}", _number(cause.us), _number(cause.alone_us), _place(cause), printable(cause.evidence)))
+        rows.append(
+            (f"- {cause.cause}", _number(cause.us), _number(cause.alone_us), _place(cause), printable(cause.evidence))
+        )
     rest = found.now_us - middle - sum(cause.us for cause in found.causes)
     if rest > 0.005:
         rows.append(("- rest", _number(rest), "", "", "what no cause explains"))

@@ -11,14 +11,15 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import libcst as cst
 
+from kernlint.interpret.edits import Edits
 from kernlint.rewrite.bindings import variable
 from kernlint.rewrite.editor import Editor
 from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.function import LaunchSource, parameters
-from kernlint.rewrite.settings import order_of_sums
+from kernlint.rewrite.settings import order_of_sums, same_work
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.text import CannotRewrite, TextEdit
-from kernlint.rules.tiling.tuned_tiles import Autotuned
+from kernlint.rules.tiling.tuned_tiles import Autotuned, Configuration
 from kernlint.syntax.walk import walk
 
 _OPTIONS = ("num_warps", "num_stages")
@@ -35,7 +36,18 @@ def leave_to_autotuner(site: Site, transform: Autotuned) -> Rewriting:
     effects = Effects(memory="more" if transform.restored else "same")
     for launch in place.launches:
         effects |= order_of_sums(launch, names)
+    for configuration in transform.configurations:
+        effects |= same_work(site, _tile_of(configuration, transform))
     return Rewriting(tuple(edits), effects)
+
+
+def _tile_of(configuration: Configuration, transform: Autotuned) -> Edits:
+    """The what-if that sets the tile of ``configuration`` where the source sets it now."""
+    values, literal = dict(configuration.values), {name for name, _ in transform.literals}
+    return Edits(
+        literals=frozenset((span, values[name]) for name, span in transform.literals),
+        options=frozenset((transform.launch, name, value) for name, value in values.items() if name not in literal),
+    )
 
 
 class _Rewrite:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
 from weakref import WeakKeyDictionary
 
 from kernlint.errors import SourceError
@@ -13,11 +14,12 @@ from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.fills import leave_uninitialised
 from kernlint.rewrite.native_dots import feed_natively
 from kernlint.rewrite.precisions import set_precision
-from kernlint.rewrite.settings import set_literals, set_options
+from kernlint.rewrite.settings import same_work, set_literals, set_options
 from kernlint.rewrite.site import NO_REWRITE, Site, rewriting_of
 from kernlint.rewrite.text import CannotRewrite, apply_edits
 from kernlint.rules.finding import Variant
 from kernlint.syntax.tree import check_syntax
+from kernlint.workload import Launch
 
 
 def rewrite(site: Site, variant: Variant) -> Rewriting:
@@ -68,6 +70,8 @@ def _attempt(program: Program, entry: str, variant: Variant | None, bare: bool) 
             raise CannotRewrite(NO_REWRITE)
         site = Site(program, workload)
         made = rewrite(site, variant)
+        for other in _other_configurations(site, bare):
+            made |= _same(made, other, variant)
         text = apply_edits(site.module.text, made.edits)
         if text == site.module.text:
             raise CannotRewrite("the source has the change already")
@@ -79,9 +83,42 @@ def _attempt(program: Program, entry: str, variant: Variant | None, bare: bool) 
     return Attempt(made)
 
 
+def _other_configurations(site: Site, bare: bool) -> Iterator[Site]:
+    """The program under the further configurations of its tuners, those with equal constexprs left out."""
+    launches = [launch for launch in site.workload.first_call().launches() if launch.alternatives]
+    seen = [_constexprs(launches, 0)]
+    for number in range(1, max((len(launch.configurations) for launch in launches), default=1)):
+        values = _constexprs(launches, number)
+        if values in seen:
+            continue
+        seen.append(values)
+        program = site.program.under(number)
+        workload = program.workload(site.workload.entry, NO_EDITS, bare)
+        if workload is None:
+            raise CannotRewrite("the program cannot be followed under every configuration of its autotuner")
+        yield Site(program, workload)
+
+
+def _constexprs(launches: Iterable[Launch], number: int) -> list[Mapping[str, object]]:
+    return [one[number % len(one)].constexprs for one in (launch.configurations for launch in launches)]
+
+
+def _same(made: Rewriting, site: Site, variant: Variant) -> Rewriting:
+    """What makes ``variant`` at ``site``, the same program under another configuration; it has to be what was ``made`` under the
+    first, or the proof is one of that configuration alone."""
+    try:
+        again = rewrite(site, variant)
+    except CannotRewrite as error:
+        raise CannotRewrite(f"not under every configuration of the autotuner: {error}") from None
+    if {*again.edits} != {*made.edits}:
+        raise CannotRewrite("the change is another one under another configuration of the autotuner")
+    return Rewriting((), again.effects)
+
+
 def rewrite_edits(site: Site, edits: Edits) -> Rewriting:
     """The same for what-if edits alone."""
     made = set_literals(site, edits.literals) | set_options(site, edits.options)
+    made |= Rewriting((), same_work(site, edits))
     if edits.native_dots:
         made |= feed_natively(site, edits.native_dots)
     for span, precision in sorted(edits.precisions):

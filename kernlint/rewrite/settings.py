@@ -6,9 +6,11 @@ from collections.abc import Iterable
 
 import libcst as cst
 
+from kernlint.interpret.edits import Edits
 from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.site import Site
 from kernlint.rewrite.text import CannotRewrite, TextEdit
+from kernlint.rules.retiling import difference
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.walk import walk
 from kernlint.workload import Launch, Reduce, Scan, Span
@@ -28,6 +30,18 @@ def set_literals(site: Site, literals: Iterable[tuple[Span, int]]) -> Rewriting:
         names = {name for name, spans in launch.literals.items() if changed.intersection(spans)}
         effects |= order_of_sums(launch, names)
     return Rewriting(tuple(edits), effects)
+
+
+def same_work(site: Site, edits: Edits) -> Effects:
+    """What another tile does beside another order of sums: nothing where the rest of the program is proven not to depend on
+    it. Raises :class:`CannotRewrite` where it surely does."""
+    tiles = Edits(literals=edits.literals, options=frozenset(one for one in edits.options if one[1] not in _OPTIONS))
+    found = difference(site.workload, site.after(tiles), tiles) if tiles else None
+    if found is None:
+        return Effects()
+    if found.certain:
+        raise CannotRewrite(found.what)
+    return Effects("unsafe", notes=(f"whether the tile is free is not proven: {found.what}",))
 
 
 def set_options(site: Site, options: Iterable[tuple[Span, str, int]]) -> Rewriting:

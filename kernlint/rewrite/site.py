@@ -48,7 +48,7 @@ class Site:
 
     def after(self, edits: Edits) -> Workload | None:
         """What the program would do under what-if ``edits``; None where that cannot be followed."""
-        return self.program.workload(self.workload.entry, edits)
+        return self.program.workload(self.workload.entry, edits, self.workload.bare)
 
 
 @lru_cache(maxsize=8)

@@ -19,6 +19,7 @@ from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rewrite.tile_length import tile_length
 from kernlint.rules.algorithm.kl505_repeated_row_pass import RowPasses, WholeRow, row_passes
 from kernlint.syntax.walk import walk
+from kernlint.workload.expr import Atom, Expr, LoopIndex, Size
 
 #: What an accumulator starts from so that its first update is all that counts, by the way it is updated.
 _NEUTRAL = {"sum": 0.0, "maximum": float("-inf"), "minimum": float("inf")}
@@ -185,7 +186,10 @@ class _Row:
                 continue
             if storage in self.stored:
                 raise CannotRewrite("a loop reads again what an earlier one has stored")
-            key = f"{self._render(pointer)}, mask={self._render(mask)}"
+            key = (
+                self._place_of(block, self.kernel.values.get(mask))
+                or f"{self._render(pointer)}, mask={self._render(mask)}"
+            )
             neutral = self._render(other) if other is not None else ""
             known = self.loads.get(key)
             if known is None:
@@ -204,6 +208,16 @@ class _Row:
             else:
                 self.texts[call] = f"{self.place.tl}.where({self._render(mask)}, {known.name}, {neutral})"
         return lines
+
+    def _place_of(self, pointer: object, mask: object) -> str:
+        """What tells the elements that a load takes, however it is written; empty where its address or mask was not followed."""
+        if not isinstance(pointer, Block) or pointer.expr is None or not pointer.expr.is_followed:
+            return ""
+        if not isinstance(mask, Block) or not mask.bounds or mask.partly:
+            return ""
+        loops: dict[Atom, Size] = {LoopIndex(loop.id): Expr.atom(LoopIndex(0)) for loop in self.found.loops}
+        bounds = sorted(str((right - left).substitute(loops)) for left, right in mask.bounds)
+        return f"{pointer.base}[{pointer.expr.substitute(loops)}], {bounds}"
 
     # -- accumulators -----------------------------------------------------------------------------------------------
 

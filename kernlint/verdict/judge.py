@@ -11,80 +11,16 @@ from kernlint.cost.estimate import Estimate, estimate, speedup
 from kernlint.headroom.headroom import Headroom, headroom_of
 from kernlint.interpret.program import Program
 from kernlint.records import dataclass
-from kernlint.rewrite.edits import Attempt, attempt
-from kernlint.rewrite.site import NO_REWRITE
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
+from kernlint.verdict.candidate import WORTH, Candidate, Priced
 from kernlint.verdict.measured import Calibration
+from kernlint.verdict.proposals import proposals
 from kernlint.workload import Workload
 
-#: Worth it from here on ...
-WORTH = 1.20
-#: ... never below this, and between the two only when the change can be made automatically.
-NOT_WORTH = 1.10
 MAX_FOLLOW_UPS = 3
-#: A change that no rule knows must gain so much at the lower end of its interval, and save so much of a call.
-LEAST_LOW = 1.05
-LEAST_SAVING_US = 1.0
-LEAST_SHARE = 0.01
 #: A cause is preferred to a rule where it promises this many times the rule's speedup.
 _CLEARLY_MORE = 1.5
-
-
-@dataclass(frozen=True)
-class Priced:
-    """Times of one change in one scope, microseconds, and the speedup with its 80 % interval."""
-
-    before_us: float
-    after_us: float
-    middle: float
-    low: float
-    high: float
-
-    @property
-    def saving_us(self) -> float:
-        return self.before_us - self.after_us
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A finding with what its change is worth: by scope, empty where sizes are open or there is no change. ``after`` is
-    the estimate with the change made, where there is a change that can be followed; ``program``, ``entry`` and ``bare`` are
-    what it was found in."""
-
-    finding: Finding
-    gains: dict[str, Priced]
-    after: Estimate | None = None
-    program: Program | None = None
-    entry: str = ""
-    bare: bool = False
-    #: The speedup of device time from this alone, where a cause proposes it.
-    alone: float = 1.0
-
-    @cached_property
-    def attempt(self) -> Attempt:
-        """The change made to the source, where a rewrite can make it; computed when first asked for."""
-        variant = self.finding.change.variant if self.finding.change is not None else None
-        if self.program is None:
-            return Attempt(None, NO_REWRITE)
-        return attempt(self.program, self.entry, variant, self.bare)
-
-    def worth(self, scope: str) -> bool | None:
-        """Whether to make the change; None when it cannot be told."""
-        gain = self.gains.get(scope)
-        if gain is None:
-            return None
-        if not self.sure(scope):
-            return False
-        if not self.finding.rule.code:
-            enough = gain.saving_us > max(LEAST_SAVING_US, LEAST_SHARE * gain.before_us)
-            return gain.middle >= WORTH and gain.low >= LEAST_LOW and enough
-        return gain.middle >= WORTH or (gain.middle >= NOT_WORTH and self.attempt.automatic)
-
-    def sure(self, scope: str) -> bool:
-        """Whether the change cannot do harm: work that is saved does not come back, but another tile for the same work may
-        be slower as well, so that its interval must hold no loss."""
-        return not self.finding.rule.tuning or self.gains[scope].low >= 1.0
 
 
 @dataclass(frozen=True)
@@ -142,12 +78,13 @@ def judge(
     rules: Sequence[Rule],
     measured: Calibration | None = None,
     autotune: bool = False,
+    device_named: bool = True,
 ) -> Judgement:
     """The best single change to ``workload`` on ``device`` in ``scope``; priced by the cost model, corrected by what was
-    ``measured``. With ``autotune``, tiles are left to the autotuner."""
-    from kernlint.verdict.proposals import proposals
-
-    context = Context(program, workload, device, price=_pricing(device, measured), autotune=autotune)
+    ``measured``. With ``autotune``, tiles are left to the autotuner; ``device_named`` says that the user chose the device."""
+    context = Context(
+        program, workload, device, price=_pricing(device, measured), autotune=autotune, device_named=device_named
+    )
     candidates = price(context, rules)
     reference = estimate(workload.reference, device) if workload.reference is not None else None
     if measured is not None:
@@ -157,7 +94,16 @@ def judge(
     proposed = proposals(workload, before, headroom) if headroom is not None else []
     chosen = preferred(best_candidate(candidates, scope), best_candidate(proposed, scope), scope)
     return Judgement(
-        workload, before, reference, chosen, tuple(candidates), context, tuple(rules), scope, measured, headroom=headroom
+        workload,
+        before,
+        reference,
+        chosen,
+        tuple(candidates),
+        context,
+        tuple(rules),
+        scope,
+        measured,
+        headroom=headroom,
     )
 
 
@@ -167,7 +113,11 @@ def preferred(ruled: Candidate | None, proposed: Candidate | None, scope: str) -
     if proposed is None or not proposed.worth(scope):
         return ruled
     if ruled is None or scope not in ruled.gains:
-        return ruled if ruled is not None and ruled.worth(scope) is not False and ruled.finding.severity == "error" else proposed
+        return (
+            ruled
+            if ruled is not None and ruled.worth(scope) is not False and ruled.finding.severity == "error"
+            else proposed
+        )
     if not ruled.worth(scope):
         return proposed
     more = _CLEARLY_MORE if ruled.finding.rule.tuning or proposed.finding.rule.category != "tiling" else _FAR
@@ -199,7 +149,9 @@ def price(context: Context, rules: Iterable[Rule]) -> list[Candidate]:
 
 def unpriced(context: Context, finding: Finding) -> Candidate:
     """``finding`` without a gain."""
-    return Candidate(finding, {}, None, context.program, context.workload.entry, context.workload.bare)
+    return Candidate(
+        finding, {}, None, context.program, context.workload.entry, context.workload.bare, context.device_named
+    )
 
 
 def _candidate(context: Context, finding: Finding) -> Candidate:
@@ -213,7 +165,9 @@ def _candidate(context: Context, finding: Finding) -> Candidate:
         before_us, after_us = old.total_us(scope), new.total_us(scope)
         if before_us is not None and after_us is not None:
             gains[scope] = Priced(before_us, after_us, *speedup(old, new, scope))
-    return Candidate(finding, gains, new, context.program, context.workload.entry, context.workload.bare)
+    return Candidate(
+        finding, gains, new, context.program, context.workload.entry, context.workload.bare, context.device_named
+    )
 
 
 #: Structure is left behind where its speedup, to this power, is below that of tuning alone.

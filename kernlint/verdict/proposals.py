@@ -7,7 +7,7 @@ from kernlint.headroom.causes import Cause
 from kernlint.headroom.headroom import Headroom, described
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Evidence, Finding
-from kernlint.verdict.judge import Candidate, Priced
+from kernlint.verdict.candidate import Candidate, Priced
 from kernlint.workload import Workload
 
 

@@ -8,7 +8,8 @@ from kernlint.cost.device import Device
 from kernlint.headroom.causes import Cause
 from kernlint.headroom.headroom import described
 from kernlint.rules.finding import Finding
-from kernlint.verdict.judge import NOT_WORTH, WORTH, Candidate, Judgement, Priced
+from kernlint.verdict.candidate import NOT_WORTH, WORTH, Candidate, Priced
+from kernlint.verdict.judge import Judgement
 from kernlint.verdict.model import (
     CauseReport,
     Details,

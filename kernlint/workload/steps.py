@@ -170,6 +170,23 @@ class Launch:
             count *= number
         return count
 
+    @property
+    def configurations(self) -> tuple[Launch, ...]:
+        """The launch under each configuration that its tuner may take and that was followed; itself where none chooses."""
+        return (self, *self.alternatives)
+
+    @property
+    def all_followed(self) -> bool:
+        """Whether ``configurations`` are all there are."""
+        return not self.autotuned or (
+            self.tuning is not None and self.tuning.configurations == len(self.configurations)
+        )
+
+    def under_each(self, holds: Callable[[Launch], bool]) -> bool:
+        """Whether ``holds`` of the launch whichever configuration its tuner takes: a proof for the first one says nothing of
+        the others. False where not all of them were followed."""
+        return self.all_followed and all(map(holds, self.configurations))
+
     def tensor(self, parameter: str) -> Tensor | None:
         value = self.arguments.get(parameter)
         return value if isinstance(value, Tensor) else None

@@ -8,20 +8,6 @@ from dataclasses import field, replace
 from kernlint.records import dataclass
 from kernlint.rules.dataflow import blocks, is_alloc, read_tensors, storages, written_tensors
 from kernlint.rules.layout import operand_tensor
-from kernlint.workload.synthesis import (
-    arith,
-    below,
-    cast,
-    dot,
-    from_load,
-    in_registers,
-    iteration,
-    lane,
-    launch,
-    pid,
-    power_of_two,
-    special,
-)
 from kernlint.workload import (
     Atomic,
     Compute,
@@ -45,6 +31,20 @@ from kernlint.workload import (
 from kernlint.workload import dtype as dt
 from kernlint.workload.expr import ceildiv, lift
 from kernlint.workload.steps import map_steps
+from kernlint.workload.synthesis import (
+    arith,
+    below,
+    cast,
+    dot,
+    from_load,
+    in_registers,
+    iteration,
+    lane,
+    launch,
+    pid,
+    power_of_two,
+    special,
+)
 
 #: Largest head dimension for which a query tile, a key tile and an accumulator fit on chip.
 _MAX_HEAD_DIM = 256

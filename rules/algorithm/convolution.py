@@ -7,7 +7,6 @@ from collections.abc import Iterator
 
 from kernlint.records import dataclass
 from kernlint.rules.algorithm.implicit_gemm import Convolution, GemmTile
-from kernlint.workload.synthesis import lane, pid
 from kernlint.workload import (
     Atomic,
     Compute,
@@ -29,6 +28,7 @@ from kernlint.workload import (
 )
 from kernlint.workload.expr import Atom, floordiv, lift, mod
 from kernlint.workload.kernel import Bounds
+from kernlint.workload.synthesis import lane, pid
 
 #: A loop of at most this many iterations walks over the taps of a filter ...
 _MAX_TAPS = 31

@@ -18,7 +18,6 @@ from kernlint.rules.fusion.stepping import (
     without_allocations,
 )
 from kernlint.rules.fusion.torch_groups import is_row_reduction
-from kernlint.workload.synthesis import arith
 from kernlint.workload import (
     Atomic,
     Branch,
@@ -45,6 +44,7 @@ from kernlint.workload import (
 from kernlint.workload.expr import Atom
 from kernlint.workload.kernel import rewrite
 from kernlint.workload.steps import map_steps
+from kernlint.workload.synthesis import arith
 
 
 @dataclass(frozen=True)

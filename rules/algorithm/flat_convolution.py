@@ -9,7 +9,6 @@ from typing import TypeVar
 
 from kernlint.records import dataclass
 from kernlint.rules.algorithm.implicit_gemm import Convolution, GemmTile
-from kernlint.workload.synthesis import below, lane, pid
 from kernlint.workload import (
     Atomic,
     Compute,
@@ -29,6 +28,7 @@ from kernlint.workload import (
 )
 from kernlint.workload.expr import Atom, floordiv, lift, mod
 from kernlint.workload.kernel import Bounds
+from kernlint.workload.synthesis import below, lane, pid
 
 Tile = TypeVar("Tile", Load, Store)
 

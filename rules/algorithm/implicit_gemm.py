@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from kernlint.records import dataclass
-from kernlint.workload.synthesis import arith, below, cast, dot, from_load, iteration, lane, launch, pid
 from kernlint.workload import Expr, Launch, Load, Loop, Size, Span, Store, Tensor, Workload
 from kernlint.workload.expr import ceildiv
 from kernlint.workload.kernel import Bounds
 from kernlint.workload.steps import map_launch
+from kernlint.workload.synthesis import arith, below, cast, dot, from_load, iteration, lane, launch, pid
 
 #: Offset and mask of the [depth, pixels] tile of windows, from the index along the sum and the pixel.
 Windows = Callable[[Expr, Expr], tuple[Expr, Bounds]]

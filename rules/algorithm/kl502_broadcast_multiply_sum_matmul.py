@@ -16,7 +16,6 @@ from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, 
 from kernlint.rules.packing import Packed, Scattered, scattered_operands
 from kernlint.rules.pricing import cheapest, gain
 from kernlint.rules.source import node_at
-from kernlint.workload.synthesis import dot, power_of_two
 from kernlint.rules.tiles import editable, setting
 from kernlint.workload import (
     Branch,
@@ -36,6 +35,7 @@ from kernlint.workload import (
 )
 from kernlint.workload.dtype import promote
 from kernlint.workload.steps import map_configurations
+from kernlint.workload.synthesis import dot, power_of_two
 
 #: The least extent of a tile that `tl.dot` takes without padding.
 _LEAST = 16

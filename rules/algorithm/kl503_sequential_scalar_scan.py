@@ -15,7 +15,6 @@ from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, 
 from kernlint.rules.helpers import written_out
 from kernlint.rules.pricing import gain
 from kernlint.rules.source import node_at
-from kernlint.workload.synthesis import arith, iteration, lane, power_of_two
 from kernlint.workload import (
     Atomic,
     Branch,
@@ -37,6 +36,7 @@ from kernlint.workload import (
 )
 from kernlint.workload.expr import ceildiv, lift, simplify
 from kernlint.workload.steps import map_configurations
+from kernlint.workload.synthesis import arith, iteration, lane, power_of_two
 
 #: Elements that one program scans at a time: four warps with 16 each.
 _BLOCK = 2048

@@ -12,7 +12,6 @@ from kernlint.rules.algorithm.variance import MeanThenVariance, two_pass_varianc
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.fusion.fused import listed, step_name
-from kernlint.workload.synthesis import arith, special
 from kernlint.workload import (
     Launch,
     Loop,
@@ -22,6 +21,7 @@ from kernlint.workload import (
     concrete,
 )
 from kernlint.workload.steps import map_configurations
+from kernlint.workload.synthesis import arith, special
 
 #: Elementwise operations that Welford's update of (count, mean, M2) does per tile beyond adding it up, and the merge of
 #: the lanes at the end, as counted in the update's formulas (Knuth, TAOCP 2, 4.2.2; Chan et al. 1979 for the merge).

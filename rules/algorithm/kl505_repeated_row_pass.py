@@ -6,11 +6,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from kernlint.records import dataclass
-from kernlint.rules.algorithm.passes import sweeps
+from kernlint.rules.algorithm.passes import Sweep, sweeps
 from kernlint.rules.algorithm.variance import two_pass_variances
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
-from kernlint.workload.synthesis import power_of_two
 from kernlint.workload import (
     Atomic,
     Branch,
@@ -33,6 +32,7 @@ from kernlint.workload import (
 )
 from kernlint.workload.expr import Atom, lift
 from kernlint.workload.steps import map_launch
+from kernlint.workload.synthesis import power_of_two
 
 #: Longest row that one program keeps: 64 KB of fp32, a quarter of an SM's registers, spread over up to 16 warps.
 MAX_ROW = 16_384
@@ -211,9 +211,21 @@ def row_passes(launch: Launch) -> RowPasses | None:
         row, depth = tile * trip, trip
     else:
         return None
-    again = tuple({b.id: b for s in found for _, b in s.pairs}.values())
+    again = tuple({b.id: b for s in found for a, b in s.pairs if _same_lanes(s, a, b)}.values())
+    if not again:
+        return None
     passes = RowPasses(tuple(loops), again, tile, row, depth)
     return passes if max(row, passes.whole) <= MAX_ROW else None
+
+
+def _same_lanes(sweep: Sweep, first: Load, second: Load) -> bool:
+    """Whether the two loads at one address leave out the same lanes: then one tile serves both."""
+    index: dict[Atom, Size] = {LoopIndex(sweep.second.id): Expr.atom(LoopIndex(sweep.first.id))}
+
+    def slack(load: Load) -> list[Expr]:
+        return sorted(((right - left).substitute(index) for left, right in load.mask or ()), key=str)
+
+    return (first.mask is None) == (second.mask is None) and slack(first) == slack(second)
 
 
 def _walks(node: Node, loop: Loop, tile: int) -> bool:

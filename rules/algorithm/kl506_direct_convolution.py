@@ -9,8 +9,8 @@ from kernlint.rules.algorithm.convolution import DirectConvolution, ImplicitGemm
 from kernlint.rules.algorithm.flat_convolution import FlatConvolution, FlatImplicitGemm, flat_convolution
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
-from kernlint.workload.synthesis import power_of_two
 from kernlint.workload import concrete
+from kernlint.workload.synthesis import power_of_two
 
 #: Tiles worth pricing: output channels, pixels, depth, warps.
 _TILES = ((64, 64, 32, 4), (128, 64, 32, 4), (64, 128, 32, 4), (32, 64, 32, 4), (16, 64, 32, 4))

@@ -10,7 +10,6 @@ import libcst as cst
 from kernlint.records import dataclass
 from kernlint.rules.finding import Context
 from kernlint.rules.source import assignments, bound_names, names_in, node_at
-from kernlint.workload.synthesis import dot, from_load, iteration, lane
 from kernlint.syntax.names import dotted_name
 from kernlint.workload import (
     Branch,
@@ -30,6 +29,7 @@ from kernlint.workload import (
 from kernlint.workload.dtype import promote
 from kernlint.workload.expr import Atom, Lane, Size, ceildiv, lift
 from kernlint.workload.steps import map_configurations
+from kernlint.workload.synthesis import dot, from_load, iteration, lane
 
 #: The least extent of a tile that `tl.dot` takes.
 _LEAST = 16

@@ -12,20 +12,6 @@ from kernlint.rules.finding import Context
 from kernlint.rules.independent import Loop as PythonLoop
 from kernlint.rules.independent import flat_loop, fresh_storages, known_storages
 from kernlint.rules.source import carried_names, loop_statement, loop_variables
-from kernlint.workload.synthesis import (
-    arith,
-    below,
-    cast,
-    dot,
-    from_load,
-    in_registers,
-    iteration,
-    lane,
-    launch,
-    new_tensor,
-    pid,
-    power_of_two,
-)
 from kernlint.workload import (
     Compute,
     Dot,
@@ -48,6 +34,20 @@ from kernlint.workload import (
 from kernlint.workload.expr import ceildiv, lift
 from kernlint.workload.kernel import rewrite
 from kernlint.workload.steps import map_steps
+from kernlint.workload.synthesis import (
+    arith,
+    below,
+    cast,
+    dot,
+    from_load,
+    in_registers,
+    iteration,
+    lane,
+    launch,
+    new_tensor,
+    pid,
+    power_of_two,
+)
 
 #: Torch calls that a step of a recurrence may hold beside its launches.
 _TORCH = frozenset({"alloc", "fill", "copy", "cast", "elementwise", "matmul"})

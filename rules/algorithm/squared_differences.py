@@ -13,7 +13,6 @@ from kernlint.rules.algorithm.outer_product import added_to, is_axis, is_vector
 from kernlint.rules.finding import Context
 from kernlint.rules.jit_functions import jit_functions
 from kernlint.rules.source import assignments, bound_names, node_at
-from kernlint.workload.synthesis import arith, dot, from_load, iteration, lane
 from kernlint.syntax.names import origin_of
 from kernlint.syntax.tree import Module
 from kernlint.workload import Branch, Compute, Dtype, Launch, Load, Loop, LoopIndex, Node, Reduce, Size, Span, Workload
@@ -21,6 +20,7 @@ from kernlint.workload import dtype as dt
 from kernlint.workload.dtype import promote
 from kernlint.workload.expr import Atom, Lane, ceildiv, lift
 from kernlint.workload.steps import map_configurations
+from kernlint.workload.synthesis import arith, dot, from_load, iteration, lane
 
 #: The least extent of a tile that `tl.dot` takes.
 _LEAST = 16

@@ -13,7 +13,6 @@ from kernlint.rules.flow import uses
 from kernlint.rules.fusion.merging import SAME_PROGRAMS, merge
 from kernlint.rules.independent import flat_loop, fresh_storages
 from kernlint.rules.indices import addresses, strides_of
-from kernlint.workload.synthesis import iteration, lane
 from kernlint.workload import (
     Compute,
     Expr,
@@ -39,6 +38,7 @@ from kernlint.workload import Loop as KernelLoop
 from kernlint.workload.expr import Atom, lift, simplify
 from kernlint.workload.kernel import rewrite
 from kernlint.workload.steps import map_steps
+from kernlint.workload.synthesis import iteration, lane
 
 #: Loads of that many steps are on their way at once.
 STAGES = 4

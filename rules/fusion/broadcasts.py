@@ -18,7 +18,6 @@ from kernlint.rules.fusion.stepping import (
     steps_at,
     without_allocations,
 )
-from kernlint.workload.synthesis import arith, below, dot, from_load, iteration, lane, launch, pid, power_of_two
 from kernlint.workload import (
     Branch,
     Compute,
@@ -45,6 +44,7 @@ from kernlint.workload import (
 from kernlint.workload import dtype as dt
 from kernlint.workload.expr import Atom, ceildiv, floordiv, lift, mod
 from kernlint.workload.kernel import Access
+from kernlint.workload.synthesis import arith, below, dot, from_load, iteration, lane, launch, pid, power_of_two
 
 #: How many times the elements of its operands a result must have to be worth forming anew where it is read.
 _LEAST_SHARE = 4

@@ -10,7 +10,6 @@ from kernlint.rules.base import Rule
 from kernlint.rules.dataflow import is_alloc, storages
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.flow import uses
-from kernlint.workload.synthesis import arith, lane, new_tensor, pid
 from kernlint.workload import (
     Access,
     Expr,
@@ -30,6 +29,7 @@ from kernlint.workload import dtype as dt
 from kernlint.workload.expr import Atom, Opaque, Size
 from kernlint.workload.kernel import Node
 from kernlint.workload.steps import map_steps
+from kernlint.workload.synthesis import arith, lane, new_tensor, pid
 
 #: At most one element in so many is picked.
 _LEAST_SHARE = 8

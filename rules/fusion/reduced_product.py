@@ -22,7 +22,6 @@ from kernlint.rules.fusion.stepping import (
     without_allocations,
 )
 from kernlint.rules.fusion.torch_groups import is_row_reduction
-from kernlint.workload.synthesis import arith, new_tensor
 from kernlint.workload import (
     Atomic,
     Branch,
@@ -54,6 +53,7 @@ from kernlint.workload.dtype import FLOAT32
 from kernlint.workload.expr import Atom, floordiv, lift, mod
 from kernlint.workload.kernel import Access, rewrite
 from kernlint.workload.steps import map_steps
+from kernlint.workload.synthesis import arith, new_tensor
 
 #: Reductions of which the values of two halves of a row give that of the whole.
 _MERGEABLE = frozenset(

@@ -23,7 +23,6 @@ from kernlint.rules.fusion.stepping import (
     sequences,
     without_allocations,
 )
-from kernlint.workload.synthesis import below, lane, pid, power_of_two
 from kernlint.workload import (
     Compute,
     Expr,
@@ -44,6 +43,7 @@ from kernlint.workload import (
 )
 from kernlint.workload.expr import Atom, Size, lift
 from kernlint.workload.kernel import Access
+from kernlint.workload.synthesis import below, lane, pid, power_of_two
 
 #: Bytes of a row in all tensors that a program may hold in its registers.
 _MOST_BYTES = 64 * 1024

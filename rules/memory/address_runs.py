@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from kernlint.records import dataclass
 from kernlint.rules.places import launches_at
-from kernlint.workload.synthesis import arith, iteration, lane, pid, power_of_two
 from kernlint.workload import (
     Access,
     Atomic,
@@ -31,6 +30,7 @@ from kernlint.workload import (
 from kernlint.workload.expr import Atom, Lane, floordiv, lift, mod
 from kernlint.workload.kernel import rewrite
 from kernlint.workload.steps import map_launch
+from kernlint.workload.synthesis import arith, iteration, lane, pid, power_of_two
 
 REDUCTIONS = frozenset({"add", "max", "min"})
 #: The least tile that the changed kernel works on: a warp.

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 from kernlint.records import dataclass
 from kernlint.rules.indices import always_run
-from kernlint.workload.synthesis import iteration, lane, pid, power_of_two
 from kernlint.workload import (
     Access,
     Atomic,
@@ -28,6 +27,7 @@ from kernlint.workload.expr import Atom, ceildiv, lift, simplify
 from kernlint.workload.histogram import histogram_steps
 from kernlint.workload.kernel import rewrite
 from kernlint.workload.steps import map_launch
+from kernlint.workload.synthesis import iteration, lane, pid, power_of_two
 
 #: More bins than that no longer fit a program: four bytes each in shared memory, some in each thread.
 _MOST_BINS = 4096

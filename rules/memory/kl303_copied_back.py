@@ -164,7 +164,8 @@ def _copy_back(context: Context, copy: TorchOp) -> _CopyBack | None:
     if not isinstance(launch, Launch) or not _untouched_between(workload, launch, copy, target.storage.id):
         return None
     names = parameters(launch, new.storage.id)
-    if len(names) != 1 or launch.tensor(names[0]) is None or not _in_place_is_safe(launch, new, target):
+    safe = launch.under_each(lambda one: _in_place_is_safe(one, new, target))
+    if len(names) != 1 or launch.tensor(names[0]) is None or not safe:
         return None
     return _CopyBack(copy, launch, new, target, names[0])
 

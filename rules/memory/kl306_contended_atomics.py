@@ -14,7 +14,6 @@ from kernlint.rules.memory.address_runs import REDUCTIONS, AddressRuns, SummedRu
 from kernlint.rules.memory.few_bins import CountedBins, FewBins, few_bins, loaded_from
 from kernlint.rules.places import launches_at
 from kernlint.rules.pricing import cheapest, gain
-from kernlint.workload.synthesis import power_of_two
 from kernlint.workload import (
     Access,
     Atomic,
@@ -40,6 +39,7 @@ from kernlint.workload import (
 from kernlint.workload.expr import Atom, Lane, ceildiv
 from kernlint.workload.kernel import rewrite
 from kernlint.workload.steps import map_steps
+from kernlint.workload.synthesis import power_of_two
 
 #: Programs per SM that a grid which loops over its work keeps.
 _PER_SM = (1, 2, 4, 8)

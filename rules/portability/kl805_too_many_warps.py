@@ -63,7 +63,7 @@ class TooManyWarps(Rule):
         device = context.device
         most = device.max_threads_per_block // device.warp_size_threads
         for launch in context.launches():
-            for one in (launch, *launch.alternatives):
+            for one in launch.configurations:
                 warps, kernel = one.num_warps, one.kernel.name
                 if warps & (warps - 1):
                     text = f"num_warps={warps} of `{kernel}` is not a power of two"

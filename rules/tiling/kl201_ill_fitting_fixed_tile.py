@@ -38,7 +38,11 @@ class IllFittingFixedTile(Rule):
         A large one leaves most SMs idle when the problem has few tiles.
         """
     when_not = "Autotuned kernels. Tiles bound to the problem (a head dimension). Kernels with several dots, such as attention."
-    fix_safety = "Safe: the same sums in blocks of another size; the order of a K sum changes with BLOCK_K."
+    fix_safety = """
+        Safe for a named device where every access is proven to touch the same elements with the new tile, and where the host
+        makes and passes the same: the same sums in blocks of another size; the order of a K sum changes with BLOCK_K. A tile
+        that something else depends on, such as a scale for each group of K that a step reads once, stays.
+        """
     evidence = """
         H100, fp16 at 2048^3: tile 32x32x32 with 4 warps 133 us, 128x128x64 with 8 warps 29 us
         (`benchmarks/facts/h100-gemm.csv`). int8 at M=128, N=K=2048: 64x64x32 13.1 us, 64x32x128 5.2 us

@@ -30,7 +30,7 @@ from kernlint.workload import (
     concrete,
 )
 from kernlint.workload import dtype as dt
-from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, ProgramId, ceildiv, lift
+from kernlint.workload.expr import Atom, Expr, LoopIndex, ProgramId, ceildiv
 from kernlint.workload.kernel import Node, rewrite
 from kernlint.workload.steps import map_launch
 
@@ -113,7 +113,7 @@ class UnderfilledGrid(Rule):
         persistent: set[Span] = set()
         for launch in context.launches():
             found = main_dot(launch)
-            counts = [one.programs for one in (launch, *launch.alternatives)]
+            counts = [one.programs for one in launch.configurations]
             if any(n is None or n >= device.sm_count for n in counts):
                 continue
             share = shares(launch)
@@ -235,7 +235,7 @@ class SplitK:
         if output is None or count is None:
             return step
         scratch = Tensor("partial", dt.FLOAT32, (self.split, count), (count, 1), Storage(-1, "empty"))
-        parts = [self._parts(one, scratch, count) for one in (step, *step.alternatives)]
+        parts = [self._parts(one, scratch, count) for one in step.configurations]
         return (replace(parts[0], alternatives=tuple(parts[1:])), self._add(step, output, scratch))
 
     def _parts(self, step: Launch, scratch: Tensor, count: int) -> Launch:
@@ -258,25 +258,50 @@ class SplitK:
                 return replace(node, base="partial", dtype=dt.FLOAT32, offset=offset)
             return node
 
+        moved = {id(node) for node in _epilogue(kernel)}
+        body = tuple(node for node in kernel.body if id(node) not in moved)
         return replace(
             step,
-            kernel=replace(kernel, body=rewrite(kernel.body, change), dims=axis + 1),
+            kernel=replace(kernel, body=rewrite(body, change), dims=axis + 1),
             grid=(*step.grid, self.split),
             arguments={**step.arguments, "partial": scratch},
         )
 
     def _add(self, step: Launch, output: Tensor, scratch: Tensor) -> Launch:
-        block = 512
-        count = output.numel or 1
-        index = Expr.atom(ProgramId(0)) * block + Expr.atom(Lane(0))
-        mask = ((lift(index), lift(count)),)
-        span = step.span
-        loads = [Load(i + 1, "partial", dt.FLOAT32, (block,), index + i * count, mask, span) for i in range(self.split)]
+        """The launch that adds the parts, a program for each tile of the output, and does what stood behind the loop."""
+        store, count, span = step.kernel.stores()[-1], output.numel or 1, step.span
+        offset = store.offset
+        parts = [
+            Load(
+                -i - 1,
+                "partial",
+                dt.FLOAT32,
+                store.shape,
+                None if offset is None else offset + i * count,
+                store.mask,
+                span,
+            )
+            for i in range(self.split)
+        ]
         body: tuple[Node, ...] = (
-            *loads,
-            Compute("arith", block * self.split, dt.FLOAT32, span),
-            Store(self.split + 1, "out", output.dtype or dt.FLOAT32, (block,), index, mask, span),
+            *parts,
+            Compute("arith", store.elements * self.split, dt.FLOAT32, span),
+            *_epilogue(step.kernel),
+            replace(store, base="out"),
         )
-        kernel = Kernel("add_partial_sums", body, span, span, step.kernel.file, dims=1)
-        grid: tuple[Size, ...] = (ceildiv(count, block),)
-        return Launch(kernel, grid, {"partial": scratch, "out": output}, {}, 4, 3, span, step.function)
+        kernel = Kernel("add_partial_sums", body, span, span, step.kernel.file, dims=len(step.grid))
+        arguments = {**step.arguments, "partial": scratch, "out": output}
+        return Launch(kernel, step.grid, arguments, {}, 4, 3, span, step.function)
+
+
+def _epilogue(kernel: Kernel) -> list[Node]:
+    """What a kernel only does to the finished sum: the loads that its result needs and its product does not, and the
+    arithmetic behind the loop."""
+    operands = {load for dot in kernel.dots() for load in (*dot.a.loads, *dot.b.loads)}
+    needed = {load for store in kernel.stores() for load in store.depends} - operands
+    loop = max((i for i, node in enumerate(kernel.body) if isinstance(node, Loop)), default=len(kernel.body))
+    return [
+        node
+        for i, node in enumerate(kernel.body)
+        if (isinstance(node, Load) and node.id in needed) or (isinstance(node, Compute) and i > loop)
+    ]

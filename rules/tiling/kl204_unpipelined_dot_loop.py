@@ -87,7 +87,7 @@ class UnpipelinedDotLoop(Rule):
         listed: set[Span] = set()
         for launch in context.launches():
             looped = _looped(launch)
-            if looped is None or any(one.num_stages != 1 for one in (launch, *launch.alternatives)):
+            if looped is None or any(one.num_stages != 1 for one in launch.configurations):
                 continue
             # A tuner with one configuration has nothing to choose.
             if launch.autotuned and launch.alternatives:
@@ -145,7 +145,7 @@ class UnpipelinedDotLoop(Rule):
             return
         if speedup(context.estimate(context.workload), context.estimate(after), "gpu")[1] <= 1.0:
             return
-        kernel, count = launch.kernel.name, 1 + len(launch.alternatives)
+        kernel, count = launch.kernel.name, len(launch.configurations)
         stages = " and ".join(map(str, sorted({one.num_stages for one in added.configurations})))
         change = Change(
             variant,
@@ -183,7 +183,7 @@ def _pipelined(context: Context, launch: Launch) -> MoreConfigurations | None:
     places = launches_at(context.workload, launch.span)
     names = set_by_configurations(launch)
     timed: dict[tuple[int, int], float] = {}
-    for index in range(1 + len(launch.alternatives)):
+    for index in range(len(launch.configurations)):
         for stages in _STAGES:
             us = _us_with(context, launch.span, index, stages)
             if us is not None:
@@ -193,7 +193,7 @@ def _pipelined(context: Context, launch: Launch) -> MoreConfigurations | None:
     chosen = [one for one in ranked if timed[one] <= _NEAR * timed[ranked[0]]][:_ADDED]
     configurations = []
     for index, stages in chosen:
-        same = (launch, *launch.alternatives)[index]
+        same = launch.configurations[index]
         values = tuple((n, v) for n, v in same.constexprs.items() if n in names and isinstance(v, int))
         if len(values) != len(names):
             return None
@@ -207,7 +207,7 @@ def _pipelined(context: Context, launch: Launch) -> MoreConfigurations | None:
 
 def _with(launch: Launch, index: int, stages: int) -> Launch:
     """The configuration number ``index`` of ``launch`` with this many stages."""
-    every = (launch, *launch.alternatives)
+    every = launch.configurations
     return replace(every[min(index, len(every) - 1)], num_stages=stages, alternatives=())
 
 

@@ -81,7 +81,7 @@ class SerialLoopOnFewPrograms(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         seen = set()
         for launch in context.launches():
-            programs = max(p.programs or 1 << 40 for p in (launch, *launch.alternatives))
+            programs = max(p.programs or 1 << 40 for p in launch.configurations)
             if programs > _SHARE * context.device.sm_count or launch.span in seen or not launch.kernel.complete:
                 continue
             for loop in _top_loops(launch):
@@ -203,7 +203,7 @@ class Shared:
         return map_launch(workload, self.launch, self._split)
 
     def _split(self, launch: Launch) -> tuple[Step, ...]:
-        split = [self._shared(one) for one in (launch, *launch.alternatives)]
+        split = [self._shared(one) for one in launch.configurations]
         first = replace(split[0], alternatives=tuple(split[1:]))
         written = {node.base for node, _ in launch.kernel.walk(Store) if isinstance(node, Store)}
         outputs = [t for base in sorted(written) if (t := launch.tensor(base)) is not None]

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from kernlint.cost.estimate import Estimate, speedup
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
 from kernlint.rules.places import dot_at, launches_at
-from kernlint.rules.tiles import Tile, TileNames, main_dot, priced_tiles, tile_names
+from kernlint.rules.tiles import Tile, TileNames, breaks, main_dot, priced_tiles, tile_names
 from kernlint.rules.tiling.tuned_tiles import UNSURE, Configuration
 from kernlint.rules.tiling.tuning_lists import MoreConfigurations, all_followed, set_by_configurations, written
 from kernlint.workload import Dot, Launch, Span
@@ -112,7 +113,7 @@ class PoorTuningSpace(Rule):
             names = tile_names(context, context.variant, bare, dot)
             if names is None or not {names.m, names.n, names.k} <= set_by_configurations(launch):
                 continue
-            most = max(one.num_stages for one in (launch, *launch.alternatives))
+            most = max(one.num_stages for one in launch.configurations)
             # A list that asks for no pipelining at all has another problem (KL204).
             priced = priced_tiles(context, context.variant, bare, dot, names, (most,) if most < 2 else (3, 4))
             variant, tiles = _added(context, launch, names, priced)
@@ -131,8 +132,8 @@ class PoorTuningSpace(Rule):
         assert tuning is not None
         change = next(one for one in variant.transforms if isinstance(one, MoreConfigurations))
         listed = ", ".join(map(written, change.configurations))
-        count = 1 + len(launch.alternatives)
-        extents = sorted({_output_tile(one, dot) for one in (launch, *launch.alternatives)}, key=lambda t: t[0] * t[1])
+        count = len(launch.configurations)
+        extents = sorted({_output_tile(one, dot) for one in launch.configurations}, key=lambda t: t[0] * t[1])
         tried = ", ".join(f"{m}x{n}" for m, n in extents[-4:])
         listing, lose = ("one configuration", "loses") if count == 1 else (f"{count} configurations", "all lose")
         return Finding(
@@ -175,14 +176,18 @@ def _added(
     for tile in ranked:
         if priced[tile][0] <= _NEAR * priced[ranked[0]][0]:
             chosen.setdefault((tile.m, tile.n), tile)
-    tiles = list(chosen.values())[:_ADDED]
+    bare = replace(launch, literals={})
+    free = (tile for tile in chosen.values() if not breaks(context, context.variant, bare, names, tile))
+    tiles = list(islice(free, _ADDED))
+    if not tiles:
+        return None, []
     kept = _best_at_hand(context, launch)
     others = set_by_configurations(launch)
     configurations, columns = [], []
     for tile in tiles:
         found = launches_at(context.after(priced[tile][1]), launch.span)
         # The parameters beside the tile stay those of the configuration that is the fastest now.
-        same = [(one, *one.alternatives)[kept] for one in found if kept <= len(one.alternatives)]
+        same = [one.configurations[kept] for one in found if kept < len(one.configurations)]
         if len(same) != len(launches_at(context.workload, launch.span)) or not same:
             return None, []
         values = ((name, same[0].constexprs.get(name)) for name in launch.constexprs if name in others)
@@ -198,14 +203,14 @@ def _added(
 
 def _best_at_hand(context: Context, launch: Launch) -> int:
     """The place, among all configurations of ``launch``, of the one that is predicted to be the fastest."""
-    every = (launch, *launch.alternatives)
+    every = launch.configurations
     times = [_alone_us(context, launch.span, i) for i in range(len(every))]
     return min(range(len(every)), key=lambda i: times[i])
 
 
 def _alone_us(context: Context, span: Span, place: int) -> float:
     def only(launch: Launch) -> Launch:
-        every = (launch, *launch.alternatives)
+        every = launch.configurations
         return replace(every[min(place, len(every) - 1)], alternatives=())
 
     us = context.estimate(map_launch(context.workload, span, only)).gpu_us

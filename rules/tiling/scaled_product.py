@@ -10,12 +10,12 @@ import libcst as cst
 from kernlint.records import dataclass
 from kernlint.rules.helpers import written_out
 from kernlint.rules.source import assignments, bound_names, loop_variables, names_in, statements
-from kernlint.workload.synthesis import arith
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk
 from kernlint.workload import Compute, Dot, Launch, Loop, Node, Span, Workload
 from kernlint.workload import dtype as dt
 from kernlint.workload.steps import map_configurations
+from kernlint.workload.synthesis import arith
 
 #: Calls that give the same in each iteration when their arguments do.
 _PURE = frozenset({"to", "exp", "exp2", "sqrt", "rsqrt", "abs"})

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field, replace
 from math import log
+from typing import ClassVar
 
 from kernlint.records import dataclass
 from kernlint.rules.correctness.sharing import partners
@@ -21,6 +22,7 @@ from kernlint.rules.space import symbols_of
 from kernlint.rules.tiles import (
     Tile,
     TileNames,
+    breaks,
     current_tile,
     searched_tiles,
     suits,
@@ -68,6 +70,9 @@ class Autotuned:
     restored: tuple[str, ...]
     literals: tuple[tuple[str, Span], ...]
     launches: tuple[tuple[Launch, ...], ...] = field(compare=False, repr=False)
+
+    #: The user's device measures what it takes, among tiles that were chosen for the device that was named.
+    tuned: ClassVar[str] = "instead"
 
     def __call__(self, workload: Workload) -> Workload:
         left = list(self.launches)
@@ -199,6 +204,7 @@ def tuned_tiles(
     table = {tile: times for tile in shortlist if (times := _times(tile, names, calls)) is not None}
     tiles = _few(table)
     tiles += _next(table, tiles, at_hand)[: max(0, count - len(tiles))]
+    tiles = [t for t in tiles if t == at_hand or not breaks(context, context.variant, launch, names, t)]
     if not tiles or context.variant.transforms:
         return None
     best = [min(table[tile][i] for tile in tiles) for i in range(len(calls))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import field, replace
+from typing import ClassVar
 
 from kernlint.records import dataclass
 from kernlint.rules.tiling.tuned_tiles import Configuration
@@ -26,6 +27,9 @@ class MoreConfigurations:
     configurations: tuple[Configuration, ...]
     launches: tuple[tuple[Launch, ...], ...] = field(compare=False, repr=False)
 
+    #: The user's device measures what it takes, and what it takes now stays in the choice.
+    tuned: ClassVar[str] = "beside"
+
     def __call__(self, workload: Workload) -> Workload:
         left = list(self.launches)
 
@@ -41,7 +45,7 @@ def all_followed(launch: Launch) -> bool:
     tuning = launch.tuning
     if not launch.autotuned or tuning is None or tuning.pruned or tuning.hooked or not launch.grid_follows:
         return False
-    return tuning.configurations == 1 + len(launch.alternatives)
+    return launch.all_followed
 
 
 def set_by_configurations(launch: Launch) -> frozenset[str]:

@@ -16,7 +16,8 @@ from kernlint.rules.base import NOT_ABOUT_SPEED, Rule
 from kernlint.rules.finding import Context
 from kernlint.rules.registry import all_rules
 from kernlint.syntax.tree import parse_module
-from kernlint.verdict.judge import Candidate, price
+from kernlint.verdict.candidate import Candidate
+from kernlint.verdict.judge import price
 
 
 def candidates(rule: Rule, source: str) -> list[Candidate]:

@@ -282,6 +282,34 @@ def test_seed_address():
 
 
 @pytest.mark.parametrize(
+    ("seed", "count"),
+    [("random.randrange(1 << 20)", 0), ("seeds", 0), ("torch.randint(0, 9, (1,), device=x.device)", 1)],
+)
+def test_seed_of_a_kernel_that_is_not_followed_to_its_end(seed, count):
+    """What nothing shows to be a tensor may be a number, also where the uses that would tell are not followed."""
+    source = """
+    import random
+
+    @triton.jit
+    def drop(x, o, n, seed, **options):
+        WIDTH = options["WIDTH"]
+        i = tl.program_id(0) * WIDTH + tl.arange(0, WIDTH)
+        r = tl.rand(seed, i)
+        tl.store(o + i, tl.where(r > 0.5, tl.load(x + i, mask=i < n), 0.0), mask=i < n)
+
+    def launch(x, seed):
+        o = torch.empty_like(x)
+        drop[(triton.cdiv(x.numel(), 1024),)](x, o, x.numel(), seed, WIDTH=1024)
+        return o
+
+    def run(x, seeds):
+        return launch(x, SEED)
+    """.replace("SEED", seed)
+    findings = run_rule("KL782", dedent(source)).findings
+    assert len(findings) == count
+
+
+@pytest.mark.parametrize(
     ("claim", "severity"),
     [
         pytest.param("tl.multiple_of(row * stride, 16)", "warning", id="known"),

@@ -117,3 +117,26 @@ def test_reduction_in_each_iteration(source):
 )  # fmt: skip
 def test_reduction_that_is_needed(source, sizes):
     assert not run_rule("KL209", source, **sizes)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "sizes"),
+    [
+        # Measured with three stages on an H100 (h100-row-stages.csv): 0.77x, 0.94x, 0.84x, 1.00x, 0.47x, 1.03x.
+        pytest.param("float32", {"C": 524188, "B": 2048}, id="rows that are not aligned"),
+        pytest.param("float32", {"C": 524188, "B": 4096, "W": 4}, id="large blocks of them"),
+        pytest.param("float32", {"C": 524188, "B": 4096, "W": 8}, id="more warps"),
+        pytest.param("bfloat16", {"C": 524188, "B": 4096, "W": 4}, id="elements that no copy takes one by one"),
+        pytest.param("float32", {"C": 524288, "B": 256, "W": 4}, id="small blocks"),
+        pytest.param("float32", {"C": 524288, "B": 4096, "W": 8}, id="loads that are in flight anyway"),
+    ],
+)
+def test_pipelining_that_was_measured_to_gain_nothing(dtype, sizes):
+    step = "acc += value.to(tl.float32)\n        other += value.to(tl.float32) * value.to(tl.float32)"
+    source = vector(step=step).replace("acc = tl.zeros", "other = tl.zeros((BLOCK,), tl.float32)\n    acc = tl.zeros")
+    source = source.replace("tl.sum(acc, axis=0)", "tl.sum(acc, axis=0) + tl.sum(other, axis=0)")
+    source = source.replace("R, C, B = 8, 1048576, 4096", "R, C, B, W = 8, 1048576, 4096, 4")
+    source = source.replace("num_warps=8 if B > 1024 else 4", "num_warps=W").replace(
+        "randn(R, C)", f"randn(R, C, dtype=torch.{dtype})"
+    )
+    assert not run_rule("KL208", source, **sizes).findings

@@ -49,6 +49,7 @@ def gemm(loop: str, epilogue: str = STORE, dtype: str = "int8", helpers: str = "
 
 def fixed(source: str, rule: str, unsafe: bool = True, **options: object) -> Fixed:
     """``source`` with what ``rule`` finds fixed; fails where something was not."""
+    options.setdefault("device", "h100")
     result = fix_source(source, path="kernel.py", rules=[rule], unsafe=unsafe, **options)  # type: ignore[arg-type]
     assert not result.refused, result.refused
     assert result.applied
@@ -57,7 +58,7 @@ def fixed(source: str, rule: str, unsafe: bool = True, **options: object) -> Fix
 
 def refusal(source: str, rule: str, unsafe: bool = True) -> str:
     """Why what ``rule`` finds in ``source`` is not fixed."""
-    result = fix_source(source, path="kernel.py", rules=[rule], unsafe=unsafe)
+    result = fix_source(source, path="kernel.py", rules=[rule], unsafe=unsafe, device="h100")
     assert not result.applied and result.after == result.before
     (refused,) = result.refused
     return refused.reason

@@ -1,0 +1,100 @@
+"""One change that is weighed: a finding of a rule, or a cause of the headroom, with what it is worth."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from kernlint.cost.estimate import Estimate
+from kernlint.interpret.program import Program
+from kernlint.records import dataclass
+from kernlint.rewrite.edits import Attempt, attempt
+from kernlint.rewrite.effects import Effects, Rewriting
+from kernlint.rewrite.site import NO_REWRITE
+from kernlint.rules.finding import Finding
+
+#: Worth it from here on ...
+WORTH = 1.20
+#: ... never below this, and between the two only when the change can be made automatically.
+NOT_WORTH = 1.10
+#: A change that no rule knows must gain so much at the lower end of its interval, and save so much of a call.
+LEAST_LOW = 1.05
+LEAST_SAVING_US = 1.0
+LEAST_SHARE = 0.01
+
+
+@dataclass(frozen=True)
+class Priced:
+    """Times of one change in one scope, microseconds, and the speedup with its 80 % interval."""
+
+    before_us: float
+    after_us: float
+    middle: float
+    low: float
+    high: float
+
+    @property
+    def saving_us(self) -> float:
+        return self.before_us - self.after_us
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A finding with what its change is worth: by scope, empty where sizes are open or there is no change. ``after`` is
+    the estimate with the change made, where there is a change that can be followed; ``program``, ``entry`` and ``bare`` are
+    what it was found in, ``device_named`` whether the user said which device it is for."""
+
+    finding: Finding
+    gains: dict[str, Priced]
+    after: Estimate | None = None
+    program: Program | None = None
+    entry: str = ""
+    bare: bool = False
+    device_named: bool = True
+    #: The speedup of device time from this alone, where a cause proposes it.
+    alone: float = 1.0
+
+    @cached_property
+    def attempt(self) -> Attempt:
+        """The change made to the source, where a rewrite can make it; computed when first asked for."""
+        variant = self.finding.change.variant if self.finding.change is not None else None
+        if self.program is None:
+            return Attempt(None, NO_REWRITE)
+        made = attempt(self.program, self.entry, variant, self.bare)
+        doubts = self._doubts() if self.finding.rule.tuning else ()
+        if made.rewriting is None or not doubts:
+            return made
+        return Attempt(made.rewriting | Rewriting((), Effects("unsafe", notes=doubts)), made.reason)
+
+    def _doubts(self) -> tuple[str, ...]:
+        """Why a choice that depends on the device is not to be made for a user who has not asked for it."""
+        variant = self.finding.change.variant if self.finding.change is not None else None
+        tuned = {getattr(transform, "tuned", "") for transform in (variant.transforms if variant is not None else ())}
+        if "beside" in tuned:
+            return ()
+        doubts = [] if self.device_named else ["no device was named (--device), and what is best depends on it"]
+        if "instead" in tuned:
+            return tuple(doubts)
+        moved = [gain for gain in self.gains.values() if abs(gain.saving_us) > 1e-6]
+        least = min((gain.low for gain in moved), default=None)
+        if least is None:
+            doubts.append("what it gains is not known at open sizes")
+        elif least <= 1.0:
+            doubts.append(f"it may be slower as well, {least:.2f}x at the lower end of the prediction")
+        return tuple(doubts)
+
+    def worth(self, scope: str) -> bool | None:
+        """Whether to make the change; None when it cannot be told."""
+        gain = self.gains.get(scope)
+        if gain is None:
+            return None
+        if not self.sure(scope):
+            return False
+        if not self.finding.rule.code:
+            enough = gain.saving_us > max(LEAST_SAVING_US, LEAST_SHARE * gain.before_us)
+            return gain.middle >= WORTH and gain.low >= LEAST_LOW and enough
+        return gain.middle >= WORTH or (gain.middle >= NOT_WORTH and self.attempt.automatic)
+
+    def sure(self, scope: str) -> bool:
+        """Whether the change cannot do harm: work that is saved does not come back, but another tile for the same work may
+        be slower as well, so that its interval must hold no loss."""
+        return not self.finding.rule.tuning or self.gains[scope].low >= 1.0
