@@ -300,10 +300,9 @@ def last_extent(tensor: Tensor) -> float:
 def _read_bytes(step: TorchOp | Launch, tensor: Tensor) -> float:
     """Bytes that ``step`` reads of ``tensor``: of a table what is picked."""
     size = view_bytes(tensor)
-    if isinstance(step, TorchOp) and step.kind == "gather" and step.writes and not step.name.startswith(_SCATTERS):
-        if not _is_index(step, tensor):
-            picked = float(step.writes[0].numel or 1) * (tensor.dtype or dt.FLOAT32).bytes
-            return min(size, picked)
+    picks = isinstance(step, TorchOp) and step.kind == "gather" and step.writes and not step.name.startswith(_SCATTERS)
+    if picks and isinstance(step, TorchOp) and not _is_index(step, tensor):
+        return min(size, float(step.writes[0].numel or 1) * (tensor.dtype or dt.FLOAT32).bytes)
     return size
 
 
@@ -324,7 +323,3 @@ def source_type(graph: Graph, use: Use) -> Dtype:
             break
         dtype, value = inner, maker.reads[0].value
     return dtype
-
-
-def finite(value: float) -> float:
-    return value if math.isfinite(value) else 0.0

@@ -17,7 +17,7 @@ from kernlint.cost.dots import dot_time
 from kernlint.cost.programs import program_time
 from kernlint.cost.traffic import LINE_BYTES, SECTOR_BYTES, AccessTraffic, Traffic, traffic
 from kernlint.records import replace
-from kernlint.workload import Compute, Dot, Launch, Load, Loop
+from kernlint.workload import Compute, Dot, Launch, Load, Loop, Store
 from kernlint.workload import dtype as dt
 
 UNIT = "unit"
@@ -50,22 +50,28 @@ def facets(launch: Launch, device: Device) -> tuple[str, ...]:
     return tuple(facet for facet in ORDER if facet not in left_out)
 
 
+#: Rounds of a loop that carries something from which on its steps count as serial.
+_LONG = 16
+
+
 def is_serial(launch: Launch) -> bool:
-    """Whether the kernel walks over elements one by one, or scans, carrying something along."""
+    """Whether the kernel walks over elements one by one, or stores in each round of a loop what the next goes on from."""
     found = traffic(launch)
+
+    def rounds(loops: tuple[Loop, ...]) -> float:
+        return math.prod(found.trips.get(loop.id, 1.0) for loop in loops)
+
     for node, loops in launch.kernel.walk(Load):
-        assert isinstance(node, Load)
-        carried = any(loop.carried for loop in loops)
-        trips = math.prod(found.trips.get(loop.id, 1.0) for loop in loops)
-        if carried and trips >= 16 and node.elements <= _SCALAR:
-            return True
-    return any(loop.carried and loop.trip is not None and found.trips.get(loop.id, 1.0) >= 16 and _has_store(loop) for loop, _ in launch.kernel.walk(Loop) if isinstance(loop, Loop))  # fmt: skip
-
-
-def _has_store(loop: Loop) -> bool:
-    from kernlint.workload import Store
-
-    return any(isinstance(node, Store) for node in loop.body)
+        if isinstance(node, Load) and node.elements <= _SCALAR and any(loop.carried for loop in loops):
+            if rounds(loops) >= _LONG:
+                return True
+    return any(
+        isinstance(loop, Loop)
+        and loop.carried
+        and rounds((loop,)) >= _LONG
+        and any(isinstance(n, Store) for n in loop.body)
+        for loop, _ in launch.kernel.walk(Loop)
+    )
 
 
 def without(launch: Launch, device: Device, removed: frozenset[str], reuse: Mapping[str, float] | None = None) -> float:
@@ -168,7 +174,7 @@ def _once(moved: Traffic) -> Traffic:
                 moved_bytes=access.moved_bytes * share,
                 near_bytes=access.near_bytes * share,
                 program_bytes=access.program_bytes * share,
-            )  # fmt: skip
+            )
         )
     return _with(moved, changed)
 
@@ -196,7 +202,7 @@ def _coalesced(moved: Traffic) -> Traffic:
                 vector_bytes=16,
                 strides=None,
                 known=known,
-            )  # fmt: skip
+            )
         )
     return _with(moved, changed)
 
@@ -270,7 +276,7 @@ def _other_tiles(loop: DotLoop, device: Device) -> list[DotLoop]:
                     epilogue_bytes=loop.epilogue_bytes * (1 if split == 1 else 2.0),
                     grid_m=math.ceil(loop.grid_m * step.m / m),
                     grid_n=math.ceil(loop.grid_n * step.n / n),
-                )  # fmt: skip
+                )
             )
     return made
 

@@ -8,7 +8,7 @@ like, not how its source reads.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from kernlint.cost.device import Device
 from kernlint.cost.dot_launch import kernel_time
@@ -351,7 +351,7 @@ def _kernel(group: Group, device: Device) -> Iterator[tuple[tuple[Launch | Torch
         elif isinstance(inner, Reduce):
             arithmetic += math.prod(inner.shape) * executions * node.count
     elements = max(use.bytes / (use.tensor.dtype or dt.FLOAT32).bytes for use in (*group.reads, *group.writes))
-    span, function = place(group)
+    span, _ = place(group)
     for block in _BLOCKS:
         shares = math.ceil(elements / block)
         work = [
@@ -415,7 +415,11 @@ def _stream_product(
     group: Group, batch: int, m: int, n: int, k: int
 ) -> Iterator[tuple[tuple[Launch | TorchOp, ...], str]]:
     total = float(batch * max(m, n) * k)
-    wide = replace(group, nodes=tuple(replace(g, elements=min(g.elements, total), form=ROW if g.form == PRODUCT else g.form) for g in group.nodes))  # fmt: skip
+    nodes = tuple(
+        replace(node, elements=min(node.elements, total), form=ROW if node.form == PRODUCT else node.form)
+        for node in group.nodes
+    )
+    wide = replace(group, nodes=nodes)
     for block in (1024, 2048, 4096, 8192):
         yield (_pass(wide, total / block, (block,)),), "rows of the matrix"
 
@@ -429,12 +433,10 @@ def _flash(group: Group) -> TorchOp:
     assert isinstance(step, TorchOp) and isinstance(second.step, TorchOp)
     flops = (step.flops or 0) + (second.step.flops or 0)
     writes = tuple(use.tensor for use in group.writes)
-    half = tuple(t for t in (*reads, *extra))
-    return TorchOp("scaled_dot_product_attention", "attention", half, writes, step.span, step.function, flops, {"k": step.dims.get("k", 128)})  # fmt: skip
-
-
-def _operand_type(graph: Graph, use: Use, precise: bool) -> Dtype:
-    return source_type(graph, use)
+    dims = {"k": step.dims.get("k", 128)}
+    return TorchOp(
+        "scaled_dot_product_attention", "attention", (*reads, *extra), writes, step.span, step.function, flops, dims
+    )
 
 
 def _tiled(
@@ -453,8 +455,6 @@ def _tiled(
     left, right = node.reads[0], node.reads[1]
     types = source_type(graph, left), source_type(graph, right)
     wide = max(types, key=lambda t: (t.is_float, t.bits))
-    if types[0] != types[1]:
-        types = (types[0] if types[0].bits < 8 else types[0], types[1])
     fed = wide
     tile_k = {8: 128, 16: 64}.get(fed.bits, 32)
     tile_k = max(16, min(tile_k, power_of_two(k)))
@@ -503,7 +503,6 @@ def _tiled(
         share = max(1, math.ceil(use.bytes / dtype.bytes / programs))
         after.append(Load(10 + number, f"in{number}", dtype, (share,), pid(0) * share + lane(0), None, span))
     block = tile_m * tile_n
-    made = sum(use.bytes for use in node.writes)
     for other in group.nodes:
         if other.index > node.index:
             size = max(1, round(block * min(1.0, other.elements / max(1.0, m * n * batch))))
@@ -514,7 +513,6 @@ def _tiled(
                 block,
                 span,
             )
-    del made
     for number, use in enumerate(group.writes):
         arguments[f"out{number}"] = use.tensor
         after.append(_output(use, number, programs, (row, column), (tile_m, tile_n), (m, n), span))
@@ -576,7 +574,3 @@ def _typed(tensor: Tensor, dtype: Dtype) -> Tensor:
 
 def _expr(value: object) -> Expr:
     return value if isinstance(value, Expr) else Expr.constant(value)  # type: ignore[arg-type]
-
-
-def us_of(steps: Iterable[Launch | TorchOp], device: Device) -> float:
-    return price(tuple(steps), device)[0]
