@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import field
@@ -10,6 +9,7 @@ from dataclasses import field
 from kernlint.errors import UsageError
 from kernlint.lint.config import Configurations
 from kernlint.lint.git_ignores import own_ignore_files
+from kernlint.lint.globs import expand, is_glob
 from kernlint.lint.model import Finding
 from kernlint.lint.patterns import Patterns
 from kernlint.lint.reading import unreadable
@@ -80,8 +80,8 @@ class _Finder:
             self._search(os.path.abspath(path))
         elif os.path.lexists(path):
             self._take(os.path.abspath(path))
-        elif glob.has_magic(path):
-            matches = sorted(glob.glob(path, recursive=True))
+        elif is_glob(path):
+            matches = _expanded(path)
             if not matches:
                 raise UsageError(f"{path}: no such file, and as a pattern it matches none")
             for match in matches:
@@ -169,6 +169,13 @@ class _Finder:
                 patterns = [pattern.reaching_into(top) for pattern in patterns]
             self._excludes[key] = patterns
         return any(pattern.decides(path, is_folder) for pattern in patterns)
+
+
+def _expanded(pattern: str) -> list[str]:
+    try:
+        return expand(pattern)
+    except ValueError as error:
+        raise UsageError(f"{pattern}: not a pattern: {error}") from None
 
 
 def _ignored(path: str, ignores: list[Patterns], is_folder: bool) -> bool:
