@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from kernlint.errors import UsageError
-from kernlint.files import read_regular
+from kernlint.files import NotRegular, read_regular
 from kernlint.lint.model import SEVERITIES
 from kernlint.lint.patterns import Patterns
 from kernlint.lint.selection import Choice, entries, parse_selector
@@ -136,6 +136,8 @@ def _read(path: str) -> Settings | None:
         if shared and b"kernlint" not in data:
             return None
         table: Any = tomllib.loads(data.decode("utf-8-sig").replace("\r\n", "\n"))
+    except NotRegular as error:
+        raise UsageError(f"{path}: {error.strerror}") from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:

@@ -254,11 +254,12 @@ def test_usage_errors(arguments, message, tmp_path):
     ],
     ids=" ".join,
 )
-def test_what_is_no_regular_file_is_refused_and_not_waited_for(kind, arguments, tmp_path):
+def test_what_is_no_regular_file_is_refused_and_not_waited_for(kind, arguments, tmp_path, monkeypatch):
+    monkeypatch.setattr("kernlint.verify.versions.require", lambda: None)  # which says first that torch is not there
     special = special_file(tmp_path, kind)
     (tmp_path / "task.md").write_text("# a task")
     told = refused_here([special if argument == "SPECIAL" else argument for argument in arguments], tmp_path)
-    assert told.startswith(f"{special}: is {kind}, not a file")
+    assert f"{special}: is {kind}, not a file" in told
     assert ("- reads standard input" in told) == (kind == "a named pipe" and arguments[0] != "check")
 
 
@@ -270,7 +271,7 @@ def test_checking_what_is_no_regular_file(kind, tmp_path):
     (tmp_path / "k.py").write_text("x = 1\n")
     done = run(REAL, "check", "--isolated", "--no-cache", "--output-format", "concise", special, "k.py", cwd=tmp_path)
     assert done.returncode == 1
-    (line,) = done.stdout.decode().splitlines()
+    line, _ = done.stdout.decode().splitlines()
     assert "KL903" in line and f"is {kind}, not a file" in line
 
 
@@ -329,7 +330,9 @@ def test_a_full_disk_is_one_line(source):
 @pytest.mark.parametrize("kill", [os.kill, os.killpg], ids=["command", "group"])
 def test_interrupt_ends_command_and_worker(source, number, status, kill):
     patient = {**os.environ, "FAKE_TIMEOUT_S": "60"}
-    process = start([*FAKE, source("hang")], signal.SIG_DFL, stderr=subprocess.PIPE, start_new_session=True, env=patient)
+    process = start(
+        [*FAKE, source("hang")], signal.SIG_DFL, stderr=subprocess.PIPE, start_new_session=True, env=patient
+    )
     time.sleep(1)
     kill(process.pid, number)
     _, errors = process.communicate(timeout=30)
@@ -343,7 +346,9 @@ def test_interrupt_ends_command_and_worker(source, number, status, kill):
 def test_a_job_in_the_background_ends_as_its_shell_says(source):
     """A shell starts it with Ctrl-C ignored, which is meant for what runs in front; it is told to end by another signal."""
     patient = {**os.environ, "FAKE_TIMEOUT_S": "60"}
-    process = start([*FAKE, source("hang")], signal.SIG_IGN, stderr=subprocess.PIPE, start_new_session=True, env=patient)
+    process = start(
+        [*FAKE, source("hang")], signal.SIG_IGN, stderr=subprocess.PIPE, start_new_session=True, env=patient
+    )
     time.sleep(1)
     os.killpg(process.pid, signal.SIGINT)
     with pytest.raises(subprocess.TimeoutExpired):

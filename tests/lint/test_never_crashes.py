@@ -155,9 +155,15 @@ _TOO_MUCH = {
     "mapped lists": "c = [1, 2]\nfor _ in range(200):\n    c = list(map(lambda x: (c, c), c))\nc = sorted(c)",
     "comprehensions": "c = [1]\nfor _ in range(200):\n    c = [c for _ in range(2)]\nc = str(c)",
     "arguments in arguments": "f = lambda *a: a\nc = 1\nfor _ in range(200):\n    c = f(c, c)\nc = str(c)",
-    "lists that are filled from above": "d = [[] for _ in range(200)]\nfor i in range(199):\n    d[i].append(d[i + 1])\n    d[i].append(d[i + 1])\nc = str(d[0])\nd[0] == d[1]\nc = d[0]",
-    "dictionaries that are filled from above": "d = [{} for _ in range(200)]\nfor i in range(199):\n    d[i]['x'] = d[i + 1]\n    d[i]['y'] = d[i + 1]\nc = str(d[0])\nc = d[0]",
-    "objects that are filled from above": "class A: pass\nd = [A() for _ in range(200)]\nfor i in range(199):\n    d[i].x = d[i + 1]\n    d[i].y = d[i + 1]\nc = str(d[0])\nc = d[0]",
+    "lists that are filled from above": "d = [[] for _ in range(200)]\n"
+    "for i in range(199):\n    d[i].append(d[i + 1])\n    d[i].append(d[i + 1])\n"
+    "c = str(d[0])\nd[0] == d[1]\nc = d[0]",
+    "dictionaries that are filled from above": "d = [{} for _ in range(200)]\n"
+    "for i in range(199):\n    d[i]['x'] = d[i + 1]\n    d[i]['y'] = d[i + 1]\n"
+    "c = str(d[0])\nc = d[0]",
+    "objects that are filled from above": "class A: pass\nd = [A() for _ in range(200)]\n"
+    "for i in range(199):\n    d[i].x = d[i + 1]\n    d[i].y = d[i + 1]\n"
+    "c = str(d[0])\nc = d[0]",
     "classes of classes": "class A: pass\nclass B: pass\nfor _ in range(60):\n    class C(A, B): pass\n    class D(A, B): pass\n"
     "    A, B = C, D\nc = A()\nd = c.x\nd = str(A)\nc = isinstance(c, B)",
     "a list in itself": "c = [1]\nc.append(c)\nc[0] = c\nd = str(c)\nd = c == [c]\nd = torch.tensor(c)",
