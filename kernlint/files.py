@@ -19,7 +19,12 @@ _KINDS = (
 
 
 class NotRegular(OSError):
-    """What is there is no regular file; ``strerror`` says what it is."""
+    """What is there is no regular file; ``reason`` says what it is, ``hint`` what to do instead where input was meant."""
+
+    def __init__(self, path: str, kind: str) -> None:
+        self.reason = f"is {kind}, not a file"
+        self.hint = "; - reads standard input" if kind == "a named pipe" else ""
+        super().__init__(errno.EINVAL, self.reason, path)
 
 
 def open_regular(path: str) -> int:
@@ -43,4 +48,4 @@ def read_regular(path: str, most: int) -> bytes:
 def _require_regular(path: str, mode: int) -> None:
     if not stat.S_ISREG(mode):
         kind = next((kind for is_kind, kind in _KINDS if is_kind(mode)), "something else")
-        raise NotRegular(errno.EINVAL, f"is {kind}, not a file", path)
+        raise NotRegular(path, kind)

@@ -137,7 +137,7 @@ def _read(path: str) -> Settings | None:
             return None
         table: Any = tomllib.loads(data.decode("utf-8-sig").replace("\r\n", "\n"))
     except NotRegular as error:
-        raise UsageError(f"{path}: {error.strerror}") from None
+        raise UsageError(f"{path}: {error.reason}") from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:

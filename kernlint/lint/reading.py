@@ -38,7 +38,7 @@ def read_bytes(path: str) -> bytes:
             ):
                 return data
     except NotRegular as error:
-        raise SourceError(error.strerror) from None
+        raise SourceError(error.reason) from None
     except FileNotFoundError:
         raise SourceError("no such file") from None
     except PermissionError:

@@ -51,8 +51,7 @@ def read_performance_file(path: str) -> PerformanceFile:
         else:
             data = read_regular(path, MAX_BYTES + 1)
     except NotRegular as error:
-        hint = "; - reads standard input" if "pipe" in error.strerror else ""
-        raise SourceError(f"{shown}: {error.strerror}{hint}") from None
+        raise SourceError(f"{shown}: {error.reason}{error.hint}") from None
     except (OSError, ValueError) as error:
         raise SourceError(f"{shown}: {getattr(error, 'strerror', None) or error}") from None
     if data.startswith(b"\x1f\x8b") and len(data) <= MAX_BYTES:

@@ -43,8 +43,7 @@ def read_source(path: str) -> SourceText:
     try:
         return decode_source(read_regular(path, MAX_BYTES + 1), path)
     except NotRegular as error:
-        hint = "; - reads standard input" if "pipe" in error.strerror else ""
-        raise SourceError(f"{path}: {error.strerror}{hint}") from None
+        raise SourceError(f"{path}: {error.reason}{error.hint}") from None
     except FileNotFoundError:
         raise SourceError(f"{path}: no such file") from None
     except PermissionError:
