@@ -39,12 +39,12 @@ def _imports(path: Path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("path", [*_sources("tools"), *_sources("benchmarks/h100")], ids=lambda p: p.name)
+@pytest.mark.parametrize("path", [*_sources("tools"), *_sources("calibration")], ids=lambda p: p.name)
 def test_no_fitting_code_knows_the_pairs(path: Path) -> None:
-    """The pairs and the held-out cases are test sets: what fits constants or measures for the fit must not name their files."""
+    """The pairs and the sets of `evals` are test sets: what fits constants or measures for the fit must not name their files."""
     text = path.read_text()
     assert "measured.json" not in text
-    assert not re.search(r"fixtures\W+pairs|shared/pairs|heldout", text)
+    assert not re.search(r"fixtures\W+pairs|shared/pairs|heldout|\bevals\b|\bh[12]00\.json", text)
     assert not any(module.startswith("kernlint.fixtures") for module in _imports(path))
     assert "accuracy" not in {module.split(".")[-1] for module in _imports(path)}
 

@@ -41,7 +41,7 @@ class UnpipelinedRowLoop(Rule):
     fix_safety = "Safe: the same loads, issued earlier; more shared memory."
     evidence = """
         H100: 8 rows with BLOCK 4096 run 4.3x faster, 64 rows 2.6x, about 1,000 rows no faster; a loop of one iteration runs
-        slower (`row_loop` and `row_loop_pipelined` in `benchmarks/facts/h100-micro.csv`). Pattern row PERF-051.
+        slower (`row_loop` and `row_loop_pipelined` in `calibration/facts/h100-micro.csv`). Pattern row PERF-051.
         """
 
     bad = """
