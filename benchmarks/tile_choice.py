@@ -1,10 +1,10 @@
-"""How good the choice of a tile is on the timed kernels of ``benchmarks/facts``, needs no GPU.
+"""How good the choice of a tile is on the timed kernels of ``calibration/facts``, needs no GPU.
 
     python benchmarks/tile_choice.py
 
 For each timed tile of each problem (type, shape, layout) the model predicts what the tile that it thinks fastest there would
 gain; the table says, by predicted gain, what it does gain. The model was fitted to these rows: what it cannot follow shows here
-all the same, and what it does follow is judged by `tools/fit_dots.py` on rows left out, and by `benchmarks/accuracy.py`.
+all the same, and what it does follow is judged by `calibration/fit_dots.py` on rows left out, and by `benchmarks/accuracy.py`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tools"))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "calibration"))
 
 from dot_rows import FACTS, Row, read_rows
 

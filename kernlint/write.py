@@ -84,6 +84,30 @@ def write_output(path: str, data: bytes) -> None:
         raise UsageError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
+def link_out_of(path: str, *folders: str) -> str:
+    """The file that the link at ``path`` leads to, where it is in none of ``folders``; empty where it is, and of no link.
+
+    Who names a folder, or a file in it, to be changed does not mean what a link in it happens to lead to.
+    """
+    if not os.path.islink(path):
+        return ""
+    target = os.path.realpath(path)
+    above = (os.path.join(os.path.realpath(folder), "") for folder in folders)
+    return "" if any(target.startswith(folder) for folder in above) else target
+
+
+def refuse_link_out_of(path: str, *folders: str) -> None:
+    """Raise ``UsageError`` where :func:`link_out_of` has an answer."""
+    target = link_out_of(path, *folders)
+    if target:
+        raise UsageError(f"{path}: {leads_out(target)}")
+
+
+def leads_out(target: str) -> str:
+    """What to say of a file that is such a link."""
+    return f"is a link out of its folder and is not changed; name {target} to change that"
+
+
 def require_folder(path: str) -> None:
     """Raise ``UsageError`` where no file can be written at ``path``, as its folder does not exist: better said before all is
     analysed."""

@@ -39,12 +39,12 @@ def _imports(path: Path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("path", [*_sources("tools"), *_sources("benchmarks/h100")], ids=lambda p: p.name)
+@pytest.mark.parametrize("path", [*_sources("tools"), *_sources("calibration")], ids=lambda p: p.name)
 def test_no_fitting_code_knows_the_pairs(path: Path) -> None:
-    """The pairs and the held-out cases are test sets: what fits constants or measures for the fit must not name their files."""
+    """The pairs and the sets of `evals` are test sets: what fits constants or measures for the fit must not name their files."""
     text = path.read_text()
     assert "measured.json" not in text
-    assert not re.search(r"fixtures\W+pairs|shared/pairs|heldout", text)
+    assert not re.search(r"fixtures\W+pairs|shared/pairs|heldout|\bevals\b|\bh[12]00\.json", text)
     assert not any(module.startswith("kernlint.fixtures") for module in _imports(path))
     assert "accuracy" not in {module.split(".")[-1] for module in _imports(path)}
 
@@ -92,6 +92,15 @@ def test_analysis_never_imports_or_runs_what_it_reads() -> None:
                 if isinstance(node, (ast.Import, ast.ImportFrom)):
                     names = [a.name for a in node.names] + [getattr(node, "module", "") or ""]
                     assert not {"torch", "triton", "runpy", "subprocess"} & {n.split(".")[0] for n in names}, path
+
+
+def test_programs_are_started_in_three_places() -> None:
+    """git by what knows how to, the code under test by `verify`, and the disassembler by its child."""
+    starts = {"kernlint/lint/git.py", "kernlint/verify/sandbox.py", "kernlint/verify/child/compiling.py"}
+    names = re.compile(r"\bsubprocess\b|\bos\.(system|popen|spawn\w*|exec\w*|posix_spawn\w*|startfile)\b")
+    found = {str(path.relative_to(ROOT)) for folder in ("kernlint", "rules") for path in _sources(folder)
+             if names.search(path.read_text())}  # fmt: skip
+    assert found == starts
 
 
 def test_rule_docs_are_up_to_date() -> None:

@@ -200,7 +200,7 @@ def check(
         _write_baseline(known, outcome)
         return
     if add_ignore is not None:
-        outcome = _with_ignores(outcome, add_ignore)
+        outcome = _with_ignores(outcome, targets, add_ignore)
     report = _report(outcome)
     # With --fix standard output takes the new source of standard input.
     stream = sys.stderr if fixing and stdin is not None else sys.stdout
@@ -220,13 +220,16 @@ def _refuse_together(*cases: tuple[bool, str]) -> None:
             raise UsageError(text)
 
 
-def _opened_cache(folder: str | None) -> tuple[Cache, bool]:
-    """The cache in ``folder``, by default that of the project, and whether it knows the catalogue of rules, which then need
-    not be imported."""
+def _opened_cache(folder: str | None) -> tuple[Cache | None, bool]:
+    """The cache in ``folder``, by default that of the project where it is no link, and whether it knows the catalogue of rules,
+    which then need not be imported."""
     from kernlint.lint.cache import FOLDER, Cache
     from kernlint.lint.selection import remember
 
-    cache = Cache(folder or os.path.join(_project_root(), FOLDER))
+    path = os.path.join(_project_root(), FOLDER)
+    if folder is None and os.path.islink(path):  # nobody has said that files are to be written, and removed, there
+        return None, False
+    cache = Cache(folder or path)
     entries = cache.catalogue()
     if entries is not None:
         remember(entries)
@@ -438,9 +441,10 @@ def _deliver(outcome: Outcome, fixes: Fixes, targets: list[Target], stdin: bytes
 
     from kernlint.fix import diff_of
     from kernlint.syntax.source import decode_source
-    from kernlint.write import write_whole
+    from kernlint.write import leads_out, write_whole
 
     paths = {target.shown: target.path for target in targets}
+    outside = {target.shown: target.outside for target in targets}
     output = sys.stdout.buffer
     for shown, data in sorted(fixes.changed.items()):
         before = fixes.original[shown]
@@ -449,6 +453,8 @@ def _deliver(outcome: Outcome, fixes: Fixes, targets: list[Target], stdin: bytes
             output.write(text.encode("utf-8", "backslashreplace"))
         elif stdin is None:
             try:
+                if outside.get(shown):
+                    raise UsageError(leads_out(outside[shown]))
                 write_whole(paths[shown], data, expected=before)
             except UsageError as error:
                 fixes.unwritten[shown] = str(error).removeprefix(f"{paths[shown]}: ")
@@ -493,12 +499,14 @@ def _counted(number: int, what: str) -> str:
     return f"{number} {what}{'s' * (number != 1)}"
 
 
-def _with_ignores(outcome: Outcome, reason: str) -> Outcome:
+def _with_ignores(outcome: Outcome, targets: list[Target], reason: str) -> Outcome:
     from dataclasses import replace
 
     from kernlint.lint.add_ignore import add_ignores
+    from kernlint.write import leads_out
 
-    added, left, unwritten = add_ignores(outcome.findings, reason)
+    outside = {target.shown: leads_out(target.outside) for target in targets if target.outside}
+    added, left, unwritten = add_ignores(outcome.findings, reason, outside)
     _tell_of_files(unwritten.items())
     click.echo(f"{_counted(added, 'finding')} suppressed, {len(left)} left.", err=True)
     return replace(outcome, findings=tuple(left))

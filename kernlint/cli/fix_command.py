@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -46,7 +47,9 @@ def fix(
         return
     from kernlint.cli import worker
     from kernlint.cli.settings import parse_overrides
+    from kernlint.syntax.source import STDIN_NAME
     from kernlint.syntax.task import is_markdown
+    from kernlint.write import refuse_link_out_of
 
     if diff and output is not None:
         raise UsageError("--diff and -o contradict each other")
@@ -54,6 +57,8 @@ def fix(
     task = read_task_input(device=device, **given)
     if output is None and not diff and is_markdown(task.source):
         raise UsageError(f"{task.source.path}: a Markdown task file is not rewritten; name a file with -o")
+    if output is None and not diff and task.source.path != STDIN_NAME:
+        refuse_link_out_of(task.source.path, os.getcwd(), os.path.dirname(task.source.path))
     options: dict[str, Any] = {"rules": list(rules), "follow_ups": follow_ups, "autotune": autotune}
     options |= {"unsafe": unsafe_fixes, "overrides": overrides}
     patience = _PATIENCE if follow_ups or rules else 1

@@ -89,7 +89,7 @@ def _copied_registers(loop: DotLoop, device: Device) -> tuple[float, float]:
 def registers_per_thread(loop: DotLoop, device: Device) -> float:
     """32-bit registers that a thread asks for; what exceeds the device's limit is spilled or done without.
 
-    The factors are those of the compiler's own counts, ``regs`` of ``benchmarks/facts/h100-gemm-2.csv``, which they
+    The factors are those of the compiler's own counts, ``regs`` of ``calibration/facts/h100-gemm-2.csv``, which they
     meet to about a dozen registers: addresses of the copies take half of what they copy, mma.sync and FMA hold operands
     beside half of the accumulators, wgmma holds what is cast or computed.
     """

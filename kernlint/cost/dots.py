@@ -13,7 +13,7 @@ The grid runs in waves of ``sm_count * resident`` programs; where trip counts va
 :mod:`~kernlint.cost.dot_loop` is the input; :mod:`~kernlint.cost.dot_lowering`, :mod:`~kernlint.cost.dot_occupancy` and
 :mod:`~kernlint.cost.dot_counts` are what is known of the compiler and the hardware, without a fitted constant;
 :mod:`~kernlint.cost.dot_model` is the formula, and this module the answer with its error.
-The constants are in ``data/h100-dots.json``, written by ``tools/fit_dots.py`` with the residuals that make
+The constants are in ``data/h100-dots.json``, written by ``calibration/fit_dots.py`` with the residuals that make
 ``KernelTime.sigma`` and :func:`ratio_sigma`.
 
 Not modelled: split-K reduction (give it as epilogue and a second kernel), TMA descriptors, warp specialisation.

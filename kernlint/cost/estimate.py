@@ -12,7 +12,7 @@ of time; different families err independently, so they add in quadrature.
 A speedup is surer than the two times it is made of. What both workloads do alike has the same error in both and cancels
 except for its changed share. What replaces what in a family of steps errs as the measured ratios of such pairs do: for
 programs by the terms that decide before and after, apart for another configuration of one kernel and for another kernel
-(``data/estimate.json``, written by ``tools/fit_memory.py`` from pairs of held-out residuals), for dots by
+(``data/estimate.json``, written by ``calibration/fit_memory.py`` from pairs of held-out residuals), for dots by
 :func:`kernlint.cost.dots.ratio_sigma`, for the rest by a correlation. The host's error is in the kinds of its actions:
 calls that the host decides and that make the same kinds of actions are as sure as a count.
 """

@@ -3,7 +3,7 @@
 The dot model knows operands that lie in memory with fixed strides. Where an operand's address is no affine function of
 the tile (divisions and remainders of both axes, loaded indices), each element has its own address: its index arithmetic,
 bounds and scalar load occupy the SM's lanes, on top of what the dot model prices. One fitted constant, cycles of an SM per
-gathered element, from the ``implicit_gemm_conv`` rows of ``h100-micro-2.csv`` (``tools/fit_gathers.py``).
+gathered element, from the ``implicit_gemm_conv`` rows of ``h100-micro-2.csv`` (``calibration/fit_gathers.py``).
 """
 
 from __future__ import annotations

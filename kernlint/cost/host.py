@@ -1,6 +1,6 @@
 """Host microseconds of the steps of a call: Python, torch and Triton's launcher, before the device hears of it.
 
-Constants: ``data/host.json``, written by ``tools/fit_torch_ops.py`` from ``h100-overheads.json`` and the ``host_us``
+Constants: ``data/host.json``, written by ``calibration/fit_torch_ops.py`` from ``h100-overheads.json`` and the ``host_us``
 column of ``h100-torch-ops.csv``; those not measured say so there. They belong to the host CPU, not to the GPU, so no
 device scales them; another CPU easily differs by a factor of 1.5, which :func:`host_sigma` does not include.
 """

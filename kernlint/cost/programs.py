@@ -23,7 +23,7 @@ atomics  operations on one address, and on one 128-byte line, serialise; lanes t
 Tiles that do not fit the registers add their spills to ``l2`` (``registers.py``). The terms overlap less where a program
 has the SM to itself.
 
-Constants and residuals: ``data/programs.json``, written by ``tools/fit_memory.py`` from ``h100-micro.csv``,
+Constants and residuals: ``data/programs.json``, written by ``calibration/fit_memory.py`` from ``h100-micro.csv``,
 ``h100-micro-2.csv``, ``h100-spilling.csv`` and ``h100-stream.csv``.
 Other devices scale by their datasheet (bandwidth, SMs, clock, L2 size).
 """

@@ -9,7 +9,7 @@ graph replay; ``elements`` is the rate of kernels that cannot vectorise (a trans
 whatever the dtype: int8 at 280 GB/s); ``rows`` the rate at which one block a row is dealt out (``layer_norm``: 1 ns);
 ``chain`` the serial walk along one row (``cumsum``, long rows of a norm). Matrix products take the best of cuBLAS's
 tile shapes and splits of k on the SMs there are. Constants and residuals: ``data/torch_ops.json``, written by
-``tools/fit_torch_ops.py`` from ``h100-torch-ops.csv`` (``gpu_us``).
+``calibration/fit_torch_ops.py`` from ``h100-torch-ops.csv`` (``gpu_us``).
 
 fp32 products run on the FMA units, as torch does by default (``allow_tf32`` is off, and the facts show 49 TFLOP/s);
 the 370 TFLOP/s of ``h100-overheads.json`` was timed with TF32 on. An op whose ``dims`` hold ``tf32: 1`` is priced so.

@@ -61,10 +61,9 @@ def is_serial(launch: Launch) -> bool:
     def rounds(loops: tuple[Loop, ...]) -> float:
         return math.prod(found.trips.get(loop.id, 1.0) for loop in loops)
 
-    for node, loops in launch.kernel.walk(Load):
-        if isinstance(node, Load) and node.elements <= _SCALAR and any(loop.carried for loop in loops):
-            if rounds(loops) >= _LONG:
-                return True
+    scalars = [loops for node, loops in launch.kernel.walk(Load) if isinstance(node, Load) and node.elements <= _SCALAR]
+    if any(rounds(loops) >= _LONG and any(loop.carried for loop in loops) for loops in scalars):
+        return True
     return any(
         isinstance(loop, Loop)
         and loop.carried

@@ -256,7 +256,7 @@ class FrontEnd(Evaluator):
         return Unknown("formatted string")
 
     def eval_List(self, node: cst.List, scope: Scope) -> Any:
-        return tuple(self._elements(node.elements, scope))
+        return self.limited(tuple(self._elements(node.elements, scope)))
 
     # -- assignment -------------------------------------------------------------------------------------------------
 

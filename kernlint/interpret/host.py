@@ -33,6 +33,7 @@ from kernlint.interpret.python import (
     bounded,
     extend,
     python_compare,
+    rounded,
     same,
     spread,
 )
@@ -871,6 +872,7 @@ class HostEvaluator(Evaluator):
         if any(items is None for items in lists):
             return Unknown(name)
         items = lists[0] or []
+        self.spend(sum(len(each or ()) for each in lists) // 64)
         if name == "zip":
             return list(zip(*(x or [] for x in lists)))
         if name == "enumerate":
@@ -1823,11 +1825,15 @@ def _is_constexpr(param: cst.Param, module: Module) -> bool:
 
 
 def _lineage(cls: Class) -> Iterator[Class]:
-    """``cls`` and the classes in view that it derives from, nearest first."""
-    yield cls
-    for base in cls.bases:
-        if isinstance(base, Class):
-            yield from _lineage(base)
+    """``cls`` and the classes in view that it derives from, nearest first, each once by however many ways."""
+    seen: set[int] = set()
+    waiting: list[Any] = [cls]
+    while waiting:
+        here = waiting.pop()
+        if isinstance(here, Class) and id(here) not in seen:
+            seen.add(id(here))
+            yield here
+            waiting += reversed(here.bases)
 
 
 def _canonical(path: str) -> str:
@@ -1942,7 +1948,12 @@ def _math(name: str, args: list[Any]) -> Any:
         and isinstance(args[0], (tuple, list))
         and all(isinstance(a, (int, Expr)) for a in args[0])
     ):
-        return torch_ops.product(tuple(args[0]))
+        product: Any = 1
+        for factor in args[0]:
+            product = bounded(torch_ops.product((product, factor)))
+            if isinstance(product, Unknown):
+                break
+        return product
     function = getattr(math, name, None)
     if callable(function) and args and is_concrete(args) and all(isinstance(a, (int, float)) for a in args):
         if name in ("factorial", "comb", "perm") or any(isinstance(a, int) and abs(a) > 10**15 for a in args):
@@ -2007,7 +2018,7 @@ _PURE: dict[str, Callable[..., Any]] = {
     "bool": bool,
     "abs": abs,
     "str": str,
-    "round": round,
+    "round": rounded,
     "divmod": divmod,
     "id": lambda x: 0,
     "print": lambda *a: None,

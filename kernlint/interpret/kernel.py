@@ -28,6 +28,7 @@ from kernlint.interpret.python import (
     Return,
     bounded,
     python_binary,
+    rounded,
     same,
 )
 from kernlint.interpret.tiles import align, broadcast, expand, permute
@@ -1071,7 +1072,7 @@ _PURE: dict[str, Callable[..., Any]] = {
     "sum": sum,
     "tuple": tuple,
     "list": list,
-    "round": round,
+    "round": rounded,
     "divmod": divmod,
     "str": str,
     "all": all,

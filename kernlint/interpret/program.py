@@ -638,7 +638,7 @@ class _Reading:
             return None
         with self.host.silent():
             value = self._guard(lambda: self.host.invoke(function, [], {}), None)
-        return list(value) if isinstance(value, (list, tuple)) else None
+        return [self.host.limited(item) for item in value] if isinstance(value, (list, tuple)) else None
 
     def _guard(self, action: Callable[[], Any], default: Any) -> Any:
         try:

@@ -18,6 +18,7 @@ import libcst as cst
 from kernlint.interpret.edits import NO_EDITS, Edits, Literal
 from kernlint.interpret.trace import Values
 from kernlint.interpret.values import (
+    MAX_ITEMS,
     Builtin,
     Class,
     Condition,
@@ -30,6 +31,8 @@ from kernlint.interpret.values import (
     Scope,
     Unknown,
     is_concrete,
+    is_huge,
+    weight,
 )
 from kernlint.syntax.tree import Module
 from kernlint.workload import Span
@@ -39,11 +42,13 @@ from kernlint.workload.expr import Expr
 MAX_DEPTH = 40
 MAX_UNROLL = 4096
 
-#: Bits of the largest integer, length of the longest symbolic one and items of the longest sequence that are computed
-#: with. Programs stay below; a float still holds such a number, and neither its text nor the next product costs time.
+#: Bits of the largest integer and length of the longest symbolic one that are computed with. Programs stay below; a float
+#: still holds such a number, and neither its text nor the next product costs time.
 MAX_BITS = 512
 MAX_LENGTH = 20_000
-MAX_ITEMS = 10_000
+
+#: Items of a sequence that are handled at the price of one step.
+_ITEMS_A_STEP = 64
 
 
 class Return(Exception):
@@ -174,6 +179,14 @@ class Evaluator:
         if self.budget < 0:
             raise OutOfBudget
 
+    def limited(self, value: Any) -> Any:
+        """``value`` where it is handed on, to be looked at as a whole: Unknown in place of a huge one."""
+        if not isinstance(value, (tuple, list, dict)):
+            return value
+        items = weight(value)
+        self.spend(items // _ITEMS_A_STEP)
+        return value if items <= MAX_ITEMS else Unknown("huge value")
+
     # -- expressions ------------------------------------------------------------------------------------------------
 
     def eval(self, node: cst.BaseExpression, scope: Scope) -> Any:
@@ -212,7 +225,7 @@ class Evaluator:
 
     def eval_ConcatenatedString(self, node: cst.ConcatenatedString, scope: Scope) -> Any:
         left, right = self.eval(node.left, scope), self.eval(node.right, scope)
-        return left + right if isinstance(left, str) and isinstance(right, str) else Unknown("string")
+        return bounded(left + right) if isinstance(left, str) and isinstance(right, str) else Unknown("string")
 
     def eval_FormattedString(self, node: cst.FormattedString, scope: Scope) -> Any:
         return Unknown("formatted string")
@@ -221,13 +234,13 @@ class Evaluator:
         return ...
 
     def eval_Tuple(self, node: cst.Tuple, scope: Scope) -> Any:
-        return tuple(self._elements(node.elements, scope))
+        return self.limited(tuple(self._elements(node.elements, scope)))
 
     def eval_List(self, node: cst.List, scope: Scope) -> Any:
-        return self._elements(node.elements, scope)
+        return self.limited(self._elements(node.elements, scope))
 
     def eval_Set(self, node: cst.Set, scope: Scope) -> Any:
-        return self._elements(node.elements, scope)
+        return self.limited(self._elements(node.elements, scope))
 
     def _elements(self, elements: Sequence[cst.BaseElement], scope: Scope) -> list[Any]:
         values: list[Any] = []
@@ -252,7 +265,7 @@ class Evaluator:
                 value = self.eval(element.value, scope)
                 if isinstance(value, dict):
                     result.update(value)
-        return result
+        return self.limited(result)
 
     def eval_BinaryOperation(self, node: cst.BinaryOperation, scope: Scope) -> Any:
         # A chain such as a + b + c + ... nests to the left; walk it in a loop so that its length costs no stack.
@@ -264,7 +277,7 @@ class Evaluator:
         value = self.eval(first, scope)
         for link in reversed(chain):
             name, function = BINARY[type(link.operator)]
-            value = self.binary(name, function, value, self.eval(link.right, scope), link)
+            value = self.limited(self.binary(name, function, value, self.eval(link.right, scope), link))
             if self.seen is not None:
                 self.seen[link] = value
         return value
@@ -347,7 +360,7 @@ class Evaluator:
         args: list[Any] = []
         kwargs: dict[str, Any] = {}
         for arg in node.args:
-            value = self.eval(arg.value, scope)
+            value = self.limited(self.eval(arg.value, scope))
             if arg.star == "*":
                 items = self.iterate(value)
                 args.extend(items if items is not None else [Rest()])
@@ -363,7 +376,7 @@ class Evaluator:
     def eval_ListComp(self, node: cst.ListComp, scope: Scope) -> Any:
         result: list[Any] = []
         done = self._comprehend(node.for_in, Scope(scope), lambda inner: result.append(self.eval(node.elt, inner)))
-        return result if done else Unknown("comprehension")
+        return self.limited(result) if done else Unknown("comprehension")
 
     eval_GeneratorExp = eval_ListComp
     eval_SetComp = eval_ListComp
@@ -376,7 +389,8 @@ class Evaluator:
             if is_concrete(key) and not isinstance(key, list):
                 result[key] = self.eval(node.value, inner)
 
-        return result if self._comprehend(node.for_in, Scope(scope), add) else Unknown("comprehension")
+        done = self._comprehend(node.for_in, Scope(scope), add)
+        return self.limited(result) if done else Unknown("comprehension")
 
     def _comprehend(self, clause: cst.CompFor, scope: Scope, emit: Callable[[Scope], None]) -> bool:
         items = self.iterate(self.eval(clause.iter, scope))
@@ -705,7 +719,7 @@ class Evaluator:
                 return value[index]
             except IndexError:
                 raise Raised from None
-        if isinstance(value, dict):
+        if isinstance(value, dict) and not is_huge(index):
             try:
                 return value[index] if index in value else Unknown("missing key")
             except TypeError:
@@ -732,6 +746,8 @@ def spread(args: list[Any], names: Sequence[str], keywords: Collection[str]) -> 
 
 def python_binary(name: str, function: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
     """``a name b`` for Python numbers, symbolic integers and sequences."""
+    if name == "*" and isinstance(a, int) and isinstance(b, (str, list, tuple)):
+        a, b = b, a
     if (isinstance(a, (bool, int)) and isinstance(b, Expr)) or (
         isinstance(a, Expr) and isinstance(b, (bool, int, Expr))
     ):
@@ -763,8 +779,8 @@ def bounded(value: Any) -> Any:
     """``value``, or ``Unknown`` where it is a number or a sequence of a size that no program computes with."""
     if isinstance(value, Expr):
         huge = value.length > MAX_LENGTH or max(map(int.bit_length, value.terms.values()), default=0) > MAX_BITS
-    elif isinstance(value, (str, list, tuple)):
-        huge = len(value) > MAX_ITEMS
+    elif isinstance(value, (str, list, tuple, dict)):
+        huge = is_huge(value)
     else:
         huge = isinstance(value, int) and value.bit_length() > MAX_BITS
     return Unknown("huge value") if huge else value
@@ -811,6 +827,8 @@ def python_compare(name: str, function: Callable[[Any, Any], Any], a: Any, b: An
         return Unknown("comparison")
     if name in ("is", "is not") and (a is None or b is None):
         return function(a, b)
+    if is_huge(a) or is_huge(b):
+        return Unknown("comparison")
     try:
         return bool(function(a, b))
     except Exception:
@@ -819,7 +837,7 @@ def python_compare(name: str, function: Callable[[Any, Any], Any], a: Any, b: An
 
 def same(a: Any, b: Any) -> bool:
     try:
-        return a is b or (_kind(a) is _kind(b) and bool(a == b))
+        return a is b or (_kind(a) is _kind(b) and not is_huge(a) and not is_huge(b) and bool(a == b))
     except Exception:
         return False
 
@@ -877,7 +895,7 @@ def list_method(value: list[Any], name: str) -> Any:
         "copy": lambda a, k, n: list(value),
         "reverse": lambda a, k, n: value.reverse(),
         "pop": lambda a, k, n: value.pop(*a) if value and is_concrete(a) else Unknown("popped"),
-        "index": lambda a, k, n: value.index(a[0]) if a and a[0] in value else Unknown("index"),
+        "index": lambda a, k, n: value.index(a[0]) if a and not is_huge(value) and a[0] in value else Unknown("index"),
         "insert": lambda a, k, n: value.insert(*a) if len(a) == 2 and isinstance(a[0], int) else None,
     }
     return _method(name, methods[name]) if name in methods else Unknown(f"list.{name}")
@@ -886,7 +904,24 @@ def list_method(value: list[Any], name: str) -> Any:
 def string_method(value: str, name: str) -> Any:
     if name not in ("lower", "upper", "strip", "startswith", "endswith", "replace", "split", "isdigit", "title"):
         return Unknown(f"str.{name}")
-    return _method(name, lambda a, k, n: getattr(value, name)(*a) if is_concrete(a) else Unknown("string"))
+
+    def call(args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> Any:
+        if not is_concrete(args):
+            return Unknown("string")
+        if name == "replace" and len(args) > 1 and len(value) + value.count(args[0]) * len(args[1]) > MAX_ITEMS:
+            return Unknown("huge string")
+        return getattr(value, name)(*args)
+
+    return _method(name, call)
+
+
+def rounded(number: Any, *digits: Any) -> Any:
+    """``round``, which raises ten to the power of the digits that it is given, however many."""
+    return (
+        Unknown("huge number")
+        if digits and digits[0] is not None and abs(digits[0]) > MAX_BITS
+        else round(number, *digits)
+    )
 
 
 def _method(name: str, function: Method) -> Builtin:

@@ -8,13 +8,13 @@ allocates, copies or computes is recorded as a :class:`~kernlint.workload.TorchO
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.values import Builtin, Instance, ReadValue, Unknown
+from kernlint.interpret.values import Builtin, Instance, ReadValue, Unknown, is_huge
 from kernlint.records import replace
 from kernlint.workload import Dtype, Expr, Size, Tensor
 from kernlint.workload import dtype as dt
@@ -119,13 +119,16 @@ def product(shape: Shape) -> Size:
 
 
 def _tensors(values: Any) -> tuple[Tensor, ...]:
-    found: list[Tensor] = []
+    """The tensors in ``values``, however deep; none where nobody can have put so many."""
+    return () if is_huge(values) else tuple(_tensors_within(values))
+
+
+def _tensors_within(values: Any) -> Iterator[Tensor]:
     for value in values:
         if isinstance(value, Tensor):
-            found.append(value)
+            yield value
         elif isinstance(value, (tuple, list)):
-            found.extend(_tensors(value))
-    return tuple(found)
+            yield from _tensors_within(value)
 
 
 def _note_read_sizes(h: HostEvaluator, x: Tensor, values: Any) -> None:

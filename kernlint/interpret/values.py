@@ -175,7 +175,7 @@ class Class:
     """A class statement; ``bases`` are evaluated, ``scope`` holds its body's names."""
 
     name: str
-    bases: tuple[Any, ...]
+    bases: tuple[Any, ...] = field(repr=False)
     scope: Scope
     module: Module
     node: cst.ClassDef
@@ -187,7 +187,8 @@ class Instance:
 
     cls: Class | None
     kind: str = ""
-    attrs: dict[str, Any] = field(default_factory=dict)
+    #: Objects refer to one another, in any number of ways.
+    attrs: dict[str, Any] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)
@@ -272,10 +273,58 @@ class Descriptor:
     block: tuple[int, ...]
 
 
+#: How much is in the largest value that is looked at as a whole, in items, and how deep: whoever prints it, compares it or
+#: hands it to a kernel goes through all of it. Programs stay far below.
+MAX_ITEMS = 10_000
+MAX_NESTING = 50
+
+#: What a container in another one weighs besides what is in it, and how many characters weigh as much as one item.
+_CONTAINER = 4
+_CHARACTERS = 32
+
+_CONTAINERS = (tuple, list, dict)
+
+
+def weight(value: Any) -> int:
+    """How many items are in a container, each counted as often as it is in there: a list of twice the same list of twice the
+    same list is short, and its text is not. More than ``MAX_ITEMS`` for a huge one, and one that is in itself."""
+    level: list[Any] = [value]
+    count = 0
+    for _ in range(MAX_NESTING):
+        below: list[Any] = []
+        for container in level:
+            count += len(container)
+            if count > MAX_ITEMS:
+                return count
+            for item in [*container, *container.values()] if isinstance(container, dict) else container:
+                if isinstance(item, _CONTAINERS):
+                    count += _CONTAINER
+                    below.append(item)
+                elif type(item) is str:
+                    count += len(item) // _CHARACTERS
+        if not below:
+            return count
+        level = below
+    return MAX_ITEMS + 1
+
+
+def is_huge(value: Any) -> bool:
+    """Whether ``value`` has more in it than programs compute with."""
+    if isinstance(value, _CONTAINERS):
+        return weight(value) > MAX_ITEMS
+    return isinstance(value, str) and len(value) > MAX_ITEMS
+
+
 def is_concrete(value: Any) -> bool:
-    """Whether ``value`` is an ordinary Python value all the way down."""
+    """Whether ``value`` is an ordinary Python value all the way down, and not a huge one."""
     if isinstance(value, (tuple, list)):
-        return all(map(is_concrete, value))
+        return not is_huge(value) and _is_concrete(value)
+    return _is_concrete(value)
+
+
+def _is_concrete(value: Any) -> bool:
+    if isinstance(value, (tuple, list)):
+        return all(map(_is_concrete, value))
     return value is None or isinstance(value, (bool, int, float, str, complex))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 
 import libcst as cst
 
@@ -24,9 +24,11 @@ from kernlint.write import re_encoded, write_whole
 _EXISTING = re.compile(r"(?P<head>\s*#\s*kernlint:\s*ignore\[)(?P<rules>[^\]]*)(?P<rest>\].*)", re.DOTALL)
 
 
-def add_ignores(findings: Iterable[Finding], reason: str) -> tuple[int, list[Finding], dict[str, str]]:
-    """Suppress ``findings`` in their files; how many were, and those that could not be: in files that cannot be written,
-    each of which is given with the reason, and diagnostics, which are mended and not suppressed.
+def add_ignores(
+    findings: Iterable[Finding], reason: str, kept: Mapping[str, str] | None = None
+) -> tuple[int, list[Finding], dict[str, str]]:
+    """Suppress ``findings`` in their files; how many were, and those that could not be: in files that cannot be written, or
+    are to be ``kept`` as they are, each of which is given with the reason, and diagnostics, which are mended and not suppressed.
 
     Nothing but the comment lines changes: encoding, byte-order mark, line ends and the JSON of notebooks stay. Raises ``UsageError`` for a
     reason of more than one line, or none.
@@ -45,6 +47,8 @@ def add_ignores(findings: Iterable[Finding], reason: str) -> tuple[int, list[Fin
     unwritten: dict[str, str] = {}
     for file, group in by_file.items():
         try:
+            if kept is not None and file in kept:
+                raise UsageError(kept[file])
             data = read_bytes(file)
             source = decode_source(data, file)
             write_whole(file, re_encoded(with_ignores(source, group, reason), source, data), expected=data)

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 from kernlint.errors import UsageError
+from kernlint.files import read_regular
 from kernlint.lint.model import Finding
 from kernlint.lint.names import relative_name
 from kernlint.records import dataclass
@@ -17,7 +18,7 @@ from kernlint.write import write_whole
 
 _VERSION = 1
 
-#: Some hundred thousand entries; a device has no end.
+#: Some hundred thousand entries.
 _MAX_BYTES = 100_000_000
 
 #: The codes that ran on each file, by the name that it is shown with.
@@ -49,8 +50,7 @@ class Baseline:
 def read_baseline(path: str) -> Baseline:
     """The baseline at ``path``. Raises ``UsageError`` where it cannot be read or is none."""
     try:
-        with open(path, "rb") as file:
-            data: Any = json.loads(file.read(_MAX_BYTES))
+        data: Any = json.loads(read_regular(path, _MAX_BYTES))
         if data["version"] != _VERSION:
             raise UsageError(f"{path}: a baseline of version {data['version']}, which this kernlint does not read")
         return Baseline(path, [Known(e["file"], e["code"], e["fingerprint"], e["message"]) for e in data["findings"]])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import sys
 import time
 from collections.abc import Iterable
@@ -12,6 +13,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from kernlint.files import read_regular
 from kernlint.lint.check_file import Job, Result, digest_of
 from kernlint.lint.model import Finding
 from kernlint.lint.selection import Entry
@@ -19,6 +21,10 @@ from kernlint.version import __version__
 
 FOLDER = ".kernlint_cache"
 
+#: A folder that :func:`tool_stamp` has named, or one that an earlier version has.
+_STAMP = re.compile(r"\d+\.\d+[\w.+]*-[0-9a-f]{16}")
+
+_MAX_BYTES = 64_000_000
 _KEEP_S = 30 * 24 * 3600.0
 _TAG = "Signature: 8a477f597d28d172789f06886806bc55\n# This folder is a cache of kernlint, safe to delete.\n"
 
@@ -71,8 +77,7 @@ class Cache:
 
     def _read(self, path: str) -> list[Any] | None:
         try:
-            with open(path, "rb") as file:
-                record = json.load(file)
+            record = json.loads(read_regular(path, _MAX_BYTES))
         except (OSError, ValueError, RecursionError):
             return None
         return record if isinstance(record, list) else None
@@ -105,13 +110,13 @@ class Cache:
         for name, text in ((".gitignore", "*\n"), ("CACHEDIR.TAG", _TAG)):
             path = os.path.join(self._top, name)
             if not os.path.exists(path):
-                with open(path, "w", encoding="ascii") as file:
+                with open(path, "x", encoding="ascii") as file:  # not through a link to somewhere else
                     file.write(text)
         if is_new:
             import shutil
 
             with os.scandir(self._top) as entries:
-                old = [e.path for e in entries if e.is_dir(follow_symlinks=False)
+                old = [e.path for e in entries if e.is_dir(follow_symlinks=False) and _STAMP.fullmatch(e.name)
                        and e.stat().st_mtime < time.time() - _KEEP_S]  # fmt: skip
             for path in old:
                 shutil.rmtree(path, ignore_errors=True)

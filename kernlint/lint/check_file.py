@@ -14,6 +14,7 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, TypeVar
 
 from kernlint.errors import KernlintError, SourceError
+from kernlint.files import read_regular
 from kernlint.lint.diagnostics import (
     ANALYSIS_FAILED,
     MALFORMED_SUPPRESSION,
@@ -26,7 +27,7 @@ from kernlint.lint.discovery import shown_name
 from kernlint.lint.fingerprint import fingerprinted, source_of
 from kernlint.lint.model import SEVERITIES, Edit, Finding, Fix, Gain, Place
 from kernlint.lint.notebook import Notebook, read_notebook
-from kernlint.lint.reading import concerns_us
+from kernlint.lint.reading import MAX_BYTES, concerns_us
 from kernlint.lint.settings import FileSettings
 from kernlint.records import dataclass
 from kernlint.rules.base import MIN_GAIN, NOT_ABOUT_SPEED, calls_for
@@ -89,9 +90,8 @@ class Result:
 def digest_of(path: str) -> str:
     """A hash of the file at ``path``; empty where it cannot be read."""
     try:
-        with open(path, "rb") as file:
-            return hashlib.blake2b(file.read(), digest_size=16).hexdigest()
-    except OSError:
+        return hashlib.blake2b(read_regular(path, MAX_BYTES + 1), digest_size=16).hexdigest()
+    except (OSError, ValueError):
         return ""
 
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Any
 
 from kernlint.errors import UsageError
+from kernlint.files import NotRegular, read_regular
 from kernlint.lint.model import SEVERITIES
 from kernlint.lint.patterns import Patterns
 from kernlint.lint.selection import Choice, entries, parse_selector
@@ -25,7 +26,7 @@ else:
 OWN_FILE = "kernlint.toml"
 SHARED_FILE = "pyproject.toml"
 
-#: What a device such as /dev/zero has more of.
+#: More than anybody configures.
 _MAX_BYTES = 8_000_000
 
 _VERSION = re.compile(r"\d+\.\d+(\.\d+)?")
@@ -129,14 +130,15 @@ def _read(path: str) -> Settings | None:
     """The settings in ``path``; None for a pyproject.toml of a project that does not configure kernlint."""
     shared = os.path.basename(path) == SHARED_FILE
     try:
-        with open(path, "rb") as file:
-            data = file.read(_MAX_BYTES + 1)
+        data = read_regular(path, _MAX_BYTES + 1)
         if len(data) > _MAX_BYTES:
             raise UsageError(f"{path}: larger than {_MAX_BYTES // 1_000_000} MB, no configuration")
         # A broken pyproject.toml of someone else is none of our business.
         if shared and b"kernlint" not in data:
             return None
         table: Any = tomllib.loads(data.decode("utf-8-sig").replace("\r\n", "\n"))
+    except NotRegular as error:
+        raise UsageError(f"{path}: {error.reason}") from None
     except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error.strerror or error}") from None
     except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:

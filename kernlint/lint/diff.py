@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from kernlint.errors import UsageError
+from kernlint.lint.git import Git
 from kernlint.lint.model import Finding
-from kernlint.lint.names import relative_name
+from kernlint.lint.names import is_outside, relative_name
 
 _HUNK = re.compile(r"@@ -\S+ \+(?P<start>\d+)(?:,(?P<count>\d+))? @@")
 
@@ -20,8 +22,6 @@ _ALL = [(1, 1 << 60)]
 
 #: The mode of a submodule in an index.
 _SUBMODULE = "160000"
-
-_OF_ONE_REPOSITORY = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX", "GIT_COMMON_DIR"})
 
 
 class ChangedLines:
@@ -53,79 +53,37 @@ def changed_lines(base: str) -> ChangedLines:
 
     Raises ``UsageError`` where git is missing, this is no repository, or ``base`` no commit.
     """
-    here = _Git()
-    top = here.said("rev-parse", "--show-toplevel").rstrip("\n")
-    if not base or base.startswith("-"):
+    here = Git()
+    top = here.top
+    if not base or base.startswith("-") or "\0" in base:
         raise UsageError(f"--diff-base {base}: not a commit")
     commit = here.commit(base)
     if commit is None:
-        shallow = here.said("rev-parse", "--is-shallow-repository", check=False).strip() == "true"
-        raise UsageError(f"--diff-base {base}: not a commit{' of this shallow clone; fetch it first' * shallow}")
-    start = here.said("merge-base", commit, "HEAD", check=False).strip() or commit
+        raise UsageError(
+            f"--diff-base {base}: not a commit{' of this shallow clone; fetch it first' * here.is_shallow}"
+        )
     ranges: dict[str, list[tuple[int, int]]] = {}
     tracked: set[str] = set()
-    trees = [("", _Git(top), start)]
-    while trees:
-        prefix, git, start = trees.pop()
-        ranges |= {prefix + name: lines for name, lines in _ranges(git.diff(start)).items()}
-        for mode, name in git.tracked():
-            if mode != _SUBMODULE:
-                tracked.add(prefix + name)
-                continue
-            submodule = git.submodule(name)
-            before = git.said("rev-parse", "--verify", "--quiet", f"{start}:{name}", check=False).strip()
-            if submodule is not None and submodule.commit(before) is not None:
-                trees.append((f"{prefix}{name}/", submodule, before))
+    trees = [("", here, here.fork_point(commit))]
+    seen = {os.path.realpath(top)}
+    with tempfile.TemporaryDirectory(prefix="kernlint-") as scratch:
+        while trees:
+            prefix, git, start = trees.pop()
+            tree = git.work_tree(tempfile.mkdtemp(dir=scratch))
+            ranges |= {prefix + name: lines for name, lines in _ranges(tree.diff(start)).items()}
+            for mode, name in tree.tracked():
+                if mode != _SUBMODULE:
+                    tracked.add(prefix + name)
+                    continue
+                folder = os.path.realpath(os.path.join(tree.top, name))
+                # One that is not here, or that an index only pretends to be.
+                if folder in seen or is_outside(relative_name(folder, top)) or not os.path.lexists(f"{folder}/.git"):
+                    continue
+                seen.add(folder)
+                submodule, before = Git(folder, inside=True), git.entry(start, name)
+                if before and submodule.commit(before) is not None:
+                    trees.append((f"{prefix}{name}/", submodule, before))
     return ChangedLines(top, ranges, tracked)
-
-
-class _Git:
-    """Asks git about the work tree that ``folder`` is in, by default the working one."""
-
-    def __init__(self, folder: str = "", environment: Mapping[str, str] | None = None) -> None:
-        self._folder = folder
-        self._environment = environment
-
-    def said(self, *arguments: str, check: bool = True) -> str:
-        """What git answers, as text. Raises ``UsageError`` where it fails, unless ``check`` is false."""
-        import subprocess  # takes longer than all that is needed of this module without --diff-base
-
-        command = ["git", *(["-C", self._folder] if self._folder else []), *arguments]
-        try:
-            done = subprocess.run(command, capture_output=True, check=False, env=self._environment)
-        except FileNotFoundError:
-            raise UsageError("--diff-base needs git, which is not installed") from None
-        if check and done.returncode != 0:
-            said = done.stderr.decode("utf-8", "replace").strip().split("\n")[0].removeprefix("fatal: ")
-            raise UsageError(f"--diff-base: git: {said}")
-        return done.stdout.decode("utf-8", "surrogateescape")
-
-    def commit(self, name: str) -> str | None:
-        """The hash of the commit called ``name``."""
-        return self.said("rev-parse", "--verify", "--quiet", f"{name}^{{commit}}", check=False).strip() or None
-
-    def diff(self, start: str) -> str:
-        """What changed since ``start``, whatever the user's configuration says of diffs, and the attributes of a file of
-        showing it."""
-        return self.said("-c", "core.quotepath=off", "diff", "--unified=0", "--inter-hunk-context=0", "--no-color",
-                         "--no-ext-diff", "--no-textconv", "--no-relative", "--find-renames", "--src-prefix=a/",
-                         "--dst-prefix=b/", "--ignore-submodules", start)  # fmt: skip
-
-    def tracked(self) -> Iterator[tuple[str, str]]:
-        """Mode and name of everything in the index."""
-        for entry in self.said("ls-files", "--stage", "-z").split("\0"):
-            if entry:
-                described, _, name = entry.partition("\t")
-                yield described.split(" ")[0], name
-
-    def submodule(self, name: str) -> _Git | None:
-        """The work tree of a submodule, where it is there."""
-        folder = os.path.join(self._folder, name)
-        if not os.path.exists(os.path.join(folder, ".git")):
-            return None
-        # In a hook these are about the repository around it.
-        environment = {key: value for key, value in os.environ.items() if key not in _OF_ONE_REPOSITORY}
-        return _Git(folder, environment)
 
 
 def _ranges(diff: str) -> dict[str, list[tuple[int, int]]]:

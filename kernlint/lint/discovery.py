@@ -2,29 +2,33 @@
 
 from __future__ import annotations
 
-import glob
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import field
 
 from kernlint.errors import UsageError
+from kernlint.files import read_regular
 from kernlint.lint.config import Configurations
 from kernlint.lint.git_ignores import own_ignore_files
+from kernlint.lint.globs import expand, is_glob
 from kernlint.lint.model import Finding
 from kernlint.lint.patterns import Patterns
-from kernlint.lint.reading import unreadable
+from kernlint.lint.reading import MAX_BYTES, unreadable
 from kernlint.lint.settings import Settings
 from kernlint.records import dataclass
+from kernlint.write import link_out_of
 
 
 @dataclass(frozen=True, order=True)
 class Target:
     """A file to check: its absolute ``path``, the name ``shown`` for it, and whether it was named on the command line
-    (``explicit``) rather than found in a folder."""
+    (``explicit``) rather than found in a folder. ``outside`` is the file that it is a link to, where that is in none of the
+    folders that whoever named the paths can have meant: it is read, and not written."""
 
     path: str
     shown: str
     explicit: bool = False
+    outside: str = ""
 
 
 @dataclass
@@ -80,8 +84,8 @@ class _Finder:
             self._search(os.path.abspath(path))
         elif os.path.lexists(path):
             self._take(os.path.abspath(path))
-        elif glob.has_magic(path):
-            matches = sorted(glob.glob(path, recursive=True))
+        elif is_glob(path):
+            matches = _expanded(path)
             if not matches:
                 raise UsageError(f"{path}: no such file, and as a pattern it matches none")
             for match in matches:
@@ -106,7 +110,8 @@ class _Finder:
             return
         if path not in self.targets and os.path.realpath(path) != path:
             self._links.append(path)
-        self.targets[path] = Target(path, shown_name(path), explicit=True)
+        outside = link_out_of(path, os.getcwd(), os.path.dirname(path))
+        self.targets[path] = Target(path, shown_name(path), explicit=True, outside=outside)
 
     def leaves_out(self, path: str) -> bool:
         """Whether ``force-exclude`` is set and the file excluded or ignored."""
@@ -145,7 +150,8 @@ class _Finder:
                 if is_folder:
                     folders.append(entry.path)
                 elif entry.path not in self.targets and os.path.isfile(entry.path):  # a link may lead nowhere
-                    self.targets[entry.path] = Target(entry.path, shown_name(entry.path))
+                    outside = link_out_of(entry.path, top) if entry.is_symlink() else ""
+                    self.targets[entry.path] = Target(entry.path, shown_name(entry.path), outside=outside)
                     if behind_link or entry.is_symlink():
                         self._links.append(entry.path)
             stack += [(path, ignores) for path in reversed(folders)]
@@ -169,6 +175,13 @@ class _Finder:
                 patterns = [pattern.reaching_into(top) for pattern in patterns]
             self._excludes[key] = patterns
         return any(pattern.decides(path, is_folder) for pattern in patterns)
+
+
+def _expanded(pattern: str) -> list[str]:
+    try:
+        return expand(pattern)
+    except ValueError as error:
+        raise UsageError(f"{pattern}: not a pattern: {error}") from None
 
 
 def _ignored(path: str, ignores: list[Patterns], is_folder: bool) -> bool:
@@ -198,15 +211,8 @@ def _ignores_above(folder: str) -> list[Patterns]:
 
 def _ignore_file(folder: str, name: str = ".gitignore") -> list[Patterns]:
     """The patterns of a file, whose name may be relative to ``folder``, for what is in that."""
-    path = os.path.join(folder, name)
-    if not os.path.isfile(path):  # a named pipe would be waited for
-        return []
     try:
-        with open(path, encoding="utf-8-sig", errors="surrogateescape") as file:
-            return [Patterns.lenient(folder, _lines(file))]
-    except OSError:
+        text = read_regular(os.path.join(folder, name), MAX_BYTES).decode("utf-8-sig", "surrogateescape")
+    except (OSError, ValueError):
         return []
-
-
-def _lines(file: Iterable[str]) -> Iterator[str]:
-    return (line.rstrip("\n") for line in file)
+    return [Patterns.lenient(folder, text.replace("\r\n", "\n").split("\n"))]

@@ -5,6 +5,9 @@ from __future__ import annotations
 import os
 import re
 
+from kernlint.files import read_regular
+from kernlint.lint.reading import MAX_BYTES
+
 #: The setting as people write it; includes and conditions are not followed.
 _EXCLUDES_FILE = re.compile(r"^\s*excludesfile\s*=\s*\"?(?P<path>[^\"\n#;]+)", re.IGNORECASE | re.MULTILINE)
 
@@ -36,7 +39,6 @@ def _of_the_user() -> str:
 def _text(path: str) -> str:
     """What a text file holds; nothing where it cannot be read."""
     try:
-        with open(path, encoding="utf-8", errors="surrogateescape") as file:
-            return file.read()
-    except OSError:
+        return read_regular(path, MAX_BYTES).decode("utf-8", "surrogateescape")
+    except (OSError, ValueError):
         return ""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import re
-import stat
 
 from kernlint.errors import SourceError
+from kernlint.files import NotRegular, open_regular
 from kernlint.lint.diagnostics import UNREADABLE
 from kernlint.lint.model import Finding
 from kernlint.lint.settings import FileSettings
@@ -25,9 +25,7 @@ def read_bytes(path: str) -> bytes:
     """
     try:
         for _ in range(_TRIES):
-            if not stat.S_ISREG(os.stat(path).st_mode):
-                raise SourceError("not a regular file")  # opening a named pipe would wait for ever
-            with open(path, "rb") as file:
+            with open(open_regular(path), "rb") as file:
                 before = os.fstat(file.fileno())
                 data = file.read(MAX_BYTES + 1)
                 after = os.fstat(file.fileno())
@@ -39,6 +37,8 @@ def read_bytes(path: str) -> bytes:
                 == (len(data), before.st_mtime_ns)
             ):
                 return data
+    except NotRegular as error:
+        raise SourceError(error.reason) from None
     except FileNotFoundError:
         raise SourceError("no such file") from None
     except PermissionError:

@@ -9,6 +9,7 @@ import zlib
 from typing import Any
 
 from kernlint.errors import SourceError
+from kernlint.files import NotRegular, read_regular
 from kernlint.perf.latency import read_latencies
 from kernlint.perf.model import Performance
 from kernlint.perf.nsight import is_nsight, read_nsight
@@ -48,8 +49,9 @@ def read_performance_file(path: str) -> PerformanceFile:
         if path == "-":
             data = sys.stdin.buffer.read(MAX_BYTES + 1)
         else:
-            with open(path, "rb") as file:
-                data = file.read(MAX_BYTES + 1)
+            data = read_regular(path, MAX_BYTES + 1)
+    except NotRegular as error:
+        raise SourceError(f"{shown}: {error.reason}{error.hint}") from None
     except (OSError, ValueError) as error:
         raise SourceError(f"{shown}: {getattr(error, 'strerror', None) or error}") from None
     if data.startswith(b"\x1f\x8b") and len(data) <= MAX_BYTES:

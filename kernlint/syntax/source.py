@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import io
-import os
 import sys
 import tokenize
 
 from kernlint.errors import SourceError
+from kernlint.files import NotRegular, read_regular
 from kernlint.records import dataclass
 
 #: No hand-written kernel file comes near this; generated tables do, and are not worth minutes of parsing.
@@ -36,21 +36,18 @@ class SourceText:
 def read_source(path: str) -> SourceText:
     """Read the file at ``path``, or standard input where it is ``-``.
 
-    Raises ``SourceError``: missing, unreadable, a directory, larger than ``MAX_BYTES``, binary, undecodable, empty.
+    Raises ``SourceError``: missing, unreadable, no regular file, larger than ``MAX_BYTES``, binary, undecodable, empty.
     """
     if path == "-":
         return decode_source(sys.stdin.buffer.read(MAX_BYTES + 1), STDIN_NAME)
     try:
-        # A device or a named pipe may never end, so only what a regular file can hold is read.
-        with open(path, "rb") as file:
-            return decode_source(file.read(MAX_BYTES + 1), path)
-    except IsADirectoryError:
-        raise SourceError(f"{path}: is a directory, not a file") from None
+        return decode_source(read_regular(path, MAX_BYTES + 1), path)
+    except NotRegular as error:
+        raise SourceError(f"{path}: {error.reason}{error.hint}") from None
     except FileNotFoundError:
         raise SourceError(f"{path}: no such file") from None
     except PermissionError:
-        reason = "is a directory, not a file" if os.path.isdir(path) else "permission denied"
-        raise SourceError(f"{path}: {reason}") from None
+        raise SourceError(f"{path}: permission denied") from None
     except ValueError:
         raise SourceError(f"{path!r}: not a file name") from None
     except OSError as error:

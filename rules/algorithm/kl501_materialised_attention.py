@@ -38,7 +38,7 @@ class MaterialisedAttention(Rule):
     )
     evidence = """
         H100, 24 heads of 1536 x 64 in fp16: 84.2 us for the scores in fp32 and 50.6 us for the product with the values, the
-        softmax apart; one flash kernel with tile 128x64 takes 50.5 us (`benchmarks/facts/h100-micro-2.csv`). Pattern row
+        softmax apart; one flash kernel with tile 128x64 takes 50.5 us (`calibration/facts/h100-micro-2.csv`). Pattern row
         PERF-067.
         """
     references = ("https://arxiv.org/abs/2205.14135",)

@@ -111,7 +111,7 @@ class BroadcastMultiplySumMatmul(Rule):
         """
     evidence = """
         H100, M=64, N=3072, K=768 in fp16: 6.3 us with a 32x32x32 broadcast product, 18.0 us with 16x16x16 and 12.6 us with 16x16x32
-        (`benchmarks/facts/h100-micro-2.csv`); the same products as `tl.dot` are in `h100-gemm.csv`. Pattern row PERF-071.
+        (`calibration/facts/h100-micro-2.csv`); the same products as `tl.dot` are in `h100-gemm.csv`. Pattern row PERF-071.
         """
 
     bad = """

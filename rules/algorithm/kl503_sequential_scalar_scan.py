@@ -93,7 +93,7 @@ class SequentialScalarScan(Rule):
     fix_safety = "Safe up to rounding: floating-point sums are taken in another order."
     evidence = """
         H100, 512 rows of 1024 fp32: 41.7 us one element at a time with 4 warps, 2.1 us in blocks of 1024; 32 rows of 1024: 40.2 us
-        and 1.7 us (`benchmarks/facts/h100-micro-2.csv`, scalar_scan and block_scan_carry). Pattern row PERF-069.
+        and 1.7 us (`calibration/facts/h100-micro-2.csv`, scalar_scan and block_scan_carry). Pattern row PERF-069.
         """
 
     bad = """

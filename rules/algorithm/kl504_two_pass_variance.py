@@ -53,7 +53,7 @@ class TwoPassVariance(Rule):
     fix_safety = "Safe up to rounding: Welford's update and a merge of the lanes are as accurate as two passes."
     evidence = """
         H100, 64 rows of 131,072 fp32 in blocks of 1024: 19.5 us with one pass, 47.8 us with two, 4096-element blocks 24.3 and
-        26.8 us (`benchmarks/facts/h100-micro.csv`, row_loop). Pattern row PERF-070.
+        26.8 us (`calibration/facts/h100-micro.csv`, row_loop). Pattern row PERF-070.
         """
     references = ("https://en.wikipedia.org/wiki/Algorithms_for_calculating_variance",)
 

@@ -86,7 +86,7 @@ class RepeatedRowPass(Rule):
         "Unsafe: rows much longer than those in view would no longer fit on chip; sums are taken in another order."
     )
     evidence = """
-        H100, 5000 rows of 1500 fp32 in blocks of 1024: 6.3 us with one pass, 11.6 us with two (`benchmarks/facts/h100-micro-2.csv`,
+        H100, 5000 rows of 1500 fp32 in blocks of 1024: 6.3 us with one pass, 11.6 us with two (`calibration/facts/h100-micro-2.csv`,
         row_loop_masked). Pattern row PERF-040.
         """
 

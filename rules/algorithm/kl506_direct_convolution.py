@@ -36,7 +36,7 @@ class DirectConvolutionLoops(Rule):
     fix_safety = "Unsafe: sums are taken in another order, and fp32 inputs go through tf32 unless asked otherwise."
     evidence = """
         H100, fp16, batch 8, 32 to 32 channels, 56 x 56, 3 x 3: 97.9 us directly in blocks of 256 pixels, 17.8 us as an implicit GEMM
-        with tile 64x32x32 (`benchmarks/facts/h100-micro-2.csv`, direct_conv and implicit_gemm_conv). Pattern row PERF-073.
+        with tile 64x32x32 (`calibration/facts/h100-micro-2.csv`, direct_conv and implicit_gemm_conv). Pattern row PERF-073.
         """
 
     bad = """

@@ -38,7 +38,7 @@ class TimeStepLoop(Rule):
     fix_safety = "Unsafe: two new kernels; the input projection needs memory for all steps, and its sums are rounded once to its type."
     evidence = """
         H100, 64 sequences, hidden size 64, fp16: 24 steps take 47.1 us with a launch each; 32 steps in one persistent kernel take
-        17.9 us (`benchmarks/facts/h100-micro-2.csv`, recurrent_stepwise and recurrent_persistent). A launch costs 21 us of host time
+        17.9 us (`calibration/facts/h100-micro-2.csv`, recurrent_stepwise and recurrent_persistent). A launch costs 21 us of host time
         (`h100-overheads.json`). Pattern row PERF-069.
         """
 

@@ -42,7 +42,7 @@ class ElementwiseTimeLoop(Rule):
         """
     fix_safety = "Each element is computed by the same operations in the same order; only its way through memory goes."
     evidence = """
-        The launches are priced by what an H100 takes for them (`benchmarks/facts/h100-overheads.json`); a launch does nothing
+        The launches are priced by what an H100 takes for them (`calibration/facts/h100-overheads.json`); a launch does nothing
         else for the first microseconds. Pattern row PERF-069.
         """
 

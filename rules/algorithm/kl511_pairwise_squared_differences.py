@@ -55,7 +55,7 @@ class PairwiseSquaredDifferences(Rule):
     evidence = """
         H200, fp16: distances of 65,536 points to the nearest of 1,024 centroids in 128 dimensions, 3,117 us with differences one
         coordinate at a time and 65 us with norms and `tl.dot`; 4,096 points, 256 centroids and 64 dimensions: 76 us and 3.8 us
-        (`benchmarks/heldout4/kmeans-outer-difference`).
+        (`evals/2026-11-28-fourth/kmeans-outer-difference`).
         """
 
     bad = """

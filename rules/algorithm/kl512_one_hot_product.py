@@ -48,7 +48,7 @@ class OneHotProductRule(Rule):
         """
     evidence = """
         H200, 65,536 rows of 2,048 classes, 256 halves wide: 255 us with `scatter_` and `tl.dot`, 11 us with the rows loaded by
-        their number; 1,024 rows of 512 classes: 12 us and 1.3 us (`benchmarks/heldout6/vq-onehot-lookup`).
+        their number; 1,024 rows of 512 classes: 12 us and 1.3 us (`evals/2026-11-28-sixth/vq-onehot-lookup`).
         """
 
     bad = """

@@ -35,7 +35,7 @@ class UnfusedElementwiseChain(Rule):
     fix_safety = "Safe: an intermediate keeps the rounding it had in memory; an fp32 product may now be fused with the sum behind it."
     evidence = """
         H100: one elementwise pass over 16,777,216 fp16 values takes 27 us cold
-        (`benchmarks/facts/h100-stream.csv`), each Triton launch 21 us of host time (`h100-overheads.json`);
+        (`calibration/facts/h100-stream.csv`), each Triton launch 21 us of host time (`h100-overheads.json`);
         both fall away with each kernel that is fused. Pattern rows PERF-058, PERF-059.
         """
 

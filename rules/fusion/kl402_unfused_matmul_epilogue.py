@@ -36,7 +36,7 @@ class UnfusedMatmulEpilogue(Rule):
     fix_safety = "Safe up to rounding: the product is no longer rounded to the output type before the epilogue."
     evidence = """
         H100, [4096, 4096] fp16 output, warm: the best Triton matmul with K = 4096 takes 195 us
-        (`benchmarks/facts/h100-gemm.csv`), and each torch activation or bias behind it 24 to 35 us more
+        (`calibration/facts/h100-gemm.csv`), and each torch activation or bias behind it 24 to 35 us more
         (`h100-torch-ops.csv`, `relu`, `gelu`, `add`). Pattern row PERF-058.
         """
 

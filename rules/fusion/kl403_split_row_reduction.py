@@ -34,7 +34,7 @@ class SplitRowReduction(Rule):
     )
     evidence = """
         H100, 64 rows of 131,072 fp32 values, BLOCK 1024: 19 us with one pass over the row, 48 us with two, 61
-        us with three (`benchmarks/facts/h100-micro.csv`, `row_loop`). Pattern rows PERF-040, PERF-062.
+        us with three (`calibration/facts/h100-micro.csv`, `row_loop`). Pattern rows PERF-040, PERF-062.
         """
 
     bad = """

@@ -45,7 +45,7 @@ class UnfusedTorchRows(Rule):
     fix_safety = "Unsafe: the fused kernel keeps fp32 where torch rounded between calls, and sums in another order."
     evidence = """
         H100, [4096, 4096] fp16, warm: one elementwise torch call 24 to 35 us, a whole `layer_norm` in one
-        kernel 31 us (`benchmarks/facts/h100-torch-ops.csv`); each torch call 9 to 11 us of host time
+        kernel 31 us (`calibration/facts/h100-torch-ops.csv`); each torch call 9 to 11 us of host time
         (`h100-overheads.json`). Pattern rows PERF-062, PERF-063, PERF-064, PERF-060.
         """
 

@@ -57,7 +57,7 @@ class RowsWrittenForAGather(Rule):
     fix_safety = "Each picked element is computed by the same operations."
     evidence = """
         H200, fp32 logits of [8192, 32000]: 515 us with the log-probabilities written and gathered from, 269 us with a loss for
-        each row (`benchmarks/heldout/token-loss-log-probs`). Pattern row PERF-060.
+        each row (`evals/2026-11-28-first/token-loss-log-probs`). Pattern row PERF-060.
         """
 
     bad = """

@@ -57,8 +57,8 @@ class MaterialisedBroadcast(Rule):
     evidence = """
         H200, 8,192 points, 512 centres, 64 dimensions in fp16: 769 us with the differences written out, 7 us with squared norms and
         `tl.dot` in one kernel; 1,024 points, 128 centres and 32 dimensions: 15 us and 2 us
-        (`benchmarks/heldout3/rbf-broadcast-difference`). Attention of 2 x 16 heads of 2,048 positions: 748 us with the bias and
-        the causal mask from torch, 94 us with both from row and column numbers (`benchmarks/heldout6/alibi-bias-materialised`).
+        (`evals/2026-11-28-third/rbf-broadcast-difference`). Attention of 2 x 16 heads of 2,048 positions: 748 us with the bias and
+        the causal mask from torch, 94 us with both from row and column numbers (`evals/2026-11-28-sixth/alibi-bias-materialised`).
         """
 
     bad = """

@@ -41,7 +41,7 @@ class RowStagesThroughMemory(Rule):
     fix_safety = "Unsafe: a new kernel. The arithmetic may be the same, step by step; intermediates are no longer rounded to memory."
     evidence = """
         H200, Walsh-Hadamard transform of 32,768 rows of 1,024 fp32 numbers: 861 us with ten launches in place, 215 us with one
-        program a row; 1,024 rows of 512: 21.7 us and 5.5 us (`benchmarks/heldout4/hadamard-stage-launches`).
+        program a row; 1,024 rows of 512: 21.7 us and 5.5 us (`evals/2026-11-28-fourth/hadamard-stage-launches`).
         """
 
     bad = """

@@ -39,7 +39,7 @@ class LaunchInPythonLoop(Rule):
     )
     evidence = """
         H100: a Triton launch takes 21 us of host time and a kernel replayed in a graph at least 1.3 us
-        (`benchmarks/facts/h100-overheads.json`). Pattern row PERF-074 (a Python loop over MoE experts).
+        (`calibration/facts/h100-overheads.json`). Pattern row PERF-074 (a Python loop over MoE experts).
         """
 
     bad = """

@@ -40,7 +40,7 @@ class HostSyncInCall(Rule):
         """
     fix_safety = "Unsafe: the value must reach the kernel in another way, as a tensor that it loads or a bound that it masks with."
     evidence = """
-        H100: `.item()` takes 13 us of host time on an idle device and drains the queue (`benchmarks/facts/h100-overheads.json`).
+        H100: `.item()` takes 13 us of host time on an idle device and drains the queue (`calibration/facts/h100-overheads.json`).
         Pattern rows PERF-074 (experts picked with `torch.where`), PERF-076, PERF-077, PERF-078.
         """
 

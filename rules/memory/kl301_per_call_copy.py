@@ -42,7 +42,7 @@ class PerCallCopy(Rule):
     fix_safety = "Safe when the kernel takes strides; where it assumes row-major memory, its offsets must be rewritten with them."
     evidence = """
         H100: `w.t().contiguous()` of a 2048 x 2048 int8 matrix takes 30 us, more than the GEMM that reads it
-        (`benchmarks/facts/h100-seed.txt`). Pattern rows PERF-034, PERF-035, PERF-036, PERF-057.
+        (`calibration/facts/h100-seed.txt`). Pattern rows PERF-034, PERF-035, PERF-036, PERF-057.
         """
 
     bad = """

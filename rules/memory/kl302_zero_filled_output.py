@@ -36,7 +36,7 @@ class ZeroFilledOutput(Rule):
     fix_safety = "Safe on the path that was followed: every element is written before anything reads it."
     evidence = """
         H100: `zeros_like` of 4096 x 4096 halves takes 11.0 us, of 64 x 64 1.1 us and 8.4 us of host time
-        (`benchmarks/facts/h100-torch-ops.csv`). Pattern row PERF-036.
+        (`calibration/facts/h100-torch-ops.csv`). Pattern row PERF-036.
         """
 
     bad = """

@@ -35,7 +35,7 @@ class CopiedBack(Rule):
         """
     fix_safety = "Safe: the loads and stores of `x` have the same addresses, in one program, loads first."
     evidence = """
-        H100: a contiguous copy of 4096 x 4096 halves takes 24.3 us (`clone` in `benchmarks/facts/h100-torch-ops.csv`). Pattern
+        H100: a contiguous copy of 4096 x 4096 halves takes 24.3 us (`clone` in `calibration/facts/h100-torch-ops.csv`). Pattern
         row PERF-034 for copies that a kernel makes needless.
         """
 

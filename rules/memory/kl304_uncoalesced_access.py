@@ -48,7 +48,7 @@ class UncoalescedAccess(Rule):
     evidence = """
         H100, 4096 x 4096 halves: a transposing copy with 1 x 1024 tiles takes 280 us, with 64 x 64 tiles 25 us (`tile_copy`);
         8192 x 2048 fp32 column sums with one column per program 121 us (`col_reduce`; both in
-        `benchmarks/facts/h100-micro.csv`). Pattern row PERF-037.
+        `calibration/facts/h100-micro.csv`). Pattern row PERF-037.
         """
 
     bad = """

@@ -31,7 +31,7 @@ class OperandNotKMajor(Rule):
     fix_safety = "Safe: the same numbers, read in another order. A weight keeps its shape and its state dict; only its strides change."
     evidence = """
         H100, 4096^3, best tile of each layout: int8 122 us K-major, 503 us N-major; tf32 498 us and 1,370 us
-        (`benchmarks/facts/h100-gemm.csv`). Pattern row PERF-047.
+        (`calibration/facts/h100-gemm.csv`). Pattern row PERF-047.
         """
 
     bad = """

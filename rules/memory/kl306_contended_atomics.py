@@ -81,7 +81,7 @@ class ContendedAtomics(Rule):
     )
     evidence = """
         H100: scalar atomics by number of addresses (`atomic_scalar`) and tiles of them (`atomic_block`) in
-        `benchmarks/facts/h100-micro.csv`. Pattern rows PERF-045, PERF-046.
+        `calibration/facts/h100-micro.csv`. Pattern rows PERF-045, PERF-046.
         """
 
     bad = """

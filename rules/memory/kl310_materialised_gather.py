@@ -40,7 +40,7 @@ class MaterialisedGather(Rule):
     fix_safety = "Unsafe: the kernel's address arithmetic changes."
     evidence = """
         H200, 32,768 rows of 2,048 halves out of a table: 167 us with `index_select` before the kernel, 95 us with the rows loaded
-        through the index (`benchmarks/heldout/embedding-then-add`). Pattern rows PERF-054 and PERF-055.
+        through the index (`evals/2026-11-28-first/embedding-then-add`). Pattern rows PERF-054 and PERF-055.
         """
 
     bad = """

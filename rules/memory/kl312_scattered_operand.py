@@ -38,7 +38,7 @@ class ScatteredOperand(Rule):
     fix_safety = "Safe: the same values in the same order of summation. The copy is for each call unless it is kept."
     evidence = """
         H100: what one request of scattered elements costs is the model's term for lines, fitted to narrow rows of dots
-        (`benchmarks/facts/h100-micro.csv`). No time of our own for weights of a convolution.
+        (`calibration/facts/h100-micro.csv`). No time of our own for weights of a convolution.
         """
 
     bad = """

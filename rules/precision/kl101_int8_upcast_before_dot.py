@@ -41,7 +41,7 @@ class Int8UpcastBeforeDot(Rule):
         """
     evidence = """
         H100, M=128, N=K=2048, tile 64x64x32: 63.6 us with a transposed copy and tf32; 62 us with only the dot swapped;
-        13.1 us with an int8 dot that reads the weight in place (`benchmarks/facts/h100-seed.txt`). 4096^3, best
+        13.1 us with an int8 dot that reads the weight in place (`calibration/facts/h100-seed.txt`). 4096^3, best
         tile: int8 K-major 122 us, N-major 503 us (`h100-gemm.csv`). Pattern row PERF-003.
         """
     references = (

@@ -33,7 +33,7 @@ class Fp8UpcastBeforeDot(Rule):
         (`max_num_imprecise_acc`), so long sums can differ in the last digits.
         """
     evidence = """
-        H100, 4096^3, best tile of each: fp8 114 us, upcast to fp16 277 us (`benchmarks/facts/h100-gemm.csv`).
+        H100, 4096^3, best tile of each: fp8 114 us, upcast to fp16 277 us (`calibration/facts/h100-gemm.csv`).
         Pattern row PERF-047.
         """
 

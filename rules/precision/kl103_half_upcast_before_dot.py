@@ -34,7 +34,7 @@ class HalfUpcastBeforeDot(Rule):
     )
     evidence = """
         H100, best tile of each: at 4096^3 fp16 195 us, upcast to tf32 534 us; at 2048^3 fp16 26 us, upcast and ieee
-        774 us (`benchmarks/facts/h100-gemm.csv`). Pattern rows PERF-002 and PERF-004.
+        774 us (`calibration/facts/h100-gemm.csv`). Pattern rows PERF-002 and PERF-004.
         """
 
     bad = """

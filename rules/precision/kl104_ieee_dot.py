@@ -52,7 +52,7 @@ class IeeeDot(Rule):
         """
     evidence = """
         H100, M=N=K=2048, tile 64x64x32, 4 warps, the same operands: ieee 499 us, tf32 166 us
-        (`benchmarks/facts/h100-seed.txt`); with the best tile of each 773 us against 64 us (`h100-gemm.csv`).
+        (`calibration/facts/h100-seed.txt`); with the best tile of each 773 us against 64 us (`h100-gemm.csv`).
         Pattern row PERF-001.
         """
 

@@ -39,7 +39,7 @@ class ScoreTileInFp32(Rule):
         """
     fix_safety = "Unsafe: the probabilities are rounded to half precision before the second product."
     evidence = """
-        H100, dots of the same tile and shape: tf32 takes about twice the time of fp16 (`benchmarks/facts/h100-gemm.csv`).
+        H100, dots of the same tile and shape: tf32 takes about twice the time of fp16 (`calibration/facts/h100-gemm.csv`).
         Compiled with Triton 3.9 for sm_90, D = 64: 8 wgmma and 108 registers against 12 and 128. Pattern row PERF-004.
         """
 

@@ -45,7 +45,7 @@ class IllFittingFixedTile(Rule):
         """
     evidence = """
         H100, fp16 at 2048^3: tile 32x32x32 with 4 warps 133 us, 128x128x64 with 8 warps 29 us
-        (`benchmarks/facts/h100-gemm.csv`). int8 at M=128, N=K=2048: 64x64x32 13.1 us, 64x32x128 5.2 us
+        (`calibration/facts/h100-gemm.csv`). int8 at M=128, N=K=2048: 64x64x32 13.1 us, 64x32x128 5.2 us
         (`h100-seed.txt`). Pattern rows PERF-011, PERF-012.
         """
 

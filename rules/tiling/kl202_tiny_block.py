@@ -55,9 +55,9 @@ class TinyBlock(Rule):
         """
     evidence = """
         H100, copy of 16.8 M halves: BLOCK 32 takes 317 us, 128 80 us, 512 and above 24.4 us (`copy_block` in
-        `benchmarks/facts/h100-micro.csv`). Pattern rows PERF-019, PERF-026.
+        `calibration/facts/h100-micro.csv`). Pattern rows PERF-019, PERF-026.
         H200, entropies of 2,048 rows of 128,256 halves with an online softmax: 1532 us in chunks of 128, 268 us in chunks of 4096
-        (`benchmarks/heldout6/entropy-narrow-chunks`).
+        (`evals/2026-11-28-sixth/entropy-narrow-chunks`).
         """
 
     bad = """

@@ -67,7 +67,7 @@ class UnderfilledGrid(Rule):
         Needs scratch memory of split x M x N fp32 values. More persistent programs change no result.
         """
     evidence = """
-        H100, M=16, N=768..6144, K up to 24,576: split-K micro-benchmarks (`benchmarks/facts`). Pattern rows PERF-024,
+        H100, M=16, N=768..6144, K up to 24,576: split-K micro-benchmarks (`calibration/facts`). Pattern rows PERF-024,
         PERF-025.
         """
 

@@ -49,7 +49,7 @@ class UnpipelinedDotLoop(Rule):
         stages beside those it has, and may then take another tile than before, which adds up in another order.
         """
     evidence = """
-        H100, fp16 micro-benchmarks of one to five stages (`benchmarks/facts`). Pattern row PERF-020; compiled code
+        H100, fp16 micro-benchmarks of one to five stages (`calibration/facts`). Pattern row PERF-020; compiled code
         without cp.async: `triton.compile` for sm_90.
         """
 

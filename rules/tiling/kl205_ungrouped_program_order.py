@@ -39,7 +39,7 @@ class UngroupedProgramOrder(Rule):
     fix_safety = "Safe: the same tiles by the same arithmetic, in another order."
     evidence = """
         H100, fp16, 6144^3 with tile 32x32x32: 5842 us in plain order, 3628 us in groups of 8
-        (`benchmarks/facts/h100-gemm-2.csv`); 4096^3 with tile 128x128x64, where the tensor cores set the pace: 247 and 251 us
+        (`calibration/facts/h100-gemm-2.csv`); 4096^3 with tile 128x128x64, where the tensor cores set the pace: 247 and 251 us
         (`h100-gemm.csv`). Pattern row PERF-027.
         """
     references = ("https://triton-lang.org/main/getting-started/tutorials/03-matrix-multiplication.html",)

@@ -34,7 +34,7 @@ class SpillingAccumulator(Rule):
     evidence = """
         Compiled for sm_90: a 128 x 256 fp32 accumulator with 4 warps (256 values per thread) spills 2.3 to 2.5 KB per thread,
         128 values per thread do not (facts on Triton's code generator). H100 rows with few warps per tile in
-        `benchmarks/facts/h100-gemm.csv`. Pattern row PERF-018.
+        `calibration/facts/h100-gemm.csv`. Pattern row PERF-018.
         """
 
     bad = """

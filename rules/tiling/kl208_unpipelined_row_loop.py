@@ -16,7 +16,7 @@ _STAGES = 3
 #: Iterations that a pipeline of three stages needs to run more than fill.
 _LEAST_TRIP = 4
 #: Predicted gain below which the advice is not given, as it can also make things slower: of the loops in
-#: `benchmarks/facts/h100-row-stages.csv` those with more gain 1.3x at least, those with less lose up to 40 %.
+#: `calibration/facts/h100-row-stages.csv` those with more gain 1.3x at least, those with less lose up to 40 %.
 _LEAST_GAIN = 2.0
 
 
@@ -44,7 +44,7 @@ class UnpipelinedRowLoop(Rule):
     fix_safety = "Safe: the same loads, issued earlier; more shared memory."
     evidence = """
         H100: 8 rows with BLOCK 4096 run 4.3x faster, 64 rows 2.6x, about 1,000 rows no faster; a loop of one iteration runs
-        slower (`row_loop` and `row_loop_pipelined` in `benchmarks/facts/h100-micro.csv`). With three stages and rows that
+        slower (`row_loop` and `row_loop_pipelined` in `calibration/facts/h100-micro.csv`). With three stages and rows that
         the L2 holds, blocks of 256 run 2x slower, unaligned ones of 2,048 and more up to 1.7x slower, two stages 1.2x to 4x
         slower (`h100-row-stages.csv`, with registers, spills and shared memory). Pattern row PERF-051.
         """

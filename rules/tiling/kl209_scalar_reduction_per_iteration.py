@@ -49,7 +49,7 @@ class ScalarReductionPerIteration(Rule):
     fix_safety = "Safe for max and min; a sum is added in another order."
     evidence = """
         H100, 8 rows of 1 M columns, BLOCK 256: 1856 us with a reduction per iteration, 353 us without; with BLOCK 4096 it is the
-        other way round (`row_loop_reduce_each` and `row_loop` in `benchmarks/facts/h100-micro.csv`). Pattern row PERF-052.
+        other way round (`row_loop_reduce_each` and `row_loop` in `calibration/facts/h100-micro.csv`). Pattern row PERF-052.
         """
 
     bad = """

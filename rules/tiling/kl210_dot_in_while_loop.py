@@ -31,7 +31,7 @@ class DotInWhileLoop(Rule):
     fix_safety = "Safe: the same iterations in the same order."
     evidence = """
         Compiling the two loops for sm_90: `range` gives cp.async for every operand, `while` none. H100, fp16 128x128x64, 8
-        warps: one stage takes 1.55 times as long as three (`benchmarks/facts/h100-gemm-2.csv`). The same loss as behind a branch (KL219).
+        warps: one stage takes 1.55 times as long as three (`calibration/facts/h100-gemm-2.csv`). The same loss as behind a branch (KL219).
         """
 
     bad = """

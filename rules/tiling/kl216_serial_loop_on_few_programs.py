@@ -48,7 +48,7 @@ class SerialLoopOnFewPrograms(Rule):
         """
     fix_safety = "Unsafe: partial sums are added in another order, and need a buffer and a second launch."
     evidence = """
-        H100, few programs with long loops: `benchmarks/facts/h100-micro.csv`. Of 15 labelled LLM-written kernels two are of this
+        H100, few programs with long loops: `calibration/facts/h100-micro.csv`. Of 15 labelled LLM-written kernels two are of this
         kind, 40 and 28 times slower than PyTorch. Pattern rows PERF-024 and PERF-025 (their reductions without a tl.dot).
         """
 

@@ -31,7 +31,7 @@ class ManualPrefetch(Rule):
     fix_safety = "Safe: the same products in the same order."
     evidence = """
         One labelled LLM-written kernel of this kind runs 16 times slower than PyTorch (RTX 4090, from its repository). H100: a
-        dot loop without pipelining takes 1.55 times as long (`benchmarks/facts/h100-gemm-2.csv`). Pattern row PERF-020.
+        dot loop without pipelining takes 1.55 times as long (`calibration/facts/h100-gemm-2.csv`). Pattern row PERF-020.
         """
 
     bad = """

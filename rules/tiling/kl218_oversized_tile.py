@@ -33,7 +33,7 @@ class OversizedTile(Rule):
     when_not = "Operands of a dot, which go to shared memory (KL206 is about accumulators). AMD devices, which have more registers."
     fix_safety = "Safe: more warps or a smaller tile change the order of a sum at most."
     evidence = """
-        H100, tiles that do not fit: `benchmarks/facts/h100-spilling.csv`. Pattern row PERF-018 (for accumulators).
+        H100, tiles that do not fit: `calibration/facts/h100-spilling.csv`. Pattern row PERF-018 (for accumulators).
         """
 
     bad = """

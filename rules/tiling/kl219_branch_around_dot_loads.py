@@ -31,7 +31,7 @@ class BranchAroundDotLoads(Rule):
     fix_safety = "Safe: the condition has one value for the whole loop."
     evidence = """
         H100, fp16 128x128x64, 8 warps: a dot loop without pipelining takes 1.55 times as long as with three stages
-        (`benchmarks/facts/h100-gemm-2.csv`). Pattern row PERF-053.
+        (`calibration/facts/h100-gemm-2.csv`). Pattern row PERF-053.
         """
 
     bad = """

@@ -62,7 +62,7 @@ class FixedTileForOpenSizes(Rule):
         """
     evidence = """
         H100, fp16: the tile 64x32x128 is the fastest measured at M=64, N=K=4096 (12 us) and takes 73 us at 2048^3, where
-        128x128x64 takes 31 us (`benchmarks/facts/h100-gemm.csv`). Pattern rows PERF-011, PERF-012.
+        128x128x64 takes 31 us (`calibration/facts/h100-gemm.csv`). Pattern rows PERF-011, PERF-012.
         """
 
     bad = """

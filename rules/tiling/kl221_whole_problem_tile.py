@@ -35,7 +35,7 @@ class WholeProblemTile(Rule):
     when_not = "A batch of small matrices with a program each: then the grid grows with the batch."
     fix_safety = "Safe: the same sums in blocks of another size; the order of a K sum changes with BLOCK_K."
     evidence = """
-        H100 at 2048^3 in fp16: 29 us with 256 programs of a 128x128x64 tile (`benchmarks/facts/h100-gemm.csv`), a tile that one
+        H100 at 2048^3 in fp16: 29 us with 256 programs of a 128x128x64 tile (`calibration/facts/h100-gemm.csv`), a tile that one
         SM holds; one program would take its turn at each of the 256.
         """
 

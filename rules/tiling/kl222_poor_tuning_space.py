@@ -49,8 +49,8 @@ class PoorTuningSpace(Rule):
         """
     evidence = """
         H200, fp16 linear layer at 4096 x 4096 x 2048: the best of four tiles of 16 and 32 takes 4.7 times as long as the best of
-        four tiles of 64 to 256 (`benchmarks/heldout3`, case linear-autotuned-small). H100 at 2048^3: 32x32x32 133 us,
-        128x128x64 29 us (`benchmarks/facts/h100-gemm.csv`). Pattern rows PERF-011, PERF-012.
+        four tiles of 64 to 256 (`evals/2026-11-28-third`, case linear-autotuned-small). H100 at 2048^3: 32x32x32 133 us,
+        128x128x64 29 us (`calibration/facts/h100-gemm.csv`). Pattern rows PERF-011, PERF-012.
         """
 
     bad = """

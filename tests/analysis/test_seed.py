@@ -17,7 +17,7 @@ KERNEL = SOURCE.split("# Current Triton Kernel\n```python\n")[1].split("```")[0]
 REFERENCE = SOURCE.split("# PyTorch Reference\n```python\n")[1].split("```")[0]
 IN_PLACE = ("b = weight_int8.t().contiguous()", "b = weight_int8.t()")
 
-#: Measured on an H100 in CUDA graphs (benchmarks/facts/h100-seed.txt): M, N = K, the seed's wrapper, with the int8 dot
+#: Measured on an H100 in CUDA graphs (calibration/facts/h100-seed.txt): M, N = K, the seed's wrapper, with the int8 dot
 #: reading the weight in place, and that with the best tile; microseconds.
 MEASURED = [
     (128, 2048, 63.58, 13.07, 5.19),

@@ -1,8 +1,11 @@
 """The command as users run it: by subprocess, looking at status, standard output and standard error."""
 
+import contextlib
+import io
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -12,6 +15,7 @@ import jsonschema
 import pytest
 from support import fake_cli
 
+from kernlint.cli import main
 from kernlint.lint.diagnostics import DIAGNOSTICS
 from kernlint.rules.registry import all_rules, find_rule
 from kernlint.schema import load
@@ -35,6 +39,16 @@ def run(command, *arguments, stdin=b"", cwd=None, env=None):
     )
     assert b"Traceback" not in result.stderr or env, result.stderr.decode()
     return result
+
+
+def start(command, interrupt, **options):
+    """The command with SIGINT as ``interrupt`` says: else it has what the tests were started with, which in the background is
+    to ignore it."""
+    before = signal.signal(signal.SIGINT, interrupt)
+    try:
+        return subprocess.Popen(command, **options)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def refused(result):
@@ -219,6 +233,80 @@ def test_usage_errors(arguments, message, tmp_path):
     assert message in refused(run(REAL, *arguments, cwd=tmp_path))
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="files of POSIX")
+@pytest.mark.parametrize("kind", ["a named pipe", "a device", "a directory", "a socket"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["SPECIAL"],
+        ["task.md", "--reference", "SPECIAL"],
+        ["task.md", "--perf", "SPECIAL"],
+        ["explain", "SPECIAL"],
+        ["explain", "task.md", "--perf", "SPECIAL"],
+        ["fix", "SPECIAL"],
+        ["fix", "task.md", "-o", "x.py", "--reference", "SPECIAL"],
+        ["verify", "SPECIAL"],
+        ["verify", "task.md", "--fixed", "SPECIAL"],
+        ["verify", "task.md", "--reference", "SPECIAL"],
+        ["check", "--baseline", "SPECIAL"],
+        ["check", "--baseline", "SPECIAL", "--update-baseline"],
+        ["check", "--config", "SPECIAL"],
+    ],
+    ids=" ".join,
+)
+def test_what_is_no_regular_file_is_refused_and_not_waited_for(kind, arguments, tmp_path, monkeypatch):
+    monkeypatch.setattr("kernlint.verify.versions.require", lambda: None)  # which says first that torch is not there
+    special = special_file(tmp_path, kind)
+    (tmp_path / "task.md").write_text("# a task")
+    told = refused_here([special if argument == "SPECIAL" else argument for argument in arguments], tmp_path)
+    assert f"{special}: is {kind}, not a file" in told
+    assert ("- reads standard input" in told) == (kind == "a named pipe" and arguments[0] != "check")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="files of POSIX")
+@pytest.mark.parametrize("kind", ["a named pipe", "a device", "a socket"])
+def test_checking_what_is_no_regular_file(kind, tmp_path):
+    """As any file that cannot be read: a finding, so that the others are checked."""
+    special = special_file(tmp_path, kind)
+    (tmp_path / "k.py").write_text("x = 1\n")
+    done = run(REAL, "check", "--isolated", "--no-cache", "--output-format", "concise", special, "k.py", cwd=tmp_path)
+    assert done.returncode == 1
+    line, _ = done.stdout.decode().splitlines()
+    assert "KL903" in line and f"is {kind}, not a file" in line
+
+
+def special_file(folder, kind):
+    """The name of such a file in ``folder``."""
+    if kind == "a device":
+        (folder / "special").symlink_to("/dev/zero")
+    elif kind == "a named pipe":
+        os.mkfifo(folder / "special")
+    elif kind == "a directory":
+        (folder / "special").mkdir()
+    else:
+        with socket.socket(socket.AF_UNIX) as server:
+            here = os.getcwd()
+            os.chdir(folder)  # the path of a socket is short
+            server.bind("special")
+            os.chdir(here)
+    return "special"
+
+
+def refused_here(arguments, folder):
+    """As :func:`refused`, in this process: a hundred of them take minutes otherwise."""
+    here = os.getcwd()
+    out, err = io.StringIO(), io.StringIO()
+    os.chdir(folder)
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+            status = main(arguments)
+    finally:
+        os.chdir(here)
+    assert (status, out.getvalue()) == (2, "")
+    (line,) = err.getvalue().splitlines()
+    return line.removeprefix("kernlint: error: ")
+
+
 def test_a_closed_pipe_is_silent(source):
     reader, writer = os.pipe()
     os.close(reader)
@@ -242,7 +330,9 @@ def test_a_full_disk_is_one_line(source):
 @pytest.mark.parametrize("kill", [os.kill, os.killpg], ids=["command", "group"])
 def test_interrupt_ends_command_and_worker(source, number, status, kill):
     patient = {**os.environ, "FAKE_TIMEOUT_S": "60"}
-    process = subprocess.Popen([*FAKE, source("hang")], stderr=subprocess.PIPE, start_new_session=True, env=patient)
+    process = start(
+        [*FAKE, source("hang")], signal.SIG_DFL, stderr=subprocess.PIPE, start_new_session=True, env=patient
+    )
     time.sleep(1)
     kill(process.pid, number)
     _, errors = process.communicate(timeout=30)
@@ -250,6 +340,22 @@ def test_interrupt_ends_command_and_worker(source, number, status, kill):
     assert errors == b""
     with pytest.raises(ProcessLookupError):
         os.killpg(process.pid, 0)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals of POSIX")
+def test_a_job_in_the_background_ends_as_its_shell_says(source):
+    """A shell starts it with Ctrl-C ignored, which is meant for what runs in front; it is told to end by another signal."""
+    patient = {**os.environ, "FAKE_TIMEOUT_S": "60"}
+    process = start(
+        [*FAKE, source("hang")], signal.SIG_IGN, stderr=subprocess.PIPE, start_new_session=True, env=patient
+    )
+    time.sleep(1)
+    os.killpg(process.pid, signal.SIGINT)
+    with pytest.raises(subprocess.TimeoutExpired):
+        process.wait(timeout=1)
+    os.killpg(process.pid, signal.SIGTERM)
+    assert process.wait(timeout=30) == 143
+    assert process.communicate()[1] == b""
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="a shell of POSIX")

@@ -98,6 +98,18 @@ def test_a_link_stays_one(kernel: Path) -> None:
     assert link.is_symlink() and FIXED_LINE in kernel.read_text()
 
 
+def test_a_link_out_of_the_folder_is_not_followed(kernel: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    link = tmp_path_factory.mktemp("elsewhere") / "link.py"
+    link.symlink_to(kernel)
+    done = run(str(link), "--rule", "KL101")
+    assert done.returncode == 2 and kernel.read_text() == SOURCE
+    said = f"{link}: is a link out of its folder and is not changed; name {os.path.realpath(kernel)} to change that"
+    assert said in done.stderr.decode()
+    assert run(str(link), "--rule", "KL101", "--diff").returncode == 0
+    assert run(str(link), "--rule", "KL101", "-o", str(link.parent / "new.py")).returncode == 0
+    assert kernel.read_text() == SOURCE and link.is_symlink() and FIXED_LINE in (link.parent / "new.py").read_text()
+
+
 def test_a_read_only_file_is_left_alone(kernel: Path) -> None:
     kernel.chmod(0o444)
     done = run(str(kernel), "--rule", "KL101")

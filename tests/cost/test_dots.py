@@ -32,7 +32,7 @@ from kernlint.cost.dots import (
 from kernlint.cost.result import KernelTime
 from kernlint.workload.dtype import FLOAT16, FLOAT32, FLOAT64
 
-FACTS = Path(__file__).resolve().parents[2] / "benchmarks" / "facts"
+FACTS = Path(__file__).resolve().parents[2] / "calibration" / "facts"
 H100 = find_device("h100-sxm")
 A100 = find_device("a100-80gb-sxm")
 #: One mode more than the facts have.
@@ -437,7 +437,7 @@ def test_only_facts_made_the_constants() -> None:
     assert source_names
     assert all((FACTS / name).is_file() for name in source_names)
     for script in ("fit_dots.py", "dot_rows.py"):
-        source = (FACTS.parents[1] / "tools" / script).read_text(encoding="utf-8")
+        source = (FACTS.parent / script).read_text(encoding="utf-8")
         assert "pairs" not in source
         assert "measured.json" not in source
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from support.lint import KERNEL, check
 
+from kernlint.cli import main
 from kernlint.lint import cache as caching
 from kernlint.lint.cache import Cache, job_key
 from kernlint.lint.check_file import Job, Result, digest_of
@@ -115,13 +116,48 @@ def test_git_and_backups_leave_it_alone(tmp_path, result):
 
 
 def test_folders_of_old_versions_go(tmp_path, result):
-    old, recent = tmp_path / "0.0-old", tmp_path / "0.0-recent"
-    old.mkdir()
-    recent.mkdir()
-    os.utime(old, (1, 1))
+    old, recent = tmp_path / f"0.0-{'0' * 16}", tmp_path / f"0.0-{'1' * 16}"
+    foreign = tmp_path / "photographs"
+    for folder in (old, recent, foreign):
+        folder.mkdir()
+    for folder in (old, foreign):
+        os.utime(folder, (1, 1))
     Cache(str(tmp_path)).put(JOB, result)
     assert not old.exists()
     assert recent.exists()
+    assert foreign.exists(), "it is none of ours"
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="links of POSIX")
+def test_a_planted_link_is_no_cache(tmp_path, result, monkeypatch):
+    """Else what is old there would be removed, and what is not there written."""
+    project, elsewhere = tmp_path / "project", tmp_path / "elsewhere"
+    (elsewhere / f"0.0-{'0' * 16}").mkdir(parents=True)
+    os.utime(elsewhere / f"0.0-{'0' * 16}", (1, 1))
+    project.mkdir()
+    (project / "kernlint.toml").write_text("select = ['KL101']\n")
+    (project / "k.py").write_text(KERNEL)
+    (project / ".kernlint_cache").symlink_to(elsewhere)
+    monkeypatch.chdir(project)
+    monkeypatch.delenv("KERNLINT_CACHE_DIR", raising=False)
+    assert main(["check"]) == 1
+    assert os.listdir(elsewhere) == [f"0.0-{'0' * 16}"]
+    (project / ".kernlint_cache").unlink()
+    (project / ".kernlint_cache").mkdir()
+    (project / ".kernlint_cache" / ".gitignore").symlink_to(elsewhere / "new")
+    assert main(["check"]) == 1
+    assert not (elsewhere / "new").exists()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="pipes of POSIX")
+def test_a_planted_pipe_is_not_waited_for(tmp_path, result):
+    cache = Cache(str(tmp_path))
+    cache.put(JOB, result)
+    (path,) = [path for path in tmp_path.rglob("*.json") if path.name != "rules.json"]
+    path.unlink()
+    os.mkfifo(path)
+    assert cache.get(JOB) is None
+    assert digest_of(str(path)) == digest_of("/dev/zero") == ""
 
 
 def test_the_names_of_the_rules_are_remembered(tmp_path):

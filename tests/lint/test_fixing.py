@@ -41,6 +41,38 @@ def test_all_that_is_found_is_fixed(folder: Path) -> None:
     assert (folder / "kernel.py").read_text() == text
 
 
+@pytest.mark.parametrize("how", ["searched", "named", "as a link of a folder"])
+@pytest.mark.parametrize("option", [["--fix"], ["--add-ignore", "slow"]], ids=["--fix", "--add-ignore"])
+def test_a_link_out_of_the_folder_is_read_and_not_written(tmp_path: Path, how: str, option: list[str]) -> None:
+    outside, inside = tmp_path / "outside", tmp_path / "inside"
+    outside.mkdir()
+    inside.mkdir()
+    (outside / "kernel.py").write_text(SOURCE)
+    (inside / "link.py").symlink_to(outside / "kernel.py")
+    if how == "as a link of a folder":  # which whoever names it means
+        (inside / "link.py").unlink()
+        (inside / "folder").symlink_to(outside)
+    arguments = {"searched": [], "named": ["link.py"], "as a link of a folder": ["folder"]}[how]
+    done = check(inside, "--isolated", "--select", "KL101", *option, *arguments)
+    if how == "as a link of a folder":
+        assert done.returncode == 0 and (outside / "kernel.py").read_text() != SOURCE
+        return
+    real = (outside / "kernel.py").resolve()
+    said = f"kernlint: link.py: is a link out of its folder and is not changed; name {real} to change that\n"
+    assert said in done.stderr.decode()
+    assert done.returncode == 1 and b"KL101" in done.stdout
+    assert (outside / "kernel.py").read_text() == SOURCE and (inside / "link.py").is_symlink()
+
+
+def test_a_link_to_another_file_of_the_project_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "b").mkdir()
+    (tmp_path / "a" / "kernel.py").write_text(SOURCE)
+    (tmp_path / "b" / "link.py").symlink_to("../a/kernel.py")
+    assert check(tmp_path, "--isolated", "--fix", "--select", "KL101", "b/link.py").returncode == 0
+    assert (tmp_path / "a" / "kernel.py").read_text() != SOURCE and (tmp_path / "b" / "link.py").is_symlink()
+
+
 def test_diff_writes_nothing(folder: Path) -> None:
     before = (folder / "kernel.py").read_text()
     done = check(folder, "--diff")

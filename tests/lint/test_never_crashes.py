@@ -143,6 +143,54 @@ _TOO_MUCH = {
     "sorted tuples of no order": "c = sorted([(1, 's'), (1, None)])",
     "functions without arguments": "c = abs()\nc = int()\nc = min(1, None)",
     "a power of a list": "c = [1] ** 2",
+    "a list of lists": "c = [1]\nfor _ in range(200):\n    c = [c, c]\nc = len(str(c))",
+    "a tuple of tuples": "c = (1,)\nfor _ in range(200):\n    c = (c, c)\nc = str(c)",
+    "dictionaries in dictionaries": "c = {}\nfor _ in range(200):\n    c = {'x': c, 'y': c}\nc = str(c)",
+    "a set of tuples": "c = (1,)\nfor _ in range(200):\n    c = tuple({c, (c, c)})\nc = len(c)",
+    "a key of tuples": "c = (1,)\nd = {}\nfor _ in range(200):\n    c = (c, c)\n    d[c] = c\n    d.get(c)\n    d.setdefault(c, c)",
+    "lists that are compared": "c = [1]\nd = [1]\nfor _ in range(200):\n    c, d = [c, c], [d, d]\nc = 16 if c == d else 32",
+    "lists that either branch may leave": "c = [1]\nd = [1]\nfor _ in range(200):\n    c, d = [c, c], [d, d]\nif M > N:\n    c = d",
+    "a list that is searched": "c = [1]\nd = [1]\nfor _ in range(200):\n    c, d = [c, c], [d, d]\nc = c.index(d) if d in c else 16",
+    "zipped lists": "c = [1, 2]\nfor _ in range(200):\n    c = list(zip(c, c))\nc = str(c)",
+    "mapped lists": "c = [1, 2]\nfor _ in range(200):\n    c = list(map(lambda x: (c, c), c))\nc = sorted(c)",
+    "comprehensions": "c = [1]\nfor _ in range(200):\n    c = [c for _ in range(2)]\nc = str(c)",
+    "arguments in arguments": "f = lambda *a: a\nc = 1\nfor _ in range(200):\n    c = f(c, c)\nc = str(c)",
+    "lists that are filled from above": "d = [[] for _ in range(200)]\n"
+    "for i in range(199):\n    d[i].append(d[i + 1])\n    d[i].append(d[i + 1])\n"
+    "c = str(d[0])\nd[0] == d[1]\nc = d[0]",
+    "dictionaries that are filled from above": "d = [{} for _ in range(200)]\n"
+    "for i in range(199):\n    d[i]['x'] = d[i + 1]\n    d[i]['y'] = d[i + 1]\n"
+    "c = str(d[0])\nc = d[0]",
+    "objects that are filled from above": "class A: pass\nd = [A() for _ in range(200)]\n"
+    "for i in range(199):\n    d[i].x = d[i + 1]\n    d[i].y = d[i + 1]\n"
+    "c = str(d[0])\nc = d[0]",
+    "classes of classes": "class A: pass\nclass B: pass\nfor _ in range(60):\n    class C(A, B): pass\n    class D(A, B): pass\n"
+    "    A, B = C, D\nc = A()\nd = c.x\nd = str(A)\nc = isinstance(c, B)",
+    "a list in itself": "c = [1]\nc.append(c)\nc[0] = c\nd = str(c)\nd = c == [c]\nd = torch.tensor(c)",
+    "a dictionary in itself": "c = {}\nc['x'] = c\nd = str(c)\nd = c == {'x': c}",
+    "a list that goes deep": "c = [1]\nfor _ in range(3000):\n    c = [c]\nc = str(c)",
+    "a number of texts": "c = 10 ** 9 * 'a'",
+    "a number of lists": "c = 10 ** 9 * [0]",
+    "a number of lists of an argument": "c = 10 ** 9 * [M]",
+    "the text of many long texts": "c = ['a' * 9000] * 9000\nfor _ in range(50):\n    d = str(c)",
+    "text that is replaced everywhere": "for _ in range(2000):\n    c = ('a' * 9000).replace('a', 'b' * 9000)",
+    "joined text": "c = 'ab'\nfor _ in range(60):\n    c = c.join([c, c, c])",
+    "text with a wide field": "c = '{:9999999999}'.format(1)",
+    "a formatted string of a width": "c = f'{1:9999999999}'\nc = f'{1:{10 ** 9}}'",
+    "text that is centred": "c = 'a'.center(10 ** 10)\nc = 'a'.ljust(10 ** 10)\nc = 'a'.zfill(10 ** 10)",
+    "text with tabs": "c = '\\t'.expandtabs(10 ** 10)",
+    "bytes": "c = b'a' * 10 ** 10\nc = bytes(10 ** 10)\nc = bytearray(10 ** 10)",
+    "a rounded number": "c = round(5, -10 ** 9)",
+    "a power of a power": "c = 2 ** 2 ** 2 ** 2 ** 2 ** 2",
+    "a power by three": "c = pow(3, 10 ** 9, 7)",
+    "a negative shift of a shift": "c = 1 << 200 << 200 << 200 << 200\nc = 1 >> -1",
+    "a factorial": "import math\nc = math.factorial(10 ** 7)\nc = math.comb(10 ** 7, 10 ** 6)\nc = math.perm(10 ** 6)",
+    "a product": "import math\nc = math.prod([2 ** 500] * 9000)",
+    "a sum of lists": "for _ in range(100):\n    c = sum([[1]] * 9000, [])",
+    "all pairs": "import itertools\nc = list(itertools.product(*[[1, 2]] * 60))\nc = list(itertools.permutations(range(60)))",
+    "a list of all numbers": "c = list(range(10 ** 12))",
+    "a loop over all numbers": "c = 0\nfor i in range(10 ** 12):\n    c += i",
+    "a list that is asked for its length": "d = [0] * 9000\nfor _ in range(4000):\n    c = len(d)",
 }
 
 

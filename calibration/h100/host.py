@@ -1,6 +1,6 @@
 """Host time per call: launches by number and kind of arguments, autotuned or not, in a row and in loops; torch calls.
 
-    python benchmarks/h100/host.py OUT.csv
+    python calibration/h100/host.py OUT.csv
 
 Every call does next to no device work, so that the wall time of an eager loop is the host's. Columns as
 `h100-micro.csv`, with `call_us` and `spread` (highest over lowest of the repeats): device,term,params,call_us,spread.

@@ -1,8 +1,8 @@
 """Fits ``kernlint/cost/data/gathers.json``: what gathered dot operands cost on top of the dot model.
 
-    python tools/fit_gathers.py            write the constants and print the residuals
+    python calibration/fit_gathers.py            write the constants and print the residuals
 
-Reads the ``implicit_gemm_conv`` rows of ``benchmarks/facts/h100-micro-2.csv`` through the interpreter. The sigma is that of
+Reads the ``implicit_gemm_conv`` rows of ``calibration/facts/h100-micro-2.csv`` through the interpreter. The sigma is that of
 constants fitted without the image size of the row (leave one size out).
 """
 
@@ -72,7 +72,7 @@ def main() -> None:
     sigma = math.sqrt(sum(error**2 for error in held_out) / len(held_out))
     mean = sum(map(abs, held_out)) / len(held_out)
     print(f"{len(data)} rows, {cycles:.3f} cycles per element, held out: rms {sigma:.3f}, mean |ln| {mean:.3f}")
-    about = "Constants of kernlint/cost/gathers.py, written by tools/fit_gathers.py; do not edit."
+    about = "Constants of kernlint/cost/gathers.py, written by calibration/fit_gathers.py; do not edit."
     values = {"_about": about, "cycles_per_element": round(cycles, 4), "sigma": round(sigma, 3), "rows": len(data)}
     TARGET.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
 

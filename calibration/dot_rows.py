@@ -1,4 +1,4 @@
-"""The timed ``tl.dot`` kernels of ``benchmarks/facts`` as :class:`~kernlint.cost.dots.DotLoop`, one builder per kernel.
+"""The timed ``tl.dot`` kernels of ``calibration/facts`` as :class:`~kernlint.cost.dots.DotLoop`, one builder per kernel.
 
 The builders say of each kernel what ``kernlint/cost/dot_launch.py`` reads off its source: the fit and its tests price
 the loops made here.
@@ -17,7 +17,7 @@ from kernlint.cost.dots import DotLoop, DotOperand, DotStep
 from kernlint.workload import Dtype
 from kernlint.workload.dtype import BFLOAT16, FLOAT16, FLOAT32, INT8, INT32, find
 
-FACTS = Path(__file__).resolve().parent.parent / "benchmarks" / "facts"
+FACTS = Path(__file__).resolve().parent.parent / "calibration" / "facts"
 
 FP8 = find("float8_e4m3fn")
 assert FP8 is not None

@@ -1,4 +1,4 @@
-"""The kernels of ``benchmarks/h100`` as the interpreter reads them: launches to price beside their measured times.
+"""The kernels of ``calibration/h100`` as the interpreter reads them: launches to price beside their measured times.
 
 The benchmark's own modules build their cases; only the decorators of Triton are needed for that, so a stand-in serves
 where Triton is not installed. Each kernel is then read from its source, as the analysis of a user's file does.
@@ -29,8 +29,8 @@ from kernlint.workload import Launch, Storage, Tensor
 from kernlint.workload import dtype as dtypes
 
 ROOT = Path(__file__).resolve().parent.parent
-BENCH = ROOT / "benchmarks" / "h100"
-FACTS = ROOT / "benchmarks" / "facts"
+BENCH = ROOT / "calibration" / "h100"
+FACTS = ROOT / "calibration" / "facts"
 
 
 class _Anything(ModuleType):

@@ -1,8 +1,8 @@
 """Fit the constants of ``kernlint/cost/torch_ops.py`` and the host times of ``kernlint/cost/host.py``.
 
-    python tools/fit_torch_ops.py [--dry-run]
+    python calibration/fit_torch_ops.py [--dry-run]
 
-Data: ``benchmarks/facts/h100-torch-ops.csv``, ``h100-torch-ops-2.csv`` and ``h200-windows.csv`` (``gpu_us``, ``host_us``), and
+Data: ``calibration/facts/h100-torch-ops.csv``, ``h100-torch-ops-2.csv`` and ``h200-windows.csv`` (``gpu_us``, ``host_us``), and
 ``h100-overheads.json``; each row is priced on the card that it was measured on. Each case of data
 movement is fitted on its own rows, positive constants moved in their logarithm with a weak prior; sigma comes from
 leaving one shape out at a time. Needs numpy and scipy.
@@ -25,7 +25,7 @@ import numpy as np
 from scipy.optimize import least_squares  # type: ignore[import-untyped]
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
+sys.path[:0] = [str(ROOT), str(ROOT / "calibration")]
 
 from micro_launches import FACTS, HERE, tensor  # noqa: E402
 
@@ -396,8 +396,8 @@ def main() -> None:
     print("overall", round(total, 3))
     short = json.loads(json.dumps(data), parse_float=lambda text: float(f"{float(text):.4g}"))
     result = {
-        "_about": "Constants of kernlint/cost/torch_ops.py, written by tools/fit_torch_ops.py; do not edit.",
-        "source": [f"benchmarks/facts/{name} (gpu_us)" for name, _, _ in SOURCES],
+        "_about": "Constants of kernlint/cost/torch_ops.py, written by calibration/fit_torch_ops.py; do not edit.",
+        "source": [f"calibration/facts/{name} (gpu_us)" for name, _, _ in SOURCES],
         "assumed": {
             "fp8_efficiency": "share of peak that int8 reaches, plus fp8's lower power",
             "float64_efficiency": "cuBLAS DGEMM at the usual 80 % of peak; not measured",
@@ -426,11 +426,11 @@ def host_times(table: list[Row]) -> dict[str, object]:
     everything = [host for kind, values in by_kind.items() if kind != "alloc" for host in values]
     spread = [abs(math.log(h / statistics.median(v))) for k, v in by_kind.items() if k != "alloc" for h in v]
     return {
-        "_about": "Host microseconds of kernlint/cost/host.py, written by tools/fit_torch_ops.py; do not edit.",
-        "source": ["benchmarks/facts/h100-overheads.json", "benchmarks/facts/h100-torch-ops.csv (host_us, medians)"],
+        "_about": "Host microseconds of kernlint/cost/host.py, written by calibration/fit_torch_ops.py; do not edit.",
+        "source": ["calibration/facts/h100-overheads.json", "calibration/facts/h100-torch-ops.csv (host_us, medians)"],
         "triton_launch_us": round(overheads["triton_launch_host_us"], 1),
         "autotune_us": 20.0,
-        "autotune_source": "benchmarks/facts README: about 20 us more host time for an autotuned launch",
+        "autotune_source": "calibration/facts README: about 20 us more host time for an autotuned launch",
         "sync_us": round(overheads["item_sync_us"], 1),
         "event_us": 30.0,
         "events": {"autotune": 100000.0, "jit": 1000.0},

@@ -1,11 +1,11 @@
 """Fit the constants of ``kernlint/cost/dot_model.py`` to timed ``tl.dot`` kernels; publish them with their residuals.
 
-    python tools/fit_dots.py [--check] [CSV ...]
+    python calibration/fit_dots.py [--check] [CSV ...]
 
-Reads the products, attention-like and recurrent kernels of ``benchmarks/facts`` (or the CSV files named), fits their
+Reads the products, attention-like and recurrent kernels of ``calibration/facts`` (or the CSV files named), fits their
 warm times, writes ``kernlint/cost/data/h100-dots.json`` and prints a report: residuals by mode, shape, tile, warps and
 stages from leaving shapes and tiles out, errors of ratios by kind of change, and the seed's kernels
-(``benchmarks/facts/h100-seed.txt``), which the fit has not seen. ``--check`` reports
+(``calibration/facts/h100-seed.txt``), which the fit has not seen. ``--check`` reports
 without writing. Takes two minutes.
 
 The model is the product's own code: ``cycles_of_step`` and ``terms_of_loop`` run here on columns instead of floats.
@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from scipy.optimize import least_squares  # type: ignore[import-untyped]
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
+sys.path[:0] = [str(ROOT), str(ROOT / "calibration")]
 
 from dot_rows import FACTS, Row, gemm, read_rows, seed_rows  # noqa: E402
 

@@ -1,4 +1,4 @@
-"""The micro-benchmarks of ``benchmarks/facts`` as the workload model sees them.
+"""The micro-benchmarks of ``calibration/facts`` as the workload model sees them.
 
 One builder per family makes by hand the :class:`~kernlint.workload.Launch` that the interpreter makes from the source
 of the same kernel. The fitting script prices these; the tests check the model against the measurements through them.
@@ -34,7 +34,7 @@ from kernlint.workload import dtype as dtypes
 from kernlint.workload.dtype import Dtype
 from kernlint.workload.expr import mod, opaque
 
-FACTS = Path(__file__).resolve().parent.parent / "benchmarks" / "facts"
+FACTS = Path(__file__).resolve().parent.parent / "calibration" / "facts"
 HERE = Span("micro.py", 1, 1, 1, 1)
 PID = Expr.atom(ProgramId(0))
 PID1 = Expr.atom(ProgramId(1))

@@ -1,8 +1,8 @@
 """Fit the constants of ``kernlint/cost/programs.py`` to the micro-benchmarks and write them with their residuals.
 
-    python tools/fit_memory.py [--folds 5] [--dry-run]
+    python calibration/fit_memory.py [--folds 5] [--dry-run]
 
-Data: ``benchmarks/facts/h100-micro.csv``, ``h100-micro-2.csv``, ``h100-spilling.csv`` and ``h200-lanes.csv`` (warm graph replays), and the
+Data: ``calibration/facts/h100-micro.csv``, ``h100-micro-2.csv``, ``h100-spilling.csv`` and ``h200-lanes.csv`` (warm graph replays), and the
 rows of ``h100-stream.csv`` larger than L2.
 Every constant is positive and is moved in its logarithm from its physical starting value, with a weak prior (a
 factor e^0.7 is one standard deviation) so that what the data cannot tell stays what it was. The loss is Huber-like on
@@ -25,7 +25,7 @@ import numpy as np
 from scipy.optimize import least_squares  # type: ignore[import-untyped]
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path[:0] = [str(ROOT), str(ROOT / "tools")]
+sys.path[:0] = [str(ROOT), str(ROOT / "calibration")]
 
 from bench_launches import bench_samples  # noqa: E402
 from micro_launches import Sample, samples  # noqa: E402
@@ -234,7 +234,7 @@ def dot_correlation() -> float:
 
     from kernlint.cost.dots import dot_time
 
-    rows = read_rows([ROOT / "benchmarks" / "facts" / "h100-gemm.csv"])
+    rows = read_rows([ROOT / "calibration" / "facts" / "h100-gemm.csv"])
     errors = [(row, math.log(dot_time(row.loop, DEVICES["h100-sxm"]).us / row.us)) for row in rows]
     schedule = correlation([((row.mode, row.shape, row.tile, row.layout), e) for row, e in errors])
     operands = correlation([
@@ -260,7 +260,7 @@ def host_ratio_sigma() -> float:
     host = json.loads((TARGET.parent / "host.json").read_text(encoding="utf-8"))
     launch, alloc, tuner = host["triton_launch_us"], host["torch_us"]["alloc"], host["autotune_us"]
     errors = []
-    with (Path(__file__).parent.parent / "benchmarks" / "facts" / "h100-host.csv").open(
+    with (Path(__file__).parent.parent / "calibration" / "facts" / "h100-host.csv").open(
         encoding="utf-8", newline=""
     ) as file:
         for row in csv.DictReader(file):
@@ -277,7 +277,7 @@ def host_ratio_sigma() -> float:
 
 def write_correlations(program: float, errors: list[tuple[Sample, str, float]]) -> None:
     result = {
-        "_about": "Errors of speedups in kernlint/cost/estimate.py, written by tools/fit_memory.py; do not edit.",
+        "_about": "Errors of speedups in kernlint/cost/estimate.py, written by calibration/fit_memory.py; do not edit.",
         "correlation": {"program": program, "dot": dot_correlation(), "other": torch_correlation()},
         "correlation_source": "residuals of configurations of one kernel and size that differ in tile, warps or dtype",
         "program_ratios": ratio_sigmas(errors),
@@ -360,13 +360,13 @@ def main() -> None:
     everything = [error for family, _, error in held_out if family != "empty_program"]
     overall = float(np.mean(np.abs(everything)))
     report = {
-        "_about": "Constants of kernlint/cost/programs.py, written by tools/fit_memory.py; do not edit.",
+        "_about": "Constants of kernlint/cost/programs.py, written by calibration/fit_memory.py; do not edit.",
         "source": [
             *(
-                f"benchmarks/facts/{name} (gpu_us)"
+                f"calibration/facts/{name} (gpu_us)"
                 for name in ("h100-micro.csv", "h100-micro-2.csv", "h100-spilling.csv", "h200-lanes.csv")
             ),
-            "benchmarks/facts/h100-stream.csv (us, above L2)",
+            "calibration/facts/h100-stream.csv (us, above L2)",
         ],
         "mean_abs_ln_error_held_out": round(overall, 3),
         "median_abs_ln_error_held_out": round(float(np.median(np.abs(everything))), 3),

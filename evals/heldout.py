@@ -1,11 +1,11 @@
-"""Verdicts and predicted speedups on before/after cases that nobody developed against: benchmarks/heldout/.
+"""Verdicts and predicted speedups on before/after cases that nobody developed against: the sets in this folder.
 
-    python benchmarks/heldout.py measure OUT.json [--case NAME]... [--jobs N]     on a GPU: some minutes
-    python benchmarks/heldout.py check [--case NAME]...                           on a CPU: are the cases right?
-    python benchmarks/heldout.py compare OUT.json [--scope call] [--markdown F]   the verdicts beside the measurements
-    python benchmarks/heldout.py verdicts [--device h200]                         the verdicts alone
+    python evals/heldout.py measure OUT.json [--case NAME]... [--jobs N]     on a GPU: some minutes
+    python evals/heldout.py check [--case NAME]...                           on a CPU: are the cases right?
+    python evals/heldout.py compare OUT.json [--scope call] [--markdown F]   the verdicts beside the measurements
+    python evals/heldout.py verdicts [--device h200]                         the verdicts alone
 
-``--set heldout3`` takes the cases of benchmarks/heldout3/ in place of those of benchmarks/heldout/.
+``--set third``, or ``--set 2026-11-28-third``, takes the cases of that folder in place of those of 2026-11-28-first.
 ``measure`` and ``check`` need torch and Triton (3.2 to 3.9). ``measure`` runs before.py, after.py and the reference of each
 case at its sizes on the same arguments, the versions taking turns: ``gpu`` is one call in a replayed CUDA graph (warm L2),
 ``cold`` the same right after L2 was overwritten, ``call`` wall time per call of an eager loop, all in microseconds. ``check``
@@ -18,6 +18,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import sys
 import tempfile
 import time
@@ -28,6 +29,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "benchmarks"))
+
 from accuracy import HEADER, UNCLEAR, Case, Measured, as_markdown, as_text, judged, rows, summary
 from turns import Batch
 
@@ -37,7 +40,7 @@ from kernlint.verify.launches import facts_of
 from kernlint.verify.prove import machine, timings_of
 from kernlint.verify.sandbox import Ended
 
-CASES = Path(__file__).parent / "heldout"
+CASES = Path(__file__).parent / "2026-11-28-first"
 VERSIONS = ("before", "after", "library")
 TIMING_S = 1.5
 
@@ -74,6 +77,16 @@ class Subject:
         }
         sources = {files[version]: text[version] for version in VERSIONS}
         return job, {**sources, "reference/reference.py": reference}
+
+
+def sets() -> list[Path]:
+    """The folders of all sets, in the order of their dates."""
+    return sorted(one for one in CASES.parent.iterdir() if re.match(r"\d{4}-\d\d-\d\d-", one.name))
+
+
+def set_called(name: str) -> Path | None:
+    """The set in the folder ``name``, or in the last one that is called so after its date."""
+    return next((one for one in reversed(sets()) if name in (one.name, one.name[len("2026-11-28-") :])), None)
 
 
 def subjects(names: Sequence[str], tiny: bool = False, cases: Path = CASES) -> list[Subject]:
@@ -166,7 +179,9 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", choices=("measure", "check", "compare", "verdicts"))
     parser.add_argument("file", nargs="?", help="measured times: written by measure, read by compare")
-    parser.add_argument("--set", default=CASES.name, help=f"the folder of the cases (default: {CASES.name})")
+    parser.add_argument(
+        "--set", default=CASES.name, help=f"the set, by its folder or without the date (default: {CASES.name})"
+    )
     parser.add_argument("--case", action="append", default=[])
     parser.add_argument("--jobs", type=int, help="children side by side (default: 8 on a GPU, 2 on a CPU)")
     parser.add_argument("--scope", choices=("gpu", "call"), default="gpu")
@@ -175,9 +190,9 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     if options.what in ("measure", "compare") and options.file is None:
         parser.error(f"{options.what} needs a file")
-    folder = CASES.parent / options.set
-    if not folder.is_dir():
-        parser.error(f"no folder {folder}")
+    folder = set_called(options.set)
+    if folder is None:
+        parser.error(f"no set {options.set}; there is {', '.join(one.name for one in sets())}")
     if options.what == "measure":
         if not machine().get("gpu"):
             parser.error("torch finds no GPU here")
