@@ -21,6 +21,7 @@ from kernlint.rules.base import NOT_ABOUT_SPEED
 from kernlint.rules.registry import find_rule
 from kernlint.syntax.source import STDIN_NAME
 from kernlint.verdict.model import Verdict
+from kernlint.verify.formats import Precision, formats_of, named_formats
 from kernlint.verify.launches import compile_jobs, facts_of, interpreted_s, target_of, tile_extents
 from kernlint.verify.result import ChangeReport, Prediction
 from kernlint.verify.shapes import SizeCase, odd_cases, scaled, varied_names
@@ -55,6 +56,7 @@ class Plan:
     architecture: str
     launches: Mapping[str, list[dict[str, Any]]]
     uncompiled: tuple[str, ...] = ()
+    precision: Precision = field(default_factory=Precision)
     predictions: Mapping[str, Prediction] = field(default_factory=dict)
     tensors: Mapping[str, Any] = field(default_factory=dict)
     values: Mapping[str, int] = field(default_factory=dict)
@@ -94,7 +96,7 @@ def make_plan(
     """The plan for ``source`` and ``fixed``, the changed version (None: the one that :func:`kernlint.fix.fix_source` makes).
 
     The other arguments are those of :func:`kernlint.fix.fix_source`; ``numerics`` overrides the class of rounding
-    differences that is allowed. Raises what :func:`kernlint.analysis.analyze` raises, for either version.
+    differences that is allowed, or names the format that the changed version computes in. Raises what :func:`kernlint.analysis.analyze` raises, for either version.
     """
     settings: dict[str, Any] = {
         "device": device,
@@ -130,7 +132,7 @@ def make_plan(
         change, after = report, made.after
     else:
         # What a user has changed may round differently; how much the errors grew is reported.
-        change, after = ChangeReport(fixed_path, (), numerics or "changed"), fixed
+        change, after = ChangeReport(fixed_path, (), *_class_and_format(numerics or "changed")), fixed
     workload = read.judgement.workload
     changed = _changed_workload(after, fixed_path if fixed is not None else path, workload, read, settings, notes)
     gpu = find_device(device)
@@ -154,6 +156,14 @@ def make_plan(
         architecture=gpu.architecture,
         launches={"before": before_jobs, "after": after_jobs},
         uncompiled=tuple(dict.fromkeys((*uncompiled, *uncompiled_after))),
+        precision=Precision(
+            formats_of(workload),
+            formats_of(changed) if changed is not None else {},
+            named_formats(read.task.kernel.text),
+            named_formats(after),
+            change.format or "",
+            change.numerics == "changed",
+        ),
         predictions=_predictions(read, workload, changed, gpu, single=len(change.rules) == 1),
         tensors=_tensors(workload),
         values={fact.name: fact.value for fact in map(parse_fact, settings["assumptions"]) if fact.value is not None},
@@ -194,7 +204,12 @@ def _refusals(made: Fixed) -> tuple[str, ...]:
 
 def _change(made: Fixed, numerics: str | None) -> ChangeReport:
     worst = max((one.effects.numerics for one in made.applied), key=NUMERICS.index)
-    return ChangeReport(None, tuple(one.code for one in made.applied), numerics or worst)
+    return ChangeReport(None, tuple(one.code for one in made.applied), *_class_and_format(numerics or worst))
+
+
+def _class_and_format(numerics: str) -> tuple[str, str | None]:
+    """A class of rounding differences, or a format that is computed in: that is a change of precision."""
+    return (numerics, None) if numerics in NUMERICS else ("changed", numerics)
 
 
 def _changed_workload(

@@ -98,6 +98,7 @@ def job_of(plan: Plan, backend: str, others: Iterable[str] = ()) -> dict[str, An
         "tensors": dict(plan.tensors),
         "values": dict(plan.values),
         "sources": [plan.before, plan.after],
+        "formats": plan.precision.granted(backend),
     }
 
 
