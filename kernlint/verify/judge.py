@@ -17,6 +17,8 @@ from kernlint.verify.result import CaseResult, Timing
 
 #: How the note of a case begins that the version before fails.
 WRONG_BEFORE = "the version before is wrong"
+#: The same of sizes for which the reference, or what makes its arguments, raises an error.
+REFUSED = "the reference does not take these sizes"
 #: The spacing of numbers near 1, of the types that results have.
 _EPSILON = {
     "float64": 2.0**-52,
@@ -34,9 +36,8 @@ _SANE_FP8 = 0.25
 #: An element may be off by this many units, and after by this many times as much as before.
 _UNITS = 2.0
 _GROWTH = 2.0
-#: The same of all elements together, as a root mean square.
+#: All elements together may be off by this, as a root mean square; the same growth is granted.
 _SPREAD = 1.0
-_SPREAD_GROWTH = 1.5
 #: Standard errors that a common factor or offset may be from none.
 _DEVIATIONS = 5.0
 #: A factor that is less than this part of the errors around it may be theirs.
@@ -73,10 +74,7 @@ def judge_case(event: Mapping[str, Any], numerics: str, interpreted: bool) -> Ca
     """The result of one ``case`` event of the child."""
     name, sizes = event["name"], event["sizes"]
     if event["status"] == "skipped":
-        why = (
-            event.get("why")
-            or f"the {event.get('step', 'reference')} does not take these sizes: {words(event['error'])}"
-        )
+        why = event.get("why") or f"{REFUSED}: {words(event['error'])}"
         return CaseResult(name, sizes, "skipped", note=why)
     if event["status"] == "failed":
         return _failed_case(event, interpreted)
@@ -91,11 +89,11 @@ def judge_case(event: Mapping[str, Any], numerics: str, interpreted: bool) -> Ca
 def _failed_case(event: Mapping[str, Any], interpreted: bool) -> CaseResult:
     error = event["error"]
     if error["type"] == "NoInputs":
-        return CaseResult(event["name"], event["sizes"], "not checkable", message=error["text"])
+        return CaseResult(event["name"], event["sizes"], "not_checkable", message=error["text"])
     step = event["step"]
     if step == "before":
         return CaseResult(event["name"], event["sizes"], "skipped", note=f"the version before fails: {words(error)}")
-    outcome = "not checkable" if _interpreter_fault(error, interpreted) else "failed"
+    outcome = "not_checkable" if _interpreter_fault(error, interpreted) else "failed"
     return CaseResult(event["name"], event["sizes"], outcome, message=f"{step}: {words(error)}")
 
 
@@ -104,10 +102,10 @@ def _failed_version(
 ) -> CaseResult:
     if before is not None:
         if interpreted and _interpreter_fault(before, interpreted):
-            return CaseResult(name, sizes, "not checkable", message=f"the interpreter cannot run it: {words(before)}")
+            return CaseResult(name, sizes, "not_checkable", message=f"the interpreter cannot run it: {words(before)}")
         return CaseResult(name, sizes, "skipped", note=f"neither version runs at these sizes: {words(before)}")
     if _interpreter_fault(after, interpreted):
-        return CaseResult(name, sizes, "not checkable", message=f"the interpreter cannot run it: {words(after)}")
+        return CaseResult(name, sizes, "not_checkable", message=f"the interpreter cannot run it: {words(after)}")
     return CaseResult(name, sizes, "failed", message=f"the changed version fails: {words(after)}")
 
 
@@ -122,14 +120,14 @@ def words(error: Mapping[str, str]) -> str:
 
 
 def _judge_outputs(event: Mapping[str, Any], numerics: str, interpreted: bool, note: str) -> CaseResult:
-    """The worst of all outputs."""
+    """The answer for all outputs together, with the errors of the worst."""
     name, sizes = event["name"], event["sizes"]
     notes = [note] if note else []
     problems: list[str] = []
     blamed_before: list[str] = []
     shown: list[_Shown] = []
     for row in event["outputs"]:
-        after, before = row.get("after", {}), row.get("before", {})
+        before = row.get("before", {})
         against_before = row["against"] == "before"
         wrong_before = "" if against_before else _wrong_before(before)
         # What is wrong is no measure of how small the errors have to be.
@@ -158,7 +156,7 @@ def _judge_outputs(event: Mapping[str, Any], numerics: str, interpreted: bool, n
         known |= {"factor": 1.0 + worst.measured["factor"] if "factor" in worst.measured else None}
     if (problems or blamed_before) and interpreted and event.get("half"):
         message = f"the interpreter computes bfloat16 wrongly: this says nothing ({(problems or blamed_before)[0]})"
-        return CaseResult(name, sizes, "not checkable", message=message)
+        return CaseResult(name, sizes, "not_checkable", message=message)
     if problems:
         return CaseResult(name, sizes, "incorrect", message="; ".join(problems[:3]), note="; ".join(notes), **known)
     if blamed_before:
@@ -208,20 +206,22 @@ class _Shown:
         """Whether results are the truth times a factor that nothing explains."""
         if "factor" not in self.measured:
             return ""
-        noise = max(1.0, _SPREAD_GROWTH * measure.get("spread", 0.0))
+        noise = max(1.0, _GROWTH * measure.get("spread", 0.0))
         low, high = _factors(self.measured, noise)
         usual = _GROWTH * measure.get("factor", 0.0)
         low, high = low + min(usual, 0.0), high + max(usual, 0.0)
         factor = self.measured["factor"]
         if low <= factor <= high:
             return ""
-        return f"all of it is {1 + factor:.6g} times {self._other()} (rounding explains {1 + low:.6g} to {1 + high:.6g})"
+        return (
+            f"all of it is {1 + factor:.6g} times {self._other()} (rounding explains {1 + low:.6g} to {1 + high:.6g})"
+        )
 
     def _together(self, measure: Mapping[str, Any]) -> str:
         """Whether errors that are small one by one are too much, or too much alike, all together."""
         if not self.measured:
             return ""
-        spread, most = self.measured["spread"], max(_SPREAD, _SPREAD_GROWTH * measure.get("spread", 0.0))
+        spread, most = self.measured["spread"], max(_SPREAD, _GROWTH * measure.get("spread", 0.0))
         if spread > most:
             return f"errors are {spread:.2g} times what rounding explains, all over ({most:.2g} times are allowed)"
         drift = self.measured["drift"]

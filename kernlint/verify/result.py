@@ -10,7 +10,7 @@ from kernlint.records import dataclass
 from kernlint.verdict.speedup import round_ratio, round_us
 
 BACKENDS = ("gpu", "interpreter", "compile")
-#: The one-word answers, and whether the change is proven by them.
+#: The answers, and whether the change is proven by them. What the compiler makes of a change says nothing of its results.
 OUTCOMES = {
     "faster": True,
     "inconclusive": True,
@@ -18,16 +18,16 @@ OUTCOMES = {
     "correct": True,
     "incorrect": False,
     "failed": False,
-    "lowered": True,
-    "unchanged": True,
+    "lowered": False,
+    "unchanged": False,
     "worse": False,
-    "not checkable": False,
+    "not_checkable": False,
 }
 
 
 @dataclass(frozen=True)
 class CaseResult:
-    """One set of sizes. ``outcome`` is correct, incorrect, failed, not checkable or skipped; the errors are relative to
+    """One set of sizes. ``outcome`` is correct, incorrect, failed, not_checkable or skipped; the errors are relative to
     the reference (None: not measured), ``tolerance`` is what that of the changed version may be where it is worst.
     ``factor`` is that from the reference to its result. ``note`` says what is to be said of the version as it was, or why
     the case was skipped."""

@@ -132,7 +132,7 @@ class _Case:
         self._begin("reference")
         reference = build_reference(setting)
         self._begin("inputs")
-        arguments = subjects.arguments(setting)
+        arguments = subjects.arguments(setting, self.case.get("extents"))
         subject: dict[str, Any] = {}
         like = reference
         for version in setting.versions:
@@ -458,5 +458,3 @@ def _measured(
             known = unit_of(path, result.dtype, target, rounding.noise(usual))
             found |= {"usual": statistics(result, target, known)}
         row[version] |= found
-
-
