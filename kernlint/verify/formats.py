@@ -26,6 +26,9 @@ _SPELLINGS = {
     "float8_e5m2fnuz": ("float8e5b16",),
 }
 _NAMES = {spelling: name for name, others in _SPELLINGS.items() for spelling in (name, *others)}
+#: Kinds of torch operations that round nothing.
+_MOVING = ("copy", "transpose", "fill", "gather", "cat", "alloc", "unknown")
+
 Formats = Mapping[str, str]
 
 
@@ -38,7 +41,7 @@ def formats_of(workload: Workload) -> dict[str, str]:
             for launch in (step, *step.alternatives):
                 for kind, name in _of_launch(launch, ends):
                     found[kind].append(name)
-        elif isinstance(step, TorchOp):
+        elif isinstance(step, TorchOp) and step.kind not in _MOVING:
             found["results"] += [t.dtype.name for t in step.writes if t.dtype is not None and t.storage not in ends]
     return {kind: name for kind, names in found.items() if (name := _narrowest(names)) is not None}
 
@@ -86,19 +89,15 @@ class Precision:
     changed: bool = False
 
     def granted(self, backend: str) -> dict[str, dict[str, str]]:
-        """``new``: the formats that the errors of the changed version may be of beyond those of the version before;
-        ``after``: the same where that version tells nothing; ``before``: those of that version."""
+        """``before``: the formats of the version before; ``after``: those that the errors of the changed version may be of,
+        beyond what the version before shows."""
         before, after = _on(backend, self.before), _on(backend, self.after)
         if not self.changed:
-            return {"before": before, "new": {}, "after": {}}
-        if self.declared:
-            own = _on(backend, {"operands": self.declared, "results": self.declared})
-            return {"before": before, "new": own, "after": _narrower(after, own)}
-        new = {kind: name for kind, name in after.items() if _bits(name) < _bits(before.get(kind, "float32"))}
+            return {"before": before, "after": {}}
         # Who names a format may compute in it where the analysis does not see it.
-        only = _narrowest(self.named_after - self.named_before)
-        named = {} if only is None else _on(backend, {"operands": only, "results": only})
-        return {"before": before, "new": _narrower(new, named), "after": _narrower(after, named)}
+        only = self.declared or _narrowest(self.named_after - self.named_before)
+        named = {} if not only else _on(backend, {"operands": only, "results": only})
+        return {"before": before, "after": _narrower(after, named)}
 
 
 def _on(backend: str, formats: Formats) -> dict[str, str]:

@@ -55,11 +55,8 @@ def sane(dtype: str) -> float:
 
 def unexplained(before: Mapping[str, Any]) -> bool:
     """Whether the results of the version before are the reference's times a factor that no rounding explains."""
-    if "factor" not in before:
-        return False
-    usual = before.get("usual", before)
-    low, high = _factors(usual, 1.0)
-    hidden = _HIDDEN * usual.get("scatter", 0.0)
+    low, high = _factors(before, 1.0)
+    hidden = _HIDDEN * before.get("scatter", 0.0)
     return not low - hidden <= before["factor"] <= high + hidden
 
 
@@ -258,7 +255,7 @@ def _wrong_before(before: Mapping[str, Any]) -> str:
         index = ", ".join(map(str, before["worst"]))
         value, expected = _number(before["value"]), _number(before["expected"])
         return f"at [{index}] it is {value} where the reference is {expected} (error {error:.2g})"
-    if unexplained(before):
+    if before.get("scaled"):
         return f"all of it is {1 + before['factor']:.6g} times the reference"
     return ""
 

@@ -112,6 +112,9 @@ class Noise:
 _ROOM = 4.0
 #: Of rounded operands: the largest of a million normal deviates is five standard ones.
 _ROOM_COARSE = 3.0
+#: Sizes are told apart by their powers of two up to this, and as far as there are so many of one.
+_EXPONENTS = 64
+_LEAST_GROUP = 64
 #: Below this many elements a row says little about its scale.
 _LEAST_ROW = 8
 
@@ -119,8 +122,8 @@ _LEAST_ROW = 8
 @dataclass(frozen=True)
 class Unit:
     """The errors that one element may have: ``own`` from the last rounding to the type of the result, which is independent
-    of that of other elements; ``sums`` from adding up; ``coarse`` from narrower formats. ``cut`` is by how much the narrower
-    format scales the result as a whole."""
+    of that of other elements; ``sums`` from adding up; ``coarse`` from narrower formats, those of the version before among
+    them. ``cut`` is by how much the narrower format scales the result as a whole."""
 
     own: torch.Tensor
     sums: torch.Tensor
@@ -132,8 +135,16 @@ class Unit:
         return self.own + self.sums + self.coarse
 
 
-def unit_of(path: str, dtype: torch.dtype, truth: torch.Tensor, noise: Noise, roundings: int = 1) -> Unit:
-    """What results of ``dtype`` may be off by around ``truth`` (float64); ``roundings`` to that type."""
+def unit_of(
+    path: str,
+    dtype: torch.dtype,
+    truth: torch.Tensor,
+    noise: Noise,
+    roundings: int = 1,
+    before: torch.Tensor | None = None,
+) -> Unit:
+    """What results of ``dtype`` may be off by around ``truth`` (float64); ``roundings`` to that type. ``before`` are those of
+    the version before, where they are no worse than rounding makes them: what it rounds on the way shows in its errors."""
     limits = torch.finfo(dtype)
     size = torch.where(torch.isfinite(truth), truth.abs(), torch.zeros_like(truth))
     own = size.clamp_min(limits.smallest_normal) * (limits.eps / 2) * roundings
@@ -142,15 +153,37 @@ def unit_of(path: str, dtype: torch.dtype, truth: torch.Tensor, noise: Noise, ro
         fine = _guess(size, "float32")
     wider = 2.0 ** (BITS["float32"] - BITS[noise.sums])
     sums = _scale(fine) * (_ROOM * noise.depth**0.5 * wider)
-    if noise.operands is None and noise.results is None:
-        return Unit(own, sums, torch.zeros_like(own))
-    coarse = _error(noise.coarse, path, truth)
-    if coarse is None:
-        narrowest = min((f for f in (noise.operands, noise.results) if f is not None), key=lambda f: BITS[f])
+    coarse, cut = _coarse(path, truth, size, noise)
+    if before is not None and before.shape == truth.shape:
+        beyond = ((before.double() - truth).abs() - own).clamp_min(0.0)
+        coarse = coarse + _ROOM_COARSE * _by_size(torch.nan_to_num(beyond, 0.0, 0.0, 0.0), size)
+    return Unit(own, sums, coarse, cut)
+
+
+def _coarse(path: str, truth: torch.Tensor, size: torch.Tensor, noise: Noise) -> tuple[torch.Tensor, float]:
+    """The noise of formats that are new with the change, and by how much they scale the result as a whole."""
+    narrow = [format for format in (noise.operands, noise.results) if format is not None]
+    if not narrow:
+        return torch.zeros_like(size), 0.0
+    found = _error(noise.coarse, path, truth)
+    if found is None:
+        narrowest = min(narrow, key=lambda format: BITS[format])
         cut = -(2.0 ** (1 - BITS[narrowest])) if narrowest in CUT else 0.0
-        return Unit(own, sums, _scale(_guess(size, narrowest)) * _ROOM_COARSE, cut)
+        return _scale(_guess(size, narrowest)) * _ROOM_COARSE, cut
     assert noise.coarse is not None
-    return Unit(own, sums, _scale(coarse) * _ROOM_COARSE, factor(noise.coarse[path], truth))
+    return _scale(found) * _ROOM_COARSE, factor(noise.coarse[path].double(), truth)
+
+
+def _by_size(error: torch.Tensor, size: torch.Tensor) -> torch.Tensor:
+    """The root mean square of the errors of elements as large as each one: those of one power of two."""
+    exponent = torch.frexp(size).exponent.clamp(-_EXPONENTS, _EXPONENTS).flatten().long() + _EXPONENTS
+    count = torch.bincount(exponent, minlength=2 * _EXPONENTS + 1)
+    power = torch.bincount(exponent, error.square().flatten(), 2 * _EXPONENTS + 1)
+    usual = error.square().mean()
+    mean = torch.where(
+        count >= _LEAST_GROUP, power / count.clamp_min(1), torch.maximum(power / count.clamp_min(1), usual)
+    )
+    return mean[exponent].reshape(error.shape).sqrt()
 
 
 def _error(results: Mapping[str, torch.Tensor] | None, path: str, truth: torch.Tensor) -> torch.Tensor | None:

@@ -378,8 +378,8 @@ def _compared(
     """One entry for each output: the errors of all versions against the truth, or else the version before, in terms of what
     rounding explains; and against each other.
 
-    A change is granted the ``formats`` that are new with it; those that it shares with the version before show in the errors
-    of that version, unless these tell nothing: then it is granted all that it computes in.
+    A change of precision is granted its ``formats``; others, and what it shares with the version before, show in the errors of
+    that version, unless these tell nothing.
     """
     from kernlint.verify.child.metrics import error, moved
     from kernlint.verify.judge import sane
@@ -420,10 +420,10 @@ def _compared(
         for row in rows
         if row["against"] == "reference"
     )
-    granted = formats.get("new" if trusted and "before" in outcomes else "after", {})
+    trusted = trusted and "before" in outcomes
     for row in rows:
         results = {version: outcome["results"].get(row["path"]) for version, outcome in outcomes.items()}
-        _measured(row, results, truth, rounding, granted, formats.get("before", {}))
+        _measured(row, results, truth, rounding, formats, trusted)
     return rows
 
 
@@ -432,29 +432,37 @@ def _measured(
     results: Mapping[str, Any],
     truth: Mapping[str, Any] | None,
     rounding: _Reference,
-    granted: Mapping[str, Any],
-    usual: Mapping[str, Any],
+    formats: Mapping[str, Any],
+    trusted: bool,
 ) -> None:
-    """Put the statistics of floating-point ``results`` into their ``row``."""
+    """Put the statistics of floating-point ``results`` into their ``row``; ``trusted`` says that those of the version before
+    are a measure."""
     from kernlint.verify.child.metrics import statistics
     from kernlint.verify.child.noise import unit_of
     from kernlint.verify.judge import unexplained
 
     path, against_before = row["path"], row["against"] == "before"
+    granted, usual = formats.get("after", {}), formats.get("before", {})
     exact = results.get("before") if against_before else truth and truth.get(path)
     if exact is None or (against_before and not exact.dtype.is_floating_point):
         return
     target = exact.double()
+    measure = results.get("before") if trusted and not against_before else None
+    if measure is not None and _comparable(measure, target):
+        found = statistics(measure, target, unit_of(path, measure.dtype, target, rounding.noise({})))
+        if unexplained(found) and any(usual.values()):
+            found = statistics(measure, target, unit_of(path, measure.dtype, target, rounding.noise(usual)))
+        # A wrong factor is no measure of what rounding does.
+        row["before"]["scaled"] = unexplained(found)
+        measure = None if row["before"]["scaled"] else measure
     for version, result in results.items():
-        if result is None or not result.dtype.is_floating_point or result.shape != target.shape:
-            continue
-        if against_before and version == "before":
+        if result is None or not _comparable(result, target) or (against_before and version == "before"):
             continue
         # The version before has rounded as well.
         roundings = 2 if against_before else 1
-        unit = unit_of(path, result.dtype, target, rounding.noise(granted), roundings)
-        found = statistics(result, target, unit)
-        if version == "before" and unexplained(found) and any(usual.values()):
-            known = unit_of(path, result.dtype, target, rounding.noise(usual))
-            found |= {"usual": statistics(result, target, known)}
-        row[version] |= found
+        unit = unit_of(path, result.dtype, target, rounding.noise(granted), roundings, measure)
+        row[version] |= statistics(result, target, unit)
+
+
+def _comparable(result: Any, target: Any) -> bool:
+    return bool(result.dtype.is_floating_point) and result.shape == target.shape
