@@ -52,7 +52,7 @@ def judged(reference, before, after, given, numerics="changed", formats=None):
         name: {"results": _results(function(*given), []), "unwritten": {}}
         for name, function in (("before", before), ("after", after))
     }
-    rounding = _Reference(subject, list(given), "cpu")
+    rounding = _Reference(subject, list(given), "cpu", interpreted=False)
     event = {
         "name": "case", "sizes": {}, "status": "run", "failures": {}, "half": False, "reference": "float64",
         "outputs": _compared(outcomes, truth, rounding, formats or {}),
@@ -191,6 +191,23 @@ def test_a_factor_does_not_hide_behind_tf32(factor):
     assert found.outcome == "incorrect"
 
 
+@pytest.mark.parametrize("shift", [0.0, 1.0], ids=["zero mean", "one sign"])
+def test_sums_that_tensor_cores_cut_off_are_correct(shift):
+    def kernel(a, b, terms=16, factor=1.0):
+        total = torch.zeros(a.shape[0], b.shape[1], dtype=torch.float64)
+        for i in range(0, a.shape[1], terms):
+            total += a[:, i : i + terms].double() @ b[i : i + terms].double()
+            # 24 bits of the significand are kept, the rest is dropped.
+            total = (total.view(torch.int64) & ~((1 << 29) - 1)).view(torch.float64)
+        return (total * factor).float()
+
+    given = inputs(depth=4096, shift=shift)
+    for before, after in ((kernel, lambda a, b: kernel(a, b, 32)), (product, kernel)):
+        found = judged(matmul, before, after, given, "reordered")
+        assert found.outcome == "correct", found.message
+    assert judged(matmul, kernel, lambda a, b: kernel(a, b, factor=1.001), given).outcome == "incorrect"
+
+
 def test_half_precision_on_the_way_is_correct_where_it_is_declared_and_only_there():
     def reference(a, b):
         return torch.relu(a @ b) * 0.3
@@ -291,7 +308,7 @@ def test_without_a_reference_the_version_before_is_the_truth_and_rounds_too(dtyp
             name: {"results": _results(function(*given).to(dtype), []), "unwritten": {}}
             for name, function in (("before", product), ("after", after))
         }
-        outputs = _compared(outcomes, None, _Reference(None, list(given), "cpu"), {})
+        outputs = _compared(outcomes, None, _Reference(None, list(given), "cpu", interpreted=False), {})
         event = {"name": "case", "sizes": {}, "status": "run", "failures": {}, "outputs": outputs, "reference": "none"}
         return judge_case(event, "reordered", False)
 
@@ -338,7 +355,7 @@ def test_depth_is_that_of_the_longest_sum():
     a, b = torch.ones(3, 700, dtype=torch.float64), torch.ones(700, 5, dtype=torch.float64)
     with Rounding("float32") as mode:
         torch.relu(a @ b)
-    assert mode.depth == 700 and mode.contractions == 1
+    assert mode.depth == 700 and mode.contracted == 700
 
 
 def test_small_elements_are_not_excused_by_large_ones():

@@ -46,29 +46,27 @@ class Rounding(TorchFunctionMode):
     """Every floating-point result is rounded to the format ``results``, and the operands of contractions to ``operands``
     (None: not at all). ``products`` counts plain products as contractions: for references that have no other.
 
-    ``depth`` is then the number of terms of the longest sum that was seen, ``contractions`` how many there were.
+    ``depth`` is then the number of terms of the longest sum that was seen, ``contracted`` of the longest contraction (0: none).
     """
 
     def __init__(self, results: str | None, operands: str | None = None, products: bool = False) -> None:
         super().__init__()
         self.results, self.operands = results, operands
         self.contracting = _CONTRACTIONS | _PRODUCTS if products else _CONTRACTIONS
-        self.depth, self.contractions = 1, 0
+        self.depth, self.contracted = 1, 0
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
-        if func in self.contracting:
-            self.contractions += 1
-            if self.operands is not None:
-                round_to: Callable[[Any], Any] = lambda value: _rounded(value, self.operands)  # noqa: E731
-                args, kwargs = mapped(args, round_to), mapped(kwargs, round_to)
+        if func in self.contracting and self.operands is not None:
+            round_to: Callable[[Any], Any] = lambda value: _rounded(value, self.operands)  # noqa: E731
+            args, kwargs = mapped(args, round_to), mapped(kwargs, round_to)
         made = func(*args, **kwargs)
-        self._measure(args, made)
+        self._measure(args, made, func in self.contracting)
         if self.results is not None:
             mapped(made, self._round_in_place)
         return made
 
-    def _measure(self, args: Any, made: Any) -> None:
+    def _measure(self, args: Any, made: Any, contracts: bool) -> None:
         if not _is_float(made) or not made.numel():
             return
         given: list[torch.Tensor] = []
@@ -76,6 +74,10 @@ class Rounding(TorchFunctionMode):
         given = [one for one in given if one.numel() and one.data_ptr() != made.data_ptr()]
         for one in given:
             self.depth = max(self.depth, *one.shape, one.numel() // made.numel())
+        if contracts and given:
+            # [m, k] times [k, n]: m k k n / (m n) is the square of k.
+            largest = sorted(one.numel() for one in given)[-2:]
+            self.contracted = max(self.contracted, 1, int((largest[0] * largest[-1] / made.numel()) ** 0.5))
 
     def _round_in_place(self, value: Any) -> Any:
         # In place, since a view of something has to stay one; rounding twice changes nothing.
@@ -97,7 +99,7 @@ def _rounded(value: Any, format: str | None) -> Any:
 class Noise:
     """What formats do to the results of a reference, by path. ``fine`` are its results in float32, ``coarse`` those in the
     formats that a change may compute in (None: none narrower), ``depth`` the terms of its longest sum; ``sums`` is the format
-    that sums are held in."""
+    that sums are held in. ``contracted`` are the terms of its longest contraction on tensor cores."""
 
     fine: Mapping[str, torch.Tensor] | None
     coarse: Mapping[str, torch.Tensor] | None
@@ -105,8 +107,11 @@ class Noise:
     sums: str = "float32"
     operands: str | None = None
     results: str | None = None
+    contracted: int = 0
 
 
+#: Tensor cores cut sums off after each eight terms or more, by less than a unit in the last place: always towards zero.
+_CUT_SUMS = 2.0**-26
 #: Of a number, how often its rounding in a sum of ``depth`` terms: errors of many terms mostly cancel, so that their size
 #: grows with the root. The factor leaves room for functions that are accurate to some units only.
 _ROOM = 4.0
@@ -153,6 +158,7 @@ def unit_of(
         fine = _guess(size, "float32")
     wider = 2.0 ** (BITS["float32"] - BITS[noise.sums])
     sums = _scale(fine) * (_ROOM * noise.depth**0.5 * wider)
+    sums = sums + size * (noise.contracted * _CUT_SUMS)
     coarse, cut = _coarse(path, truth, size, noise)
     if before is not None and before.shape == truth.shape:
         beyond = ((before.double() - truth).abs() - own).clamp_min(0.0)

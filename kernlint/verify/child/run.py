@@ -149,7 +149,8 @@ class _Case:
         if reference is not None:
             self._begin("reference")
             truth, precision = self._truth(reference, arguments)
-        rounding = _Reference(reference if precision == "float64" else None, arguments, self.device)
+        exact = reference if precision == "float64" else None
+        rounding = _Reference(exact, arguments, self.device, self.interpreted)
         outcomes = {}
         for version, one in subject.items():
             self._begin(version)
@@ -301,9 +302,9 @@ def _doubled(reference: Any) -> Any:
 class _Reference:
     """The reference (None: there is none that runs in float64) as it answers when its numbers are rounded on the way."""
 
-    def __init__(self, reference: Any, arguments: list[Any], device: str) -> None:
-        self.reference, self.arguments, self.device = reference, arguments, device
-        self._known: dict[tuple[str | None, str | None], tuple[dict[str, Any] | None, int]] = {}
+    def __init__(self, reference: Any, arguments: list[Any], device: str, interpreted: bool) -> None:
+        self.reference, self.arguments, self.device, self.interpreted = reference, arguments, device, interpreted
+        self._known: dict[tuple[str | None, str | None], tuple[dict[str, Any] | None, int, int]] = {}
 
     def noise(self, formats: Mapping[str, str | None]) -> Any:
         """What float32 and ``formats`` (of ``operands`` of contractions, of other ``results``, and of ``sums``) do to the
@@ -311,17 +312,18 @@ class _Reference:
         from kernlint.verify.child.noise import Noise
 
         operands, results, sums = (formats.get(kind) for kind in ("operands", "results", "sums"))
-        fine, depth = self._run("float32", None)
+        fine, depth, contracted = self._run("float32", None)
         coarse = None if operands is None and results is None else self._run(results, operands)[0]
-        return Noise(fine, coarse, depth, sums or "float32", operands, results)
+        return Noise(fine, coarse, depth, sums or "float32", operands, results, 0 if self.interpreted else contracted)
 
-    def _run(self, results: str | None, operands: str | None) -> tuple[dict[str, Any] | None, int]:
+    def _run(self, results: str | None, operands: str | None) -> tuple[dict[str, Any] | None, int, int]:
         key = results, operands
         if key not in self._known:
             self._known[key] = self._rounded(results, operands)
         return self._known[key]
 
-    def _rounded(self, results: str | None, operands: str | None) -> tuple[dict[str, Any] | None, int]:
+    def _rounded(self, results: str | None, operands: str | None) -> tuple[dict[str, Any] | None, int, int]:
+        """The results, and the terms of the longest sum and contraction; no results where it cannot be run so."""
         from kernlint.verify.child import subjects
         from kernlint.verify.child.metrics import tensors
         from kernlint.verify.child.modes import precise
@@ -329,7 +331,7 @@ class _Reference:
 
         longest = max((extent for _, tensor in tensors(self.arguments) for extent in tensor.shape), default=1)
         if self.reference is None:
-            return None, longest
+            return None, longest, longest
         try:
             for products in (False, True):
                 mode = Rounding(results, operands, products)
@@ -339,11 +341,11 @@ class _Reference:
                     subjects.seed()
                     with mode:
                         found = _results(own.call(*given), given)
-                if operands is None or mode.contractions:
+                if operands is None or mode.contracted:
                     break
         except Exception:
-            return None, longest
-        return found, max(mode.depth, 1)
+            return None, longest, longest
+        return found, max(mode.depth, 1), mode.contracted
 
 
 def _truth(call: Any, given: list[Any]) -> dict[str, Any]:
