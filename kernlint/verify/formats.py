@@ -10,7 +10,7 @@ from kernlint.records import dataclass
 from kernlint.verify.significand import BITS, FP8_SUMS
 from kernlint.workload import Dtype, Launch, Tensor, Workload
 from kernlint.workload.kernel import Compute, Dot, Reduce, Store
-from kernlint.workload.steps import TorchOp
+from kernlint.workload.steps import Storage, TorchOp
 
 #: Of a computation: ``operands`` of its contractions, ``results`` of its other steps, ``sums`` while they are added up.
 KINDS = ("operands", "results", "sums")
@@ -43,10 +43,11 @@ def formats_of(workload: Workload) -> dict[str, str]:
                     found[kind].append(name)
         elif isinstance(step, TorchOp) and step.kind not in _MOVING:
             found["results"] += [t.dtype.name for t in step.writes if t.dtype is not None and t.storage not in ends]
-    return {kind: name for kind, names in found.items() if (name := _narrowest(names)) is not None}
+    narrowest = {kind: _narrowest(names) for kind, names in found.items()}
+    return {kind: name for kind, name in narrowest.items() if name is not None}
 
 
-def _of_launch(launch: Launch, ends: set[object]) -> Iterator[tuple[str, str]]:
+def _of_launch(launch: Launch, ends: set[Storage]) -> Iterator[tuple[str, str]]:
     for node, _ in launch.kernel.walk((Dot, Reduce, Compute, Store)):
         if isinstance(node, Dot):
             for operand in (node.a, node.b):

@@ -103,11 +103,11 @@ def _places(node: ast.AST, arguments: bool) -> list[ast.expr]:
         if name not in _MAKERS:
             return []
         shapes = [k.value for k in node.keywords if k.arg == "size"]
-        given = [*node.args, *shapes]
+        given: list[ast.expr] = [*node.args, *shapes]
         if name in ("randint", "full", "normal", "tensor"):
             # The other numbers are values.
-            given = [one for one in given if isinstance(one, (ast.Tuple, ast.List))][-1:]
-            given = [] if name == "tensor" else given
+            groups: list[ast.expr] = [one for one in given if isinstance(one, (ast.Tuple, ast.List))]
+            given = [] if name == "tensor" else groups[-1:]
         return [inner for one in given for inner in _elements(one)]
     if isinstance(node, ast.Assign) and all(isinstance(t, (ast.Name, ast.Tuple)) for t in node.targets):
         return _elements(node.value)

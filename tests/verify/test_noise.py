@@ -316,6 +316,20 @@ def test_without_a_reference_the_version_before_is_the_truth_and_rounds_too(dtyp
     assert run(lambda a, b: product(a, b, factor=1.001)).outcome == "incorrect"
 
 
+def test_what_the_reference_does_not_answer_is_compared_with_before_alone():
+    x = torch.randn(40, 40)
+    rounding = _Reference(subjects.Subject(lambda x: x * 2.0), [x], "cpu", interpreted=False)
+    results = {"result": x * 2.0, "argument [0]": x * 2.0}
+    outcomes = {
+        "before": {"results": results, "unwritten": {}},
+        "after": {"results": results | {"argument [0]": x}, "unwritten": {}},
+    }
+    event = {"name": "case", "sizes": {}, "status": "run", "failures": {}, "reference": "float64"}
+    event["outputs"] = _compared(outcomes, {"result": x.double() * 2.0}, rounding, {})
+    found = judge_case(event, "changed", False)
+    assert found.outcome == "incorrect" and "argument [0]" in found.message
+
+
 def test_nothing_and_one_number_can_be_judged():
     one = (torch.ones(1),)
     assert judged(lambda x: x / 3, lambda x: x / 3, lambda x: x / 3, one).outcome == "correct"

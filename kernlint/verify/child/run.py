@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -445,10 +446,14 @@ def _measured(
 
     path, against_before = row["path"], row["against"] == "before"
     granted, usual = formats.get("after", {}), formats.get("before", {})
-    exact = results.get("before") if against_before else truth and truth.get(path)
+    exact: Any = results.get("before") if against_before else (truth or {}).get(path)
     if exact is None or (against_before and not exact.dtype.is_floating_point):
         return
     target = exact.double()
+    noise = rounding.noise(granted)
+    if against_before:
+        # What the reference does says nothing of what it does not answer.
+        noise = replace(noise, fine=None, coarse=None)
     measure = results.get("before") if trusted and not against_before else None
     if measure is not None and _comparable(measure, target):
         found = statistics(measure, target, unit_of(path, measure.dtype, target, rounding.noise({})))
@@ -462,7 +467,7 @@ def _measured(
             continue
         # The version before has rounded as well.
         roundings = 2 if against_before else 1
-        unit = unit_of(path, result.dtype, target, rounding.noise(granted), roundings, measure)
+        unit = unit_of(path, result.dtype, target, noise, roundings, measure)
         row[version] |= statistics(result, target, unit)
 
 
