@@ -68,6 +68,7 @@ def verify(
     """
     if list_devices(device):
         return
+    _tell("reading the kernel and its change")
     from kernlint.cli import worker
     from kernlint.cli.settings import parse_overrides
     from kernlint.errors import UsageError
@@ -85,7 +86,6 @@ def verify(
         )
     options: dict[str, Any] = {"rules": list(rules), "follow_ups": follow_ups, "autotune": autotune}
     options |= {"unsafe": unsafe_fixes, "overrides": parse_overrides(settings), "numerics": numerics}
-    _tell("analysing the kernel and its change")
     task = read_task_input(device=device, **given)
     if fixed is not None:
         changed = read_source(fixed)

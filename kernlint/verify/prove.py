@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -25,6 +26,8 @@ _CPU_BYTES = 8 << 30
 _TIMING_S = 12.0
 _BUDGET_SHARE = 0.7
 
+#: So long nothing new is said before the step at hand is.
+_SILENCE_S = 5.0
 #: A version that takes this many times as long as the other one hangs.
 _HANG = 10.0
 
@@ -136,6 +139,8 @@ class _Run:
         tell: Callable[[str], None],
     ) -> None:
         self.plan, self.scope, self.limits, self.machine, self.tell = plan, scope, limits, machine, tell
+        #: What the child does now, and when something was said.
+        self.step, self.said_at = "starting", time.monotonic()
         self.common: dict[str, Any] = {"change": plan.change, "torch": torch, "triton": triton}
 
     # -- running --
@@ -168,7 +173,7 @@ class _Run:
         plan = self.plan
         notes = [*([note] if note else []), *(f"not compiled: {why}" for why in plan.uncompiled)]
         job = {**self._job("compile"), "launches": plan.launches, "target": plan.target, "overrides": plan.overrides}
-        self.tell(f"compiling for {plan.architecture}")
+        self._say(f"compiling for {plan.architecture}")
         ended = run_child(job, files_of(self.plan), self.limits, f"{_CHILD}.compiling:main", self._told)
         kernels = [_binary(event) for event in ended.events if event.get("event") == "kernel"]
         failed = [event for event in ended.events if event.get("event") == "failed"]
@@ -200,12 +205,20 @@ class _Run:
     # -- the child's job --
 
     def _told(self, event: Mapping[str, Any]) -> None:
-        """Say what the child has begun, and how each size ended."""
-        if event.get("event") == "begin" and (event.get("kernel") or event.get("step") == "timing"):
-            self.tell(f"compiling {event['kernel']}, {event['step']}" if event.get("kernel") else "timing")
-        elif event.get("event") == "case":
+        """Say what the child has begun where that takes long, and how each size ended."""
+        kind = event.get("event")
+        if kind == "begin":
+            what = event["case"] + ": " if "case" in event else ""
+            self.step = f"{what}{_named(event['step'])}{' of ' + event['kernel'] if 'kernel' in event else ''}"
+        elif kind == "case":
             result = judge_case(event, self.plan.change.numerics, not self.machine.get("gpu"))
-            self.tell(f"{result.name}: {result.outcome.replace('_', ' ')}")
+            self._say(f"{result.name}: {result.outcome.replace('_', ' ')}")
+        elif kind == "waiting" and time.monotonic() - self.said_at > _SILENCE_S:
+            self._say(self.step)
+
+    def _say(self, what: str) -> None:
+        self.said_at = time.monotonic()
+        self.tell(what)
 
     def _job(self, backend: str) -> dict[str, Any]:
         return {
@@ -223,7 +236,7 @@ class _Run:
         while left:
             job = self._job(backend)
             job["cases"] = [case_of(self.plan, case) for case in left]
-            self.tell(f"{len(left)} sizes to run on {'a GPU' if backend == 'gpu' else 'the CPU, interpreted'}")
+            self._say(f"{len(left)} sizes to run on {'a GPU' if backend == 'gpu' else 'the CPU, interpreted'}")
             ended = run_child(job, files_of(self.plan), limits, f"{_CHILD}.run:main", self._told)
             first = first or ended
             events = [event for event in ended.events if event.get("event") == "case"]

@@ -97,7 +97,7 @@ def run_child(
 ) -> Ended:
     """Run ``call`` ("module:function", called with the job and the result file) in a child process, in a temporary folder
     that holds ``files`` (relative name to text). Whatever the child does, this returns, and none of its processes is left.
-    ``told`` is called with each event as it comes."""
+    ``told`` is called with each event as it comes, and in between with ``{"event": "waiting"}``."""
     token = secrets.token_hex(16)
     with tempfile.TemporaryDirectory(prefix="kernlint-verify-", ignore_cleanup_errors=True) as folder:
         root = Path(folder)
@@ -186,7 +186,7 @@ class _Follower:
             return
         whole = data[: data.rfind(b"\n") + 1]
         self.seen += len(whole)
-        for event in _objects(whole):
+        for event in (*_objects(whole), {"event": "waiting"}):
             self.told(event)
 
 

@@ -59,7 +59,7 @@ def test_status_and_token(monkeypatch, capsys, outcome):
     found = verdict["details"]["verification"]
     assert found["outcome"] == outcome and found["proven"] is (STATUS[outcome] == 0)
     assert found["cases"][0]["factor"] == 1.0005
-    assert err.splitlines() == ["verify: analysing the kernel and its change", "verify: running"]
+    assert err.splitlines() == ["verify: reading the kernel and its change", "verify: running"]
 
 
 def test_text_names_the_outcome_first(monkeypatch, capsys):
