@@ -35,6 +35,7 @@ from accuracy import HEADER, UNCLEAR, Case, Measured, as_markdown, as_text, judg
 from turns import Batch
 
 from kernlint.cost.device import find_device
+from kernlint.verify.formats import Precision, named_formats
 from kernlint.verify.judge import judge_case
 from kernlint.verify.launches import facts_of
 from kernlint.verify.prove import machine, timings_of
@@ -43,6 +44,8 @@ from kernlint.verify.sandbox import Ended
 CASES = Path(__file__).parent / "2026-11-28-first"
 VERSIONS = ("before", "after", "library")
 TIMING_S = 1.5
+#: What dots of float32 do unless told otherwise.
+DOTS = {"operands": "tf32"}
 
 
 @dataclass(frozen=True)
@@ -72,6 +75,9 @@ class Subject:
             "entry": "ModelNew.forward",
             "device": facts_of(find_device("h100")),
             "sources": [text["before"], text["after"]],
+            "formats": Precision(
+                before=DOTS, after=DOTS, named_after=named_formats(text["after"]), changed=True
+            ).granted("gpu"),
             "cases": [{**self.size, "timed": timed}],
             "timing_s": TIMING_S,
         }

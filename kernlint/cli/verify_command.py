@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from kernlint.verify.plan import NothingToProve, Plan
 
 _NOT_PROVEN = 1
+#: Of the change, as a class of rounding differences or as a format.
+NUMERICS = ("exact", "reordered", "changed")
+FORMATS = ("tf32", "float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
 #: The fix is made, and the changed source analysed again at several sizes.
 _PATIENCE = 8
 
@@ -32,8 +35,10 @@ _PATIENCE = 8
 @fix_options
 @click.option(
     "--numerics",
-    type=click.Choice(["exact", "reordered", "changed"]),
-    help="How results may differ by rounding.  [default: as the fix declares; changed for --fixed]",
+    type=click.Choice([*NUMERICS, *FORMATS]),
+    metavar="CLASS",
+    help="How results may differ by rounding: exact, reordered (sums), changed (the formats that are new), or a format that is "
+    "computed in (tf32, float16, bfloat16, float8_e4m3fn, float8_e5m2).  [default: as the fix declares; changed for --fixed]",
 )
 @click.option("--timeout", type=click.FloatRange(min=1), default=180.0, show_default=True, metavar="S", help="Seconds.")
 @click.option("--memory", type=click.IntRange(min=64), metavar="MB", help="Host memory of all processes together.")
@@ -57,11 +62,13 @@ def verify(
 ) -> None:
     """Prove a change: run the kernel before and after it, and the reference.
 
-    The one command that runs the code it is given, in a child process with limits. Status 0: correct, and not slower
-    where it was timed; 1: incorrect, slower, failed, or not checkable; 2: wrong usage, or torch or Triton is missing.
+    The one command that runs the code it is given, in a child process with limits. Status 0: it ran, is correct, and not
+    slower where it was timed; 1: incorrect, slower, failed, not checkable, or only compiled; 2: wrong usage, or torch or
+    Triton is missing. Progress goes to standard error.
     """
     if list_devices(device):
         return
+    _tell("reading the kernel and its change")
     from kernlint.cli import worker
     from kernlint.cli.settings import parse_overrides
     from kernlint.errors import UsageError
@@ -86,7 +93,7 @@ def verify(
     plan: Plan | NothingToProve = worker.run_on_task(_plan, task, options, _PATIENCE)
     if isinstance(plan, NothingToProve):
         raise UsageError(f"{task.source.path}: no change to prove: {'; '.join(plan.reasons)}")
-    found = prove(plan, backend, task.options["scope"], timeout, memory)
+    found = prove(plan, backend, task.options["scope"], timeout, memory, _tell)
     if as_json or update:
         sys.stdout.write(json_.render(with_verification(plan.verdict, found, update)))
     else:
@@ -94,6 +101,11 @@ def verify(
     sys.stdout.flush()
     if not found.proven:
         raise click.exceptions.Exit(_NOT_PROVEN)
+
+
+def _tell(what: str) -> None:
+    """One line of progress."""
+    print(encodable(f"verify: {what}", sys.stderr), file=sys.stderr, flush=True)
 
 
 def _plan(source: SourceText, options: dict[str, Any]) -> Plan | NothingToProve:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from kernlint.verify.lowering import instruction
 from kernlint.verify.result import CaseResult, KernelBinary, Timing, Verification
 
-_MARKS = {"correct": "ok", "incorrect": "WRONG", "failed": "FAILED", "not checkable": "?", "skipped": "-"}
+_MARKS = {"correct": "ok", "incorrect": "WRONG", "failed": "FAILED", "not_checkable": "?", "skipped": "-"}
 
 
 def render(found: Verification) -> str:
@@ -17,9 +17,10 @@ def render(found: Verification) -> str:
 
 def _lines(found: Verification) -> Iterator[str]:
     where = found.machine or (found.target if found.backend == "compile" else "CPU")
-    yield f"{found.outcome}: {found.summary}"
+    yield f"{found.outcome.replace('_', ' ')}: {found.summary}"
     change = found.change.file or "the fix of " + ", ".join(found.change.rules)
-    yield f"  change     {change}; numerics {found.change.numerics}"
+    numerics = found.change.numerics + (f" ({found.change.format})" if found.change.format else "")
+    yield f"  change     {change}; numerics {numerics}"
     yield f"  backend    {found.backend} on {where}; torch {found.torch}, triton {found.triton}"
     if found.reference:
         yield f"  compared   with {found.reference}"
@@ -36,6 +37,7 @@ def _case(case: CaseResult) -> str:
     if case.error_after is not None:
         before = "" if case.error_before is None else f" (before {case.error_before:.1e})"
         text += f": error {case.error_after:.1e}{before}"
+        text += "" if case.factor is None else f", factor {case.factor:.6f}"
     said = "; ".join(part for part in (case.message, case.note) if part)
     return f"{text}: {said}" if said else text
 

@@ -1,6 +1,9 @@
 """From what a run reported to an answer: correct or not, faster or not. Pure functions of numbers.
 
-An error is relative: |result - reference| / (|reference| + rms(reference)), at its worst element.
+Errors are counted in units: what rounding explains for that element, of these inputs, in the formats that are computed in
+(:mod:`kernlint.verify.child.noise`). Three things are asked of a result: that no element is off by more than a few units, that
+all together are not, and that they are not off the same way, as a wrong constant makes them. In each, the changed version may
+be as bad as a small multiple of the version before.
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ from kernlint.verify.result import CaseResult, Timing
 
 #: How the note of a case begins that the version before fails.
 WRONG_BEFORE = "the version before is wrong"
+#: The same of sizes for which the reference, or what makes its arguments, raises an error.
+REFUSED = "the reference does not take these sizes"
 #: The spacing of numbers near 1, of the types that results have.
 _EPSILON = {
     "float64": 2.0**-52,
@@ -25,47 +30,48 @@ _EPSILON = {
     "float8_e5m2": 2.0**-2,
     "float8_e5m2fnuz": 2.0**-2,
 }
-#: What a result may be off by in each type when operands are rounded on the way (tf32 or fp16 for float32, and so on).
-_WORKING = {"float64": 1e-9, "float32": 1e-2, "float16": 1e-2, "bfloat16": 4e-2}
-_WORKING_FP8 = 0.25
-#: After may be this many times as far from the reference as before was.
+#: The largest error, relative to |reference| + rms(reference), with which a version before is still the same computation.
+_SANE = {"float64": 1e-9, "float32": 1e-2, "float16": 1e-2, "bfloat16": 4e-2}
+_SANE_FP8 = 0.25
+#: An element may be off by this many units, and after by this many times as much as before.
+_UNITS = 2.0
 _GROWTH = 2.0
-#: Roundings of the result's own type that are nobody's fault: sums in another order end one or two steps apart.
-_STEPS = {"exact": 2.0, "reordered": 64.0}
-#: Sixteen-bit results are rounded once, from sums in float32.
-_STEPS_16 = {"exact": 2.0, "reordered": 2.0}
+#: All elements together may be off by this, as a root mean square; the same growth is granted.
+_SPREAD = 1.0
+#: Standard errors that a common factor or offset may be from none.
+_DEVIATIONS = 5.0
+#: A factor that is less than this part of the errors around it may be theirs.
+_HIDDEN = 0.5
 
 #: The middle part of the ratios that the reported interval holds, and the gain below which two times are alike.
 _OUTSIDE = 0.1
 _ALIKE = 1.02
 
 
-def tolerance(dtype: str, numerics: str, error_before: float | None) -> float:
-    """What the error of the changed version may be, for results of ``dtype`` under a change of this class of numerics."""
-    epsilon = _EPSILON.get(dtype, 0.0)
-    if numerics == "changed":
-        allowed = _WORKING.get(dtype, _WORKING_FP8 if dtype in _EPSILON else 0.0)
-    else:
-        steps = _STEPS_16 if epsilon >= 2.0**-10 else _STEPS
-        allowed = steps[numerics] * epsilon
-    grown = _GROWTH * error_before if error_before is not None and math.isfinite(error_before) else 0.0
-    # Before may be wrong itself: that is no licence.
-    return max(allowed, min(grown, sane(dtype)))
-
-
 def sane(dtype: str) -> float:
-    """The largest error that a result of ``dtype`` can have and still count as the same computation."""
-    return max(_WORKING.get(dtype, _WORKING_FP8 if dtype in _EPSILON else 0.0), 4 * _EPSILON.get(dtype, 0.0))
+    """The largest error that a result of ``dtype`` can have and still count as the same computation; none for integers."""
+    return max(_SANE.get(dtype, _SANE_FP8 if dtype in _EPSILON else 0.0), 4 * _EPSILON.get(dtype, 0.0))
+
+
+def unexplained(before: Mapping[str, Any]) -> bool:
+    """Whether the results of the version before are the reference's times a factor that no rounding explains."""
+    low, high = _factors(before, 1.0)
+    hidden = _HIDDEN * before.get("scatter", 0.0)
+    return not low - hidden <= before["factor"] <= high + hidden
+
+
+def _factors(row: Mapping[str, Any], noise: float) -> tuple[float, float]:
+    """The factors, less one, that rounding explains; ``noise`` says how many times the usual errors are."""
+    room = _DEVIATIONS * row.get("factor_noise", 0.0) * noise + row.get("factor_shared", 0.0)
+    cut = row.get("factor_cut", 0.0)
+    return min(cut, 0.0) - room, max(cut, 0.0) + room
 
 
 def judge_case(event: Mapping[str, Any], numerics: str, interpreted: bool) -> CaseResult:
     """The result of one ``case`` event of the child."""
     name, sizes = event["name"], event["sizes"]
     if event["status"] == "skipped":
-        why = (
-            event.get("why")
-            or f"the {event.get('step', 'reference')} does not take these sizes: {words(event['error'])}"
-        )
+        why = event.get("why") or f"{REFUSED}: {words(event['error'])}"
         return CaseResult(name, sizes, "skipped", note=why)
     if event["status"] == "failed":
         return _failed_case(event, interpreted)
@@ -80,11 +86,11 @@ def judge_case(event: Mapping[str, Any], numerics: str, interpreted: bool) -> Ca
 def _failed_case(event: Mapping[str, Any], interpreted: bool) -> CaseResult:
     error = event["error"]
     if error["type"] == "NoInputs":
-        return CaseResult(event["name"], event["sizes"], "not checkable", message=error["text"])
+        return CaseResult(event["name"], event["sizes"], "not_checkable", message=error["text"])
     step = event["step"]
     if step == "before":
         return CaseResult(event["name"], event["sizes"], "skipped", note=f"the version before fails: {words(error)}")
-    outcome = "not checkable" if _interpreter_fault(error, interpreted) else "failed"
+    outcome = "not_checkable" if _interpreter_fault(error, interpreted) else "failed"
     return CaseResult(event["name"], event["sizes"], outcome, message=f"{step}: {words(error)}")
 
 
@@ -93,10 +99,10 @@ def _failed_version(
 ) -> CaseResult:
     if before is not None:
         if interpreted and _interpreter_fault(before, interpreted):
-            return CaseResult(name, sizes, "not checkable", message=f"the interpreter cannot run it: {words(before)}")
+            return CaseResult(name, sizes, "not_checkable", message=f"the interpreter cannot run it: {words(before)}")
         return CaseResult(name, sizes, "skipped", note=f"neither version runs at these sizes: {words(before)}")
     if _interpreter_fault(after, interpreted):
-        return CaseResult(name, sizes, "not checkable", message=f"the interpreter cannot run it: {words(after)}")
+        return CaseResult(name, sizes, "not_checkable", message=f"the interpreter cannot run it: {words(after)}")
     return CaseResult(name, sizes, "failed", message=f"the changed version fails: {words(after)}")
 
 
@@ -111,27 +117,24 @@ def words(error: Mapping[str, str]) -> str:
 
 
 def _judge_outputs(event: Mapping[str, Any], numerics: str, interpreted: bool, note: str) -> CaseResult:
-    """The worst of all outputs."""
+    """The answer for all outputs together, with the errors of the worst."""
     name, sizes = event["name"], event["sizes"]
     notes = [note] if note else []
     problems: list[str] = []
     blamed_before: list[str] = []
-    worst: tuple[float, float | None, float | None, float] | None = None
+    shown: list[_Shown] = []
     for row in event["outputs"]:
-        after, before = row.get("after", {}), row.get("before", {})
+        before = row.get("before", {})
         against_before = row["against"] == "before"
-        dtype = after.get("dtype", "")
-        error_after = _error(row.get("difference") if against_before else after)
-        error_before = 0.0 if against_before else _error(before)
-        allowed = tolerance(dtype, numerics, error_before)
-        problem = _problem(after, row if against_before else after, error_after, allowed, against_before)
-        wrong_before = not against_before and _problem(before, before, error_before, sane(dtype), False)
-        if problem and wrong_before:
+        wrong_before = "" if against_before else _wrong_before(before)
+        # What is wrong is no measure of how small the errors have to be.
+        measure = before if "error" in before and not wrong_before and not against_before else {}
+        one = _Shown(row, measure)
+        problem = one.problem(measure)
+        if problem and wrong_before and one.same_as_before():
             # Wrong before and wrong after: the change did not do it, if it left the result as it was.
-            difference = _error(row.get("difference"))
-            if difference is not None and difference <= sane(dtype):
-                blamed_before.append(f"{row['path']}: {wrong_before}")
-                continue
+            blamed_before.append(f"{row['path']}: {wrong_before}")
+            continue
         if wrong_before:
             notes.append(f"{WRONG_BEFORE} here: {row['path']}: {wrong_before}")
         elif not problem and numerics == "exact":
@@ -139,21 +142,139 @@ def _judge_outputs(event: Mapping[str, Any], numerics: str, interpreted: bool, n
             notes += [f"{row['path']} {note}"] if note else []
         if problem:
             problems.append(f"{row['path']}: {problem}")
-        share = (error_after or 0.0) / allowed if allowed else error_after or 0.0
-        if not against_before and _grew(error_before, error_after):
-            notes.append(f"rounding errors of {row['path']} grew from {error_before:.1g} to {error_after:.1g}")
-        if error_after is not None and (worst is None or share > worst[0]):
-            worst = (share, error_before, error_after, allowed)
-    known: tuple[float | None, float | None, float | None] = (None, None, None) if worst is None else worst[1:]
+        if not against_before and _grew(one.before, one.after):
+            notes.append(f"rounding errors of {row['path']} grew from {one.before:.1g} to {one.after:.1g}")
+        if one.after is not None:
+            shown.append(one)
+    worst = max(shown, key=lambda one: one.share, default=None)
+    known: dict[str, Any] = {}
+    if worst is not None:
+        known = {"error_before": worst.before, "error_after": worst.after, "tolerance": worst.allowed}
+        known |= {"factor": 1.0 + worst.measured["factor"] if "factor" in worst.measured else None}
     if (problems or blamed_before) and interpreted and event.get("half"):
         message = f"the interpreter computes bfloat16 wrongly: this says nothing ({(problems or blamed_before)[0]})"
-        return CaseResult(name, sizes, "not checkable", message=message)
+        return CaseResult(name, sizes, "not_checkable", message=message)
     if problems:
-        return CaseResult(name, sizes, "incorrect", *known, "; ".join(problems[:3]), "; ".join(notes))
+        return CaseResult(name, sizes, "incorrect", message="; ".join(problems[:3]), note="; ".join(notes), **known)
     if blamed_before:
         note = f"both versions are wrong here in the same way: {blamed_before[0]}"
-        return CaseResult(name, sizes, "skipped", *known, "", note)
-    return CaseResult(name, sizes, "correct", *known, "", "; ".join(notes))
+        return CaseResult(name, sizes, "skipped", note=note, **known)
+    return CaseResult(name, sizes, "correct", note="; ".join(notes), **known)
+
+
+class _Shown:
+    """One output of the changed version: its errors and what they may be."""
+
+    def __init__(self, row: Mapping[str, Any], measure: Mapping[str, Any]) -> None:
+        self.row = row
+        self.against_before = row["against"] == "before"
+        self.result: Mapping[str, Any] = row.get("after", {})
+        #: Holds error, wrong_nonfinite and so on, where shapes agree.
+        self.distance: Mapping[str, Any] = row.get("difference", {}) if self.against_before else self.result
+        #: Holds what of the error rounding explains, for floating-point results.
+        self.measured: Mapping[str, Any] = self.result if "excess" in self.result else {}
+        self.after = _error(self.distance)
+        self.before = 0.0 if self.against_before else _error(row.get("before"))
+        self.units = max(_UNITS, _GROWTH * measure.get("excess", 0.0))
+        self.share = self.measured.get("excess", self.after or 0.0) / self.units
+        self.allowed = self.units * self.measured.get("allowance", 0.0)
+
+    def problem(self, measure: Mapping[str, Any]) -> str:
+        """What is wrong, in words; empty where nothing is. ``measure`` are the errors of the version before."""
+        fault = _fault(self.result, self.after, self.against_before)
+        if fault or not self.result:
+            return fault
+        assert self.after is not None
+        scaled = self._scaled(measure)
+        if math.isinf(self.after) or self.share > 1.0 or (not self.measured and self.after > 0.0):
+            # Where a factor explains most of the errors it is what there is to say.
+            return scaled if scaled and self._all_alike() else self._place()
+        return scaled or self._together(measure)
+
+    def same_as_before(self) -> bool:
+        """Whether the two versions differ by no more than rounding explains."""
+        difference = _error(self.row.get("difference"))
+        return difference is not None and difference <= 2 * _UNITS * self.measured.get("widest", 0.0)
+
+    def _all_alike(self) -> bool:
+        return abs(self.measured["factor"]) > self.measured.get("scatter", 0.0)
+
+    def _scaled(self, measure: Mapping[str, Any]) -> str:
+        """Whether results are the truth times a factor that nothing explains."""
+        if "factor" not in self.measured:
+            return ""
+        noise = max(1.0, _GROWTH * measure.get("spread", 0.0))
+        low, high = _factors(self.measured, noise)
+        usual = _GROWTH * measure.get("factor", 0.0)
+        low, high = low + min(usual, 0.0), high + max(usual, 0.0)
+        factor = self.measured["factor"]
+        if low <= factor <= high:
+            return ""
+        return (
+            f"all of it is {1 + factor:.6g} times {self._other()} (rounding explains {1 + low:.6g} to {1 + high:.6g})"
+        )
+
+    def _together(self, measure: Mapping[str, Any]) -> str:
+        """Whether errors that are small one by one are too much, or too much alike, all together."""
+        if not self.measured:
+            return ""
+        spread, most = self.measured["spread"], max(_SPREAD, _GROWTH * measure.get("spread", 0.0))
+        if spread > most:
+            return f"errors are {spread:.2g} times what rounding explains, all over ({most:.2g} times are allowed)"
+        drift = self.measured["drift"]
+        room = _DEVIATIONS * self.measured.get("drift_noise", 0.0) * max(1.0, most)
+        room += self.measured.get("drift_shared", 0.0) + _GROWTH * abs(measure.get("drift", 0.0))
+        if abs(drift) > room:
+            side = "above" if drift > 0 else "below"
+            return f"on average it is {abs(drift):.2g} roundings {side} {self._other()} ({room:.2g} are allowed)"
+        return ""
+
+    def _place(self) -> str:
+        """The worst element."""
+        row = self.distance
+        if not self.measured or math.isinf(self.after or 0.0):
+            return f"{self._at(row['worst'], row['value'], row['expected'])} (error {self.after:.2g}, allowed 0)"
+        place = self._at(self.measured["at"], self.measured["value_at"], self.measured["expected_at"])
+        return f"{place} ({self.measured['excess']:.3g} times what rounding explains, allowed {self.units:.3g})"
+
+    def _at(self, index: Sequence[int], value: Any, expected: Any) -> str:
+        place = ", ".join(map(str, index))
+        return f"at [{place}] it is {_number(value)} where {self._other()} is {_number(expected)}"
+
+    def _other(self) -> str:
+        return "before" if self.against_before else "the reference"
+
+
+def _wrong_before(before: Mapping[str, Any]) -> str:
+    """What is wrong with the version before, whatever its formats; empty where nothing is."""
+    error = _error(before)
+    fault = _fault(before, error, False)
+    if fault or not before or error is None:
+        return fault
+    if error > sane(before.get("dtype", "")):
+        index = ", ".join(map(str, before["worst"]))
+        value, expected = _number(before["value"]), _number(before["expected"])
+        return f"at [{index}] it is {value} where the reference is {expected} (error {error:.2g})"
+    if before.get("scaled"):
+        return f"all of it is {1 + before['factor']:.6g} times the reference"
+    return ""
+
+
+def _fault(result: Mapping[str, Any], error: float | None, against_before: bool) -> str:
+    """What is wrong with an output before its numbers are looked at."""
+    if result.get("missing"):
+        return "is missing"
+    if result.get("unexpected"):
+        return "is not part of the reference's result"
+    if not result:
+        return ""
+    if result.get("unwritten"):
+        return f"{result['unwritten']} elements were never written"
+    if error is None:
+        shape = result.get("expected_shape")
+        other = f", the reference {shape}" if shape is not None else ", before another"
+        return f"has shape {result['shape']}{other}"
+    return ""
 
 
 def _moved(row: Mapping[str, Any]) -> tuple[str, str]:
@@ -185,7 +306,8 @@ def _moved(row: Mapping[str, Any]) -> tuple[str, str]:
 
 def _grew(before: float | None, after: float | None) -> bool:
     """Whether errors grew by more than what is always granted, and are more than the last bits of float32."""
-    return before is not None and after is not None and after > max(_GROWTH * before, 2 * _EPSILON["float32"])
+    least = 2 * _EPSILON["float32"]
+    return before is not None and after is not None and math.isfinite(after) and after > max(_GROWTH * before, least)
 
 
 def _error(measured: Mapping[str, Any] | None) -> float | None:
@@ -193,32 +315,6 @@ def _error(measured: Mapping[str, Any] | None) -> float | None:
     if measured is None or "error" not in measured:
         return None
     return math.inf if measured["wrong_nonfinite"] else float(measured["error"])
-
-
-def _problem(
-    result: Mapping[str, Any], row: Mapping[str, Any], error: float | None, allowed: float, against_before: bool
-) -> str:
-    """What is wrong with an output, in words; empty where nothing is."""
-    if result.get("missing"):
-        return "is missing"
-    if result.get("unexpected"):
-        return "is not part of the reference's result"
-    if not result:
-        return ""
-    if result.get("unwritten"):
-        return f"{result['unwritten']} elements were never written"
-    measured = row.get("difference", {}) if against_before else row
-    if error is None:
-        shape = result.get("expected_shape")
-        return f"has shape {result['shape']}" + (
-            f", the reference {shape}" if shape is not None else ", before another"
-        )
-    if error > allowed:
-        other = "before" if against_before else "the reference"
-        place = "[" + ", ".join(map(str, measured["worst"])) + "]"
-        value, expected = measured["value"], measured["expected"]
-        return f"at {place} it is {_number(value)} where {other} is {_number(expected)} (error {error:.2g}, allowed {allowed:.2g})"
-    return ""
 
 
 def _number(value: Any) -> str:

@@ -19,11 +19,13 @@ from kernlint.records import dataclass
 from kernlint.rewrite.effects import NUMERICS
 from kernlint.rules.base import NOT_ABOUT_SPEED
 from kernlint.rules.registry import find_rule
-from kernlint.syntax.source import STDIN_NAME
+from kernlint.syntax.source import STDIN_NAME, SourceText
+from kernlint.syntax.task import read_task
 from kernlint.verdict.model import Verdict
+from kernlint.verify.formats import Precision, formats_of, named_formats
 from kernlint.verify.launches import compile_jobs, facts_of, interpreted_s, target_of, tile_extents
 from kernlint.verify.result import ChangeReport, Prediction
-from kernlint.verify.shapes import SizeCase, odd_cases, scaled, varied_names
+from kernlint.verify.shapes import SizeCase, assumed_sizes, lifted, odd_cases, resized, scaled, varied_names
 from kernlint.workload import Workload, concrete
 
 #: What one call may take in the interpreter: at the given sizes, and at each of the many odd ones.
@@ -36,7 +38,8 @@ class Plan:
     """A change to prove: the sources ``before`` and ``after`` it, what to call and with what, and what was predicted.
 
     ``given`` is the case that the user asks about; ``small`` the same, made small enough for the interpreter, and ``odd``
-    further sizes. ``tensors`` and ``values`` describe arguments of ``entry`` where no ``get_inputs`` makes them. ``launches``
+    further sizes. ``tensors`` and ``values`` describe arguments of ``entry`` where no ``get_inputs`` makes them; ``extents``
+    are the sizes in them that cases may change, by name. Sizes that sources write as literals are constants in them. ``launches``
     holds for each version what to compile, ``uncompiled`` why some launches cannot be.
     """
 
@@ -55,9 +58,11 @@ class Plan:
     architecture: str
     launches: Mapping[str, list[dict[str, Any]]]
     uncompiled: tuple[str, ...] = ()
+    precision: Precision = field(default_factory=Precision)
     predictions: Mapping[str, Prediction] = field(default_factory=dict)
     tensors: Mapping[str, Any] = field(default_factory=dict)
     values: Mapping[str, int] = field(default_factory=dict)
+    extents: Mapping[str, int] = field(default_factory=dict)
     search: tuple[str, ...] = ()
     package: str = ""
     notes: tuple[str, ...] = ()
@@ -94,7 +99,8 @@ def make_plan(
     """The plan for ``source`` and ``fixed``, the changed version (None: the one that :func:`kernlint.fix.fix_source` makes).
 
     The other arguments are those of :func:`kernlint.fix.fix_source`; ``numerics`` overrides the class of rounding
-    differences that is allowed. Raises what :func:`kernlint.analysis.analyze` raises, for either version.
+    differences that is allowed, or names the format that the changed version computes in. Raises what
+    :func:`kernlint.analysis.analyze` raises, for either version.
     """
     settings: dict[str, Any] = {
         "device": device,
@@ -130,20 +136,20 @@ def make_plan(
         change, after = report, made.after
     else:
         # What a user has changed may round differently; how much the errors grew is reported.
-        change, after = ChangeReport(fixed_path, (), numerics or "changed"), fixed
+        change, after = ChangeReport(fixed_path, (), *_class_and_format(numerics or "changed")), fixed
     workload = read.judgement.workload
     changed = _changed_workload(after, fixed_path if fixed is not None else path, workload, read, settings, notes)
     gpu = find_device(device)
     before_jobs, uncompiled = compile_jobs(workload)
     after_jobs, uncompiled_after = compile_jobs(changed) if changed is not None else ([], [])
-    sizes = _varied(read, reference)
-    afford = _Affordable(read, settings, sizes)
+    changed_sizes = _Varied(read, reference, after)
+    afford = _Affordable(read, settings, changed_sizes)
     return Plan(
         verdict=read.verdict,
         change=change,
-        before=read.task.kernel.text,
-        after=after,
-        reference=reference,
+        before=changed_sizes.before,
+        after=changed_sizes.after,
+        reference=changed_sizes.reference,
         entry=workload.entry,
         given=SizeCase("as given", dict(overrides or {}), timed=True),
         small=afford.case(dict(overrides or {})),
@@ -154,8 +160,17 @@ def make_plan(
         architecture=gpu.architecture,
         launches={"before": before_jobs, "after": after_jobs},
         uncompiled=tuple(dict.fromkeys((*uncompiled, *uncompiled_after))),
+        precision=Precision(
+            formats_of(workload),
+            formats_of(changed) if changed is not None else {},
+            named_formats(read.task.kernel.text),
+            named_formats(after),
+            change.format or "",
+            change.numerics == "changed",
+        ),
         predictions=_predictions(read, workload, changed, gpu, single=len(change.rules) == 1),
         tensors=_tensors(workload),
+        extents=changed_sizes.extents,
         values={fact.name: fact.value for fact in map(parse_fact, settings["assumptions"]) if fact.value is not None},
         search=tuple(dict.fromkeys(_folder(p) for p in (path, reference_path) if p != STDIN_NAME)),
         package=_package(path),
@@ -194,7 +209,12 @@ def _refusals(made: Fixed) -> tuple[str, ...]:
 
 def _change(made: Fixed, numerics: str | None) -> ChangeReport:
     worst = max((one.effects.numerics for one in made.applied), key=NUMERICS.index)
-    return ChangeReport(None, tuple(one.code for one in made.applied), numerics or worst)
+    return ChangeReport(None, tuple(one.code for one in made.applied), *_class_and_format(numerics or worst))
+
+
+def _class_and_format(numerics: str) -> tuple[str, str | None]:
+    """A class of rounding differences, or a format that is computed in: that is a change of precision."""
+    return (numerics, None) if numerics in NUMERICS else ("changed", numerics)
 
 
 def _changed_workload(
@@ -231,20 +251,42 @@ def _predictions(
     return found
 
 
-def _varied(read: Analysis, reference: str | None) -> dict[str, int]:
-    """The sizes that arguments are made from, with the values in force."""
-    known = read.judgement.workload.sizes
-    names = varied_names(reference) if reference is not None else []
-    names = names or varied_names(read.task.kernel.text)
-    return {name: int(known[name]) for name in names if known.get(name, 0) > 0}
+class _Varied:
+    """The sizes that arguments are made from, ``sizes`` with the values in force, in the sources in which they can be set:
+    literals have become constants there. ``extents`` are those that stand in facts alone."""
+
+    def __init__(self, read: Analysis, reference: str | None, after: str) -> None:
+        known: dict[str, int] = dict(read.judgement.workload.sizes)
+        self.before, self.after, self.reference = read.task.kernel.text, after, reference
+        self.extents: dict[str, int] = {}
+        if reference is not None:
+            self.reference, literals = lifted(reference)
+            names = varied_names(self.reference)
+        else:
+            names, literals = [], {}
+        if not names:
+            (self.before, literals), (self.after, _) = lifted(self.before), lifted(after)
+            names = varied_names(self.before)
+        known |= literals
+        self.sizes = {name: int(known[name]) for name in names if known.get(name, 0) > 0}
+        self.lifted = bool(literals)
+        if not self.sizes:
+            self.extents = assumed_sizes(read.program.question.facts)
+            self.sizes = dict(self.extents)
 
 
 class _Affordable:
     """Finds sizes that the interpreter gets through, by analysing the call at smaller and smaller ones."""
 
-    def __init__(self, read: Analysis, settings: Mapping[str, Any], sizes: Mapping[str, int]) -> None:
-        self.read, self.settings, self.sizes = read, settings, sizes
+    def __init__(self, read: Analysis, settings: Mapping[str, Any], varied: _Varied) -> None:
+        self.read, self.settings, self.sizes, self.varied = read, settings, varied.sizes, varied
         self._known: dict[tuple[int, ...], float] = {}
+        self.kernel, self.reference = read.program.kernel, read.program.reference
+        if varied.lifted:
+            self.kernel = read_task(SourceText(varied.before, self.kernel.path)).kernel
+            if varied.reference is not None:
+                path = self.reference.path if self.reference is not None else "reference.py"
+                self.reference = read_task(SourceText(varied.reference, path)).kernel
 
     def case(self, overrides: Mapping[str, Any]) -> SizeCase:
         """The given sizes, or the largest like them that take no longer than they may."""
@@ -267,11 +309,17 @@ class _Affordable:
 
     def _analysed_s(self, sizes: Mapping[str, int]) -> float:
         facts = tuple(parse_fact(text) for text in self.settings["assumptions"])
-        overrides = {**self.settings["overrides"], **sizes}
+        overrides = dict(self.settings["overrides"])
+        if self.varied.extents:
+            facts = tuple(
+                resized(fact, {self.varied.extents[n]: value for n, value in sizes.items()}) for fact in facts
+            )
+        else:
+            overrides |= sizes
         question = Question(self.settings["entry"], overrides, facts, host_facts(find_device(self.settings["device"])))
         entry = self.read.judgement.workload.entry
         try:
-            workloads = Program(self.read.program.kernel, self.read.program.reference, question).workloads()
+            workloads = Program(self.kernel, self.reference, question).workloads()
         except KernlintError:
             return math.inf
         return max((interpreted_s(workload) for workload in workloads if workload.entry == entry), default=math.inf)

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from kernlint.errors import UsageError
-from kernlint.verify.judge import WRONG_BEFORE, judge_case, speed, timing, words
+from kernlint.verify.judge import REFUSED, WRONG_BEFORE, judge_case, speed, timing, words
 from kernlint.verify.lowering import compared
 from kernlint.verify.plan import Plan
-from kernlint.verify.result import CaseResult, KernelBinary, Timings, Verification
+from kernlint.verify.result import CaseResult, KernelBinary, Timing, Timings, Verification
 from kernlint.verify.sandbox import Ended, Limits, run_child
 from kernlint.verify.shapes import SizeCase
-from kernlint.verify.versions import require
+from kernlint.verify.versions import require, require_numpy
 
 TIMEOUT_S = 180.0
 _PROBE = Limits(seconds=90.0, memory_bytes=8 << 30, address_space=False)
@@ -25,6 +26,8 @@ _CPU_BYTES = 8 << 30
 _TIMING_S = 12.0
 _BUDGET_SHARE = 0.7
 
+#: So long nothing new is said before the step at hand is.
+_SILENCE_S = 5.0
 #: A version that takes this many times as long as the other one hangs.
 _HANG = 10.0
 
@@ -32,24 +35,37 @@ _CHILD = "kernlint.verify.child"
 
 
 def prove(
-    plan: Plan, backend: str = "auto", scope: str = "gpu", timeout_s: float = TIMEOUT_S, memory_mb: int | None = None
+    plan: Plan,
+    backend: str = "auto",
+    scope: str = "gpu",
+    timeout_s: float = TIMEOUT_S,
+    memory_mb: int | None = None,
+    progress: Callable[[str], None] | None = None,
 ) -> Verification:
-    """What running ``plan`` on ``backend`` shows, within ``timeout_s`` and ``memory_mb`` (None: a default).
+    """What running ``plan`` on ``backend`` shows, within ``timeout_s`` and ``memory_mb`` (None: a default). ``progress`` is
+    told what is being done.
 
-    Raises ``UsageError``: torch or Triton is missing or too old or new, or there is no GPU for the backend ``gpu``.
+    Raises ``UsageError``: torch or Triton is missing or too old or new, there is no GPU for the backend ``gpu``, or no numpy
+    for the interpreter.
     """
     torch, triton = require()
+    tell = progress or (lambda _: None)
+    if backend in ("auto", "gpu"):
+        tell("looking for a GPU")
     found = machine() if backend in ("auto", "gpu") else {}
     gpu = bool(found.get("gpu"))
     if backend == "gpu" and not gpu:
         raise UsageError("--backend gpu: torch finds no GPU here (interpreter and compile need none)")
-    run = _Run(plan, scope, Limits(timeout_s, _memory(memory_mb, gpu)), torch, triton, found)
+    if not gpu and backend != "compile":
+        require_numpy(triton)
+    run = _Run(plan, scope, Limits(timeout_s, _memory(memory_mb, gpu)), torch, triton, found, tell)
     if gpu:
         return run.measured()
     if backend == "compile":
         return run.compiled()
     result = run.interpreted()
-    if backend == "auto" and result.outcome == "not checkable":
+    if backend == "auto" and result.outcome == "not_checkable":
+        tell("the interpreter can check nothing")
         return run.compiled(note=f"interpreter: {result.summary}")
     return result
 
@@ -98,21 +114,33 @@ def job_of(plan: Plan, backend: str, others: Iterable[str] = ()) -> dict[str, An
         "tensors": dict(plan.tensors),
         "values": dict(plan.values),
         "sources": [plan.before, plan.after],
+        "formats": plan.precision.granted(backend),
     }
 
 
 def case_of(plan: Plan, case: SizeCase) -> dict[str, Any]:
     """``case`` in the child's terms."""
-    return {"name": case.name, "set": {**plan.overrides, **case.sizes}, "timed": case.timed}
+    extents = {str(plan.extents[name]): value for name, value in case.sizes.items() if name in plan.extents}
+    sizes = {**plan.overrides, **case.sizes}
+    return {"name": case.name, "set": sizes, "extents": extents, "timed": case.timed}
 
 
 class _Run:
     """One plan on one machine."""
 
     def __init__(
-        self, plan: Plan, scope: str, limits: Limits, torch: str, triton: str, machine: Mapping[str, Any]
+        self,
+        plan: Plan,
+        scope: str,
+        limits: Limits,
+        torch: str,
+        triton: str,
+        machine: Mapping[str, Any],
+        tell: Callable[[str], None],
     ) -> None:
-        self.plan, self.scope, self.limits, self.machine = plan, scope, limits, machine
+        self.plan, self.scope, self.limits, self.machine, self.tell = plan, scope, limits, machine, tell
+        #: What the child does now, and when something was said.
+        self.step, self.said_at = "starting", time.monotonic()
         self.common: dict[str, Any] = {"change": plan.change, "torch": torch, "triton": triton}
 
     # -- running --
@@ -132,7 +160,7 @@ class _Run:
             row = timings and (timings.gpu if self.scope == "gpu" else timings.call)
             if row:
                 outcome = speed(row)
-                summary = _speed_words(outcome, row.before_us, row.after_us, row.speedup, row.low, row.high)
+                summary = f"{_speed_words(outcome, row)}; {summary}"
             else:
                 outcome, summary = "inconclusive", f"{summary}; it could not be timed"
         return self._answer(
@@ -145,16 +173,17 @@ class _Run:
         plan = self.plan
         notes = [*([note] if note else []), *(f"not compiled: {why}" for why in plan.uncompiled)]
         job = {**self._job("compile"), "launches": plan.launches, "target": plan.target, "overrides": plan.overrides}
-        ended = run_child(job, files_of(self.plan), self.limits, f"{_CHILD}.compiling:main")
+        self._say(f"compiling for {plan.architecture}")
+        ended = run_child(job, files_of(self.plan), self.limits, f"{_CHILD}.compiling:main", self._told)
         kernels = [_binary(event) for event in ended.events if event.get("event") == "kernel"]
         failed = [event for event in ended.events if event.get("event") == "failed"]
         if failed:
-            outcome = "failed" if failed[0]["step"] == "after" and len(failed) == 1 else "not checkable"
+            outcome = "failed" if failed[0]["step"] == "after" and len(failed) == 1 else "not_checkable"
             summary = f"the version {failed[0]['step']} cannot be loaded: {words(failed[0]['error'])}"
         elif not ended.finished:
             outcome, summary = _stopped(ended)
         elif not any(kernel.version == "after" for kernel in kernels):
-            outcome, summary = "not checkable", "no launch of the changed version is known well enough to compile it"
+            outcome, summary = "not_checkable", "no launch of the changed version is known well enough to compile it"
         else:
             outcome, differences = compared(kernels)
             summary = "; ".join(differences[:3]) or "both versions compile to the same"
@@ -175,6 +204,22 @@ class _Run:
 
     # -- the child's job --
 
+    def _told(self, event: Mapping[str, Any]) -> None:
+        """Say what the child has begun where that takes long, and how each size ended."""
+        kind = event.get("event")
+        if kind == "begin":
+            what = event["case"] + ": " if "case" in event else ""
+            self.step = f"{what}{_named(event['step'])}{' of ' + event['kernel'] if 'kernel' in event else ''}"
+        elif kind == "case":
+            result = judge_case(event, self.plan.change.numerics, not self.machine.get("gpu"))
+            self._say(f"{result.name}: {result.outcome.replace('_', ' ')}")
+        elif kind == "waiting" and time.monotonic() - self.said_at > _SILENCE_S:
+            self._say(self.step)
+
+    def _say(self, what: str) -> None:
+        self.said_at = time.monotonic()
+        self.tell(what)
+
     def _job(self, backend: str) -> dict[str, Any]:
         return {
             **job_of(self.plan, backend),
@@ -191,13 +236,14 @@ class _Run:
         while left:
             job = self._job(backend)
             job["cases"] = [case_of(self.plan, case) for case in left]
-            ended = run_child(job, files_of(self.plan), limits, f"{_CHILD}.run:main")
+            self._say(f"{len(left)} sizes to run on {'a GPU' if backend == 'gpu' else 'the CPU, interpreted'}")
+            ended = run_child(job, files_of(self.plan), limits, f"{_CHILD}.run:main", self._told)
             first = first or ended
             events = [event for event in ended.events if event.get("event") == "case"]
             results += [judge_case(event, self.plan.change.numerics, backend == "interpreter") for event in events]
             start = next((event for event in ended.events if event.get("event") == "failed"), None)
             if start is not None:
-                results.append(CaseResult("start", {}, "not checkable", message=words(start["error"])))
+                results.append(CaseResult("start", {}, "not_checkable", message=words(start["error"])))
                 break
             left = left[len(events) :]
             if ended.finished and left and events:
@@ -247,8 +293,11 @@ def _correctness(cases: Sequence[CaseResult], ended: Ended) -> tuple[str, str]:
             return outcome, f"{worst.name}: {worst.message}"
     if count["correct"]:
         which = f"{len(count['correct'])} of {len(cases)} sizes" if len(cases) > 1 else "the given size"
-        skipped = len(cases) - len(count["correct"])
-        rest = f" ({skipped} could not be compared)" if skipped else ""
+        refused = sum(c.note.startswith(REFUSED) for c in cases)
+        others = len(cases) - len(count["correct"]) - refused
+        left = [f"{refused} that the reference does not take"] if refused else []
+        left += [f"{others} could not be compared"] if others else []
+        rest = f" ({', '.join(left)})" if left else ""
         wrong = any(WRONG_BEFORE in c.note for c in count["correct"])
         if wrong:
             return "correct", f"the change agrees with the reference at {which}{rest}, the version before does not"
@@ -256,12 +305,12 @@ def _correctness(cases: Sequence[CaseResult], ended: Ended) -> tuple[str, str]:
     if not ended.finished:
         return _stopped(ended)
     why = next((c.message or c.note for c in cases if c.message or c.note), "no size could be run")
-    return "not checkable", why
+    return "not_checkable", why
 
 
 def _stopped(ended: Ended) -> tuple[str, str]:
     step = next((e["step"] for e in reversed(ended.events) if e.get("event") == "begin"), "start")
-    outcome = "failed" if step == "after" else "not checkable"
+    outcome = "failed" if step == "after" else "not_checkable"
     return outcome, f"{_named(step)}: {ended.detail}"
 
 
@@ -286,13 +335,13 @@ def timings_of(events: Iterable[Mapping[str, Any]], version: str = "after") -> T
     return Timings(rows["warm"], rows["cold"], rows["call"], event["captured"], peaks[old], peaks[new])
 
 
-def _speed_words(outcome: str, before: float, after: float, ratio: float, low: float, high: float) -> str:
-    change = f"{before:.1f} us before, {after:.1f} us after: {ratio:.2f}x ({low:.2f}-{high:.2f})"
-    return {
-        "faster": "correct and faster",
-        "slower": "correct but slower",
-        "inconclusive": "correct, no clear difference",
-    }[outcome] + f": {change}"
+def _speed_words(outcome: str, row: Timing) -> str:
+    times = (
+        f"{row.before_us:.1f} us before, {row.after_us:.1f} us after, {row.speedup:.2f}x ({row.low:.2f}-{row.high:.2f})"
+    )
+    if outcome == "slower":
+        return f"it takes {1 / row.speedup:.2f} times as long: {times}"
+    return times if outcome == "faster" else f"no clear difference: {times}"
 
 
 def _binary(event: Mapping[str, Any]) -> KernelBinary:

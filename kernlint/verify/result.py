@@ -10,7 +10,7 @@ from kernlint.records import dataclass
 from kernlint.verdict.speedup import round_ratio, round_us
 
 BACKENDS = ("gpu", "interpreter", "compile")
-#: The one-word answers, and whether the change is proven by them.
+#: The answers, and whether the change is proven by them. What the compiler makes of a change says nothing of its results.
 OUTCOMES = {
     "faster": True,
     "inconclusive": True,
@@ -18,18 +18,19 @@ OUTCOMES = {
     "correct": True,
     "incorrect": False,
     "failed": False,
-    "lowered": True,
-    "unchanged": True,
+    "lowered": False,
+    "unchanged": False,
     "worse": False,
-    "not checkable": False,
+    "not_checkable": False,
 }
 
 
 @dataclass(frozen=True)
 class CaseResult:
-    """One set of sizes. ``outcome`` is correct, incorrect, failed, not checkable or skipped; the errors are relative to
-    the reference (None: not measured), ``tolerance`` is what that of the changed version may be. ``note`` says what is to be
-    said of the version as it was, or why the case was skipped."""
+    """One set of sizes. ``outcome`` is correct, incorrect, failed, not_checkable or skipped; the errors are relative to
+    the reference (None: not measured), ``tolerance`` is what that of the changed version may be where it is worst.
+    ``factor`` is that from the reference to its result. ``note`` says what is to be said of the version as it was, or why
+    the case was skipped."""
 
     name: str
     sizes: Mapping[str, Any]
@@ -37,6 +38,7 @@ class CaseResult:
     error_before: float | None = None
     error_after: float | None = None
     tolerance: float | None = None
+    factor: float | None = None
     message: str = ""
     note: str = ""
 
@@ -48,6 +50,7 @@ class CaseResult:
             "error_before": _small(self.error_before),
             "error_after": _small(self.error_after),
             "tolerance": _small(self.tolerance),
+            "factor": None if self.factor is None else round(self.factor, 9),
             "message": self.message,
             "note": self.note,
         }
@@ -146,14 +149,16 @@ class KernelBinary:
 @dataclass(frozen=True)
 class ChangeReport:
     """What was proven: the automatic fix with the ``rules`` it followed, or a ``file`` of the user's (then no rules).
-    ``numerics`` is the class of rounding differences that is allowed: exact, reordered or changed."""
+    ``numerics`` is the class of rounding differences that is allowed: exact, reordered or changed; ``format`` what the user
+    says that the changed version computes in."""
 
     file: str | None
     rules: tuple[str, ...]
     numerics: str
+    format: str | None = None
 
     def to_json(self) -> dict[str, Any]:
-        return {"file": self.file, "rules": list(self.rules), "numerics": self.numerics}
+        return {"file": self.file, "rules": list(self.rules), "numerics": self.numerics, "format": self.format}
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
@@ -34,6 +34,8 @@ _KEPT = frozenset(
 #: How often the watch looks, and what it stands for more than that many processes.
 _LOOK_S = 0.05
 MAX_PROCESSES = 400
+#: Of the result file at a time, while the child runs.
+_LOOK_BYTES = 1 << 20
 #: A file that is larger is no result of a kernel.
 _MAX_FILE_BYTES = 4 << 30
 #: Address space of libraries and of stacks of threads, hardly any of it resident.
@@ -86,9 +88,16 @@ class Ended:
         return self.how == "finished"
 
 
-def run_child(job: Mapping[str, Any], files: Mapping[str, str], limits: Limits, call: str) -> Ended:
+def run_child(
+    job: Mapping[str, Any],
+    files: Mapping[str, str],
+    limits: Limits,
+    call: str,
+    told: Callable[[Mapping[str, Any]], None] | None = None,
+) -> Ended:
     """Run ``call`` ("module:function", called with the job and the result file) in a child process, in a temporary folder
-    that holds ``files`` (relative name to text). Whatever the child does, this returns, and none of its processes is left."""
+    that holds ``files`` (relative name to text). Whatever the child does, this returns, and none of its processes is left.
+    ``told`` is called with each event as it comes, and in between with ``{"event": "waiting"}``."""
     token = secrets.token_hex(16)
     with tempfile.TemporaryDirectory(prefix="kernlint-verify-", ignore_cleanup_errors=True) as folder:
         root = Path(folder)
@@ -122,7 +131,7 @@ def run_child(job: Mapping[str, Any], files: Mapping[str, str], limits: Limits, 
         reader.start()
         how = detail = ""
         try:
-            how, detail = _watch(child, limits, token, started)
+            how, detail = _watch(child, limits, token, started, _Follower(root / "results.jsonl", told))
         finally:
             _kill_family(child.pid, token)
             child.wait()
@@ -160,9 +169,33 @@ def _drain(stream: IO[bytes], tail: bytearray) -> None:
                 del tail[:-_TAIL_BYTES]
 
 
-def _watch(child: subprocess.Popen[bytes], limits: Limits, token: str, started: float) -> tuple[str, str]:
+class _Follower:
+    """Passes on what a result file gains."""
+
+    def __init__(self, path: Path, told: Callable[[Mapping[str, Any]], None] | None) -> None:
+        self.path, self.told, self.seen = path, told, 0
+
+    def look(self) -> None:
+        if self.told is None:
+            return
+        try:
+            with open(self.path, "rb") as file:
+                file.seek(self.seen)
+                data = file.read(_LOOK_BYTES)
+        except OSError:
+            return
+        whole = data[: data.rfind(b"\n") + 1]
+        self.seen += len(whole)
+        for event in (*_objects(whole), {"event": "waiting"}):
+            self.told(event)
+
+
+def _watch(
+    child: subprocess.Popen[bytes], limits: Limits, token: str, started: float, follower: _Follower
+) -> tuple[str, str]:
     """Wait for the child; why it had to be stopped, in one word and in a sentence, empty where it ended by itself."""
     while True:
+        follower.look()
         try:
             child.wait(_LOOK_S)
             return "", ""
@@ -193,6 +226,10 @@ def _events(path: Path) -> Iterator[Mapping[str, Any]]:
             data = file.read(64 << 20)
     except OSError:
         return
+    yield from _objects(data)
+
+
+def _objects(data: bytes) -> Iterator[Mapping[str, Any]]:
     for line in data.decode("utf-8", "replace").splitlines():
         with suppress(ValueError):
             event = json.loads(line)

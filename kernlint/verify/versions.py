@@ -11,6 +11,10 @@ from kernlint.errors import UsageError
 OLDEST = (3, 2)
 NEWEST = (3, 9)
 
+#: The release of numpy that makes no number of an array of one element, which older interpreters ask for.
+STRICT_NUMPY = (2, 4)
+INTERPRETER_TAKES_ANY = (3, 7)
+
 INSTALL = "pip install 'kernlint[verify]'"
 
 
@@ -31,6 +35,20 @@ def require(torch: str | None = None, triton: str | None = None) -> tuple[str, s
             f"verify works with Triton {known}; {triton} is installed (pip install 'triton=={_wildcard()}')"
         )
     return torch, triton
+
+
+def require_numpy(triton: str, numpy: str | None = None) -> None:
+    """Raises ``UsageError`` where Triton's interpreter finds no numpy, or one that it does not work with: the release
+    installed, or the one given."""
+    numpy = numpy or installed("numpy")
+    if numpy is None:
+        raise UsageError(f"without a GPU verify uses Triton's interpreter, which needs numpy: {INSTALL}")
+    release, found = _release(triton), _release(numpy)
+    if release is not None and release < INTERPRETER_TAKES_ANY and found is not None and found >= STRICT_NUMPY:
+        strict = ".".join(map(str, STRICT_NUMPY))
+        raise UsageError(
+            f"the interpreter of Triton {triton} does not work with numpy {numpy}: pip install 'numpy<{strict}'"
+        )
 
 
 def installed(name: str) -> str | None:

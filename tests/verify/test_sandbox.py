@@ -34,6 +34,21 @@ def test_a_child_that_ends_well_reports():
     assert [event["event"] for event in ended.events] == ["found", "end"]
 
 
+def test_what_it_reports_is_told_at_once():
+    code = REPORT + "import time\ndef main(job, results):\n    report(results, event='found')\n    time.sleep(30)\n"
+    told: list[tuple[str, float]] = []
+
+    def tell(event):
+        told.append((event["event"], time.monotonic()))
+
+    start = time.monotonic()
+    ended = run_child({}, {f"{MODULE}.py": code}, Limits(4.0, 1 << 30), f"{MODULE}:main", tell)
+    assert ended.how == "timeout"
+    found = [at for event, at in told if event == "found"]
+    assert len(found) == 1 and found[0] - start < 3.5
+    assert ("waiting" in {event for event, _ in told}) and {event for event, _ in told} == {"found", "waiting"}
+
+
 def test_what_it_printed_does_not_mix_with_its_results():
     ended = child("print('{\"event\": \"forged\"}')\nsay(event='end')")
     assert ended.finished and len(ended.events) == 1

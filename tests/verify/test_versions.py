@@ -53,6 +53,28 @@ def test_tritons_own_builds_for_torch_count(monkeypatch):
     assert versions.require()[1] == "3.2.0+git"
 
 
+@pytest.mark.parametrize(
+    ("numpy", "triton", "words"),
+    [
+        (None, "3.9.0", "needs numpy: pip install"),
+        ("2.4.1", "3.6.0", "pip install 'numpy<2.4'"),
+        ("3.0", "3.2.0", "numpy 3.0"),
+    ],
+)
+def test_a_numpy_that_the_interpreter_does_not_work_with(monkeypatch, numpy, triton, words):
+    fake(monkeypatch, **({} if numpy is None else {"numpy": numpy}))
+    with pytest.raises(UsageError) as error:
+        versions.require_numpy(triton)
+    assert words in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("numpy", "triton"), [("2.3.5", "3.6.0"), ("2.4.1", "3.7.0"), ("1.26.4", "3.2.0"), ("dev", "3.6.0")]
+)
+def test_a_numpy_that_it_works_with(numpy, triton):
+    versions.require_numpy(triton, numpy)
+
+
 def test_the_command_says_what_to_install(monkeypatch, capsys):
     fake(monkeypatch)
     assert main(["verify", "kernel.py"]) == 2

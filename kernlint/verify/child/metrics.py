@@ -7,6 +7,11 @@ from typing import Any
 
 import torch
 
+from kernlint.verify.child.noise import Unit, factor
+
+#: Rounding is even between its bounds; of such errors the root mean square is this part of the bound.
+_EVEN = 3.0**-0.5
+
 
 def tensors(value: Any, path: str = "") -> Iterator[tuple[str, torch.Tensor]]:
     """Every tensor and number in a result, with its place in it."""
@@ -51,6 +56,66 @@ def error(result: torch.Tensor, truth: torch.Tensor) -> dict[str, Any]:
         "value": float(y[index]) if y.numel() else None,
         "expected": float(t[index]) if t.numel() else None,
     }
+
+
+def statistics(result: torch.Tensor, truth: torch.Tensor, unit: Unit) -> dict[str, Any]:
+    """The errors of ``result`` in terms of ``unit``, what rounding explains; all are of one shape.
+
+    ``excess`` is the largest error in units and ``at`` its place, ``allowance`` one unit there in the terms of :func:`error`;
+    ``spread`` the root mean square of errors in units. ``factor`` is the least-squares factor from truth to result, less one,
+    ``factor_noise`` its standard error from the last rounding, ``factor_shared`` what other rounding, which elements may have
+    in common, does to it; ``drift`` the mean of signed errors in units, with the same two. ``scatter`` is the error that
+    is left once the factor is taken out, relative to the truth. ``widest`` is the largest unit in the terms of :func:`error`.
+    """
+    y, t = result.double(), truth.double()
+    known = torch.isfinite(y) & torch.isfinite(t)
+    nothing = torch.zeros_like(t)
+    t = torch.where(known, t, nothing)
+    r = torch.where(known, y - t, nothing)
+    count = int(known.sum())
+    if not count:
+        return {"excess": 0.0, "spread": 0.0, "factor": 0.0, "drift": 0.0}
+    total = unit.total.clamp_min(1e-300)
+    units = torch.where(known, r / total, nothing)
+    power = float(t.square().sum())
+    rms = (power / count) ** 0.5
+    relative = total / (t.abs() + rms).clamp_min(1e-300)
+    largest = int(units.abs().argmax())
+    scaled = factor(y, t)
+    found = {
+        "excess": float(units.abs().max()),
+        "at": list(_unravelled(largest, tuple(result.shape))),
+        "value_at": float(y.flatten()[largest]),
+        "expected_at": float(t.flatten()[largest]),
+        "allowance": float(relative.flatten()[largest]),
+        "widest": float(relative.max()),
+        "spread": float((units.square().sum() / count).sqrt()),
+        "factor": scaled,
+        "drift": float(units.sum()) / count,
+        "scatter": float(((r - scaled * t).square().sum() / power).sqrt()) if power else 0.0,
+    }
+    # Equal numbers are rounded alike: their errors are one error.
+    groups = torch.unique(truth.to(result.dtype).double()[known], return_inverse=True)[1]
+    own, ratio = unit.own[known] * _EVEN, (unit.own / total)[known] * _EVEN
+    found["drift_noise"] = _alone(ratio, groups) / count
+    found["drift_shared"] = float(((unit.sums + unit.coarse) / total)[known].sum()) / count
+    found["factor_noise"] = _alone(own * t[known].abs(), groups) / power if power else 0.0
+    weighted = torch.where(known, unit.coarse * t.abs(), nothing) * _EVEN
+    common = max(_in_rows(weighted), _in_rows(weighted.transpose(0, -1))) if t.dim() > 1 else float(weighted.sum())
+    found["factor_shared"] = (float((unit.sums * t.abs())[known].sum()) + common) / power if power else 0.0
+    found["factor_cut"] = unit.cut
+    return found
+
+
+def _alone(parts: torch.Tensor, groups: torch.Tensor) -> float:
+    """The standard deviation of a sum of errors of these sizes: those of one group have one sign, groups are independent."""
+    sums = torch.zeros(int(groups.max()) + 1, dtype=parts.dtype, device=parts.device).index_add_(0, groups, parts)
+    return float(sums.square().sum().sqrt())
+
+
+def _in_rows(parts: torch.Tensor) -> float:
+    """The same where each row is a group."""
+    return float(parts.sum(-1).square().sum().sqrt())
 
 
 def moved(after: torch.Tensor, before: torch.Tensor, truth: torch.Tensor | None) -> dict[str, Any]:

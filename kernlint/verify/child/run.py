@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -132,7 +133,7 @@ class _Case:
         self._begin("reference")
         reference = build_reference(setting)
         self._begin("inputs")
-        arguments = subjects.arguments(setting)
+        arguments = subjects.arguments(setting, self.case.get("extents"))
         subject: dict[str, Any] = {}
         like = reference
         for version in setting.versions:
@@ -149,6 +150,8 @@ class _Case:
         if reference is not None:
             self._begin("reference")
             truth, precision = self._truth(reference, arguments)
+        exact = reference if precision == "float64" else None
+        rounding = _Reference(exact, arguments, self.device, self.interpreted)
         outcomes = {}
         for version, one in subject.items():
             self._begin(version)
@@ -162,7 +165,7 @@ class _Case:
         self._report(
             "run",
             failures=self.failures,
-            outputs=_compared(outcomes, truth),
+            outputs=_compared(outcomes, truth, rounding, self.job.get("formats", {})),
             reference=precision,
             half=self._uses_bf16(arguments, subject, outcomes),
         )
@@ -175,24 +178,18 @@ class _Case:
 
     def _truth(self, reference: Any, arguments: list[Any]) -> tuple[dict[str, Any], str]:
         """The reference's results in float64 where that works, else as it computes by itself, and which of them it is."""
-        import copy
-
         import torch
 
         from kernlint.verify.child import subjects
         from kernlint.verify.child.modes import precise
 
-        own = reference
         try:
-            if reference.state is not None:
-                state = copy.deepcopy(reference.state).double()
-                own = subjects.Subject(getattr(state, reference.call.__name__), state)
+            own = _doubled(reference)
             with precise():
                 given = subjects.widened(subjects.placed(arguments, self.device))
                 return _truth(own.call, given), "float64"
         except Exception:
             # A reference that only runs in its own precision, or whose float64 results do not fit into memory.
-            del own
             if not self.interpreted:
                 torch.cuda.empty_cache()
         return _truth(reference.call, subjects.placed(arguments, self.device)), "as written"
@@ -291,6 +288,67 @@ def _turn(gate: str | None) -> Iterator[None]:
         Path(f"{gate}.done").touch()
 
 
+def _doubled(reference: Any) -> Any:
+    """The reference with its parameters in float64, as a copy."""
+    import copy
+
+    from kernlint.verify.child import subjects
+
+    if reference.state is None:
+        return reference
+    state = copy.deepcopy(reference.state).double()
+    return subjects.Subject(getattr(state, reference.call.__name__), state)
+
+
+class _Reference:
+    """The reference (None: there is none that runs in float64) as it answers when its numbers are rounded on the way."""
+
+    def __init__(self, reference: Any, arguments: list[Any], device: str, interpreted: bool) -> None:
+        self.reference, self.arguments, self.device, self.interpreted = reference, arguments, device, interpreted
+        self._known: dict[tuple[str | None, str | None], tuple[dict[str, Any] | None, int, int]] = {}
+
+    def noise(self, formats: Mapping[str, str | None]) -> Any:
+        """What float32 and ``formats`` (of ``operands`` of contractions, of other ``results``, and of ``sums``) do to the
+        results."""
+        from kernlint.verify.child.noise import Noise
+
+        operands, results, sums = (formats.get(kind) for kind in ("operands", "results", "sums"))
+        fine, depth, contracted = self._run("float32", None)
+        coarse = None if operands is None and results is None else self._run(results, operands)[0]
+        return Noise(fine, coarse, depth, sums or "float32", operands, results, 0 if self.interpreted else contracted)
+
+    def _run(self, results: str | None, operands: str | None) -> tuple[dict[str, Any] | None, int, int]:
+        key = results, operands
+        if key not in self._known:
+            self._known[key] = self._rounded(results, operands)
+        return self._known[key]
+
+    def _rounded(self, results: str | None, operands: str | None) -> tuple[dict[str, Any] | None, int, int]:
+        """The results, and the terms of the longest sum and contraction; no results where it cannot be run so."""
+        from kernlint.verify.child import subjects
+        from kernlint.verify.child.metrics import tensors
+        from kernlint.verify.child.modes import precise
+        from kernlint.verify.child.noise import Rounding
+
+        longest = max((extent for _, tensor in tensors(self.arguments) for extent in tensor.shape), default=1)
+        if self.reference is None:
+            return None, longest, longest
+        try:
+            for products in (False, True):
+                mode = Rounding(results, operands, products)
+                own = _doubled(self.reference)
+                with precise():
+                    given = subjects.widened(subjects.placed(self.arguments, self.device))
+                    subjects.seed()
+                    with mode:
+                        found = _results(own.call(*given), given)
+                if operands is None or mode.contracted:
+                    break
+        except Exception:
+            return None, longest, longest
+        return found, max(mode.depth, 1), mode.contracted
+
+
 def _truth(call: Any, given: list[Any]) -> dict[str, Any]:
     """The results of the reference, and those of its arguments that it writes to: a version may write to others too, which
     says nothing about what belongs there."""
@@ -317,14 +375,22 @@ def _results(returned: Any, given: list[Any]) -> dict[str, Any]:
     return found | {f"argument {path}": tensor for path, tensor in tensors(given)}
 
 
-def _compared(outcomes: Mapping[str, Any], truth: Mapping[str, Any] | None) -> list[dict[str, Any]]:
-    """One entry for each output: the errors of both versions against the truth, and against each other."""
+def _compared(
+    outcomes: Mapping[str, Any], truth: Mapping[str, Any] | None, rounding: _Reference, formats: Mapping[str, Any]
+) -> list[dict[str, Any]]:
+    """One entry for each output: the errors of all versions against the truth, or else the version before, in terms of what
+    rounding explains; and against each other.
+
+    A change of precision is granted its ``formats``; others, and what it shares with the version before, show in the errors of
+    that version, unless these tell nothing.
+    """
     from kernlint.verify.child.metrics import error, moved
+    from kernlint.verify.judge import sane
 
     paths = dict.fromkeys(path for outcome in outcomes.values() for path in outcome["results"])
     if truth is not None:
         paths |= dict.fromkeys(truth)
-    rows = []
+    rows: list[dict[str, Any]] = []
     for path in paths:
         row: dict[str, Any] = {"path": path}
         exact = None if truth is None else truth.get(path)
@@ -350,4 +416,60 @@ def _compared(outcomes: Mapping[str, Any], truth: Mapping[str, Any] | None) -> l
             same_shape = exact is not None and exact.shape == after.shape
             row["moved"] = moved(after, before, exact if same_shape else None)
         rows.append(row)
+    trusted = all(
+        "error" in row.get("before", {})
+        and not row["before"]["wrong_nonfinite"]
+        and row["before"]["error"] <= sane(row["before"]["dtype"])
+        for row in rows
+        if row["against"] == "reference"
+    )
+    trusted = trusted and "before" in outcomes
+    for row in rows:
+        results = {version: outcome["results"].get(row["path"]) for version, outcome in outcomes.items()}
+        _measured(row, results, truth, rounding, formats, trusted)
     return rows
+
+
+def _measured(
+    row: dict[str, Any],
+    results: Mapping[str, Any],
+    truth: Mapping[str, Any] | None,
+    rounding: _Reference,
+    formats: Mapping[str, Any],
+    trusted: bool,
+) -> None:
+    """Put the statistics of floating-point ``results`` into their ``row``; ``trusted`` says that those of the version before
+    are a measure."""
+    from kernlint.verify.child.metrics import statistics
+    from kernlint.verify.child.noise import unit_of
+    from kernlint.verify.judge import unexplained
+
+    path, against_before = row["path"], row["against"] == "before"
+    granted, usual = formats.get("after", {}), formats.get("before", {})
+    exact: Any = results.get("before") if against_before else (truth or {}).get(path)
+    if exact is None or (against_before and row.get("moved", {}).get("count") == 0):
+        return  # most arguments are what they were
+    target = exact.double()
+    noise = rounding.noise(granted)
+    if against_before:
+        # What the reference does says nothing of what it does not answer.
+        noise = replace(noise, fine=None, coarse=None)
+    measure = results.get("before") if trusted and not against_before else None
+    if measure is not None and _comparable(measure, target):
+        found = statistics(measure, target, unit_of(path, measure.dtype, target, rounding.noise({})))
+        if unexplained(found) and any(usual.values()):
+            found = statistics(measure, target, unit_of(path, measure.dtype, target, rounding.noise(usual)))
+        # A wrong factor is no measure of what rounding does.
+        row["before"]["scaled"] = unexplained(found)
+        measure = None if row["before"]["scaled"] else measure
+    for version, result in results.items():
+        if result is None or not _comparable(result, target) or (against_before and version == "before"):
+            continue
+        # The version before has rounded as well.
+        roundings = 2 if against_before else 1
+        unit = unit_of(path, result.dtype, target, noise, roundings, measure)
+        row[version] |= statistics(result, target, unit)
+
+
+def _comparable(result: Any, target: Any) -> bool:
+    return bool(result.dtype.is_floating_point) and result.shape == target.shape

@@ -63,8 +63,9 @@ def seed() -> None:
     torch.manual_seed(SEED)
 
 
-def arguments(setting: Setting) -> list[Any]:
-    """The arguments of a call, from ``get_inputs`` of the reference or of the kernel's file, else from the analysis."""
+def arguments(setting: Setting, extents: Mapping[str, int] | None = None) -> list[Any]:
+    """The arguments of a call, from ``get_inputs`` of the reference or of the kernel's file, else from the analysis, with the
+    sizes there as ``extents`` has them."""
     seed()
     maker = _function(setting, "get_inputs")
     if maker is not None:
@@ -75,19 +76,32 @@ def arguments(setting: Setting) -> list[Any]:
     if not callable(function):
         raise NoInputs("no get_inputs() says what to call it with (give --reference, or --assume for its arguments)")
     return [
-        _argument(name, parameter, setting.job) for name, parameter in inspect.signature(function).parameters.items()
+        _argument(name, parameter, setting.job, extents or {})
+        for name, parameter in inspect.signature(function).parameters.items()
     ]
 
 
-def _argument(name: str, parameter: inspect.Parameter, job: Mapping[str, Any]) -> Any:
+def _argument(name: str, parameter: inspect.Parameter, job: Mapping[str, Any], extents: Mapping[str, int]) -> Any:
     if name in job.get("values", {}):
-        return job["values"][name]
+        return extents.get(str(job["values"][name]), job["values"][name])
     spec = job.get("tensors", {}).get(name)
     if spec is not None:
-        return _tensor(spec)
+        return _tensor(_resized(spec, extents))
     if parameter.default is not inspect.Parameter.empty:
         return parameter.default
     raise NoInputs(f"nothing says what to pass as {name} (give --reference, or --assume {name}:dtype[dims])")
+
+
+def _resized(spec: Mapping[str, Any], extents: Mapping[str, int]) -> Mapping[str, Any]:
+    """``spec`` with other extents, its dimensions in memory in the order that they had, without gaps."""
+    shape = [extents.get(str(extent), extent) for extent in spec["shape"]]
+    if shape == spec["shape"] or not spec.get("strides"):
+        return {**spec, "shape": shape}
+    strides, step = [0] * len(shape), 1
+    for dim in sorted(range(len(shape)), key=lambda d: (spec["strides"][d], -d)):
+        strides[dim] = step if spec["strides"][dim] else 0
+        step *= shape[dim] if spec["strides"][dim] else 1
+    return {**spec, "shape": shape, "strides": strides}
 
 
 def _tensor(spec: Mapping[str, Any]) -> torch.Tensor:
