@@ -12,7 +12,19 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 #: The order of the stages: a stage imports only from those before it.
-STAGES = ("errors", "version", "workload", "syntax", "interpret", "cost", "rules", "rewrite", "verdict", "verify")
+STAGES = (
+    "errors",
+    "version",
+    "workload",
+    "syntax",
+    "interpret",
+    "cost",
+    "headroom",
+    "rules",
+    "rewrite",
+    "verdict",
+    "verify",
+)
 
 
 def _sources(folder: str) -> Iterator[Path]:

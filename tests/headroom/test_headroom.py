@@ -1,0 +1,217 @@
+"""What a call could take: groups, witnesses, bound and causes, on small programs whose answers can be worked out by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from kernlint.analysis import analysis
+from kernlint.cost.device import find_device
+from kernlint.headroom.bound import bound_of
+from kernlint.headroom.graph import graph_of
+from kernlint.headroom.groups import Group, groups_of
+from kernlint.headroom.headroom import Headroom
+from kernlint.workload import Workload
+
+H100 = find_device("h100-sxm")
+PAIRS = Path(__file__).parents[2] / "fixtures" / "pairs"
+
+KERNEL = """
+import torch, triton, triton.language as tl
+
+@triton.jit
+def twice(x, y, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + at, tl.load(x + at, mask=at < n) * 2, mask=at < n)
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x, b=None, c=None):
+        y = torch.empty_like(x)
+        twice[(triton.cdiv(x.numel(), {block}),)](x, y, x.numel(), BLOCK={block})
+        return y
+"""
+
+
+def reference(body: str, *inputs: str, block: int = 1024) -> Headroom:
+    """The headroom of a kernel that stands for the reference ``body``, of the arguments a, b, c."""
+    names = ", ".join("abc"[: len(inputs)])
+    source = f"""
+import torch
+import torch.nn.functional as F
+
+class Model(torch.nn.Module):
+    def forward(self, {names}):
+        {body}
+
+def get_inputs():
+    return [{", ".join(inputs)}]
+"""
+    found = analysis(KERNEL.format(block=block), reference=source, device="h100-sxm").judgement.headroom
+    assert found is not None
+    return found
+
+
+def names(found: Headroom) -> list[list[str]]:
+    return [[node.name for node in witness.group.nodes] for witness in found.witnesses]
+
+
+BIG = "torch.rand(4096, 4096)"
+
+
+@pytest.mark.parametrize(
+    ("body", "inputs", "groups"),
+    [
+        ("return torch.relu(a * b) + c", (BIG, BIG, BIG), 1),
+        ("return F.layer_norm(a, (4096,)) * b", (BIG, BIG), 1),
+        ("return F.softmax(a / 2, dim=-1)", (BIG,), 1),
+        ("return a / a.sum()", (BIG,), 2),
+        ("return a - a.mean(dim=0)", (BIG,), 2),
+        ("return F.gelu(a @ b + c)", (BIG, BIG, "torch.rand(4096)"), 1),
+        ("return F.softmax(a @ b, dim=-1)", (BIG, BIG), 2),
+        ("return (a @ b) @ c", (BIG, BIG, BIG), 2),
+        ("return torch.exp(a) @ b", (BIG, BIG), 2),
+    ],
+)
+def test_groups_end_where_a_program_cannot_hold_what_comes_next(
+    body: str, inputs: tuple[str, ...], groups: int
+) -> None:
+    assert len(asked(body, *inputs)) == groups
+
+
+def asked(body: str, *inputs: str) -> list[Group]:
+    """The fusion groups of the reference ``body``."""
+    arguments = ", ".join("abc"[: len(inputs)])
+    source = f"""
+import torch
+import torch.nn.functional as F
+
+class Model(torch.nn.Module):
+    def forward(self, {arguments}):
+        {body}
+
+def get_inputs():
+    return [{", ".join(inputs)}]
+"""
+    judged = analysis(KERNEL.format(block=1024), reference=source).judgement
+    assert judged.workload.reference is not None
+    return groups_of(graph_of(judged.workload.reference))
+
+
+def test_attention_is_one_group() -> None:
+    q = "torch.rand(8, 512, 64, dtype=torch.float16)"
+    body = "return F.softmax(a @ b.transpose(-1, -2), dim=-1) @ c"
+    (group,) = asked(body, q, q, q)
+    assert [node.name for node in group.nodes] == ["matmul", "softmax", "matmul"]
+
+
+def test_a_stream_takes_its_bytes_over_the_bandwidth() -> None:
+    found = reference("return a * 2", BIG)
+    moved = 2 * 4096 * 4096 * 4
+    assert found.achievable_us == pytest.approx(moved / (H100.memory_bandwidth_gb_per_s * 1e3), rel=0.3)
+    assert found.bound.us <= found.achievable_us
+    assert found.ratio < 1.2
+
+
+def test_small_blocks_are_the_cause_of_a_slow_stream() -> None:
+    found = reference("return a * 2", BIG, block=16)
+    assert found.ratio > 5
+    assert found.causes[0].name == "many programs"
+    assert found.causes[0].category == "tiling"
+
+
+@pytest.mark.parametrize("pair", ["elementwise-ok", "softmax-three-kernels", "gemm-small-tile", "contiguous-copies"])
+def test_causes_add_up_to_no_more_than_the_gap(pair: str) -> None:
+    found = of_pair(pair)
+    gap = found.now_us - found.achievable_us
+    assert sum(cause.us for cause in found.causes) <= gap + 1e-6
+    assert all(0 <= cause.us <= cause.alone_us + 1e-9 for cause in found.causes)
+
+
+@pytest.mark.parametrize(
+    ("pair", "category"),
+    [
+        ("elementwise-tiny-block", "tiling"),
+        ("softmax-three-kernels", "fusion"),
+        ("contiguous-copies", "memory"),
+        ("fuse-elementwise-chain", "fusion"),
+        ("loop-launch-per-batch", "launch"),
+        ("cumsum-sequential", "algorithm"),
+        ("rowsum-column-stride", "memory"),
+    ],
+)
+def test_the_largest_cause_is_right_without_any_rule(pair: str, category: str) -> None:
+    assert of_pair(pair).causes[0].category == category
+
+
+@pytest.mark.parametrize("pair", ["elementwise-ok", "softmax-ok", "gemv-ok", "flash-ok"])
+def test_nothing_is_proposed_where_nothing_is_to_be_gained(pair: str) -> None:
+    found = of_pair(pair)
+    assert found.ratio < 1.3
+
+
+def of_pair(pair: str) -> Headroom:
+    folder = PAIRS / pair
+    size = json.loads((folder / "measured.json").read_text())["sizes"][1]
+    before, text = (folder / "before.py").read_text(), (folder / "reference.py").read_text()
+    found = analysis(before, path="before.py", reference=text, overrides=size["set"]).judgement.headroom
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize(
+    "pair", sorted(path.name for path in PAIRS.iterdir() if (path / "measured.json").exists())[::7]
+)
+def test_no_measured_time_is_below_the_bound(pair: str) -> None:
+    assert_bounded(pair)
+
+
+@pytest.mark.accuracy
+@pytest.mark.parametrize("pair", sorted(path.name for path in PAIRS.iterdir() if (path / "measured.json").exists()))
+def test_no_measured_time_of_any_pair_is_below_the_bound(pair: str) -> None:
+    assert_bounded(pair)
+
+
+def assert_bounded(pair: str) -> None:
+    folder = PAIRS / pair
+    before, text = (folder / "before.py").read_text(), (folder / "reference.py").read_text()
+    for size in json.loads((folder / "measured.json").read_text())["sizes"]:
+        measured = [(size.get(side) or {}).get("gpu_us") for side in ("before", "after")]
+        times = [us for us in measured if us is not None]
+        found = analysis(before, path="before.py", reference=text, overrides=size["set"]).judgement.headroom
+        if times and found is not None:
+            assert found.bound.us <= 1.005 * min(times), (pair, size["name"])
+
+
+def test_fp64_work_bounds_by_its_own_unit() -> None:
+    narrow, wide = (
+        bound_of(graph_of(workload(f"torch.rand(1 << 24, dtype=torch.{dtype})")), H100).operations_us
+        for dtype in ("float32", "float64")
+    )
+    assert wide > narrow
+
+
+def workload(made: str) -> Workload:
+    source = f"""
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, a):
+        return torch.exp(a)
+
+def get_inputs():
+    return [{made}]
+"""
+    found = analysis(KERNEL.format(block=1024), reference=source).judgement.workload.reference
+    assert found is not None
+    return found
+
+
+def test_open_sizes_have_no_headroom() -> None:
+    source = KERNEL.format(block=1024)
+    judged = analysis(source.split("class ModelNew")[0] + "def run(x):\n    y = torch.empty_like(x)\n"
+                      "    twice[(triton.cdiv(x.numel(), 16),)](x, y, x.numel(), BLOCK=16)\n    return y\n")  # fmt: skip
+    assert judged.judgement.headroom is None
+    assert judged.verdict.details.headroom is None
+    assert judged.verdict.reason.startswith("Not decided:") or judged.verdict.worth_optimizing
