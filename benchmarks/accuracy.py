@@ -50,6 +50,7 @@ class Case:
     rule: str
     category: str
     symbol: str
+    kernel: str
     right_category: str
     right_symbol: str
     top: str
@@ -73,7 +74,9 @@ class Case:
 
     @property
     def right_cause(self) -> bool:
-        return self.worth and self.category == self.right_category and self.symbol == self.right_symbol
+        """Whether the verdict names the right category, and the kernel or the host function to blame: a launch of it is as good a
+        place to mend as its body, and a verdict names both."""
+        return self.worth and self.category == self.right_category and self.right_symbol in (self.symbol, self.kernel)
 
 
 def cases_of(pair: str, scope: str) -> list[Case]:
@@ -134,6 +137,7 @@ def judged(
         answer.details.rule.code if answer.details.rule else "-",
         category,
         symbol,
+        answer.details.kernel or "",
         category if category in case.get("also_category", ()) else case["category"],
         symbol if symbol in case.get("also_symbol", ()) else case["symbol"],
         " ".join(f"{code}:{gain:.2f}" for code, gain in candidates.items() if gain is not None),

@@ -19,6 +19,7 @@ import argparse
 import json
 import math
 import re
+import shutil
 import sys
 import tempfile
 import time
@@ -160,25 +161,38 @@ def run(work: Sequence[Subject], backend: str, jobs: int, path: str | None = Non
 
 
 def compared(scope: str, device: str, cases: Path, row: Mapping[str, Any]) -> Case | None:
-    """The verdict on a measured row; None where nothing was measured in this scope, or the results are not right."""
+    """The verdict on a measured row; None where nothing was measured in this scope, or the results are not right (both versions
+    alike off by a rounding are: ``skipped``)."""
     folder = cases / row["case"]
     case = json.loads((folder / "case.json").read_text())
     before = row.get("before", {}).get(f"{scope}_us")
     # What waits for the device cannot be captured: its device time would hold the gaps.
     captured = "cold_us" in row.get("before", {})
-    if row["outcome"] != "correct" or before is None or (scope == "gpu" and not captured):
+    if row["outcome"] not in ("correct", "skipped") or before is None or (scope == "gpu" and not captured):
         return None
     gain = row["speedup"][scope]["speedup"] if case["worth_optimizing"] == "yes" else 1.0
     library = row.get("library", {}).get("cold_us", math.inf)
     faster = row["before"].get("cold_us", before) > UNCLEAR * library
     size = {"name": row["size"], "set": row["set"]}
-    return judged(folder, case, size, scope, Measured(gain, before, faster), device)
+    return alone(folder, case, size, scope, Measured(gain, before, faster), device)
+
+
+def alone(
+    folder: Path, case: Mapping[str, Any], size: Mapping[str, Any], scope: str, measured: Measured, device: str
+) -> Case:
+    """The verdict on what is to be judged, copied alone into an empty folder: no neighbour gives the answer away."""
+    with tempfile.TemporaryDirectory() as empty:
+        copy = Path(empty) / folder.name
+        copy.mkdir()
+        for name in ("before.py", "reference.py"):
+            shutil.copy(folder / name, copy / name)
+        return judged(copy, case, size, scope, measured, device)
 
 
 def predicted(scope: str, device: str, subject: Subject) -> Case:
     """The verdict on a case as if it had been measured to be as case.json says."""
     unknown = Measured(math.nan if subject.case["worth_optimizing"] == "yes" else 1.0, math.nan, False)
-    return judged(subject.folder, subject.case, subject.size, scope, unknown, device)
+    return alone(subject.folder, subject.case, subject.size, scope, unknown, device)
 
 
 def main(arguments: Sequence[str]) -> int:
