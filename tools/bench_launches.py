@@ -108,6 +108,8 @@ def _constant(value: Any) -> Any:
     text = str(value)
     if text.startswith("triton.language."):
         return dtypes.find(text.rsplit(".", 1)[1])
+    if type(value).__name__ == "dtype":  # where Triton is installed
+        return dtypes.find(text.replace("fp8", "float8"))
     return value
 
 

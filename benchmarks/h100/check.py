@@ -165,17 +165,20 @@ def special(op: str) -> Reference:
 
 #: One operation of `arithmetic.step` on `v`, with the second operand `w` where it has one. Integers divide towards zero.
 OPERATIONS: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
-    "add": lambda v, w: v + 0.625, "mul": lambda v, w: v * 0.9990234375, "fma": lambda v, w: v * 0.75 + 0.5,
+    "add": lambda v, w: v + 0.625, "mul": lambda v, w: v * 0.984375, "fma": lambda v, w: v * 0.75 + 0.5,
     "div": lambda v, w: w / (v + 0.5), "sqrt": lambda v, w: torch.sqrt(v + 1), "rsqrt": lambda v, w: torch.rsqrt(v + 1),
     "exp": lambda v, w: torch.exp(-v), "exp2": lambda v, w: torch.exp2(-v), "log": lambda v, w: torch.log(v + 2),
     "log2": lambda v, w: torch.log2(v + 3), "sin": lambda v, w: torch.sin(v), "cos": lambda v, w: torch.cos(v),
+    "floor": lambda v, w: torch.floor(v * 0.75) + 0.625, "clamp": lambda v, w: (v * 1.25).clamp(0.25, 1.0),
+    "count": lambda v, w: v * 0.75 + (v > w).to(v.dtype), "div_rn": lambda v, w: w / (v + 0.5),
+    "sqrt_rn": lambda v, w: torch.sqrt(v + 1),
     "erf": lambda v, w: torch.erf(v), "sigmoid": lambda v, w: torch.sigmoid(v),
-    "max": lambda v, w: torch.maximum(v * 0.9990234375, w), "where": lambda v, w: torch.where(v > w, v * 0.75, v + 0.25),
+    "max": lambda v, w: torch.maximum(v * 0.984375, w), "where": lambda v, w: torch.where(v > w, v * 0.75, v + 0.25),
     "xor_add": lambda v, w: (v ^ w) + 12345, "mul_add": lambda v, w: v * w + 12345,
     "div_add": lambda v, w: torch.div(v, w | 1, rounding_mode="trunc") + 1234567,
     "mod_add": lambda v, w: torch.fmod(v, w | 1) + 1234567,
     "div_7_add": lambda v, w: torch.div(v, 7, rounding_mode="trunc") + 1234567,
-    "mod_7_add": lambda v, w: torch.fmod(v, 7) + 1234567, "shift_xor": lambda v, w: (v >> 3) ^ (v << 5),
+    "mod_7": lambda v, w: torch.fmod(v, 7) + v, "shift_xor": lambda v, w: (v >> 3) ^ (v << 5),
     "min_xor": lambda v, w: torch.minimum(v ^ 12345, w), "where_xor": lambda v, w: torch.where(v > w, v ^ 12345, v + 123),
 }  # fmt: skip
 
@@ -233,8 +236,11 @@ def arithmetic_pairs() -> list[tuple[Case, Reference]]:
     interpreter has neither bfloat16 nor fp8 bit for bit: those kernels are the same as the others."""
     found: list[tuple[Case, Reference]] = []
     for dtype in ("float32", "float64", "float16", "int32", "int64"):
-        singles = (*arithmetic.DEAR, *arithmetic.SINGLE) if dtype in ("float32", "float64") else ("div",)
-        floats = (*arithmetic.PLAIN, *singles)
+        floats: tuple[str, ...] = (*arithmetic.PLAIN, "div")
+        if dtype != "float16":
+            floats = (*arithmetic.PLAIN, *arithmetic.LESS_PLAIN, *arithmetic.DEAR)
+        if dtype == "float32":
+            floats = (*floats, *arithmetic.SINGLE)
         for op in (*arithmetic.INTEGER, *arithmetic.DIVIDES) if dtype.startswith("int") else floats:
             if op in OPERATIONS:
                 found.append((arithmetic.chain_case(op, dtype, 2, 1, 64, 32), repeated(op, 2)))
