@@ -132,9 +132,6 @@ PROGRAM_FILES = {
 }
 #: Products that Triton turns into a ``tl.dot`` of its own.
 _DOTS = frozenset({"broadcast_product", "implicit_gemm_conv"})
-#: Functions of ``special_ops`` that take 4 times the instructions of the others: a workload says that an operation is
-#: special, not which one it is, so these rows can only tell how wrong that is.
-_SLOW_FUNCTIONS = frozenset({"erf", "log", "sin", "sigmoid"})
 _SIZES = ("n", "rows", "cols", "steps", "table", "M", "N", "K", "B", "C", "H", "programs", "count")
 
 
@@ -147,7 +144,7 @@ def bench_samples(step: int = 1) -> Iterator[Sample]:
         for case in itertools.islice(bench_cases(modules), 0, None, step):
             if case.key not in us or len(case.launches) > 1 or case.term in _DOTS:
                 continue
-            if case.params.get("op") not in _SLOW_FUNCTIONS and case.term != "chain_gemm_elementwise":
+            if case.term != "chain_gemm_elementwise":
                 size = ";".join(f"{name}={case.params[name]}" for name in _SIZES if name in case.params)
                 yield Sample(case.term, case.key.replace(",", " "), read(case.launches[0]), us[case.key], size, device)
 

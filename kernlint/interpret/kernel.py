@@ -290,7 +290,7 @@ class KernelEvaluator(Evaluator):
             one.fresh is not None and one.fresh == dtype and one.shape == shape and not one.casts for one in whole
         )
         if name in ("//", "%") and b.constant is not None:
-            op = f"{name} constant"
+            op = f"{name} constant" if b.constant % 1 or int(b.constant).bit_count() != 1 else f"{name} power of 2"
         elif name in ("+", "-") and _multiplies(whole, shape, node):
             op = "fma"
         self.compute("special" if name in ("/", "**") else "arith", op or name, result, node, accumulates)

@@ -875,7 +875,9 @@ def _random(name: str) -> Callable[..., Any]:
         seed, offset = k.lift(_get(args, kwargs, 0, "seed")), k.lift(_get(args, kwargs, 1, "offset"))
         if seed is not None and seed.base:
             k.fault("seed-address", node, f"the seed is the address of `{seed.base}`, not what is stored there")
-        elif seed is not None and offset is not None and offset.expr is not None and not offset.loads and not seed.loads:
+        elif (
+            seed is not None and offset is not None and offset.expr is not None and not offset.loads and not seed.loads
+        ):
             several = [axis for axis, extent in enumerate(k.grid) if (ex.concrete(extent) or 0) > 1]
             if several and not any(isinstance(a, (ProgramId, ex.Opaque)) for a in _atoms(seed) | _atoms(offset)):
                 k.fault(
