@@ -61,6 +61,11 @@ class Operations:
                     return row[op]
         return self.prices.get(node.dtype.name, {}).get(OTHER) if node.kind == "special" else None
 
+    def times(self, node: Compute, op: str) -> float:
+        """Slots of ``node`` over those of ``op`` in fp32; 1 where either was not measured."""
+        own, other = self.price(node), self.prices.get("float32", {}).get(op)
+        return own.slots / other.slots if own is not None and other is not None else 1.0
+
     def together(self, slots: float, special_slots: float) -> float:
         """Slots that ``slots`` of most lanes and ``special_slots`` of the special function unit take beside each other."""
         return max(slots, special_slots) + self.share * min(slots, special_slots)
