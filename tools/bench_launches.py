@@ -11,7 +11,7 @@ import importlib.util
 import inspect
 import itertools
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -130,14 +130,16 @@ PROGRAM_FILES = {
     "h100-spilling.csv": ("spilling",),
     "h200-lanes.csv": ("lanes",),
 }
+#: Chains of one operation and formulas, which ``tools/fit_arithmetic.py`` reads.
+ARITHMETIC_FILES = {"h100-arithmetic.csv": ("arithmetic",)}
 #: Products that Triton turns into a ``tl.dot`` of its own.
 _DOTS = frozenset({"broadcast_product", "implicit_gemm_conv"})
 _SIZES = ("n", "rows", "cols", "steps", "table", "M", "N", "K", "B", "C", "H", "programs", "count")
 
 
-def bench_samples(step: int = 1) -> Iterator[Sample]:
+def bench_samples(step: int = 1, files: Mapping[str, tuple[str, ...]] = PROGRAM_FILES) -> Iterator[Sample]:
     """Measured cases of one launch without a dot: all, or every ``step``-th of a file."""
-    for file, modules in PROGRAM_FILES.items():
+    for file, modules in files.items():
         if not (FACTS / file).exists():
             continue
         us, device = measured(file), card_of(file)
