@@ -11,7 +11,7 @@ import importlib.util
 import inspect
 import itertools
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 from types import ModuleType
@@ -108,6 +108,8 @@ def _constant(value: Any) -> Any:
     text = str(value)
     if text.startswith("triton.language."):
         return dtypes.find(text.rsplit(".", 1)[1])
+    if type(value).__name__ == "dtype":  # where Triton is installed
+        return dtypes.find(text.replace("fp8", "float8"))
     return value
 
 
@@ -128,24 +130,23 @@ PROGRAM_FILES = {
     "h100-spilling.csv": ("spilling",),
     "h200-lanes.csv": ("lanes",),
 }
+#: Chains of one operation and formulas, which ``calibration/fit_arithmetic.py`` reads.
+ARITHMETIC_FILES = {"h100-arithmetic.csv": ("arithmetic",)}
 #: Products that Triton turns into a ``tl.dot`` of its own.
 _DOTS = frozenset({"broadcast_product", "implicit_gemm_conv"})
-#: Functions of ``special_ops`` that take 4 times the instructions of the others: a workload says that an operation is
-#: special, not which one it is, so these rows can only tell how wrong that is.
-_SLOW_FUNCTIONS = frozenset({"erf", "log", "sin", "sigmoid"})
 _SIZES = ("n", "rows", "cols", "steps", "table", "M", "N", "K", "B", "C", "H", "programs", "count")
 
 
-def bench_samples(step: int = 1) -> Iterator[Sample]:
+def bench_samples(step: int = 1, files: Mapping[str, tuple[str, ...]] = PROGRAM_FILES) -> Iterator[Sample]:
     """Measured cases of one launch without a dot: all, or every ``step``-th of a file."""
-    for file, modules in PROGRAM_FILES.items():
+    for file, modules in files.items():
         if not (FACTS / file).exists():
             continue
         us, device = measured(file), card_of(file)
         for case in itertools.islice(bench_cases(modules), 0, None, step):
             if case.key not in us or len(case.launches) > 1 or case.term in _DOTS:
                 continue
-            if case.params.get("op") not in _SLOW_FUNCTIONS and case.term != "chain_gemm_elementwise":
+            if case.term != "chain_gemm_elementwise":
                 size = ";".join(f"{name}={case.params[name]}" for name in _SIZES if name in case.params)
                 yield Sample(case.term, case.key.replace(",", " "), read(case.launches[0]), us[case.key], size, device)
 

@@ -11,6 +11,7 @@ import math
 import sys
 from collections.abc import Callable
 
+import arithmetic
 import attention
 import columns
 import elementwise
@@ -160,6 +161,98 @@ def special(op: str) -> Reference:
         "fma": lambda v: v * 0.75 + 0.5,
     }[op]  # fmt: skip
     return lambda x: {"y": once(once(x["x"].abs()))}
+
+
+#: One operation of `arithmetic.step` on `v`, with the second operand `w` where it has one. Integers divide towards zero.
+OPERATIONS: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
+    "add": lambda v, w: v + 0.625, "mul": lambda v, w: v * 0.984375, "fma": lambda v, w: v * 0.75 + 0.5,
+    "div": lambda v, w: w / (v + 0.5), "sqrt": lambda v, w: torch.sqrt(v + 1), "rsqrt": lambda v, w: torch.rsqrt(v + 1),
+    "exp": lambda v, w: torch.exp(-v), "exp2": lambda v, w: torch.exp2(-v), "log": lambda v, w: torch.log(v + 2),
+    "log2": lambda v, w: torch.log2(v + 3), "sin": lambda v, w: torch.sin(v), "cos": lambda v, w: torch.cos(v),
+    "floor": lambda v, w: torch.floor(v * 0.75) + 0.625, "clamp": lambda v, w: (v * 1.25).clamp(0.25, 1.0),
+    "count": lambda v, w: v * 0.75 + (v > w).to(v.dtype), "div_rn": lambda v, w: w / (v + 0.5),
+    "sqrt_rn": lambda v, w: torch.sqrt(v + 1),
+    "erf": lambda v, w: torch.erf(v), "sigmoid": lambda v, w: torch.sigmoid(v),
+    "max": lambda v, w: torch.maximum(v * 0.984375, w), "where": lambda v, w: torch.where(v > w, v * 0.75, v + 0.25),
+    "xor_add": lambda v, w: (v ^ w) + 12345, "mul_add": lambda v, w: v * w + 12345,
+    "div_add": lambda v, w: torch.div(v, w | 1, rounding_mode="trunc") + 1234567,
+    "mod_add": lambda v, w: torch.fmod(v, w | 1) + 1234567,
+    "div_7_add": lambda v, w: torch.div(v, 7, rounding_mode="trunc") + 1234567,
+    "mod_7": lambda v, w: torch.fmod(v, 7) + v, "shift_xor": lambda v, w: (v >> 3) ^ (v << 5),
+    "min_xor": lambda v, w: torch.minimum(v ^ 12345, w), "where_xor": lambda v, w: torch.where(v > w, v ^ 12345, v + 123),
+}  # fmt: skip
+
+
+def repeated(op: str, times: int) -> Reference:
+    """`op` applied `times` times."""
+
+    def reference(x: Tensors) -> Tensors:
+        value, other = x["x"].abs(), x["other"].abs()
+        for _ in range(times):
+            value = OPERATIONS[op](value, other).to(value.dtype)
+        return {"y": value}
+
+    return reference
+
+
+def converted(source: str, target: str) -> Reference:
+    """The bits of one conversion."""
+    first, second = getattr(torch, source), getattr(torch, target)
+    bits, into = (getattr(torch, f"int{arithmetic.SIZE[name]}") for name in (source, target))
+    return lambda x: {"y": (x["x"].view(bits) ^ 1).view(first).to(second).view(into)}
+
+
+def unpacked(x: Tensors) -> Tensors:
+    """`arithmetic.formula` with int4 unpacking."""
+    v, w = x["x"].abs(), x["other"].abs()
+    low, high = ((v.int() & 15) - 8).float() * w, ((v.int() >> 4 & 15) - 8).float() * w
+    return {"y": v * 0.5 + low * high}
+
+
+#: What `arithmetic.formula` does once, where one line says it.
+FORMULAS: dict[tuple[str, str], Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
+    ("gelu_tanh", "float32"): lambda v, w: torch.nn.functional.gelu(v, approximate="tanh") + 0.25,
+    ("softplus", "float64"): lambda v, w: torch.nn.functional.softplus(v) * w,
+    ("collatz", "int64"): lambda v, w: torch.where(v % 2 == 0, v // 2, 3 * v + 1),
+    ("dates", "int32"): lambda v, w: (v % 146097 - v % 146097 // 1460) // 365 + v % 146097 % 1461 * w,
+    ("mixed_bits", "int32"): lambda v, w: (u := v * 73244475) ^ (u >> 15),
+    ("linear_light", "float64"): lambda v, w: torch.where(
+        (u := torch.where(v > 0.04045, ((v + 0.055) / 1.055) ** 2.4, v / 12.92)) > 0.008856, u ** (1 / 3), 7.787 * u + 0.138
+    ),
+    ("box_muller", "float64"): lambda v, w: (
+        torch.sqrt(-2 * torch.log(v * 0.25 + 0.0625)) * torch.cos(6.283185307 * w)
+    ).abs().clamp(max=2),
+    ("pair_energy", "float64"): lambda v, w: (
+        torch.exp(-0.5 * (r := (v * v + w * w + 0.01).sqrt())) / r + r**-6
+    ).clamp(max=2),
+    ("mandelbrot", "float32"): lambda v, w: torch.where(
+        (s := v * v - w * w + 0.25) ** 2 + (2 * v * w + 0.125) ** 2 < 4, s, 0.5
+    ),
+}  # fmt: skip
+
+
+def arithmetic_pairs() -> list[tuple[Case, Reference]]:
+    """Every operation twice over, every conversion and formula. What libdevice alone has does not run on a CPU, and Triton's
+    interpreter has neither bfloat16 nor fp8 bit for bit: those kernels are the same as the others."""
+    found: list[tuple[Case, Reference]] = []
+    for dtype in ("float32", "float64", "float16", "int32", "int64"):
+        floats: tuple[str, ...] = (*arithmetic.PLAIN, "div")
+        if dtype != "float16":
+            floats = (*arithmetic.PLAIN, *arithmetic.LESS_PLAIN, *arithmetic.DEAR)
+        if dtype == "float32":
+            floats = (*floats, *arithmetic.SINGLE)
+        for op in (*arithmetic.INTEGER, *arithmetic.DIVIDES) if dtype.startswith("int") else floats:
+            if op in OPERATIONS:
+                found.append((arithmetic.chain_case(op, dtype, 2, 1, 64, 32), repeated(op, 2)))
+    for source, target in arithmetic.CONVERSIONS:
+        if not {"bfloat16", *arithmetic.HELD} & {source, target}:
+            found.append((arithmetic.convert_case(source, target, 1, 1, 64, 32), converted(source, target)))
+    for (op, dtype), once in FORMULAS.items():
+        found.append(
+            (arithmetic.formula_case(op, dtype, 1, 64, 32), lambda x, f=once: {"y": f(x["x"].abs(), x["other"].abs())})
+        )
+    found.append((arithmetic.formula_case("unpack", "float32", 1, 64, 32), unpacked))
+    return found
 
 
 def upcast(axis: int) -> Reference:
@@ -330,6 +423,7 @@ def pairs() -> list[tuple[Case, Reference]]:
         found.append((fma.direct_conv_case(2, 3, 2, 7, ks, "float32", 32), conv(2, 3, 2, 7, ks)))
         found.append((fma.implicit_conv_case(2, 3, 5, 7, ks, "float32", (16, 16, 16)), conv(2, 3, 5, 7, ks)))
     running = lambda x: {"y": x["x"].double().view(3, 100).cumsum(1).flatten()}  # noqa: E731
+    found += arithmetic_pairs()
     found += [(fma.scan_case(3, 100, "float32", block, 4), running) for block in (0, 32)]
     found.append((recurrent.persistent_case(4, 32, 16, 16, 4, "float32", "ieee"), recur(4, 32, 16)))
     found.append((recurrent.stepwise_case(1, 32, 64, 16, 32), step(32, 64)))

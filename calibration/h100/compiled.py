@@ -19,7 +19,9 @@ POINTER = {
     "float16": "*fp16",
     "bfloat16": "*bf16",
     "float32": "*fp32",
+    "float64": "*fp64",
     "int8": "*i8",
+    "int16": "*i16",
     "int32": "*i32",
     "int64": "*i64",
 }

@@ -21,6 +21,7 @@ from concurrent.futures import Future, ProcessPoolExecutor, wait
 from multiprocessing import get_context
 from pathlib import Path
 
+import arithmetic
 import attention
 import columns
 import compiled
@@ -60,9 +61,10 @@ MICRO_FILES = {
     "all": ("h100-micro-2.csv", "h100-micro-binaries-2.csv"),
     "spilling": ("h100-spilling.csv", "h100-spilling-binaries.csv"),
     "lanes": ("h200-lanes.csv", "h200-lanes-binaries.csv"),
+    "arithmetic": ("h100-arithmetic.csv", "h100-arithmetic-binaries.csv"),
 }
 #: Modules whose results are files of their own.
-ALONE = {"spilling": spilling, "lanes": lanes}
+ALONE = {"spilling": spilling, "lanes": lanes, "arithmetic": arithmetic}
 TORCH_SECONDS = 40.0  # kept back for the torch operations, which run last
 MAX_US = 30_000.0
 

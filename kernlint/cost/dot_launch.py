@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from kernlint.cost import gathers
+from kernlint.cost.arithmetic import operations
 from kernlint.cost.combine import with_combined_dots
 from kernlint.cost.device import Device
 from kernlint.cost.dots import DotLoop, DotOperand, DotStep, dot_time
@@ -293,16 +294,23 @@ def _write_penalty(access: AccessTraffic) -> float:
     return 1.0
 
 
+def _counts_once(node: Compute) -> bool:
+    """Arithmetic of softmax and the like: what the dot model's own rate of fp32 and half precision was fitted to."""
+    return node.dtype.is_float and node.dtype.bits <= 32
+
+
 def _arithmetic(body: tuple[Node, ...], loops: tuple[Loop, ...], moved: Traffic) -> tuple[float, float]:
-    """(plain, special) elements per innermost iteration, casts of operands left out (the dot model has them)."""
+    """(plain, special) elements per innermost iteration, casts of operands left out (the dot model has them). A function
+    that takes longer than ``exp`` counts as more elements of it, double precision and integers as more fp32 elements."""
     inner = loops[-1].body if loops else body
+    measured = operations()
     plain = special = 0.0
     for node in inner:
         if isinstance(node, Compute):
             if node.kind == "special":
-                special += node.elements
-            elif node.kind == "arith" and node.dtype.is_float and not node.accumulates:
-                plain += node.elements
+                special += node.elements * measured.times(node, "exp")
+            elif node.kind == "arith" and not node.accumulates:
+                plain += node.elements * (1.0 if _counts_once(node) else measured.times(node, "+"))
         elif isinstance(node, (Reduce, Scan)):
             elements = 1
             for extent in node.shape:

@@ -52,7 +52,7 @@ from kernlint.workload import (
 )
 
 #: Changes whenever a predicted number may: part of the output, so that a verdict can be told from another's.
-MODEL_VERSION = "2026.11-8"
+MODEL_VERSION = "2026.11-9"
 
 #: Two-sided 80 % quantile of the normal distribution.
 INTERVAL_80 = 1.2816

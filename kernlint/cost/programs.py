@@ -35,6 +35,8 @@ from collections.abc import Mapping
 from dataclasses import fields
 from functools import lru_cache
 
+from kernlint.cost.arithmetic import Operations, on_special_unit
+from kernlint.cost.arithmetic import operations as measured_operations
 from kernlint.cost.device import Device, find_device
 from kernlint.cost.fitted import fitted
 from kernlint.cost.layout import Layout, blocked, fastest_axis
@@ -153,10 +155,11 @@ def program_time(
     constants: Constants | None = None,
     moved: Traffic | None = None,
     reuse_bytes: Mapping[str, float] | None = None,
+    operations: Operations | None = None,
 ) -> KernelTime:
     """Predicted :class:`KernelTime` of a launch without ``tl.dot``.
 
-    ``constants`` replaces the fitted ones (the fitting script's own use), ``moved`` is the launch's traffic where it
+    ``constants`` and ``operations`` replace the fitted ones (the fitting scripts' own use), ``moved`` is the launch's traffic where it
     is known already. ``reuse_bytes`` tells for each pointer parameter how many bytes the device touches from the last
     use of that memory to the end of this launch, which decides whether L2 still holds it; without it the launch is
     taken to be replayed alone, so that its own footprint is that distance.
@@ -167,7 +170,8 @@ def program_time(
     if constants is None:
         constants = _data()[0]
     moved = traffic(launch) if moved is None else moved
-    return _Price(launch, moved, device, constants, reuse_bytes or {}).time()
+    operations = measured_operations() if operations is None else operations
+    return _Price(launch, moved, device, constants, reuse_bytes or {}, operations).time()
 
 
 def constants() -> Constants:
@@ -200,6 +204,9 @@ class _Scale:
         # A device whose data sheet has no fp64 rate has it at a 64th of fp32, as consumer parts do.
         fp64 = device.peak_fp64_vector_tflops or device.peak_fp32_vector_tflops / 64
         self.fp64_cost = max(1.0, device.peak_fp32_vector_tflops / fp64)
+        # Over that of the measured card, whose prices hold it already.
+        measured = base.peak_fp32_vector_tflops / (base.peak_fp64_vector_tflops or base.peak_fp32_vector_tflops)
+        self.fp64_share = self.fp64_cost / measured
         self.cache_bytes = device.l2_bytes
         if device.last_level_cache_mb:
             self.cache_bytes = device.last_level_cache_mb * 2**20
@@ -227,13 +234,20 @@ class _Price(TileSizes):
     """The terms of one launch on one device."""
 
     def __init__(
-        self, launch: Launch, moved: Traffic, device: Device, c: Constants, reuse_bytes: Mapping[str, float]
+        self,
+        launch: Launch,
+        moved: Traffic,
+        device: Device,
+        c: Constants,
+        reuse_bytes: Mapping[str, float],
+        operations: Operations,
     ) -> None:
         self.launch = launch
         self.moved = moved
         self.reuse_bytes = reuse_bytes
         self.device = device
         self.c = c
+        self.operations = operations
         self.scale = _Scale(device)
         self.programs = max(0, moved.programs)
         self.warps = max(1, launch.num_warps)
@@ -251,6 +265,7 @@ class _Price(TileSizes):
         self.instructions = 0.0
         self.arithmetic = 0.0
         self.special = 0.0
+        self.special_unit = 0.0
         self._levels()
 
     # -- occupancy --------------------------------------------------------------------------------------------------
@@ -454,7 +469,7 @@ class _Price(TileSizes):
                 return c.atomic_ns * max(1.0, self._asked(node) / node.dtype.bytes / self.threads) / self.scale.clock
             return (c.store_ns if executions <= 1 else c.loop_store_ns) + self._serial_ns(node)
         if isinstance(node, Compute):
-            return self._arithmetic_ns(node.kind, node.elements, node.dtype, executions)
+            return self._compute_ns(node, executions)
         if isinstance(node, Reduce):
             elements = math.prod(node.shape)
             pair = self.c.indexed if node.indexed else 1.0
@@ -503,20 +518,44 @@ class _Price(TileSizes):
             return self.warps > 1
         return self.layout(node.shape).warps[node.axis % len(node.shape)] > 1
 
+    def _compute_ns(self, node: Compute, executions: float) -> float:
+        """Latency of an elementwise operation; adds its issue slots."""
+        measured = self.operations.price(node)
+        if measured is None or self._broadcast(node):
+            return self._arithmetic_ns(node.kind, node.elements, node.dtype, executions)
+        share = self.scale.fp64_share if _is_double(node.dtype) else 1.0
+        issued = self._issued(measured.slots * share, node.elements, executions)
+        if on_special_unit(node):
+            self.special_unit += issued
+        else:
+            self.instructions += issued
+            if node.dtype.is_float:
+                self.arithmetic += issued
+        return max(self._issue_ns(measured.slots * share, node.elements), measured.wait_ns / self.scale.clock)
+
     def _arithmetic_ns(self, kind: str, elements: int, dtype: Dtype | None, executions: float) -> float:
-        """Latency of one program's elementwise step; adds its issue slots."""
-        per_thread = max(1.0, elements / self.threads)
+        """Latency of one program's elementwise step of a kind; adds its issue slots."""
         cost = self.c.special_cost if kind == "special" else self.c.arithmetic_cost
         if elements > _BROADCAST * self.largest_tile and kind == "arith":
             # Both operands of a broadcast product come from shared memory. Multiplication and sum are two nodes.
             cost = self.c.product_slots / 2
-        if dtype is not None and dtype.is_float and dtype.bits == 64:
+        if _is_double(dtype):
             cost *= self.scale.fp64_cost
-        self.instructions += per_thread * cost * self.warps * executions
-        self.arithmetic += per_thread * cost * self.warps * executions
+        issued = self._issued(cost, elements, executions)
+        self.instructions += issued
+        self.arithmetic += issued
         if kind == "special":
-            self.special += per_thread * cost * self.warps * executions
-        return per_thread * cost * self.c.dependent_issue_ns * max(1.0, self.warps / 4) / 4 / self.scale.clock
+            self.special += issued
+        return self._issue_ns(cost, elements)
+
+    def _issued(self, slots: float, elements: int, executions: float) -> float:
+        """Slots that all warps of one program take, at ``slots`` for each of their threads' elements."""
+        return max(1.0, elements / self.threads) * slots * self.warps * executions
+
+    def _issue_ns(self, slots: float, elements: int) -> float:
+        """Time of one program alone to issue them."""
+        per_thread = max(1.0, elements / self.threads)
+        return per_thread * slots * self.c.dependent_issue_ns * max(1.0, self.warps / 4) / 4 / self.scale.clock
 
     def _ahead(self, loop: Loop) -> bool:
         """Whether the loads of ``loop`` are copied to shared memory some iterations ahead: a copy takes 4 bytes or more, so
@@ -731,8 +770,9 @@ class _Price(TileSizes):
         """Four issue slots an SM and cycle; with half the fp32 lanes an fp32 instruction takes two of them."""
         slots = self.device.sm_count * 4 * self.scale.clock_ghz * self.c.issue_efficiency
         used = min(1.0, self.programs / self.device.sm_count)
-        other = self.instructions - self.arithmetic + self.c.warp_start_instructions * self.warps
-        total = (other + self.arithmetic / self.scale.lanes) * self.programs
+        lanes = self.instructions - self.arithmetic + self.c.warp_start_instructions * self.warps
+        lanes += self.arithmetic / self.scale.lanes
+        total = self.operations.together(lanes, self.special_unit) * self.programs
         return total / (slots * used) / 1000
 
     def _atomics_us(self) -> float:
@@ -804,10 +844,14 @@ class _Price(TileSizes):
         if self.instructions and bound in ("issue", "latency"):
             # exp, sqrt and a division cost what the constant says; erf, log and sin four times that, and a workload
             # does not tell which one it is (``special_ops``).
-            extra.append(_SPECIAL_SIGMA * self.special / self.instructions)
+            extra.append(_SPECIAL_SIGMA * self.special / (self.instructions + self.special_unit))
         if any(self._collapsed(pressure) for pressure in self.pressures):
             extra.append(_COLLAPSE_SIGMA)
         return widen(sigma, self.device, *extra)
+
+
+def _is_double(dtype: Dtype | None) -> bool:
+    return dtype is not None and dtype.is_float and dtype.bits == 64
 
 
 def _pipelined(loop: Loop) -> bool:

@@ -186,14 +186,14 @@ class KernelEvaluator(Evaluator):
             form = replace(form or numerics.SUSPECT, fault=key)
         return replace(result, form=form) if form is not result.form else result
 
-    def compute(self, kind: str, block: Block, node: cst.CSTNode, accumulates: bool = False) -> None:
+    def compute(self, kind: str, op: str, block: Block, node: cst.CSTNode, accumulates: bool = False) -> None:
         """Count elementwise work, unless it is index arithmetic (free beside memory and tensor work)."""
         if block.dtype is None or (block.dtype.is_integer and not block.loads) or block.dtype.kind == "bool":
             return
         elements = 1
         for extent in block.shape:
             elements *= extent
-        self.emit(Compute(kind, elements, block.dtype, self.span(node), accumulates=accumulates))
+        self.emit(Compute(kind, elements, block.dtype, self.span(node), accumulates=accumulates, op=op))
 
     def masks(self, node: cst.CSTNode, condition: Block, kept: Block, other: Block) -> None:
         """Note on the ``tl.where`` just counted at ``node`` that it is a mask, where it is one: ``other`` stands for
@@ -233,8 +233,9 @@ class KernelEvaluator(Evaluator):
         return self.elementwise(name, left, right, node, weak=(not isinstance(a, Block), not isinstance(b, Block)))
 
     def elementwise(
-        self, name: str, a: Block, b: Block, node: cst.CSTNode, weak: tuple[bool, bool] = (False, False)
+        self, name: str, a: Block, b: Block, node: cst.CSTNode, weak: tuple[bool, bool] = (False, False), op: str = ""
     ) -> Any:
+        """``a name b``; ``op`` is what it is counted as, where that is not ``name``."""
         if self.edits.native_dots and name == "+":
             a, b = self._accumulated(a, b, node)
         shape = broadcast(a.shape, b.shape)
@@ -289,7 +290,11 @@ class KernelEvaluator(Evaluator):
         accumulates = name == "+" and any(
             one.fresh is not None and one.fresh == dtype and one.shape == shape and not one.casts for one in whole
         )
-        self.compute("special" if name in ("/", "**") else "arith", result, node, accumulates)
+        if name in ("//", "%") and b.constant is not None:
+            op = f"{name} constant" if b.constant % 1 or int(b.constant).bit_count() != 1 else f"{name} power of 2"
+        elif name in ("+", "-") and _multiplies(whole, shape, node):
+            op = "fma"
+        self.compute("special" if name in ("/", "**") else "arith", op or name, result, node, accumulates)
         return scaling.scaled(name, *whole, result, span, self.symbol, self._is_invariant)
 
     def _is_invariant(self, value: Block) -> bool:
@@ -347,7 +352,7 @@ class KernelEvaluator(Evaluator):
                     pads=pads.mapped("-", value.pads),
                     form=value.form if numerics.spoilt_by(value) is not None else None,
                 )
-                self.compute("arith", result, node)
+                self.compute("arith", "negative", result, node)
                 return result
             return value.computed(form=value.form if numerics.is_read_mask(value) else None)
         return super().unary(name, value, node)
@@ -1023,6 +1028,21 @@ def _exact_division(difference: Expr) -> Bounds:
 def _partly(mask: Block) -> bool:
     """Whether a boolean says more than its bounds do."""
     return mask.partly or not mask.bounds
+
+
+def _multiplies(operands: tuple[Block, Block], shape: tuple[int, ...], node: cst.CSTNode) -> bool:
+    """Whether an operand of the sum at ``node`` is a product that stands there, of the sum's own shape: one instruction
+    makes both."""
+    if isinstance(node, cst.AugAssign):
+        parts = [(operands[1], node.value)]
+    elif isinstance(node, cst.BinaryOperation):
+        parts = [(operands[0], node.left), (operands[1], node.right)]
+    else:
+        return False
+    return any(
+        block.shape == shape and isinstance(part, cst.BinaryOperation) and isinstance(part.operator, cst.Multiply)
+        for block, part in parts
+    )
 
 
 def _both(a: Block, b: Block) -> Bounds | None:

@@ -618,7 +618,7 @@ def cast(k: KernelEvaluator, value: Block | None, target: Any, node: cst.CSTNode
         result = replace(result, narrow=widths.widened(value), product=None, shadow=None)
     elif target.is_float:
         result = replace(result, product=None, shadow=None)
-    k.compute("cast", result, node)
+    k.compute("cast", "bitcast" if bitcast else str(value.dtype or ""), result, node)
     return result
 
 
@@ -765,7 +765,7 @@ def _unary(k: KernelEvaluator, kind: str, args: Args, node: cst.CSTNode, name: s
     result = k.judged(numerics.of_unary(name, value), result, node)
     if len(blocks) == 1:
         result = replace(result, pads=pads.mapped(name, value.pads), nonnegative=name in pads.NONNEGATIVE)
-    k.compute(kind, result, node)
+    k.compute(kind, name, result, node)
     return result
 
 
@@ -863,32 +863,39 @@ def _fma(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> A
     if a is None or b is None or c is None:
         return Unknown("fma")
     product = k.elementwise("*", a, b, node)
-    return k.elementwise("+", product, c, node) if isinstance(product, Block) else product
+    return k.elementwise("+", product, c, node, op="fma") if isinstance(product, Block) else product
 
 
 def _clamp(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    return _unary(k, "arith", args[:1], node)
+    return _unary(k, "arith", args[:1], node, "clamp")
 
 
-def _random(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    seed, offset = k.lift(_get(args, kwargs, 0, "seed")), k.lift(_get(args, kwargs, 1, "offset"))
-    if seed is not None and seed.base:
-        text = f"the seed is the address of `{seed.base}`, not what is stored there"
-        k.fault("seed-address", node, text, name=seed.base)
-    elif seed is not None and offset is not None and offset.expr is not None and not offset.loads and not seed.loads:
-        several = [axis for axis, extent in enumerate(k.grid) if (ex.concrete(extent) or 0) > 1]
-        if several and not any(isinstance(a, (ProgramId, ex.Opaque)) for a in _atoms(seed) | _atoms(offset)):
-            k.fault(
-                "shared-random-numbers",
-                node,
-                "neither seed nor offset depends on the program, so all of them draw alike",
-            )
-    shape = offset.shape if offset is not None else ()
-    if offset is not None:
-        k.random += widths.widened(offset)
-    result = Block(dt.FLOAT32, shape, loads=offset.loads if offset is not None else frozenset())
-    k.compute("special", result, node)
-    return result
+def _random(name: str) -> Callable[..., Any]:
+    def handler(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+        seed, offset = k.lift(_get(args, kwargs, 0, "seed")), k.lift(_get(args, kwargs, 1, "offset"))
+        if seed is not None and seed.base:
+            text = f"the seed is the address of `{seed.base}`, not what is stored there"
+            k.fault("seed-address", node, text, name=seed.base)
+        elif (
+            seed is not None and offset is not None and offset.expr is not None and not offset.loads and not seed.loads
+        ):
+            several = [axis for axis, extent in enumerate(k.grid) if (ex.concrete(extent) or 0) > 1]
+            if several and not any(isinstance(a, (ProgramId, ex.Opaque)) for a in _atoms(seed) | _atoms(offset)):
+                k.fault(
+                    "shared-random-numbers",
+                    node,
+                    "neither seed nor offset depends on the program, so all of them draw alike",
+                )
+        shape = offset.shape if offset is not None else ()
+        if offset is not None:
+            k.random += widths.widened(offset)
+        result = Block(dt.FLOAT32, shape, loads=offset.loads if offset is not None else frozenset())
+        k.compute("special", name, result, node)
+        if name.startswith("randint"):
+            result = replace(result, dtype=dt.INT32)
+        return (result,) * 4 if name.endswith("4x") else result
+
+    return handler
 
 
 def _atoms(value: Block) -> set[ex.Atom]:
@@ -1095,11 +1102,7 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "next_power_of_2": _next_power_of_2,
     "fma": _fma,
     "clamp": _clamp,
-    "rand": _random,
-    "randn": _random,
-    "randint": _random,
-    "rand4x": lambda k, a, kw, n: (_random(k, a, kw, n),) * 4,
-    "randint4x": lambda k, a, kw, n: (_random(k, a, kw, n),) * 4,
+    **{name: _random(name) for name in ("rand", "randn", "randint", "rand4x", "randint4x")},
     "cumsum": _scan("cumsum"),
     "cumprod": _scan("cumprod"),
     "associative_scan": _scan("associative_scan"),
@@ -1112,7 +1115,7 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "constexpr": _constexpr,
     "swizzle2d": _swizzle2d,
     "histogram": _histogram,
-    "softmax": lambda k, a, kw, n: _unary(k, "special", a[:1], n),
+    "softmax": lambda k, a, kw, n: _unary(k, "special", a[:1], n, "softmax"),
 }
 
 _UNARY: dict[str, str] = {

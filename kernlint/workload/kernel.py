@@ -264,6 +264,10 @@ class Compute:
     ``keeps`` is set for a ``tl.where`` that puts zero or a huge negative constant wherever one of these ``left < right``
     bounds fails: a mask; ``loads`` are then the loads of the value it masks. ``accumulates`` is set for a sum with a fresh
     product, ``acc += tl.dot(a, b)``, which the dot makes itself.
+
+    ``op`` is the operation as ``tl`` spells it (``exp``, ``where``, ``+``, ``//``); of a cast the type that it converts from,
+    or ``bitcast``. ``fma`` is a sum with a product that stands in the same expression, ``// constant`` and ``% constant``
+    are divisions that the compiler makes multiplications of. Empty where a node was not read from source.
     """
 
     kind: str
@@ -273,6 +277,7 @@ class Compute:
     keeps: Bounds = ()
     loads: frozenset[int] = frozenset()
     accumulates: bool = False
+    op: str = ""
 
 
 @dataclass(frozen=True)

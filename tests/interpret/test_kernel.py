@@ -19,9 +19,12 @@ from triton.language.extra import libdevice
 
 
 def kernel(
-    body: str, arguments: str = "x, y, 256", inputs: str = "torch.randn(256, 64, dtype=torch.float16)"
+    body: str,
+    arguments: str = "x, y, 256",
+    inputs: str = "torch.randn(256, 64, dtype=torch.float16)",
+    integers: bool = False,
 ) -> Kernel:
-    """The kernel ``k(x, y, n, B=32)`` with this body, launched on a [256, 64] fp16 tensor x and fp32 y."""
+    """The kernel ``k(x, y, n, B=32)`` with this body, launched on a [256, 64] fp16 tensor x and fp32 (or int32) y."""
     module = parse_module(
         HEAD
         + "\n@triton.jit\ndef k(x, y, n, B: tl.constexpr):\n"
@@ -29,7 +32,7 @@ def kernel(
         + textwrap.dedent(f"""
         class ModelNew(torch.nn.Module):
             def forward(self, x):
-                y = torch.empty(256, 64)
+                y = torch.empty(256, 64{", dtype=torch.int32" if integers else ""})
                 k[(8, 2)]({arguments}, B=32)
         def get_inputs():
             return [{inputs}]
@@ -221,6 +224,56 @@ def test_reductions_scans_atomics_and_special_functions() -> None:
     ((atomic, _),) = k.walk(Atomic)
     assert isinstance(atomic, Atomic) and atomic.op == "add" and len(atomic.depends) == 1
     assert sum(isinstance(n, Compute) and n.kind == "special" for n, _ in k.walk(Compute)) == 2
+
+
+@pytest.mark.parametrize(
+    ("expression", "operations"),
+    [
+        ("tl.exp(v) / w", ["exp", "/"]),
+        ("v * w + w", ["*", "fma"]),
+        ("w - v * w", ["*", "fma"]),
+        ("(v + w) * w", ["+", "*"]),
+        ("tl.fma(v, w, w)", ["*", "fma"]),
+        ("w + 2.0 * s * s", ["*", "*", "+"]),  # the product is a scalar's: the tile is only added to
+        ("-v", ["negative"]),
+        ("tl.where(v > w, v, 0.0)", ["where"]),
+        ("tl.maximum(v, w) - tl.minimum(v, w)", ["max", "min", "-"]),
+        ("libdevice.pow(v, w)", ["pow"]),
+        ("q // 3 + q % r", ["// constant", "%", "+"]),
+        ("q // 8 % 6", ["// power of 2", "% constant"]),
+        ("(q >> 4) & 15", [">>", "&"]),
+        ("q.to(tl.float32)", ["int32"]),
+        ("v.to(tl.float8e4nv).to(tl.float32)", ["float32", "float8_e4m3fn"]),
+        ("v.to(tl.int32, bitcast=True)", ["bitcast"]),
+        ("tl.clamp(v, 0.0, 1.0)", ["clamp"]),
+        ("tl.rand(0, i) + v", ["rand", "+"]),
+    ],
+)
+def test_a_computation_says_which_operation_it_is(expression: str, operations: list[str]) -> None:
+    k = kernel(
+        f"""
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        v, w, s = tl.load(x + i), tl.load(x + i + B), tl.load(x)
+        q, r = tl.load(y + i), tl.load(y + i + B)
+        tl.store(x + i, {expression})
+        """,
+        "x, y, 256",
+        "torch.randn(1024, dtype=torch.float32)",
+        integers=True,
+    )
+    made = [node.op for node, _ in k.walk(Compute) if isinstance(node, Compute)]
+    assert made == operations
+
+
+def test_an_augmented_sum_of_a_product_is_one_operation() -> None:
+    k = kernel("""
+        i = tl.arange(0, B)
+        total = tl.zeros((B,), tl.float32)
+        for step in range(4):
+            total += tl.load(x + i + step * B) * tl.load(y + i)
+        tl.store(y + i, total)
+        """)
+    assert [node.op for node, _ in k.walk(Compute) if isinstance(node, Compute)] == ["*", "fma"]
 
 
 def test_unknown_things_are_noted_not_guessed() -> None:
