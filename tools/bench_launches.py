@@ -127,6 +127,7 @@ PROGRAM_FILES = {
     "h100-micro-2.csv": ("rows", "columns", "elementwise", "fma", "matvec"),
     "h100-spilling.csv": ("spilling",),
     "h200-lanes.csv": ("lanes",),
+    "h100-scatter.csv": ("scatter",),
 }
 #: Products that Triton turns into a ``tl.dot`` of its own.
 _DOTS = frozenset({"broadcast_product", "implicit_gemm_conv"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-BYTES = {"float16": 2, "bfloat16": 2, "float32": 4, "int8": 1, "int32": 4, "int64": 8}
+BYTES = {"float16": 2, "bfloat16": 2, "float32": 4, "int8": 1, "int32": 4, "int64": 8, "float64": 8}
 
 
 def cdiv(a: int, b: int) -> int:
@@ -22,13 +22,15 @@ def next_power_of_2(n: int) -> int:
 class Buffer:
     """A flat device buffer. Equal `name`, `dtype` and `below` share memory between cases.
 
-    `below` = 0 fills with normal noise (integers: uniform over int8); `below` > 0 with indices uniform in [0, below).
+    `below` = 0 fills with normal noise (integers: uniform over int8); `below` > 0 with indices in [0, below), uniformly at
+    random or in the `order` that `fill.py` knows (`segments`: row pointers `below` apart).
     """
 
     name: str
     dtype: str
     numel: int
     below: int = 0
+    order: str = "random"
 
     @property
     def nbytes(self) -> int:

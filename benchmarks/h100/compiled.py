@@ -22,6 +22,7 @@ POINTER = {
     "int8": "*i8",
     "int32": "*i32",
     "int64": "*i64",
+    "float64": "*fp64",
 }
 ALIGNED = [["tt.divisibility", 16]]
 
