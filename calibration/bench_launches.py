@@ -129,6 +129,7 @@ PROGRAM_FILES = {
     "h100-micro-2.csv": ("rows", "columns", "elementwise", "fma", "matvec"),
     "h100-spilling.csv": ("spilling",),
     "h200-lanes.csv": ("lanes",),
+    "h100-scatter.csv": ("scatter",),
 }
 #: Chains of one operation and formulas, which ``calibration/fit_arithmetic.py`` reads.
 ARITHMETIC_FILES = {"h100-arithmetic.csv": ("arithmetic",)}

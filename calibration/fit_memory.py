@@ -1,9 +1,9 @@
 """Fit the constants of ``kernlint/cost/programs.py`` to the micro-benchmarks and write them with their residuals.
 
-    python calibration/fit_memory.py [--folds 5] [--dry-run]
+    python calibration/fit_memory.py [--folds 5] [--only NAME,NAME] [--dry-run]
 
-Data: ``calibration/facts/h100-micro.csv``, ``h100-micro-2.csv``, ``h100-spilling.csv`` and ``h200-lanes.csv`` (warm graph replays), and the
-rows of ``h100-stream.csv`` larger than L2.
+Data: ``calibration/facts/h100-micro.csv``, ``h100-micro-2.csv``, ``h100-spilling.csv``, ``h200-lanes.csv`` and ``h100-scatter.csv``
+(warm graph replays; of the last the rows whose indices are in no order), and the rows of ``h100-stream.csv`` larger than L2.
 Every constant is positive and is moved in its logarithm from its physical starting value, with a weak prior (a
 factor e^0.7 is one standard deviation) so that what the data cannot tell stays what it was. The loss is Huber-like on
 ln(predicted / measured). Error is judged on sizes the fit did not see: the sizes of each family are dealt into folds.
@@ -44,6 +44,8 @@ WEIGHTS = {"empty_program": 0.2}
 KINDRED = {
     "row_loop_pipelined": "row_loop", "row_loop_reduce_each": "row_loop", "stream_rowsum": "row_loop",
     "stream_elementwise": "copy_block", "divmod_copy": "copy_block", "atomic_scalar": "atomic_block",
+    "change": "count", "change_scalar": "count", "change_rows": "count", "scatter_add_elements": "count",
+    "bag_counted": "bag_fixed", "sparse_tile": "sparse_lanes", "pick": "gather_elements", "put_rows": "put",
 }  # fmt: skip
 #: The cards that the facts were measured on.
 DEVICES = {name: find_device(name) for name in ("h100-sxm", "h200-sxm")}
@@ -54,8 +56,14 @@ FAMILY_ROWS = 40
 
 
 def all_samples() -> list[Sample]:
-    """The micro-benchmarks of both rounds."""
-    return [*samples(), *bench_samples()]
+    """The micro-benchmarks of all rounds. The model takes loaded indices for random: rows where they are in order, or of few
+    values, tell how wide its interval must be (``tests/cost/test_scatter.py``)."""
+    return [sample for sample in (*samples(), *bench_samples()) if not is_ordered(sample)]
+
+
+def is_ordered(sample: Sample) -> bool:
+    """Whether the loaded indices of a measurement are in an order that the source does not tell."""
+    return any(f"order={order};" in sample.name for order in ("sorted", "near", "few"))
 
 
 def thinned(data: list[tuple[Sample, Traffic]]) -> list[tuple[Sample, Traffic]]:
@@ -87,15 +95,23 @@ def weights(data: list[tuple[Sample, Traffic]]) -> np.ndarray:
     return np.array([WEIGHTS.get(s.family, 1.0) * math.sqrt(20 / (20 + count[s.family])) for s, _ in data]) / SCALE
 
 
-def fit(start: np.ndarray, centre: np.ndarray, data: list[tuple[Sample, Traffic]], evaluations: int) -> np.ndarray:
+def fit(
+    start: np.ndarray, centre: np.ndarray, data: list[tuple[Sample, Traffic]], evaluations: int, free: list[int]
+) -> np.ndarray:
+    """The constants at which the loss is least; those not ``free`` stay where they start."""
     weight = weights(data)
 
-    def loss(theta: np.ndarray) -> np.ndarray:
-        raw = residuals(theta, data)
-        robust = np.sign(raw) * np.sqrt(2 * (np.sqrt(1 + (raw / SCALE) ** 2) - 1)) * SCALE
-        return np.concatenate([robust * weight, (theta - centre) / PRIOR])
+    def whole(values: np.ndarray) -> np.ndarray:
+        theta = start.copy()
+        theta[free] = values
+        return theta
 
-    return least_squares(loss, start, max_nfev=evaluations, diff_step=1e-3).x
+    def loss(values: np.ndarray) -> np.ndarray:
+        raw = residuals(whole(values), data)
+        robust = np.sign(raw) * np.sqrt(2 * (np.sqrt(1 + (raw / SCALE) ** 2) - 1)) * SCALE
+        return np.concatenate([robust * weight, (values - centre[free]) / PRIOR])
+
+    return whole(least_squares(loss, start[free], max_nfev=evaluations, diff_step=1e-3).x)
 
 
 class LeaveOut:
@@ -176,6 +192,8 @@ JOBS = (
     ("tile_copy", "tile_transpose", "row_to_column", "stride_copy", "copy_block"),
     ("scalar_chain", "scalar_scan", "block_scan", "block_scan_carry"),
     ("atomic_scalar", "atomic_block", "col_reduce_split", "scatter_add_elements"),
+    ("bag_counted", "bag_fixed", "bag_tile"),
+    ("sparse_rows", "sparse_lanes", "sparse_tile", "sparse_scalar"),
     ("walk_rows", "row_loop"),
     ("direct_conv", "upcast_product", "outer_update", "accumulate_tile"),
 )  # fmt: skip
@@ -250,8 +268,8 @@ def torch_correlation() -> float:
     from kernlint.cost.torch_ops import torch_op_time
 
     return correlation([
-        ((fit_torch_ops.group_of(op), shape), math.log(torch_op_time(op, DEVICES["h100-sxm"]).us / us))
-        for op, us, _, shape in fit_torch_ops.rows() if op.kind != "alloc"
+        ((fit_torch_ops.group_of(row.op), row.shape), math.log(torch_op_time(row.op, row.device).us / row.gpu_us))
+        for row in fit_torch_ops.rows() if row.op.kind != "alloc"
     ])  # fmt: skip
 
 
@@ -307,6 +325,7 @@ def main() -> None:
     parser.add_argument("--folds", type=int, default=5)
     parser.add_argument("--evaluations", type=int, default=8)
     parser.add_argument("--restart", action="store_true", help="start from the physical values, not the last fit")
+    parser.add_argument("--only", default="", help="constants to move, comma-separated; all others stay as they are")
     parser.add_argument("--dry-run", action="store_true")
     parser.add_argument("--correlations-only", action="store_true", help="keep the constants, rewrite estimate.json")
     args = parser.parse_args()
@@ -323,7 +342,8 @@ def main() -> None:
     centre = np.log(np.array([asdict(Constants())[name] for name in NAMES]))
     fitted = thinned(data)
     start = centre if args.restart else np.log(np.array([getattr(current(), name) for name in NAMES]))
-    theta = fit(start, centre, fitted, args.evaluations)
+    free = [NAMES.index(name) for name in args.only.split(",")] if args.only else list(range(len(NAMES)))
+    theta = fit(start, centre, fitted, args.evaluations, free)
     constants = Constants(**{name: float(f"{value:.4g}") for name, value in zip(NAMES, np.exp(theta))})
     leave = LeaveOut(theta, centre, fitted)
 
@@ -364,7 +384,13 @@ def main() -> None:
         "source": [
             *(
                 f"calibration/facts/{name} (gpu_us)"
-                for name in ("h100-micro.csv", "h100-micro-2.csv", "h100-spilling.csv", "h200-lanes.csv")
+                for name in (
+                    "h100-micro.csv",
+                    "h100-micro-2.csv",
+                    "h100-spilling.csv",
+                    "h200-lanes.csv",
+                    "h100-scatter.csv",
+                )
             ),
             "calibration/facts/h100-stream.csv (us, above L2)",
         ],

@@ -24,13 +24,15 @@ def next_power_of_2(n: int) -> int:
 class Buffer:
     """A flat device buffer. Equal `name`, `dtype` and `below` share memory between cases.
 
-    `below` = 0 fills with normal noise (integers: uniform over int8); `below` > 0 with indices uniform in [0, below).
+    `below` = 0 fills with normal noise (integers: uniform over int8); `below` > 0 with indices in [0, below), uniformly at
+    random or in the `order` that `fill.py` knows (`segments`: row pointers `below` apart).
     """
 
     name: str
     dtype: str
     numel: int
     below: int = 0
+    order: str = "random"
 
     @property
     def nbytes(self) -> int:

@@ -21,9 +21,11 @@ import lanes
 import matvec
 import recurrent
 import rows
+import scatter
 import spilling
 import torch
 from case import Buffer, Case
+from fill import filled
 
 Tensors = dict[str, torch.Tensor]
 Reference = Callable[[Tensors], Tensors]
@@ -36,13 +38,7 @@ def run(case: Case) -> tuple[Tensors, Tensors]:
     for launch in case.launches:
         for buffer in launch.args:
             if isinstance(buffer, Buffer) and buffer.name not in held:
-                dtype = getattr(torch, buffer.dtype)
-                if buffer.below:
-                    held[buffer.name] = torch.randint(0, buffer.below, (buffer.numel,), dtype=dtype)
-                elif dtype.is_floating_point:
-                    held[buffer.name] = torch.randn(buffer.numel).to(dtype)
-                else:
-                    held[buffer.name] = torch.randint(-127, 128, (buffer.numel,), dtype=dtype)
+                held[buffer.name] = filled(buffer, "cpu")
     before = {name: tensor.clone() for name, tensor in held.items()}
     for launch in case.launches:
         args = [held[arg.name] if isinstance(arg, Buffer) else arg for arg in launch.args]
@@ -114,7 +110,7 @@ def conv(b: int, c: int, o: int, edge: int, ks: int) -> Reference:
     return reference
 
 
-def scatter(x: Tensors) -> Tensors:
+def scatter_add(x: Tensors) -> Tensors:
     """Atomic scatter of one element per index."""
     return {"table": x["table"].index_add(0, x["index"].long(), x["small"])}
 
@@ -298,6 +294,91 @@ def outer(programs: int, steps: int, bm: int, bn: int) -> Reference:
     return reference
 
 
+def bags(length: int, d: int) -> Reference:
+    """Sums of ``length`` rows of ``d`` elements each."""
+    return lambda x: {"y": x["table"].double().view(-1, d)[x["index"]].view(-1, length, d).sum(1).flatten()}
+
+
+def sparse(length: int, by_columns: bool) -> Reference:
+    """A matrix of ``length`` elements in each row times a vector."""
+
+    def reference(x: Tensors) -> Tensors:
+        products = x["values"].double() * x["x"].double()[x["columns"]]
+        return {"y": products.view(length, -1).sum(0) if by_columns else products.view(-1, length).sum(1)}
+
+    return reference
+
+
+def distances(length: int) -> Reference:
+    """Squared distances of points to their neighbours, summed."""
+
+    def reference(x: Tensors) -> Tensors:
+        points = x["points"].double().view(-1, 3)
+        apart = points[x["index"]].view(-1, length, 3) - points[:, None]
+        return {"y": apart.pow(2).sum((1, 2))}
+
+    return reference
+
+
+def placed(d: int) -> Reference:
+    """Rows of ``d`` elements at their indices, none twice."""
+
+    def reference(x: Tensors) -> Tensors:
+        table = x["table"].view(-1, d).clone()
+        table[x["index"].long()] = x["x"].view(-1, d)
+        return {"table": table.flatten()}
+
+    return reference
+
+
+def counted(name: str, d: int = 1) -> Reference:
+    """Rows of ``d`` elements of ``name`` added at their indices; ones where there is no such buffer."""
+
+    def reference(x: Tensors) -> Tensors:
+        added = x[name] if name in x else torch.ones_like(x["index"])
+        counters = x["counters"].double().view(-1, d)
+        return {"counters": counters.index_add(0, x["index"].long(), added.double().view(-1, d)).flatten()}
+
+    return reference
+
+
+def largest(x: Tensors) -> Tensors:
+    """The largest of what each counter was offered."""
+    return {"counters": x["counters"].index_reduce(0, x["index"].long(), x["x"], "amax")}
+
+
+def scattered() -> list[tuple[Case, Reference]]:
+    """The kernels of ``scatter.py``."""
+    orders = ("random", "sorted", "near", "stride", "few", "permuted")
+    picked = lambda x: {"y": x["table"][x["index"].long()]}  # noqa: E731
+    found = [(scatter.pick_case(64, 100, order, block=32), picked) for order in orders]
+    found.append((scatter.scalar_case(16, 100), picked))
+    found.append((scatter.scalar_case(16, 100, 5), bags(5, 1)))
+    for d in (3, 8):
+        rows = lambda x, d=d: {"y": x["table"].view(-1, d)[x["index"]].flatten()}  # noqa: E731
+        found.append((scatter.pick_rows_case(64, 50, d, tile=16), rows))
+        found.append((scatter.put_rows_case(64, 64, d, "permuted", tile=16), placed(d)))
+    found += [(scatter.bag_case(kind, 8, 4, 50, 24), bags(4, 24)) for kind in ("counted", "fixed", "tile")]
+    found.append((scatter.sparse_case("rows", 8, 40, 100, block=32), sparse(40, False)))
+    found.append((scatter.sparse_case("scalar", 8, 5, 100), sparse(5, False)))
+    found.append((scatter.sparse_case("lanes", 64, 5, 100, block=32), sparse(5, True)))
+    found.append((scatter.sparse_case("tile", 64, 8, 100, block=16), sparse(8, False)))
+    found.append((scatter.neighbours_case(64, 5, "random", 32), distances(5)))
+    found.append((scatter.put_case(64, 64, "permuted", block=32), placed(1)))
+    found += [
+        (scatter.count_case(64, 10, dtype, "relaxed", block=32), counted("ones")) for dtype in ("int32", "float32")
+    ]
+    found.append((scatter.change_case("add", 64, 10, "int32", True, block=32), counted("x")))
+    found.append((scatter.change_case("max", 64, 10, "int32", block=32), largest))
+    found.append((scatter.change_case("cas", 64, 10, "int32", block=32), lambda x: {"counters": x["counters"]}))
+    found.append((scatter.change_case("xchg", 64, 64, "int32", order="permuted", block=32),
+                  lambda x: {"counters": torch.empty_like(x["x"]).index_copy(0, x["index"].long(), x["x"])}))  # fmt: skip
+    found.append((scatter.change_scalar_case(16, 10, "float32", "relaxed"), counted("x")))
+    found.append((scatter.change_rows_case(16, 10, 24, "float32"), counted("x", 24)))
+    found.append((scatter.narrow_case(16, 2, 1), lambda x: {"y": x["x"] * 2}))
+    return found
+
+
 def pairs() -> list[tuple[Case, Reference]]:
     """A tiny case of every kernel with its reference."""
     found: list[tuple[Case, Reference]] = []
@@ -365,7 +446,7 @@ def pairs() -> list[tuple[Case, Reference]]:
             lambda x: {"small": x["table"][x["index"]]},
         )
     )
-    found.append((columns.gather_case("scatter_add", 64, 1000, "float32", "int32", 32), scatter))
+    found.append((columns.gather_case("scatter_add", 64, 1000, "float32", "int32", 32), scatter_add))
     found.append(
         (columns.embed_case(8, 50, 24, "float32"), lambda x: {"y": x["table"].view(50, 24)[x["index"]].flatten()})
     )
@@ -427,7 +508,7 @@ def pairs() -> list[tuple[Case, Reference]]:
     found += [(fma.scan_case(3, 100, "float32", block, 4), running) for block in (0, 32)]
     found.append((recurrent.persistent_case(4, 32, 16, 16, 4, "float32", "ieee"), recur(4, 32, 16)))
     found.append((recurrent.stepwise_case(1, 32, 64, 16, 32), step(32, 64)))
-    return found
+    return found + scattered()
 
 
 def main() -> int:

@@ -32,6 +32,7 @@ import lanes
 import matvec
 import recurrent
 import rows
+import scatter
 import spilling
 from case import Buffer, Case, Launch
 
@@ -62,9 +63,10 @@ MICRO_FILES = {
     "spilling": ("h100-spilling.csv", "h100-spilling-binaries.csv"),
     "lanes": ("h200-lanes.csv", "h200-lanes-binaries.csv"),
     "arithmetic": ("h100-arithmetic.csv", "h100-arithmetic-binaries.csv"),
+    "scatter": ("h100-scatter.csv", "h100-scatter-binaries.csv"),
 }
 #: Modules whose results are files of their own.
-ALONE = {"spilling": spilling, "lanes": lanes, "arithmetic": arithmetic}
+ALONE = {"spilling": spilling, "lanes": lanes, "arithmetic": arithmetic, "scatter": scatter}
 TORCH_SECONDS = 40.0  # kept back for the torch operations, which run last
 MAX_US = 30_000.0
 
@@ -112,23 +114,19 @@ class Pool:
     """Device buffers by name and dtype, grown on demand and filled with fresh noise."""
 
     def __init__(self) -> None:
-        self._tensors: dict[tuple[str, str, int], object] = {}
+        self._tensors: dict[tuple[str, str, int, str, int], object] = {}
 
     def get(self, buffer: Buffer):
         """A flat tensor of `buffer.numel` elements; equal names share memory."""
-        import torch
+        import fill
 
-        key = (buffer.name, buffer.dtype, buffer.below)
+        # A part of sorted indices is not sorted indices of that many.
+        whole = 0 if buffer.order == "random" else buffer.numel
+        key = (buffer.name, buffer.dtype, buffer.below, buffer.order, whole)
         held = self._tensors.pop(key, None)
         if held is None or held.numel() < buffer.numel:
             del held
-            dtype = getattr(torch, buffer.dtype)
-            if buffer.below:
-                held = torch.randint(0, buffer.below, (buffer.numel,), device="cuda", dtype=dtype)
-            elif dtype.is_floating_point:
-                held = torch.randn(buffer.numel, device="cuda", dtype=dtype)
-            else:
-                held = torch.randint(-127, 128, (buffer.numel,), device="cuda", dtype=dtype)
+            held = fill.filled(buffer, "cuda")
         self._tensors[key] = held
         return held[: buffer.numel]
 

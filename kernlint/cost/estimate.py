@@ -30,7 +30,7 @@ from kernlint.cost.dot_launch import dot_loop, kernel_time
 from kernlint.cost.dots import ratio_sigma as dot_ratio_sigma
 from kernlint.cost.fitted import fitted
 from kernlint.cost.host import host_sigma, host_time, sync_bubble_us
-from kernlint.cost.programs import regime_sigma
+from kernlint.cost.programs import INTERVAL_80, regime_sigma
 from kernlint.cost.result import KernelTime
 from kernlint.cost.torch_ops import torch_op_time
 from kernlint.cost.traffic import ASSUMED_TRIP, Traffic, traffic
@@ -53,9 +53,6 @@ from kernlint.workload import (
 
 #: Changes whenever a predicted number may: part of the output, so that a verdict can be told from another's.
 MODEL_VERSION = "2026.11-9"
-
-#: Two-sided 80 % quantile of the normal distribution.
-INTERVAL_80 = 1.2816
 
 SCOPES = ("gpu", "call")
 

@@ -32,7 +32,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import fields, replace
 from functools import lru_cache
 
 from kernlint.cost.arithmetic import Operations, on_special_unit
@@ -63,6 +63,14 @@ from kernlint.workload import (
 )
 from kernlint.workload.expr import simplify
 
+#: Two-sided 80 % quantile of the normal distribution.
+INTERVAL_80 = 1.2816
+#: More sigma where loaded indices decide how many atomics meet: ``sorted``, ``near`` and ``few`` of ``h100-scatter.csv``.
+_HOT_SIGMA = 0.5
+#: More sigma where additions of 16-bit floats are tried until they succeed: fp16 and bf16 differ by up to three.
+_RETRY_SIGMA = 0.5
+#: More sigma where loops run as long as segments are in the mean: some are longer.
+_SEGMENT_SIGMA = 0.25
 #: A computed tile this many times larger than any loaded one is the product of a broadcast.
 _BROADCAST = 4
 #: More sigma where special functions decide, by their share of the instructions: ln 4 is the range, most are cheap.
@@ -134,8 +142,19 @@ class Constants:
     line_exponent: float = 0.5
     atomics_per_ns: float = 280.0
     scattered_atomics_per_ns: float = 84.0
-    scattered_line_ns: float = 1.1
-    scattered_line_exponent: float = 0.66
+    row_atomics_per_ns: float = 480.0
+    pass_ns: float = 0.73
+    unit_bytes: float = 300.0
+    unit_exponent: float = 0.8
+    integer_address: float = 0.41
+    returned: float = 1.35
+    compared: float = 1.5
+    half_address_ns: float = 4500.0
+    half_rate: float = 2.6
+    ordered: float = 1.6
+    store_passes: float = 2.2
+    table_keeps: float = 0.43
+    chained: float = 1.0
 
 
 @lru_cache(maxsize=1)
@@ -395,21 +414,38 @@ class _Price(TileSizes):
     def _gathered(self, access: AccessTraffic, table: float) -> None:
         """Levels of a load, store or atomic through loaded indices into ``table`` bytes: each row is a new address.
 
-        A table that fits a cache stays in it whatever streams by (``gather_elements``).
+        A table that fits a cache stays in it whatever streams by (``gather_elements``). One that does not fit L2 is found there
+        by as many of the random indices as L2 holds of it: no cliff, as a sweep has (``pick``, 16 to 128 MB).
         """
         c = self.c
         cache, l1 = self.scale.cache_bytes, self.device.shared_memory_bytes_per_sm
         moved = access.moved_bytes
-        past_l1 = ramp(table, c.l1_keeps * l1, c.l1_drops * l1) if access.kind == "load" else 1.0
-        reach_l2 = min(moved, past_l1 * moved + min(moved, table * self.device.sm_count))
+        past_l1, asked = 1.0, moved
+        if access.kind == "load":
+            past_l1 = ramp(table, c.l1_keeps * l1, c.l1_drops * l1)
+            asked = min(moved, access.near_bytes * self.programs)
+        reach_l2 = min(asked, past_l1 * asked + min(asked, table * self.device.sm_count))
         isolated = access.contiguous_bytes < 64
-        lines = table if not isolated else table * min(4.0, max(1.0, moved / table if table else 1.0))
-        miss = ramp(min(lines, self.footprint), c.l2_keeps * cache, c.l2_drops * cache)
-        granule = 2.0 * c.scattered_dram if isolated else 1.0
-        dram = miss * moved * granule * (2.0 if access.kind == "atomic" else 1.0)
+        held = self._lines_met(access, table)
+        kept = c.table_keeps * cache
+        miss = (
+            min(1.0 - min(1.0, kept / held), ramp(self.footprint, c.l2_keeps * cache, c.l2_drops * cache))
+            if held
+            else 0.0
+        )
+        granule = 1.0
+        if isolated:
+            granule = 2.0 * (c.scattered_dram if access.kind == "load" else c.scattered_store)
+        dram = miss * asked * granule * (2.0 if access.kind == "atomic" else 1.0)
         self.dram_bytes += dram
         self.l2_bytes[id(access.access)] = reach_l2
         self._set_latency(access, reach_l2, dram)
+
+    def _lines_met(self, access: AccessTraffic, table: float) -> float:
+        """Bytes of the lines that random rows of a table touch: those of ``table`` bytes, what stands alone holding a line."""
+        whole = self.launch.tensor(access.base)
+        size = float(whole.nbytes) if whole is not None and whole.nbytes else math.inf
+        return min(size, table * access.line_share) if math.isfinite(size) else table
 
     def _shared_miss(self, access: AccessTraffic, cold: float) -> float:
         """Share of re-reads by other programs that miss L2: those that come back after a sweep larger than L2."""
@@ -607,6 +643,15 @@ class _Price(TileSizes):
             exchange = 2 * trip * c.barrier_ns * (1 + 0.25 * math.log2(self.warps)) / self.scale.clock
         else:
             exchange = 0.0
+        unrolled = chained and not exposed and all(isinstance(node, (Compute, Reduce)) for node in others)
+        if unrolled:
+            # ptxas unrolls this as well: the indices of a few iterations arrive together, then what they name.
+            for load in loads:
+                self._count_access(load, runs)
+            rest = self.path_ns(others, runs)
+            chain = self._chain_ns(loads)
+            step = chain * min(1.0, c.chained * self._exposed_share(loads))
+            return chain + serial + rest + (trip - 1) * (max(step, serial) + rest + c.loop_iteration_ns)
         if streaming and loop.kind == "static_range":
             for load in loads:
                 self._count_access(load, runs)
@@ -623,6 +668,16 @@ class _Price(TileSizes):
             each = max(step, serial) + rest + c.loop_iteration_ns
             return latency + serial + rest + (trip - 1) * each if trip > 1 else latency + trip * each
         return trip * (self.path_ns(body, runs) + c.loop_iteration_ns) + exchange
+
+    def _chain_ns(self, loads: list[Load]) -> float:
+        """The latencies of loads that wait for each other, one after the other."""
+        total, waiting = 0.0, list[Load]()
+        for load in loads:
+            if _depends(load, waiting):
+                total += max(self.latency.get(id(one), 0.0) for one in waiting)
+                waiting = []
+            waiting.append(load)
+        return total + max((self.latency.get(id(one), 0.0) for one in waiting), default=0.0)
 
     def _broadcast(self, node: Compute) -> bool:
         return node.kind == "arith" and node.elements > _BROADCAST * self.largest_tile
@@ -641,12 +696,36 @@ class _Price(TileSizes):
         share = self.c.step * (filled / 8) ** self.c.step_exponent
         return min(max(self.c.step_least, share), self.c.step_most, sum(self._vectors(load) for load in loads))
 
+    def _unfollowed_share(self) -> float:
+        """Share of the moved bytes at addresses that no loaded index explains."""
+        total = sum(access.moved_bytes for access in self.moved.accesses)
+        unknown = sum(access.moved_bytes for access in self.moved.accesses if not access.known and not access.gather)
+        return unknown / total if total else 0.0
+
+    def _locality_sigma(self, us: float) -> float:
+        """Sigma for indices that are taken to be random and may be in order: the lower end of the interval is the time of
+        those (``near`` and ``sorted`` rows of ``h100-scatter.csv``: up to five times less)."""
+        accesses = tuple(_local(a) if _unordered(a) else a for a in self.moved.accesses)
+        if accesses == self.moved.accesses:
+            return 0.0
+        moved = replace(self.moved, accesses=accesses, by_node={id(access.access): access for access in accesses})
+        local, _ = _Price(self.launch, moved, self.device, self.c, self.reuse_bytes, self.operations).spent()
+        return math.log(max(1.0, us / local)) / INTERVAL_80
+
     # -- the sum ----------------------------------------------------------------------------------------------------
 
     def time(self) -> KernelTime:
-        c, device = self.c, self.device
         if self.programs == 0:
-            return KernelTime(0.0, widen(0.1, device), "launch", {})
+            return KernelTime(0.0, widen(0.1, self.device), "launch", {})
+        us, terms = self.spent()
+        bound = max(terms, key=lambda name: terms[name])
+        sigma = self._sigma(bound, us)
+        norm = self._norm(self._waves() - 1)
+        return KernelTime(us, sigma, bound, {**terms, "floor": self.c.floor_us}, norm=norm)
+
+    def spent(self) -> tuple[float, dict[str, float]]:
+        """Microseconds of the launch, and those of each term."""
+        c, device = self.c, self.device
         # The first program starts with the kernel (floor); each later one on the same slot starts anew.
         path = self.path_ns(self.launch.kernel.body, 1.0)
         rounds = self._waves() - 1
@@ -661,11 +740,7 @@ class _Price(TileSizes):
             "atomics": self._atomics_us(),
         }
         norm = self._norm(rounds)
-        busy = sum(value**norm for value in terms.values()) ** (1 / norm)
-        bound = max(terms, key=lambda name: terms[name])
-        us = c.floor_us + busy
-        sigma = self._sigma(bound, terms)
-        return KernelTime(us, sigma, bound, {**terms, "floor": c.floor_us}, norm=norm)
+        return c.floor_us + sum(value**norm for value in terms.values()) ** (1 / norm), terms
 
     def _norm(self, rounds: float) -> float:
         """How well the terms overlap: programs without a loop go from loading to computing to storing, so that only
@@ -689,12 +764,16 @@ class _Price(TileSizes):
             short = access.contiguous_bytes < 2 * SECTOR_BYTES
             if access.kind == "load":
                 rate = c.l2_short_row_gb_per_s if short else c.l2_read_gb_per_s
-            elif access.kind == "store" and access.moved_bytes > 16 * access.footprint_bytes:
+            elif access.kind == "store" and access.known and access.moved_bytes > 16 * access.footprint_bytes:
                 rate = c.l2_write_gb_per_s * c.hot_store
             elif access.kind == "store" and access.efficiency < 0.6:
                 rate = c.l2_partial_write_gb_per_s
             else:
                 rate = c.l2_short_row_gb_per_s if short else c.l2_write_gb_per_s
+            if access.kind == "store" and access.gather and not access.known:
+                # What meets in a few sectors is written there one after the other, as atomics are (``put``).
+                units = self._units(self.moved.footprints.get(access.base, 0.0))
+                rate = min(rate, SECTOR_BYTES * units / (c.store_passes * c.pass_ns))
             total_ns += moved / (rate * scale.fabric)
             drawn += moved
         spilled = sum(self._spilled_bytes(pressure) for pressure in self.pressures)
@@ -702,6 +781,10 @@ class _Price(TileSizes):
         drawn += spilled
         used = min(self.programs, self.device.sm_count)
         return max(total_ns, drawn / (used * c.sm_gb_per_s * scale.clock)) / 1000
+
+    def _units(self, size: float) -> float:
+        """Units of L2 that neighbouring ``size`` bytes are spread over: each does one sector at a time."""
+        return max(1.0, (size / self.c.unit_bytes) ** self.c.unit_exponent)
 
     def _lines_us(self) -> float:
         """Microseconds that L1 takes to look up the lines of all loads, one after the other on each SM."""
@@ -781,36 +864,71 @@ class _Price(TileSizes):
         for access in self.moved.accesses:
             if access.kind != "atomic":
                 continue
-            size = access.access.dtype.bytes
+            node = access.access
+            assert isinstance(node, Atomic)
+            size = node.dtype.bytes
             operations = access.active_elements * access.executions * self.programs
             if not access.known:
-                total += self._scattered_us(access, operations)
+                total += self._scattered_ns(access, node, operations)
                 continue
-            addresses = max(1.0, access.footprint_bytes / size) if access.known else max(1.0, operations / 8)
+            addresses = max(1.0, access.footprint_bytes / size)
             whole = self.launch.tensor(access.base)
             if whole is not None and whole.numel:
                 addresses = min(addresses, float(whole.numel))
             # Lanes of one request that meet in an address are as many requests more: the L2 adds them one by one.
             lanes = min(access.request_addresses, max(1.0, access.active_elements), addresses)
             lines = max(1.0, addresses * size / LINE_BYTES)
-            same_address = operations / addresses * c.same_address_ns
+            same_address = operations / addresses * self._address_ns(node)
             request_ns = c.same_line_ns + c.same_line_lane_ns * (lanes - 1)
             same_line = operations / lanes * request_ns / lines**c.line_exponent
             total += max(same_address, same_line, operations / c.atomics_per_ns)
         return total / 1000 / self.scale.clock
 
-    def _scattered_us(self, access: AccessTraffic, operations: float) -> float:
-        """Nanoseconds of atomics through loaded indices: requests are as long as the run of neighbours that an index is good
-        for (a row of a table), and those to one line serialise."""
+    def _address_ns(self, node: Atomic) -> float:
+        """From one atomic on an address to the next: integers are done in one pass of the unit, fp32 and fp64 take longer, and
+        16-bit floats are compared and exchanged until no other came between, unless a thread holds a pair (``change``)."""
         c = self.c
-        size = access.access.dtype.bytes
+        if node.dtype.is_integer:
+            return c.same_address_ns * c.integer_address
+        return c.half_address_ns if self._retries(node) else c.same_address_ns
+
+    def _retries(self, node: Atomic) -> bool:
+        """An addition of 16-bit floats that no instruction does: there are those of two neighbours at once only."""
+        pairs = min(self._vector(node) / node.dtype.bytes, node.elements / self.threads)
+        return node.dtype.is_float and node.dtype.bits == 16 and node.op == "add" and pairs < 2
+
+    def _scattered_ns(self, access: AccessTraffic, node: Atomic, operations: float) -> float:
+        """Nanoseconds of atomics through loaded indices.
+
+        A request visits each 32-byte sector that its lanes meet in, once for every lane on the same address; the sectors of a
+        few hundred bytes share a unit. Requests are as long as the run of neighbours that an index is good for.
+        """
+        c = self.c
+        size = node.dtype.bytes
         addresses = self._in_flight(access, operations)
-        lines = max(1.0, addresses * size / LINE_BYTES)
-        lanes = max(1.0, min(float(WARP_LANES), access.contiguous_bytes / size, addresses))
-        request_ns = c.scattered_line_ns + c.same_line_lane_ns * (lanes - 1)
-        same_line = operations / lanes * request_ns / lines**c.scattered_line_exponent
-        rate = min(c.scattered_atomics_per_ns * lanes, max(c.atomics_per_ns, c.scattered_atomics_per_ns))
-        return max(operations / rate, same_line)
+        active = max(1.0, min(float(WARP_LANES), access.active_elements))
+        run = max(1.0, min(active, access.contiguous_bytes / size, addresses))
+        passes, deepest = _passes(active / run, max(1.0, run * size / SECTOR_BYTES), addresses * size, size)
+        units = self._units(addresses * size)
+        request_ns = passes * c.pass_ns * (c.compared if node.op == "cas" else 1.0) / units
+        same_address = operations / addresses * self._address_ns(node)
+        rate = min(c.scattered_atomics_per_ns * run, max(c.row_atomics_per_ns, c.scattered_atomics_per_ns))
+        if self._retries(node):
+            rate /= c.half_rate
+        else:
+            sectors = max(1.0, addresses * size / SECTOR_BYTES)
+            request_ns = max(request_ns, deepest * self._address_ns(node) / sectors)
+            waits = c.returned if node.op in ("cas", "xchg") or self._is_read(node) else 1.0
+            rate /= max(waits, 1.0 if node.relaxed else c.ordered)
+        return max(operations / rate, operations / active * request_ns, same_address)
+
+    def _is_read(self, node: Atomic) -> bool:
+        """The old value is used: the request waits for an answer."""
+        return any(
+            node.id in other.depends or node.id in other.through or node.id in other.tested
+            for other, _ in self.launch.kernel.walk((Store, Atomic))
+            if isinstance(other, (Store, Atomic))
+        )
 
     def _in_flight(self, access: AccessTraffic, operations: float) -> float:
         """Addresses that the programs which run at one time may go to: where each grid index has a part of the tensor to
@@ -832,9 +950,17 @@ class _Price(TileSizes):
             order *= extent
         return min(addresses, window * max(1.0, slots)) if window < math.inf else addresses
 
-    def _sigma(self, bound: str, terms: Mapping[str, float]) -> float:
+    def _sigma(self, bound: str, us: float) -> float:
         sigma = regime_sigma(bound)
-        extra = [0.35 * self.moved.unknown_share]
+        extra = [0.35 * self._unfollowed_share(), self._locality_sigma(us)]
+        if bound == "atomics" and any(a.kind == "atomic" and not a.known for a in self.moved.accesses):
+            extra.append(_HOT_SIGMA)
+        if any(
+            a.kind == "atomic" and isinstance(a.access, Atomic) and self._retries(a.access) for a in self.moved.accesses
+        ):
+            extra.append(_RETRY_SIGMA)
+        if self.moved.counted_trips:
+            extra.append(_SEGMENT_SIGMA)
         if self.moved.unknown_trips:
             extra.append(0.7)
         if not self.launch.kernel.complete:
@@ -852,6 +978,43 @@ class _Price(TileSizes):
 
 def _is_double(dtype: Dtype | None) -> bool:
     return dtype is not None and dtype.is_float and dtype.bits == 64
+
+
+@lru_cache(maxsize=1024)
+def _passes(runs: float, run_sectors: float, table: float, size: int) -> tuple[float, float]:
+    """(visits to sectors, visits to the busiest of its sectors) of a request that touches ``runs`` random places of ``table``
+    bytes, each of ``run_sectors`` whole sectors or of one element: a sector is visited once for each lane on its most wanted
+    address, the lanes being thrown at random."""
+    if run_sectors > 1.0 or runs <= 1.0:
+        return runs * run_sectors, 1.0
+    sectors = max(1.0, table / SECTOR_BYTES)
+    slots = max(1.0, min(table, SECTOR_BYTES) / size)
+    rate = runs / sectors / slots
+    deepest, reached, term = 0.0, 0.0, math.exp(-rate)
+    for count in range(1, int(runs) + 2):
+        reached = min(1.0, reached + term)
+        deepest += 1.0 - reached**slots
+        term *= rate / count
+    if slots <= 1.0:
+        deepest = runs / sectors
+    return min(runs, sectors * deepest), min(runs, max(1.0, deepest))
+
+
+def _unordered(access: AccessTraffic) -> bool:
+    """A load or store whose time depends on the order of loaded indices."""
+    return access.gather and not access.known and access.kind != "atomic"
+
+
+def _local(access: AccessTraffic) -> AccessTraffic:
+    """``access`` through loaded indices as it is where these are in order: neighbouring lanes name neighbouring elements."""
+    asked = access.asked_bytes
+    share = asked / (access.sectors * SECTOR_BYTES) if access.sectors else 1.0
+    return replace(
+        access, known=True, sectors=asked / SECTOR_BYTES, program_bytes=access.program_bytes * share,
+        footprint_bytes=min(access.footprint_bytes, access.moved_bytes * share), moved_bytes=access.moved_bytes * share,
+        near_bytes=access.near_bytes * share, window_bytes=access.window_bytes * share,
+        contiguous_bytes=max(float(LINE_BYTES), access.contiguous_bytes),
+    )  # fmt: skip
 
 
 def _pipelined(loop: Loop) -> bool:

@@ -14,6 +14,7 @@ from dataclasses import field, replace
 
 from kernlint.cost.evaluate import Point, evaluator, origin, slot
 from kernlint.cost.layout import vector_bytes
+from kernlint.cost.segments import likely_bounds, loaded
 from kernlint.records import dataclass
 from kernlint.workload import (
     Atomic,
@@ -33,7 +34,7 @@ from kernlint.workload import (
     Tensor,
     concrete,
 )
-from kernlint.workload.expr import Atom
+from kernlint.workload.expr import Atom, lift
 
 #: The unit in which L2 and DRAM answer on NVIDIA hardware (CUDA C++ Best Practices Guide, "Coalesced access").
 SECTOR_BYTES = 32
@@ -117,12 +118,14 @@ class AccessTraffic:
 
 @dataclass(frozen=True)
 class Traffic:
-    """All accesses of a launch, by access object identity in program order, and totals in bytes over the grid."""
+    """All accesses of a launch, by access object identity in program order, and totals in bytes over the grid. Of the loops,
+    ``unknown_trips`` run an assumed number of times and ``counted_trips`` as often as segments are long in the mean."""
 
     programs: int
     accesses: tuple[AccessTraffic, ...]
     trips: Mapping[int, float]
     unknown_trips: int
+    counted_trips: int = 0
     footprints: Mapping[str, float] = field(default_factory=dict)
     by_node: Mapping[int, AccessTraffic] = field(default_factory=dict)
 
@@ -157,10 +160,12 @@ class Traffic:
 class Probe:
     """Evaluates expressions of one launch at typical and sampled programs and iterations."""
 
-    def __init__(self, kernel: Kernel, grid: Sequence[int]) -> None:
+    def __init__(self, kernel: Kernel, grid: Sequence[int], bounds: Mapping[Atom, Expr] | None = None) -> None:
         self.grid = [max(1, extent) for extent in grid]
+        self.bounds = bounds or {}
         self.trips: dict[int, float] = {}
         self.unknown_trips = 0
+        self.counted_trips = 0
         self.centre = origin()
         for axis, extent in enumerate(self.grid):
             put(self.centre, ProgramId(axis), float(extent // 2))
@@ -169,7 +174,8 @@ class Probe:
     def _add_loops(self, body: tuple[Node, ...]) -> None:
         for node in body:
             if isinstance(node, Loop):
-                trip = self.mean(node.trip)
+                trip = self.mean(self.likely(node.trip))
+                self.counted_trips += trip is not None and bool(loaded(node.trip))
                 if trip is None:
                     self.unknown_trips += 1
                     trip = ASSUMED_TRIP
@@ -179,6 +185,10 @@ class Probe:
             elif isinstance(node, Branch):
                 for arm in node.arms:
                     self._add_loops(arm)
+
+    def likely(self, size: Size | None) -> Size | None:
+        """``size`` with the loaded bounds of segments as they are in the mean."""
+        return size.substitute(self.bounds) if self.bounds and isinstance(size, Expr) else size
 
     def mean(self, size: Size | None) -> float | None:
         """Mean over the grid of a size that may depend on program ids; None when it cannot be evaluated."""
@@ -245,7 +255,10 @@ def traffic(launch: Launch) -> Traffic:
     programs = 1
     for extent in grid:
         programs *= max(0, extent)
-    probe = Probe(launch.kernel, grid)
+    bounds = likely_bounds(launch)
+    if bounds:
+        launch = replace(launch, kernel=replace(launch.kernel, likely=(*launch.kernel.likely, *bounds.items())))
+    probe = Probe(launch.kernel, grid, bounds)
     accesses: list[AccessTraffic] = []
     by_node: dict[int, AccessTraffic] = {}
     _visit(launch.kernel.body, 1.0, (), probe, launch, programs, accesses, by_node)
@@ -256,6 +269,7 @@ def traffic(launch: Launch) -> Traffic:
         accesses=tuple(accesses),
         trips=probe.trips,
         unknown_trips=probe.unknown_trips,
+        counted_trips=probe.counted_trips,
         footprints=_footprints(accesses, launch),
         by_node=by_node,
     )
@@ -266,7 +280,7 @@ def _share_windows(accesses: list[AccessTraffic], launch: Launch, probe: Probe) 
     groups: dict[tuple[object, ...], list[int]] = {}
     for index, access in enumerate(accesses):
         offset = access.access.offset
-        if access.kind == "load" and access.known and offset is not None:
+        if access.kind == "load" and (access.known or access.gather) and offset is not None:
             moving = offset - offset.terms.get((), 0)
             groups.setdefault((access.base, access.access.shape, access.executions, moving), []).append(index)
     result = list(accesses)
@@ -292,6 +306,8 @@ def _union_share(twins: Sequence[AccessTraffic]) -> float:
     they all coincide. Twins have the same shape and strides; their ``signature`` begins with where each starts."""
     first = twins[0]
     size = first.access.dtype.bytes
+    if not first.known:
+        return _gathered_share(twins)
     starts = [access.signature[0] * size for access in twins]
     each = max(access.sectors for access in twins) * SECTOR_BYTES
     runs = _runs(first)
@@ -307,6 +323,16 @@ def _union_share(twins: Sequence[AccessTraffic]) -> float:
             touched.update(range(begin, end + 1))
             alone += end + 1 - begin
     return len(touched) / alone
+
+
+def _gathered_share(twins: Sequence[AccessTraffic]) -> float:
+    """The same for loads around one loaded index (the coordinates of a point): each index picks a window of its own."""
+    first = twins[0]
+    size = first.access.dtype.bytes
+    starts = [access.access.offset.terms.get((), 0) * size for access in twins if access.access.offset is not None]
+    length = max(starts) - min(starts) + first.contiguous_bytes
+    alone = _sectors_of_run(first.contiguous_bytes, size, aligned=False) * len(twins)
+    return min(1.0, _sectors_of_run(length, size, aligned=False) / alone)
 
 
 def _runs(access: AccessTraffic) -> tuple[list[float], float] | None:
@@ -514,7 +540,7 @@ def active_fraction(access: Load | Store | Atomic, probe: Probe) -> float:
     """
     if not access.mask:
         return 1.0
-    gaps = [right - left for left, right in access.mask]
+    gaps = [lift(probe.likely(right - left) or 0) for left, right in access.mask]
     corner = list(probe.centre)
     for dim, extent in enumerate(access.shape):
         put(corner, Lane(dim), float(extent - 1))

@@ -157,12 +157,13 @@ class Store(Access):
 @dataclass(frozen=True)
 class Atomic(Access):
     """``tl.atomic_*``; ``op`` is add, max, cas, ... ``alike`` says that the value is one number for all lanes, which the
-    source tells."""
+    source tells, ``relaxed`` that it orders no other access (``sem="relaxed"``)."""
 
     op: str = "add"
     depends: frozenset[int] = frozenset()
     mask_known: bool = True
     alike: bool = False
+    relaxed: bool = False
 
 
 @dataclass(frozen=True)

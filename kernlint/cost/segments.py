@@ -1,0 +1,67 @@
+"""What loaded bounds of segments are in the mean: the row pointers of a sparse matrix, the offsets of bags and of sequences.
+
+A kernel that walks from ``p[i]`` to ``p[i + 1]`` through the elements of an array walks through all of it once over the grid. The
+array's size over the number of segments is then the mean length of one, which gives the trips of the loop, the lanes inside its
+masks, and the addresses: segment ``i`` begins near ``i`` times that length.
+"""
+
+from __future__ import annotations
+
+from kernlint.workload import Expr, Launch, Load, Loop, LoopIndex, Opaque, Size, concrete
+from kernlint.workload.expr import Atom, simplify
+
+
+def likely_bounds(launch: Launch) -> dict[Atom, Expr]:
+    """The loaded values that bound the loops of ``launch``, each as what it is in the mean over the grid."""
+    counted = [
+        (node, node.trip) for node, _ in launch.kernel.walk(Loop) if isinstance(node, Loop) and loaded(node.trip)
+    ]
+    found: dict[Atom, Expr] = {}
+    if counted:
+        loads = {load.id: load for load in launch.kernel.loads()}
+        for loop, trip in counted:
+            bounds = loaded(trip)
+            if any(atom not in found for atom in bounds):
+                found.update(_segment(launch, loop, bounds, loads))
+    return found
+
+
+def loaded(size: Size | None) -> list[Opaque]:
+    """The values read from memory that ``size`` depends on."""
+    if not isinstance(size, Expr):
+        return []
+    return [atom for atom in size.atoms() if isinstance(atom, Opaque) and atom.op == "load"]
+
+
+def _segment(launch: Launch, loop: Loop, bounds: list[Opaque], loads: dict[int, Load]) -> dict[Atom, Expr]:
+    """The bounds of ``loop`` from the first load in it that begins at a loaded place and moves on with the loop."""
+    for load, loops in launch.kernel.walk(Load):
+        if loop not in loops or not isinstance(load, Load) or load.offset is None:
+            continue
+        starts = loaded(load.offset)
+        if len(starts) != 1 or LoopIndex(loop.id) not in load.offset.atoms():
+            continue
+        (start,) = starts
+        pointer, elements = loads.get(start.key), launch.tensor(load.base)
+        coefficient = load.offset.coefficient(start)
+        step = concrete(simplify(coefficient)) if coefficient is not None else None
+        if pointer is None or pointer.offset is None or pointer.shape or elements is None or not step:
+            continue
+        places = launch.tensor(pointer.base)
+        if places is None or not places.numel or not elements.numel:
+            continue
+        ends = {atom: _beyond(loads.get(atom.key), pointer) for atom in bounds if atom != start}
+        count = places.numel - (None not in ends.values() and bool(ends))
+        length = max(1, round(elements.numel / (abs(step) * max(1, count))))
+        found: dict[Atom, Expr] = {start: pointer.offset * length}
+        for atom, end in ends.items():
+            found[atom] = Expr.constant(length) if end is None else end * length
+        return found
+    return {}
+
+
+def _beyond(load: Load | None, pointer: Load) -> Expr | None:
+    """The index of ``load`` where it reads a pointer a fixed step after ``pointer``; None for a length."""
+    if load is None or load.base != pointer.base or load.offset is None or pointer.offset is None:
+        return None
+    return load.offset if concrete(simplify(load.offset - pointer.offset)) is not None else None
