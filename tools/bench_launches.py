@@ -134,6 +134,8 @@ _DOTS = frozenset({"broadcast_product", "implicit_gemm_conv"})
 #: Functions of ``special_ops`` that take 4 times the instructions of the others: a workload says that an operation is
 #: special, not which one it is, so these rows can only tell how wrong that is.
 _SLOW_FUNCTIONS = frozenset({"erf", "log", "sin", "sigmoid"})
+#: Orders of loaded indices in which neighbours meet in memory.
+_ORDERED = ("sorted", "near", "few")
 _SIZES = ("n", "rows", "cols", "steps", "table", "M", "N", "K", "B", "C", "H", "programs", "count")
 
 
@@ -148,7 +150,8 @@ def bench_samples(step: int = 1) -> Iterator[Sample]:
                 continue
             if case.params.get("op") not in _SLOW_FUNCTIONS and case.term != "chain_gemm_elementwise":
                 size = ";".join(f"{name}={case.params[name]}" for name in _SIZES if name in case.params)
-                yield Sample(case.term, case.key.replace(",", " "), read(case.launches[0]), us[case.key], size, device)
+                name, ordered = case.key.replace(",", " "), case.params.get("order") in _ORDERED
+                yield Sample(case.term, name, read(case.launches[0]), us[case.key], size, device, ordered)
 
 
 def card_of(file: str) -> str:

@@ -272,7 +272,9 @@ def scattered() -> list[tuple[Case, Reference]]:
     found.append((scatter.sparse_case("tile", 64, 8, 100, block=16), sparse(8, False)))
     found.append((scatter.neighbours_case(64, 5, "random", 32), distances(5)))
     found.append((scatter.put_case(64, 64, "permuted", block=32), placed(1)))
-    found += [(scatter.count_case(64, 10, dtype, "relaxed", block=32), counted("ones")) for dtype in ("int32", "float32")]
+    found += [
+        (scatter.count_case(64, 10, dtype, "relaxed", block=32), counted("ones")) for dtype in ("int32", "float32")
+    ]
     found.append((scatter.change_case("add", 64, 10, "int32", True, block=32), counted("x")))
     found.append((scatter.change_case("max", 64, 10, "int32", block=32), largest))
     found.append((scatter.change_case("cas", 64, 10, "int32", block=32), lambda x: {"counters": x["counters"]}))

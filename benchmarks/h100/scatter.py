@@ -226,7 +226,15 @@ def _indices(n: int, below: int, order: str, dtype: str = "int32", name: str = "
 def pick_case(n, table, order="random", dtype="float32", index="int32", block=1024, warps=4) -> Case:
     """`n` elements of a table of `table`."""
     chosen, y = _indices(n, table, order, index), Buffer("y", dtype, n)
-    params = {"n": n, "table": table, "order": order, "dtype": dtype, "index": index, "BLOCK": block, "num_warps": warps}
+    params = {
+        "n": n,
+        "table": table,
+        "order": order,
+        "dtype": dtype,
+        "index": index,
+        "BLOCK": block,
+        "num_warps": warps,
+    }
     launch = Launch(pick, (Buffer("table", dtype, table), chosen, y), {"BLOCK": block}, (n // block,), warps)
     return micro("pick", params, launch, bytes=chosen.nbytes + 2 * y.nbytes)
 
@@ -350,13 +358,17 @@ def scalar_case(n, table, length=0, warps=4, order="random") -> Case:
     chosen, y = _indices(n * max(1, length), table, order), Buffer("y", "float32", n)
     params = {"n": n, "length": length, "table": table, "order": order, "num_warps": warps}
     args = (Buffer("table", "float32", table), chosen, y)
-    launch = Launch(pick_walk, (*args, length), {}, (n,), warps) if length else Launch(pick_scalar, args, {}, (n,), warps)
+    launch = (
+        Launch(pick_walk, (*args, length), {}, (n,), warps) if length else Launch(pick_scalar, args, {}, (n,), warps)
+    )
     return micro("pick_walk" if length else "pick_scalar", params, launch, bytes=chosen.nbytes + 2 * y.nbytes)
 
 
 def _gathers() -> list[Case]:
     found = [pick_case(2**22, 2**bits) for bits in (8, 12, 14, 15, 16, 17, 20, 22, 23, 25)]
-    found += [pick_case(2**22, 2**bits, order) for bits in (12, 20, 25) for order in ("sorted", "near", "stride", "few")]
+    found += [
+        pick_case(2**22, 2**bits, order) for bits in (12, 20, 25) for order in ("sorted", "near", "stride", "few")
+    ]
     found += [pick_case(2**22, 2**bits, dtype="float16") for bits in (12, 20, 25)]
     found += [pick_case(2**22, 2**bits, index="int64") for bits in (12, 20)]
     found += [pick_case(2**18, 2**bits) for bits in (8, 12, 20, 25)]
@@ -382,7 +394,9 @@ def _gathers() -> list[Case]:
         found += [sparse_case("lanes", 2**17, length, width, order, 256, 4) for order in ("random", "near")]
     for length, tile in ((8, 128), (32, 32), (32, 128)):
         found += [sparse_case("tile", 2**17, length, 2**17, order, tile) for order in ("random", "near")]
-    found += [sparse_case("scalar", 2**14, length, 2**17, "random", 1, warps) for length, warps in ((8, 1), (64, 1), (64, 4))]
+    found += [
+        sparse_case("scalar", 2**14, length, 2**17, "random", 1, warps) for length, warps in ((8, 1), (64, 1), (64, 4))
+    ]
     for n, length, order in itertools.product((2**15, 2**18), (8, 32), ("random", "near")):
         found.append(neighbours_case(n, length, order))
     return found

@@ -13,7 +13,9 @@ from kernlint.workload.expr import Atom, simplify
 
 def likely_bounds(launch: Launch) -> dict[Atom, Expr]:
     """The loaded values that bound the loops of ``launch``, each as what it is in the mean over the grid."""
-    counted = [(node, node.trip) for node, _ in launch.kernel.walk(Loop) if isinstance(node, Loop) and loaded(node.trip)]
+    counted = [
+        (node, node.trip) for node, _ in launch.kernel.walk(Loop) if isinstance(node, Loop) and loaded(node.trip)
+    ]
     found: dict[Atom, Expr] = {}
     if counted:
         loads = {load.id: load for load in launch.kernel.loads()}
