@@ -19,8 +19,8 @@ from kernlint.cost.dots import DotLoop, DotOperand, DotStep, dot_time
 from kernlint.cost.evaluate import evaluator, origin
 from kernlint.cost.gathers import gather_us, gathered_elements
 from kernlint.cost.layout import vector_bytes
-from kernlint.cost.programs import SEGMENT_SIGMA, constants as program_constants
-from kernlint.cost.programs import program_time, widen
+from kernlint.cost.programs import SEGMENT_SIGMA, program_time, widen
+from kernlint.cost.programs import constants as program_constants
 from kernlint.cost.result import KernelTime
 from kernlint.cost.traffic import SECTOR_BYTES, AccessTraffic, Traffic, put, traffic
 from kernlint.records import dataclass
