@@ -135,6 +135,8 @@ PROGRAM_FILES = {
 ARITHMETIC_FILES = {"h100-arithmetic.csv": ("arithmetic",)}
 #: Products that Triton turns into a ``tl.dot`` of its own.
 _DOTS = frozenset({"broadcast_product", "implicit_gemm_conv"})
+#: Orders of loaded indices in which neighbours meet in memory.
+_ORDERED = ("sorted", "near", "few")
 _SIZES = ("n", "rows", "cols", "steps", "table", "M", "N", "K", "B", "C", "H", "programs", "count")
 
 
@@ -149,7 +151,8 @@ def bench_samples(step: int = 1, files: Mapping[str, tuple[str, ...]] = PROGRAM_
                 continue
             if case.term != "chain_gemm_elementwise":
                 size = ";".join(f"{name}={case.params[name]}" for name in _SIZES if name in case.params)
-                yield Sample(case.term, case.key.replace(",", " "), read(case.launches[0]), us[case.key], size, device)
+                name, ordered = case.key.replace(",", " "), case.params.get("order") in _ORDERED
+                yield Sample(case.term, name, read(case.launches[0]), us[case.key], size, device, ordered)
 
 
 def card_of(file: str) -> str:

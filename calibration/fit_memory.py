@@ -57,13 +57,8 @@ FAMILY_ROWS = 40
 
 def all_samples() -> list[Sample]:
     """The micro-benchmarks of all rounds. The model takes loaded indices for random: rows where they are in order, or of few
-    values, tell how wide its interval must be (``tests/cost/test_scatter.py``)."""
-    return [sample for sample in (*samples(), *bench_samples()) if not is_ordered(sample)]
-
-
-def is_ordered(sample: Sample) -> bool:
-    """Whether the loaded indices of a measurement are in an order that the source does not tell."""
-    return any(f"order={order};" in sample.name for order in ("sorted", "near", "few"))
+    values, tell how wide its interval must be (``tests/cost/test_programs.py``)."""
+    return [sample for sample in (*samples(), *bench_samples()) if not sample.ordered]
 
 
 def thinned(data: list[tuple[Sample, Traffic]]) -> list[tuple[Sample, Traffic]]:

@@ -44,7 +44,8 @@ LANE1 = Expr.atom(Lane(1))
 
 @dataclass(frozen=True)
 class Sample:
-    """One measured micro-benchmark: its launch and the microseconds of a warm graph replay on ``device``."""
+    """One measured micro-benchmark: its launch and the microseconds of a warm graph replay on ``device``. ``ordered`` says that
+    its loaded indices are in an order, or of few values, which the source does not tell."""
 
     family: str
     name: str
@@ -52,6 +53,7 @@ class Sample:
     us: float
     size: str
     device: str = "h100-sxm"
+    ordered: bool = False
 
 
 def iteration(loop: int) -> Expr:

@@ -20,8 +20,8 @@ from kernlint.cost.dots import DotLoop, DotOperand, DotStep, dot_time
 from kernlint.cost.evaluate import evaluator, origin
 from kernlint.cost.gathers import gather_us, gathered_elements
 from kernlint.cost.layout import vector_bytes
+from kernlint.cost.programs import SEGMENT_SIGMA, program_time, widen
 from kernlint.cost.programs import constants as program_constants
-from kernlint.cost.programs import program_time, widen
 from kernlint.cost.result import KernelTime
 from kernlint.cost.traffic import SECTOR_BYTES, AccessTraffic, Traffic, put, traffic
 from kernlint.records import dataclass
@@ -90,6 +90,8 @@ def _one_time(
     extra = [0.35 * moved.unknown_share]
     if moved.unknown_trips:
         extra.append(0.7)
+    if moved.counted_trips:
+        extra.append(SEGMENT_SIGMA)
     if not launch.kernel.complete:
         extra.append(0.2)
     if launch.programs is None:

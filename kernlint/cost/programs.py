@@ -18,13 +18,17 @@ lines    128-byte lines that the requests of warps touch: L1 looks up one of the
 issue    warp instructions / issue slots, the masked lanes' included (they still occupy their slots); a load that cannot
          be vectorised takes one for each element (``layout.py``)
 shared   partial sums that warps exchange through shared memory, element by element (``upcast_product``, axis 1)
-atomics  operations on one address, and on one 128-byte line, serialise; lanes that meet in one address as well (``atomic_*``)
+atomics  operations on one address, and on one 128-byte line, serialise; lanes that meet in one address as well (``atomic_*``).
+         Through loaded indices a request visits each 32-byte sector that its lanes meet in, once for every lane on the same
+         address; the sectors of some 450 neighbouring bytes share a unit that does one visit in 0.7 ns (``count``)
+
+Loaded indices are taken to be random. Sigma then reaches down to the time of indices in order, where that is another one.
 
 Tiles that do not fit the registers add their spills to ``l2`` (``registers.py``). The terms overlap less where a program
 has the SM to itself.
 
 Constants and residuals: ``data/programs.json``, written by ``calibration/fit_memory.py`` from ``h100-micro.csv``,
-``h100-micro-2.csv``, ``h100-spilling.csv`` and ``h100-stream.csv``.
+``h100-micro-2.csv``, ``h100-spilling.csv``, ``h200-lanes.csv``, ``h100-scatter.csv`` and ``h100-stream.csv``.
 Other devices scale by their datasheet (bandwidth, SMs, clock, L2 size).
 """
 
@@ -70,7 +74,7 @@ _HOT_SIGMA = 0.5
 #: More sigma where additions of 16-bit floats are tried until they succeed: fp16 and bf16 differ by up to three.
 _RETRY_SIGMA = 0.5
 #: More sigma where loops run as long as segments are in the mean: some are longer.
-_SEGMENT_SIGMA = 0.25
+SEGMENT_SIGMA = 0.25
 #: A computed tile this many times larger than any loaded one is the product of a broadcast.
 _BROADCAST = 4
 #: More sigma where special functions decide, by their share of the instructions: ln 4 is the range, most are cheap.
@@ -428,11 +432,8 @@ class _Price(TileSizes):
         isolated = access.contiguous_bytes < 64
         held = self._lines_met(access, table)
         kept = c.table_keeps * cache
-        miss = (
-            min(1.0 - min(1.0, kept / held), ramp(self.footprint, c.l2_keeps * cache, c.l2_drops * cache))
-            if held
-            else 0.0
-        )
+        crowded = ramp(self.footprint, c.l2_keeps * cache, c.l2_drops * cache)
+        miss = min(1.0 - kept / held, crowded) if held > kept else 0.0
         granule = 1.0
         if isolated:
             granule = 2.0 * (c.scattered_dram if access.kind == "load" else c.scattered_store)
@@ -960,7 +961,7 @@ class _Price(TileSizes):
         ):
             extra.append(_RETRY_SIGMA)
         if self.moved.counted_trips:
-            extra.append(_SEGMENT_SIGMA)
+            extra.append(SEGMENT_SIGMA)
         if self.moved.unknown_trips:
             extra.append(0.7)
         if not self.launch.kernel.complete:

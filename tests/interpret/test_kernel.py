@@ -276,6 +276,13 @@ def test_an_augmented_sum_of_a_product_is_one_operation() -> None:
     assert [node.op for node, _ in k.walk(Compute) if isinstance(node, Compute)] == ["*", "fma"]
 
 
+@pytest.mark.parametrize(("order", "relaxed"), [("", False), (', sem="acq_rel"', False), (', sem="relaxed"', True)])
+def test_an_atomic_says_whether_it_orders_others(order: str, relaxed: bool) -> None:
+    k = kernel(f"tl.atomic_add(y + tl.program_id(0), 1.0{order})")
+    ((atomic, _),) = k.walk(Atomic)
+    assert isinstance(atomic, Atomic) and atomic.relaxed is relaxed
+
+
 def test_unknown_things_are_noted_not_guessed() -> None:
     k = kernel("v = mystery(tl.load(x))\ntl.store(y + tl.load(x).to(tl.int32), v)")
     assert not k.complete and any("mystery" in note for note in k.notes)

@@ -1,0 +1,60 @@
+"""Loops between loaded bounds run as long as a segment is in the mean."""
+
+from micro_launches import HERE, LANE, PID, launch, load, number, store, tensor
+
+from kernlint.cost.segments import likely_bounds
+from kernlint.cost.traffic import ASSUMED_TRIP, traffic
+from kernlint.workload import Expr, Launch, Loop, LoopIndex
+from kernlint.workload import dtype as dtypes
+from kernlint.workload.expr import ceildiv, lift, opaque
+
+F32, I32 = dtypes.FLOAT32, dtypes.INT32
+START, END = opaque("load", key=0), opaque("load", key=1)
+
+
+def rows(count: int, elements: int | None, block: int = 32, lengths: bool = False) -> Launch:
+    """Sums of ``count`` rows from row pointer to row pointer; with ``lengths`` from a pointer on, as long as another array says."""
+    length = END if lengths else END - START
+    at = START + Expr.atom(LoopIndex(2)) * block + LANE
+    inner = (load(3, "values", F32, (block,), at, (at, START + length)),)
+    second = load(1, "lengths", I32, (), PID) if lengths else load(1, "pointers", I32, (), PID + 1)
+    body = (
+        load(0, "pointers", I32, (), PID), second,
+        Loop(2, "range", lift(ceildiv(length, number(block))), inner, HERE, carried=True), store(4, "y", F32, (), PID),
+    )  # fmt: skip
+    arguments = {
+        "pointers": tensor("pointers", I32, count + (not lengths)), "lengths": tensor("lengths", I32, count),
+        "y": tensor("y", F32, count),
+    }  # fmt: skip
+    if elements is not None:
+        arguments["values"] = tensor("values", F32, elements)
+    return launch("rows", body, (count,), arguments, 1)
+
+
+def test_the_mean_row_is_the_elements_over_the_rows() -> None:
+    for lengths in (False, True):
+        moved = traffic(rows(1000, 1000 * 64, lengths=lengths))
+        assert moved.trips[2] == 2 and moved.unknown_trips == 0 and moved.counted_trips == 1
+        values = next(access for access in moved.accesses if access.base == "values")
+        assert values.known and values.active_elements == 32
+        assert abs(values.footprint_bytes / (1000 * 64 * 4) - 1) < 0.1
+
+
+def test_a_short_row_leaves_lanes_idle() -> None:
+    moved = traffic(rows(1000, 1000 * 8))
+    values = next(access for access in moved.accesses if access.base == "values")
+    assert moved.trips[2] == 1 and values.active_elements == 8
+
+
+def test_without_a_size_the_trips_are_assumed() -> None:
+    moved = traffic(rows(1000, None))
+    assert moved.trips[2] == ASSUMED_TRIP and moved.unknown_trips == 1
+
+
+def test_a_loop_of_a_known_length_has_no_bounds_to_find() -> None:
+    made = launch("copy", (load(0, "x", F32, (32,), LANE),), (1,), {"x": tensor("x", F32, 32)}, 1)
+    assert likely_bounds(made) == {}
+
+
+def test_an_empty_array_gives_no_mean() -> None:
+    assert likely_bounds(rows(1000, 0)) == {}
