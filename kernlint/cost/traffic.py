@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from functools import cached_property
 
 from kernlint.cost.evaluate import Point, evaluator, origin, slot
 from kernlint.cost.layout import vector_bytes
@@ -131,7 +132,7 @@ class Traffic:
         """Distinct bytes read or written by the launch."""
         return sum(self.footprints.values())
 
-    @property
+    @cached_property
     def held_bytes(self) -> dict[str, float]:
         """Bytes of cache lines that the launch takes, by base."""
         share: dict[str, float] = {}
@@ -240,7 +241,17 @@ def put(point: Point, atom: Atom, value: float) -> None:
 
 
 def traffic(launch: Launch) -> Traffic:
-    """The :class:`Traffic` of ``launch``; symbolic grid extents count as 1, unknown offsets as gathers."""
+    """The :class:`Traffic` of ``launch``; symbolic grid extents count as 1, unknown offsets as gathers. Worked out once for all
+    launches of a kernel on tensors that look alike."""
+    known = launch.kernel.launched
+    key = "traffic", launch.shapes
+    if key not in known:
+        known[key] = _traffic(launch)
+    found: Traffic = known[key]
+    return found
+
+
+def _traffic(launch: Launch) -> Traffic:
     grid = [extent if (extent := concrete(size)) is not None else 1 for size in launch.grid]
     programs = 1
     for extent in grid:

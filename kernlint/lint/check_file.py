@@ -273,14 +273,13 @@ class _Check:
     def _of_workload(
         self, program: Program, workload: Workload, device: Device, rules: list[Rule]
     ) -> Iterator[Candidate]:
-        from kernlint.cost.estimate import estimate
+        from kernlint.cost.estimate import Estimator
         from kernlint.rules.finding import Context
 
         if self.late:
             return
-        context = Context(
-            program, workload, device, price=lambda w: estimate(w, device), options=self.job.settings.options
-        )
+        price = Estimator(device).estimate
+        context = Context(program, workload, device, price=price, options=self.job.settings.options)
         known = self._guarded("the cost model", lambda: _has_time(context.estimate(workload).total_us), False)
         unheard = set[str]() if known else self.silent - self.named
         for rule in rules:

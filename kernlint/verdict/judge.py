@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 
 from kernlint.cost.device import Device
-from kernlint.cost.estimate import Estimate, estimate, speedup
+from kernlint.cost.estimate import Estimate, Estimator, estimate, speedup
 from kernlint.interpret.program import Program
 from kernlint.records import dataclass
 from kernlint.rewrite.edits import Attempt, attempt
@@ -150,9 +150,10 @@ def with_errors(judgement: Judgement, program: Program, device: Device, rules: I
 
 
 def _pricing(device: Device, measured: Calibration | None) -> Callable[[Workload], Estimate]:
+    priced = Estimator(device).estimate
     if measured is None:
-        return lambda workload: estimate(workload, device)
-    return lambda workload: measured.apply(estimate(workload, device))
+        return priced
+    return lambda workload: measured.apply(priced(workload))
 
 
 def price(context: Context, rules: Iterable[Rule]) -> list[Candidate]:

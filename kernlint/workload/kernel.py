@@ -360,6 +360,11 @@ class Kernel:
         return {}
 
     @cached_property
+    def launched(self) -> dict[Any, Any]:
+        """What is known of launches of this kernel, by the question and all that the answer depends on beside the kernel."""
+        return {}
+
+    @cached_property
     def _nodes(self) -> list[tuple[Node, tuple[Loop, ...]]]:
         return list(_walk(self.body, ()))
 

@@ -174,6 +174,13 @@ class Launch:
         value = self.arguments.get(parameter)
         return value if isinstance(value, Tensor) else None
 
+    @cached_property
+    def shapes(self) -> tuple[Any, ...]:
+        """The grid and what the tensors among the arguments look like, by parameter: what the traffic of a launch of this kernel
+        depends on."""
+        tensors = ((n, t.dtype, t.shape, t.strides, t.offset) for n, t in self.arguments.items() if isinstance(t, Tensor))
+        return self.grid, *tensors
+
     def rewritten(self, change: Callable[[Node], Node | None]) -> Launch:
         """The launch with ``change(node)`` applied to every node of its kernel, as `kernlint.workload.kernel.rewrite`
         does."""
