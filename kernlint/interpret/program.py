@@ -17,10 +17,12 @@ from kernlint.interpret.api import Target
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.host import HostEvaluator, HostFacts
 from kernlint.interpret.imports import MAX_MODULES, ImportedFile, Part, imported_file, load_file
+from kernlint.interpret.journal import Journal
 from kernlint.interpret.kept import setup_functions
 from kernlint.interpret.once import first_steps, later_steps
 from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.recoded import KernelCalls, recoded
+from kernlint.interpret.substituted import Substitution
 from kernlint.interpret.trace import Trace
 from kernlint.interpret.values import Class, Deferred, Function, Jit, Namespace, Presumed, Scope, Unknown
 from kernlint.interpret.vendor import other_vendor, package_files
@@ -94,6 +96,9 @@ class Program:
         #: By edits and the one entry that was followed, empty for all.
         self._read: dict[tuple[Edits, str], list[Workload]] = {}
         self._bare: dict[Edits, list[Workload]] = {}
+        #: What edits make of the workloads read, by entry.
+        self._substitution: Substitution | None = None
+        self._substituted: dict[tuple[Edits, str], Workload | None] = {}
         self._open: dict[Span, Kernel | None] = {}
         self._opening: _Reading | None = None
         self._resolved: dict[Symbol, Size] = {}
@@ -162,9 +167,23 @@ class Program:
             return self.source_alone
         if bare and edits not in self._bare:
             return _Reading(self, edits, self._resolved).bare_kernel(entry)
+        if edits and not bare:
+            found = self._exchanged(entry, edits)
+            if found is not None:
+                return found
         # A what-if is about one entry: to follow the others again would be in vain.
         workloads = self.bare_kernels(edits) if bare else self.workloads(edits, only=entry if edits else "")
         return next((w for w in workloads if w.entry == entry), None)
+
+    def _exchanged(self, entry: str, edits: Edits) -> Workload | None:
+        """The workload of ``entry`` with the launches that ``edits`` change exchanged; None where that does not do."""
+        if (edits, entry) not in self._substituted:
+            before = [workload for workload in self.workloads() if workload.entry == entry]
+            found = None
+            if len(before) == 1 and self._substitution is not None:
+                found = self._substitution.workload(before[0], edits)
+            self._substituted[edits, entry] = found
+        return self._substituted[edits, entry]
 
     def with_kernels(self, workload: Workload, module: Patched, checked: bool = True) -> Workload | None:
         """What ``workload``, one of this program as it stands, is with the kernels of ``module``, a version of its own; launches
@@ -225,7 +244,7 @@ class Program:
 
     def _follow(self, edits: Edits, only: str) -> list[Workload]:
         for last in (False,) * (_ROUNDS - 1) + (True,):
-            reading = _Reading(self, edits, self._resolved, only=only)
+            reading = _Reading(self, edits, self._resolved, only=only, journal=not edits)
             if not edits and not last:
                 reading.host.is_draft = partial(self._learns, reading)
             workloads = reading.workloads()
@@ -237,6 +256,9 @@ class Program:
             self._resolved = _close({**self._resolved, **new})
         if not edits:
             reading.check_used()
+            if reading.host.journal is not None:
+                self._substitution = Substitution(reading.host, reading.host.journal, self.kernel)
+                reading.host.journal = None
         return workloads
 
     def _learns(self, reading: _Reading) -> bool:
@@ -274,7 +296,9 @@ class _Reading:
     """One pass over the program with the symbols resolved so far. Where several functions are entries it follows all, or the
     one called ``only``."""
 
-    def __init__(self, program: Program, edits: Edits, resolved: Mapping[Symbol, Size], only: str = "") -> None:
+    def __init__(
+        self, program: Program, edits: Edits, resolved: Mapping[Symbol, Size], only: str = "", journal: bool = False
+    ) -> None:
         question, kernel, reference = program.question, program.kernel, program.reference
         self.question = question
         self.kernel_module = kernel
@@ -284,6 +308,8 @@ class _Reading:
         if not edits:
             self.host.target, self.host.refused = question.target, program._refused
             self.host.kernel_calls = program._kernel_calls
+        if journal:
+            self.host.journal = Journal()
         self.program = program
         self.only = only
         #: Where the values that are met when ``only`` is followed are kept, if they are.
@@ -688,6 +714,8 @@ class _Reading:
         result: Any = None
         if self.trace is not None and entry == self.only:
             host.seen, host.seen_kernels = self.trace.host, self.trace.kernels
+        if host.journal is not None:
+            host.journal.following = entry
         with host.recording() as steps:
             try:
                 result = host.invoke(function, args, {})
@@ -695,6 +723,8 @@ class _Reading:
                 host.unknown("the call is too long to follow to its end")
             except (Raised, Break, Continue):
                 host.unknown(f"{entry} raises for these arguments")
+        if host.journal is not None:
+            host.journal.following = ""
         host.seen = None
         later, first = later_steps(steps), first_steps(steps)
         inputs = tuple(a for a in given if isinstance(a, Tensor))
