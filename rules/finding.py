@@ -138,6 +138,11 @@ class Context:
         """Every launch in the workload, autotuned ones as the configuration that the model thinks fastest."""
         return self.workload.launches()
 
+    def distinct_launches(self) -> list[Launch]:
+        """Those among which no two at one place differ only in the memory that they are given: for rules that ask about a
+        launch alone, or about the call with all launches of a place changed."""
+        return self.workload.distinct_launches()
+
 
 def tensor_name(tensor: Tensor | None, fallback: str) -> str:
     """What to call a tensor in a message."""

@@ -1582,13 +1582,14 @@ class HostEvaluator(Evaluator):
         written = isinstance(node, cst.Call)
         if self.target is not None and not draft:
             refused = self._refused(jit, arguments, told, self.target, not written)
-            kernel = replace(kernel, faults=(*kernel.faults, *refused))
+            if refused:
+                kernel = replace(kernel, faults=(*kernel.faults, *refused))
             if isinstance(node, cst.Call):
                 faults = launch_faults(jit, config, args, kwargs, node, self.target, span, self.symbol)
                 bad_grid = grid_fault(grid, computed, span, self.symbol)
                 faults = faults if bad_grid is None else (*faults, bad_grid)
         if self.kernel_calls is not None and not draft and (not jit.configs or config is jit.configs[0]):
-            call = KernelCall(jit, arguments, _inside(arguments), constexprs, told, extents, self.target, not written)
+            call = KernelCall(jit, arguments, _inside(arguments), constexprs, told, self.target, not written)
             self.kernel_calls[id(kernel)] = kernel, call
         plain = {k: v for k, v in arguments.items() if v is None or isinstance(v, (Tensor, int, float, Expr))}
         plain.update({k: v.tensor for k, v in arguments.items() if isinstance(v, HostDescriptor)})
@@ -1734,11 +1735,15 @@ class HostEvaluator(Evaluator):
             _within_sight(self.edits.literals, jit.function.module),
             _signature(inside),
             _signature(constexprs),
-            tuple(map(str, grid)),
         )
-        kernel = self.kernels.get(key)
+        # Few kernels care how many programs there are beyond one.
+        coarse, exact = (key, tuple(map(_several, grid))), (key, tuple(map(str, grid)))
+        kernel = self.kernels.get(coarse)
+        if kernel is not None and kernel.counts_programs:
+            kernel = self.kernels.get(exact)
         if kernel is None:
-            kernel = self.kernels[key] = read_kernel(jit, inside, constexprs, grid, self.edits)
+            kernel = read_kernel(jit, inside, constexprs, grid, self.edits)
+            self.kernels[coarse] = self.kernels[exact] = kernel
         return kernel
 
 
@@ -1780,6 +1785,12 @@ def _looked_up(node: cst.Call, module: Module, then: Scope, scope: Scope) -> tup
                 if isinstance(value, Function) and value.closure is scope:
                     left.append(value.node)
     return id(then.parent), found
+
+
+def _several(extent: Size) -> str:
+    """Whether an axis of a grid has no program, one or several, as far as it is known."""
+    number = ex.concrete(extent)
+    return "open" if number is None else "several" if number > 1 else str(number)
 
 
 def _unread(function: Function) -> Kernel:

@@ -110,6 +110,7 @@ class KernelEvaluator(Evaluator):
         self.maybe_pointers: list[str] = []
         self.guards: list[tuple[list[tuple[Node, ...]], int, Span, tuple[Bounds | None, ...]]] = []
         self.grid = grid
+        self.counts_programs = False
         self.stack: list[list[Node]] = [[]]
         self.next_id = 0
         self.next_key = 0
@@ -847,6 +848,7 @@ def read_kernel(
         file=function.module.path,
         complete=evaluator.complete,
         may_leave=evaluator.may_leave,
+        counts_programs=evaluator.counts_programs,
         notes=tuple(evaluator.notes),
         assumed=tuple(assumed),
         dims=max(evaluator.dims, len(grid)),

@@ -106,7 +106,7 @@ class IllFittingFixedTile(Rule):
     use_instead = "matmul[grid](a, b, c, N, K, BM=128, BN=128, BK=64, num_warps=8)  # or autotune"
 
     def check(self, context: Context) -> Iterable[Finding]:
-        for launch in context.launches():
+        for launch in context.distinct_launches():
             found = main_dot(launch)
             if launch.autotuned or found is None or not found[1] or launch.programs is None:
                 continue

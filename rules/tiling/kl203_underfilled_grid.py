@@ -111,7 +111,7 @@ class UnderfilledGrid(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         device = context.device
         persistent: set[Span] = set()
-        for launch in context.launches():
+        for launch in context.distinct_launches():
             found = main_dot(launch)
             counts = [one.programs for one in (launch, *launch.alternatives)]
             if any(n is None or n >= device.sm_count for n in counts):
