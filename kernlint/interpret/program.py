@@ -96,8 +96,8 @@ class Program:
         #: By edits and the one entry that was followed, empty for all.
         self._read: dict[tuple[Edits, str], list[Workload]] = {}
         self._bare: dict[Edits, list[Workload]] = {}
-        #: What edits make of the workloads read, by entry.
-        self._substitution: Substitution | None = None
+        #: What edits make of the workloads read, by the one entry that was followed, and of an entry.
+        self._substitution: dict[str, Substitution] = {}
         self._substituted: dict[tuple[Edits, str], Workload | None] = {}
         self._open: dict[Span, Kernel | None] = {}
         self._opening: _Reading | None = None
@@ -107,6 +107,9 @@ class Program:
         self._found: dict[tuple[str, str, int], Path | None] = {}
         #: Whoever reads the program now, and so runs what was put off.
         self._reading: _Reading
+        #: Whether only the entry that is asked about is followed: what others tell of its symbols is known.
+        self._focused = False
+        self._at: dict[Any, Program] = {}
         self._integers: set[str] = set()
         self._needed: set[tuple[str, str]] = set()
         self._asked_vendor = False
@@ -172,16 +175,21 @@ class Program:
             if found is not None:
                 return found
         # A what-if is about one entry: to follow the others again would be in vain.
-        workloads = self.bare_kernels(edits) if bare else self.workloads(edits, only=entry if edits else "")
+        workloads = self.bare_kernels(edits) if bare else self.workloads(edits, entry if edits else self._only(entry))
         return next((w for w in workloads if w.entry == entry), None)
+
+    def _only(self, entry: str) -> str:
+        """What is followed for the sake of ``entry``: all, where they tell something of one another."""
+        return entry if self._focused else ""
 
     def _exchanged(self, entry: str, edits: Edits) -> Workload | None:
         """The workload of ``entry`` with the launches that ``edits`` change exchanged; None where that does not do."""
         if (edits, entry) not in self._substituted:
-            before = [workload for workload in self.workloads() if workload.entry == entry]
+            only = self._only(entry)
+            before = [workload for workload in self.workloads(only=only) if workload.entry == entry]
             found = None
-            if len(before) == 1 and self._substitution is not None:
-                found = self._substitution.workload(before[0], edits)
+            if len(before) == 1 and only in self._substitution:
+                found = self._substitution[only].workload(before[0], edits)
             self._substituted[edits, entry] = found
         return self._substituted[edits, entry]
 
@@ -208,12 +216,18 @@ class Program:
     ) -> Program:
         """The same source asked about another call: open sizes get the values ``sizes``, module-level constants those of
         ``constants``, and arguments that are tensors of unknown element type the ``dtypes``, by name."""
+        key = None if constants else (tuple((sizes or {}).items()), tuple((dtypes or {}).items()))
+        if key in self._at:
+            return self._at[key]
         facts = (*self.question.facts, *(Fact(name, dtype=dtype) for name, dtype in (dtypes or {}).items()))
         overrides = {**self.question.overrides, **(constants or {})}
         other = self.variant(self.kernel, replace(self.question, overrides=overrides, facts=facts))
         other._resolved = _close({**self._resolved, **(sizes or {})}) if not constants else dict(sizes or {})
         # The types of arguments that reading has shown are the same in any call.
         other._integers, other._needed = set(self._integers), set(self._needed)
+        if key is not None:
+            other._focused = True
+            self._at[key] = other
         return other
 
     def variant(self, kernel: Module, question: Question) -> Program:
@@ -255,9 +269,10 @@ class Program:
             new = {symbol: value for symbol, value in reading.learned().items() if symbol not in self._resolved}
             self._resolved = _close({**self._resolved, **new})
         if not edits:
-            reading.check_used()
+            if not only:
+                reading.check_used()
             if reading.host.journal is not None:
-                self._substitution = Substitution(reading.host, reading.host.journal, self.kernel)
+                self._substitution[only] = Substitution(reading.host, reading.host.journal, self.kernel)
                 reading.host.journal = None
         return workloads
 
