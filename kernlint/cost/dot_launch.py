@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from kernlint import work
 from kernlint.cost import gathers
 from kernlint.cost.combine import with_combined_dots
 from kernlint.cost.device import Device
@@ -78,11 +79,13 @@ def _one_time(launch: Launch, device: Device, reuse_bytes: Mapping[str, float] |
     # The device is kept beside the answer, so that nothing else comes to have its identity.
     own = (id(device), launch.num_warps, launch.num_stages, launch.shapes)
     if ("dot", own) not in known:
+        work.spend(work.LAUNCH)
         known["dot", own] = device, _dot_time(launch, device)
     time: KernelTime | None = known["dot", own][1]
     if time is None:
         distances = tuple((reuse_bytes or {}).items())
         if ("program", own, distances) not in known:
+            work.spend(work.LAUNCH)
             moved = traffic(launch)
             launch = replace(launch, kernel=launch.kernel.once(with_combined_dots))
             known["program", own, distances] = program_time(launch, device, moved=moved, reuse_bytes=reuse_bytes)

@@ -25,6 +25,7 @@ from dataclasses import field
 from functools import lru_cache
 from typing import Any
 
+from kernlint import work
 from kernlint.cost.device import Device
 from kernlint.cost.dot_launch import dot_loop, kernel_time
 from kernlint.cost.dots import ratio_sigma as dot_ratio_sigma
@@ -142,6 +143,7 @@ class Estimator:
 
     def estimate(self, workload: Workload) -> Estimate:
         """As :func:`estimate` does."""
+        work.spend(work.STEP * (1 + len(workload.steps)))
         missing = open_symbols(workload, self._known.open)
         if missing:
             return Estimate(self.device, None, None, math.inf, math.inf, (), missing)

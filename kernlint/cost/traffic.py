@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 
+from kernlint import work
 from kernlint.cost.evaluate import Point, evaluator, origin, slot
 from kernlint.cost.layout import vector_bytes
 from kernlint.records import dataclass
@@ -246,6 +247,7 @@ def traffic(launch: Launch) -> Traffic:
     known = launch.kernel.launched
     key = "traffic", launch.shapes
     if key not in known:
+        work.spend(work.LAUNCH)
         known[key] = _traffic(launch)
     found: Traffic = known[key]
     return found

@@ -884,6 +884,7 @@ def _evaluated(
     except (Break, Continue):
         evaluator.give_up("break outside a loop")
     evaluator.close_guards()
+    evaluator.count()
     return evaluator
 
 

@@ -262,6 +262,7 @@ class Program:
             if not edits and not last:
                 reading.host.is_draft = partial(self._learns, reading)
             workloads = reading.workloads()
+            reading.host.count()
             if edits or not self._learns(reading):
                 break
             self._integers |= reading.host.integers

@@ -172,6 +172,8 @@ class Substitution:
                 result = entry.again()
             except (Raised, Break, Continue, OutOfBudget, OutOfReach):
                 return None
+            finally:
+                self.host.count()
             launches = tuple(step for step in _walk(steps) if isinstance(step, Launch))
             return _Outcome(result, tuple(steps), launches, learned())
 
@@ -187,7 +189,8 @@ class Substitution:
         host.constants, host.captured, host.seen_kernels = dict(host.constants), [*host.captured], {}
         host.modules, host.calls, host.sinks = [*entry.modules], [*entry.calls], []
         host.depth_once, host.guarded, host.next_storage = entry.depth_once, entry.guarded, entry.storage
-        host.budget, host.frozen, host.journal, host.seen = _BUDGET, True, None, None
+        host.budget = host._counted = _BUDGET
+        host.frozen, host.journal, host.seen = True, None, None
         host.target = host.kernel_calls = None
         host.force(edits)
 

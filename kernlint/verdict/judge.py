@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import cached_property
 
+from kernlint import work
 from kernlint.cost.device import Device
 from kernlint.cost.estimate import Estimate, Estimator, estimate, speedup
 from kernlint.interpret.program import Program
@@ -15,6 +17,7 @@ from kernlint.rewrite.site import NO_REWRITE
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
 from kernlint.verdict.measured import Calibration
+from kernlint.work import OutOfWork
 from kernlint.workload import Workload
 
 #: Worth it from here on ...
@@ -22,6 +25,9 @@ WORTH = 1.20
 #: ... never below this, and between the two only when the change can be made automatically.
 NOT_WORTH = 1.10
 MAX_FOLLOW_UPS = 3
+#: What-ifs for one verdict, and for what may follow the change that it advises: some ten seconds.
+MOST_WORK = 1_500_000
+_MOST_AFTERWARDS = 750_000
 
 
 @dataclass(frozen=True)
@@ -43,7 +49,7 @@ class Priced:
 class Candidate:
     """A finding with what its change is worth: by scope, empty where sizes are open or there is no change. ``after`` is
     the estimate with the change made, where there is a change that can be followed; ``program``, ``entry`` and ``bare`` are
-    what it was found in."""
+    what it was found in; ``unfinished`` says that there was no time left to price it."""
 
     finding: Finding
     gains: dict[str, Priced]
@@ -51,6 +57,7 @@ class Candidate:
     program: Program | None = None
     entry: str = ""
     bare: bool = False
+    unfinished: bool = False
 
     @cached_property
     def attempt(self) -> Attempt:
@@ -80,7 +87,7 @@ class Judgement:
     """All that a verdict needs: the workload, its time, the chosen change, what comes after it and what else was
     found. ``measured`` is where times are measured ones, None where all are predicted. ``errors`` are findings by which the
     call does not compute what it should: no question of speed, but worth nothing until they are mended. ``context`` and
-    ``rules`` are what was asked."""
+    ``rules`` are what was asked, ``short`` the codes of those of the rules that did not look at everything."""
 
     workload: Workload
     before: Estimate
@@ -92,20 +99,22 @@ class Judgement:
     scope: str
     measured: Calibration | None = None
     errors: tuple[Candidate, ...] = ()
+    short: tuple[str, ...] = ()
 
     @cached_property
     def follow_ups(self) -> tuple[Candidate, ...]:
         """What would pay after the chosen change, in turn; computed when first asked for."""
         found: list[Candidate] = []
-        here, current = self.context, self.chosen
+        here, current, allowance = self.context, self.chosen, Allowance(_MOST_AFTERWARDS)
         while current is not None and current.worth(self.scope) and len(found) < MAX_FOLLOW_UPS:
             assert current.finding.change is not None and current.finding.change.variant is not None
             here = here.at(current.finding.change.variant)
             made = [c for c in (self.chosen, *found) if c is not None]
             done = {c.finding.key for c in made}
             tuned = {c.finding.rule for c in made if c.finding.rule.tuning}
-            later = [c for c in price(here, [r for r in self.rules if r not in tuned]) if c.finding.key not in done]
-            current = best_candidate(later, self.scope)
+            rules = [rule for rule in self.rules if rule not in tuned]
+            later = [c for c in price(here, rules, allowance) if c.finding.key not in done]
+            current = best_candidate([c for c in later if not c.unfinished], self.scope)
             if current is not None and current.worth(self.scope):
                 found.append(current)
         return tuple(found)
@@ -128,17 +137,20 @@ def judge(
     rules: Sequence[Rule],
     measured: Calibration | None = None,
     autotune: bool = False,
+    allowance: Allowance | None = None,
 ) -> Judgement:
     """The best single change to ``workload`` on ``device`` in ``scope``; priced by the cost model, corrected by what was
     ``measured``. With ``autotune``, tiles are left to the autotuner."""
     context = Context(program, workload, device, price=_pricing(device, measured), autotune=autotune)
-    candidates = price(context, rules)
-    chosen = best_candidate(candidates, scope)
+    allowance = allowance or Allowance(MOST_WORK)
+    candidates = price(context, rules, allowance)
+    chosen = best_candidate([c for c in candidates if not c.unfinished], scope)
     reference = estimate(workload.reference, device) if workload.reference is not None else None
     if measured is not None:
         reference = measured.reference(reference)
     before = context.estimate(workload)
-    return Judgement(workload, before, reference, chosen, tuple(candidates), context, tuple(rules), scope, measured)
+    asked = context, tuple(rules), scope, measured
+    return Judgement(workload, before, reference, chosen, tuple(candidates), *asked, short=tuple(allowance.short))
 
 
 def with_errors(judgement: Judgement, program: Program, device: Device, rules: Iterable[Rule]) -> Judgement:
@@ -156,12 +168,33 @@ def _pricing(device: Device, measured: Calibration | None) -> Callable[[Workload
     return lambda workload: measured.apply(priced(workload))
 
 
-def price(context: Context, rules: Iterable[Rule]) -> list[Candidate]:
-    """Every finding of ``rules`` with the gain of its change, in source order."""
-    candidates = []
+class Allowance:
+    """The work that what-ifs may take in all, handed out rule by rule: each gets half of what is left, so that one which asks
+    a lot leaves something for the others. ``short`` are the codes of rules that had too little."""
+
+    def __init__(self, units: int) -> None:
+        self._end = work.spent() + units
+        self.short: dict[str, None] = {}
+
+    @contextmanager
+    def share(self, code: str) -> Iterator[None]:
+        """Let the block have its share, and end it where that is spent."""
+        try:
+            with work.limited(max(0, (self._end - work.spent()) // 2)):
+                yield
+        except OutOfWork:
+            self.short[code] = None
+
+
+def price(context: Context, rules: Iterable[Rule], allowance: Allowance | None = None) -> list[Candidate]:
+    """Every finding of ``rules`` with the gain of its change, in source order; what was found of each by the time that its
+    ``allowance`` was spent."""
+    candidates: list[Candidate] = []
     for rule in rules:
-        for finding in rule.check(context):
-            candidates.append(_candidate(context, finding))
+        with allowance.share(rule.code) if allowance is not None else nullcontext():
+            for finding in rule.check(context):
+                candidates.append(replace(unpriced(context, finding), unfinished=True))
+                candidates[-1] = _candidate(context, finding)
     return sorted(candidates, key=lambda c: (c.finding.span, c.finding.rule.code))
 
 

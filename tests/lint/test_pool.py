@@ -33,7 +33,7 @@ def job(name, data=b"", timeout_s=20.0):
 def behave(monkeypatch):
     """Workers that do what the name of the file says."""
 
-    def check(job):
+    def check(job, begun):
         if job.shown == "crash":
             os.kill(os.getpid(), signal.SIGKILL)
         if job.shown == "exit":
@@ -46,7 +46,7 @@ def behave(monkeypatch):
         if job.shown == "memory":
             return bytearray(2 * sandbox.MEMORY_BYTES)
         if job.shown == "recursion":
-            return check(job)
+            return check(job, begun)
         if job.shown == "bug":
             raise ValueError("two\nlines")
         return Result(())
