@@ -13,10 +13,10 @@ from typing import Any
 import libcst as cst
 
 from kernlint.interpret.edits import Literal
-from kernlint.interpret.values import Function, Scope
+from kernlint.interpret.values import Function, Scope, Unknown
 from kernlint.records import dataclass
 from kernlint.syntax.tree import Module
-from kernlint.workload import Expr, Launch, Span, Tensor
+from kernlint.workload import Dtype, Expr, Launch, Span, Tensor
 
 
 class OutOfReach(Exception):
@@ -86,8 +86,8 @@ def alike(value: Any, storages: dict[int, int], local: Scope | None = None, dept
         number = storages.setdefault(value.storage.id, len(storages))
         return Tensor, value.dtype, value.shape, value.strides, value.offset, value.storage.origin, number
     if isinstance(value, Literal):
-        return Literal, int(value), value.span
-    if value is None or isinstance(value, (bool, int, float, str, Expr)):
+        return int, int(value)  # where it stands shows in what the launches are told of it
+    if value is None or isinstance(value, (bool, int, float, str, Expr, Dtype)) or type(value) is Unknown:
         return type(value), value
     if depth and type(value) in (tuple, list):
         return type(value), tuple(alike(part, storages, local, depth - 1) for part in value)

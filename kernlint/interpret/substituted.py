@@ -124,7 +124,7 @@ class Substitution:
     ) -> bool:
         """Add to ``exchanged`` what becomes of the launches in the evaluations of ``node``, by their identity; those that come
         with the evaluation of one of the ``others`` are left to that. False where it cannot be told."""
-        afters: dict[Any, _Outcome | None] = {}
+        afters: dict[Any, tuple[Launch, ...] | None] = {}
         for entry in self.journal.entries[id(node)]:
             if entry.following not in ("", entry_point) or entry.around & others.keys():
                 continue
@@ -132,13 +132,9 @@ class Substitution:
             if kind not in afters:
                 afters[kind] = self._changed(entry, edits)
             after = afters[kind]
-            if after is None or len(after.launches) != len(entry.launches):
+            if after is None:
                 return False
-            for old, new in zip(entry.launches, after.launches):
-                launch = _in_place_of(old, new)
-                if launch is None:
-                    return False
-                exchanged[id(old)] = launch
+            exchanged.update((id(old), _placed(old, new)) for old, new in zip(entry.launches, after))
         return True
 
     def _kind(self, entry: Entry) -> Any:
@@ -151,8 +147,8 @@ class Substitution:
             self._kinds[id(entry)] = given, launches, state, alike(entry.result, storages)
         return self._kinds[id(entry)]
 
-    def _changed(self, entry: Entry, edits: Edits) -> _Outcome | None:
-        """What ``entry`` gives under ``edits``; None where the rest of the program may notice."""
+    def _changed(self, entry: Entry, edits: Edits) -> tuple[Launch, ...] | None:
+        """The launches of ``entry`` under ``edits``; None where the rest of the program may notice."""
         if id(entry) not in self._outcomes:
             now = self._again(entry, NO_EDITS) if entry.ended else None
             if now is not None and not (_same(now.result, entry.result) and _all_same(now.launches, entry.launches)):
@@ -162,7 +158,9 @@ class Substitution:
         after = self._again(entry, edits) if now is not None else None
         if now is None or after is None or not _same(now.result, after.result) or now.learned != after.learned:
             return None
-        return after if _alike_but_for_launches(now.steps, after.steps) else None
+        if len(after.launches) != len(entry.launches) or not all(map(_replaces, entry.launches, after.launches)):
+            return None
+        return after.launches if _alike_but_for_launches(now.steps, after.steps) else None
 
     def _again(self, entry: Entry, edits: Edits) -> _Outcome | None:
         steps: list[Recorded] = []
@@ -239,20 +237,22 @@ def _kind(launch: Launch, storages: dict[int, int]) -> Any:
     )
 
 
-def _in_place_of(old: Launch, new: Launch) -> Launch | None:
-    """``new`` on the memory of ``old``; None where it is not a launch of the same kernel on the same arguments."""
+def _replaces(old: Launch, new: Launch) -> bool:
+    """Whether ``new`` launches the same kernel as ``old`` at the same place on the same arguments, but for the identity of
+    memory."""
     if old.span != new.span or old.kernel.name_span != new.kernel.name_span or old.function != new.function:
-        return None
+        return False
     if old.arguments.keys() != new.arguments.keys() or len(old.alternatives) != len(new.alternatives):
-        return None
+        return False
     storages: dict[int, int] = {}
     others: dict[int, int] = {}
-    for name, value in old.arguments.items():
-        if alike(value, storages) != alike(new.arguments[name], others):
-            return None
-    alternatives = tuple(map(_in_place_of, old.alternatives, new.alternatives))
-    if None in alternatives:
-        return None
+    same = (alike(value, storages) == alike(new.arguments[name], others) for name, value in old.arguments.items())
+    return all(same) and all(map(_replaces, old.alternatives, new.alternatives))
+
+
+def _placed(old: Launch, new: Launch) -> Launch:
+    """``new`` on the memory of ``old``."""
+    alternatives = tuple(map(_placed, old.alternatives, new.alternatives))
     return replace(new, arguments=old.arguments, alternatives=alternatives)
 
 
@@ -269,7 +269,7 @@ def _all_same(now: tuple[Launch, ...], then: list[Launch]) -> bool:
 def _is_same(now: Launch, then: Launch) -> bool:
     """Whether two launches are the same but for what was refused of them."""
     return (
-        _in_place_of(then, now) is not None
+        _replaces(then, now)
         and (now.kernel.body is then.kernel.body or now.kernel.body == then.kernel.body)
         and now.grid == then.grid
         and dict(now.constexprs) == dict(then.constexprs)
