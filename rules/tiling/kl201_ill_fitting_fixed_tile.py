@@ -106,6 +106,8 @@ class IllFittingFixedTile(Rule):
     use_instead = "matmul[grid](a, b, c, N, K, BM=128, BN=128, BK=64, num_warps=8)  # or autotune"
 
     def check(self, context: Context) -> Iterable[Finding]:
+        #: What an autotuner would gain at a place, by the place and the tile there.
+        tunable: dict[object, Tuned | None] = {}
         for launch in context.distinct_launches():
             found = main_dot(launch)
             if launch.autotuned or found is None or not found[1] or launch.programs is None:
@@ -127,7 +129,7 @@ class IllFittingFixedTile(Rule):
             if after is None:
                 continue
             better = after < before and (tile.m, tile.n, tile.k) != (old.m, old.n, old.k)
-            tuned = _tuned(context, launch, dot, names, stages, after) if better or context.autotune else None
+            tuned = _tuned(context, launch, dot, names, stages, after, tunable) if better or context.autotune else None
             if not better and (tuned is None or max(tuned.gains) < _LEAST_GAIN):
                 continue
             why = _why(context, launch, dot) if better else (
@@ -174,16 +176,26 @@ def _words(launch: Launch, names: TileNames, tile: Tile) -> tuple[str, str]:
 
 
 def _tuned(
-    context: Context, launch: Launch, dot: Dot, names: TileNames, stages: tuple[int, ...], fixed_us: float
+    context: Context,
+    launch: Launch,
+    dot: Dot,
+    names: TileNames,
+    stages: tuple[int, ...],
+    fixed_us: float,
+    known: dict[object, Tuned | None],
 ) -> Tuned | None:
     """The tile left to the autotuner: where the user wants it so, or where the place launches at several sizes and no one
     tile (``fixed_us`` is the time of the call with the best) suits them all."""
     several = len(launches_at(context.workload, launch.span)) > 1
     if not context.autotune and not several:
         return None
-    calls = [Call(one) for one in (scaled_calls(context, launch) if context.autotune else [context])]
-    count = _ASKED_FOR if context.autotune else 2
-    tuned = tuned_tiles(context, calls, launch, dot, names, stages, count)
+    # All launches of a place are looked at for each of them.
+    key = launch.span, launch.kernel.name_span, current_tile(launch, dot), dot.span, dot.a.dtype, dot.b.dtype, names, stages
+    if key not in known or context.autotune:
+        calls = [Call(one) for one in (scaled_calls(context, launch) if context.autotune else [context])]
+        count = _ASKED_FOR if context.autotune else 2
+        known[key] = tuned_tiles(context, calls, launch, dot, names, stages, count)
+    tuned = known[key]
     if tuned is None or len(tuned.tiles) < 2 or context.autotune:
         return tuned if tuned is not None and len(tuned.tiles) > 1 else None
     after = context.gpu_us(tuned.variant)
