@@ -58,10 +58,10 @@ _OF_THE_DEVICE = frozenset({"precision", "tiling"})
 
 _LOCATED = re.compile(r":(?P<line>\d+)(?::(?P<column>\d+))?: (?P<message>.*)", re.DOTALL)
 
-#: What-ifs for the findings of one file, and for their fixes: some ten seconds each on a slow machine. Rules that ask for
+#: What-ifs for the findings of one file, and for their fixes: some twenty seconds each on a slow machine. Rules that ask for
 #: more keep what they have found.
-MOST_WORK = 1_500_000
-_MOST_FIXING = 1_500_000
+MOST_WORK = 3_000_000
+_MOST_FIXING = 3_000_000
 
 #: The share of its time limit after which no further rule is asked about a file, on a machine so slow that the limit is no sign of
 #: a hang: then there is time left to say what was left out.

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
-import os
 import sys
 import threading
 import time
@@ -28,6 +27,7 @@ from kernlint.sandbox import (
     death,
     limit_memory,
     limit_processor,
+    processor_s,
     run_on_large_stack,
     summary_of,
 )
@@ -137,17 +137,17 @@ class _Worker:
         self._limit_s = job.settings.timeout_s
         with suppress(OSError):  # it is dead, which `outcome` is about to find out
             self.pipe.send(job)
-        self._begun_s = _processor_s(self.process.pid)
+        self._begun_s = processor_s(self.process.pid)
         self.deadline = time.monotonic() + self._limit_s
         self._last = time.monotonic() + _LOADED * self._limit_s
 
     def _has_had_its_time(self) -> bool:
-        used_s = _processor_s(self.process.pid)
+        used_s = processor_s(self.process.pid)
         return used_s is not None and self._begun_s is not None and used_s - self._begun_s >= 0.9 * self._limit_s
 
     def _waits_for_processor(self) -> bool:
         """Whether the machine is so busy that the job has not had its time yet; the deadline moves then."""
-        now, used_s = time.monotonic(), _processor_s(self.process.pid)
+        now, used_s = time.monotonic(), processor_s(self.process.pid)
         if used_s is None or self._begun_s is None or now >= self._last:
             return False
         left_s = self._limit_s - (used_s - self._begun_s)
@@ -238,16 +238,6 @@ _GARBAGE = 500_000
 
 #: Sent by a worker that has imported everything: only then does the time of its first file begin.
 _READY = "ready"
-
-
-def _processor_s(pid: int | None) -> float | None:
-    """The processor time that a process has had, where the system tells (Linux does)."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    except (OSError, ValueError, IndexError, AttributeError):
-        return None
 
 
 def _serve(parents_end: Connection, pipe: Connection) -> None:

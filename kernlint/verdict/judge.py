@@ -25,9 +25,9 @@ WORTH = 1.20
 #: ... never below this, and between the two only when the change can be made automatically.
 NOT_WORTH = 1.10
 MAX_FOLLOW_UPS = 3
-#: What-ifs for one verdict, and for what may follow the change that it advises: some ten seconds.
-MOST_WORK = 1_500_000
-_MOST_AFTERWARDS = 750_000
+#: What-ifs for one verdict, and for what may follow the change that it advises: some twenty seconds on a slow machine.
+MOST_WORK = 3_000_000
+_MOST_AFTERWARDS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -169,8 +169,8 @@ def _pricing(device: Device, measured: Calibration | None) -> Callable[[Workload
 
 
 class Allowance:
-    """The work that what-ifs may take in all, handed out rule by rule: each gets half of what is left, so that one which asks
-    a lot leaves something for the others. ``short`` are the codes of rules that had too little."""
+    """The work that what-ifs may take in all, handed out rule by rule: each gets two thirds of what is left, so that one which
+    asks a lot leaves something for the others. ``short`` are the codes of rules that had too little."""
 
     def __init__(self, units: int) -> None:
         self._end = work.spent() + units
@@ -180,7 +180,7 @@ class Allowance:
     def share(self, code: str) -> Iterator[None]:
         """Let the block have its share, and end it where that is spent."""
         try:
-            with work.limited(max(0, (self._end - work.spent()) // 2)):
+            with work.limited(max(0, (self._end - work.spent()) * 2 // 3)):
                 yield
         except OutOfWork:
             self.short[code] = None

@@ -11,6 +11,7 @@ from kernlint.rules.places import launches_at
 from kernlint.rules.tiles import Tile, TileNames, best_tile, current_tile, main_dot, tile_names
 from kernlint.rules.tiling.other_sizes import Call, scaled_calls
 from kernlint.rules.tiling.tuned_tiles import Tuned, autotune_words, tuned_tiles
+from kernlint.work import OutOfWork
 from kernlint.workload import Dot, Launch
 
 #: How much less the whole call must take with a tile for each of several launches than with one for all.
@@ -129,7 +130,11 @@ class IllFittingFixedTile(Rule):
             if after is None:
                 continue
             better = after < before and (tile.m, tile.n, tile.k) != (old.m, old.n, old.k)
-            tuned = _tuned(context, launch, dot, names, stages, after, tunable) if better or context.autotune else None
+            enough: OutOfWork | None = None
+            try:
+                tuned = _tuned(context, launch, dot, names, stages, after, tunable) if better or context.autotune else None
+            except OutOfWork as error:  # one tile is something, too
+                tuned, enough = None, error
             if not better and (tuned is None or max(tuned.gains) < _LEAST_GAIN):
                 continue
             why = _why(context, launch, dot) if better else (
@@ -150,6 +155,8 @@ class IllFittingFixedTile(Rule):
                 (Evidence(f"grid {grid} = {launch.programs} programs of tile {dot.m}x{dot.n}x{dot.k}", launch.span),),
                 change,
             )
+            if enough is not None:
+                raise enough
 
 
 def _why(context: Context, launch: Launch, dot: Dot) -> str:
