@@ -146,7 +146,7 @@ class Evaluator:
     def __init__(self, budget: int = 400_000, edits: Edits = NO_EDITS) -> None:
         self.edits = edits
         self.new_literals = dict(edits.literals)
-        self.budget = self._counted = budget
+        self.budget = self._budget_counted = budget
         self.calls: list[Function] = []
         #: How many ``try`` statements are there to catch what is raised now.
         self.guarded = 0
@@ -177,8 +177,8 @@ class Evaluator:
 
     def count(self) -> None:
         """Count what was evaluated since this was last asked as work done."""
-        work.spend(max(0, self._counted - self.budget))
-        self._counted = self.budget
+        work.spend(max(0, self._budget_counted - self.budget))
+        self._budget_counted = self.budget
 
     # -- expressions ------------------------------------------------------------------------------------------------
 

@@ -187,7 +187,7 @@ class Substitution:
         host.constants, host.captured, host.seen_kernels = dict(host.constants), [*host.captured], {}
         host.modules, host.calls, host.sinks = [*entry.modules], [*entry.calls], []
         host.depth_once, host.guarded, host.next_storage = entry.depth_once, entry.guarded, entry.storage
-        host.budget = host._counted = _BUDGET
+        host.budget = host._budget_counted = _BUDGET
         host.frozen, host.journal, host.seen = True, None, None
         host.target = host.kernel_calls = None
         host.force(edits)
