@@ -54,7 +54,8 @@ class Substitution:
         self.module = module
         self._homes: dict[Span, cst.CSTNode | None] = {}
         #: By the identity of an entry: what it is like, and what it gives as the program stands, None where it is not the same.
-        self._kinds: dict[int, Any] = {}
+        self._kinds: dict[int, int] = {}
+        self._numbered: dict[Any, int] = {}
         self._outcomes: dict[int, _Outcome | None] = {}
         self._functions = self._outermost_functions()
 
@@ -124,7 +125,7 @@ class Substitution:
     ) -> bool:
         """Add to ``exchanged`` what becomes of the launches in the evaluations of ``node``, by their identity; those that come
         with the evaluation of one of the ``others`` are left to that. False where it cannot be told."""
-        afters: dict[Any, tuple[Launch, ...] | None] = {}
+        afters: dict[int, tuple[Launch, ...] | None] = {}
         for entry in self.journal.entries[id(node)]:
             if entry.following not in ("", entry_point) or entry.around & others.keys():
                 continue
@@ -137,14 +138,15 @@ class Substitution:
             exchanged.update((id(old), _placed(old, new)) for old, new in zip(entry.launches, after))
         return True
 
-    def _kind(self, entry: Entry) -> Any:
-        """A key of all that decides what ``entry`` gives but for the identity of memory."""
+    def _kind(self, entry: Entry) -> int:
+        """A number for all that decides what ``entry`` gives but for the identity of memory."""
         if id(entry) not in self._kinds:
             storages: dict[int, int] = {}
             given = tuple(alike(value, storages, entry.scope) for value in entry.given())
             launches = tuple(_kind(launch, storages) for launch in entry.launches)
             state = entry.silent, entry.depth_once, entry.guarded, tuple(entry.numbers.items())
-            self._kinds[id(entry)] = given, launches, state, alike(entry.result, storages)
+            kind = given, launches, state, alike(entry.result, storages)
+            self._kinds[id(entry)] = self._numbered.setdefault(kind, len(self._numbered))
         return self._kinds[id(entry)]
 
     def _changed(self, entry: Entry, edits: Edits) -> tuple[Launch, ...] | None:

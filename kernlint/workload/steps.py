@@ -182,6 +182,12 @@ class Launch:
         return self.grid, *tensors
 
     @cached_property
+    def work(self) -> tuple[Any, ...]:
+        """What launches agree in that do the same on tensors that look alike, wherever they stand."""
+        scalars = ((name, value) for name, value in self.arguments.items() if not isinstance(value, Tensor))
+        return id(self.kernel.body), self.num_warps, self.num_stages, self.shapes, tuple(scalars)
+
+    @cached_property
     def likeness(self) -> tuple[Any, ...]:
         """What launches of the same source agree in where only the memory behind their tensors differs. Kernels are told by
         their identity: a key for as long as the launch lives."""
@@ -292,14 +298,8 @@ class Workload:
 
     def launches_at(self, span: Span) -> list[Launch]:
         """The launches that the source writes at ``span``, in order."""
-        return self._launches_by_place.get(span, []).copy()
-
-    @cached_property
-    def _launches_by_place(self) -> dict[Span, list[Launch]]:
-        found: dict[Span, list[Launch]] = {}
-        for launch in self._launches:
-            found.setdefault(launch.span, []).append(launch)
-        return found
+        line = span.line  # tells most of them apart, at a tenth of the cost
+        return [launch for launch in self._launches if launch.span.line == line and launch.span == span]
 
     def distinct_launches(self) -> list[Launch]:
         """The launches without those that are like an earlier one at the same place (:attr:`Launch.likeness`): a model calls

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
 from kernlint.rules.grid_literals import joined
-from kernlint.rules.places import launches_at
-from kernlint.rules.tiles import Tile, TileNames, best_tile, current_tile, main_dot, tile_names
+from kernlint.rules.places import counterpart, launches_at
+from kernlint.rules.tiles import Tile, TileNames, best_tile, current_tile, main_dot, suits, tile_edits, tile_names
 from kernlint.rules.tiling.other_sizes import Call, scaled_calls
 from kernlint.rules.tiling.tuned_tiles import Tuned, autotune_words, tuned_tiles
 from kernlint.work import OutOfWork
@@ -109,6 +109,8 @@ class IllFittingFixedTile(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         #: What an autotuner would gain at a place, by the place and the tile there.
         tunable: dict[object, Tuned | None] = {}
+        #: The best tile of launches that do the same work elsewhere.
+        best_tiles: dict[object, Tile | None] = {}
         for launch in context.distinct_launches():
             found = main_dot(launch)
             if launch.autotuned or found is None or not found[1] or launch.programs is None:
@@ -120,7 +122,7 @@ class IllFittingFixedTile(Rule):
                 continue
             # A source that asks for no pipelining has another problem (KL204); leave that to its own rule.
             stages = (launch.num_stages,) if launch.num_stages < 2 else (3, 4)
-            best = best_tile(context, context.variant, launch, dot, names, stages)
+            best = _best_tile(context, launch, dot, names, stages, best_tiles)
             before = context.gpu_us(context.variant)
             if best is None or before is None:
                 continue
@@ -157,6 +159,29 @@ class IllFittingFixedTile(Rule):
             )
             if enough is not None:
                 raise enough
+
+
+def _best_tile(
+    context: Context,
+    launch: Launch,
+    dot: Dot,
+    names: TileNames,
+    stages: tuple[int, ...],
+    known: dict[object, Tile | None],
+) -> tuple[Tile, Variant] | None:
+    """The tile with which the call takes least, and the program with it. For launches that do the same work it is looked for
+    once: what they share the cache with makes no difference to a product."""
+    key = launch.work, names, dot.span, stages
+    if key not in known:
+        best = best_tile(context, context.variant, launch, dot, names, stages)
+        known[key] = best[0] if best is not None else None
+        return best
+    tile = known[key]
+    if tile is None:
+        return None
+    variant = context.variant.then(tile_edits(launch, names, tile))
+    changed = counterpart(context, variant, launch)
+    return (tile, variant) if suits(context, changed, launch, dot) else None
 
 
 def _why(context: Context, launch: Launch, dot: Dot) -> str:
