@@ -224,7 +224,9 @@ def googlenet() -> str:
     built, called, reference = [], [], []
 
     def add(name: str, fan_in: int, fan_out: int, size: int, stride: int = 1, source: str = "x", to: str = "x") -> None:
-        built.append(f"self.{name} = torch.nn.Conv2d({fan_in}, {fan_out}, {size}, stride={stride}, padding={size // 2})")
+        built.append(
+            f"self.{name} = torch.nn.Conv2d({fan_in}, {fan_out}, {size}, stride={stride}, padding={size // 2})"
+        )
         called.append(f"{to} = conv({source}, self.{name})")
         reference.append(f"{to} = torch.relu(self.{name}({source}))")
 

@@ -611,16 +611,17 @@ def _grouped(rows: Iterable[StepTime]) -> list[tuple[str, float, float]]:
 # -- open sizes -------------------------------------------------------------------------------------------------------
 
 
-def open_symbols(
-    workload: Workload, known: dict[int, tuple[Step, tuple[str, ...]]] | None = None
-) -> tuple[str, ...]:
+def open_symbols(workload: Workload, known: dict[int, tuple[Step, tuple[str, ...]]] | None = None) -> tuple[str, ...]:
     """Names of the sizes that the time depends on and the source does not fix, in order of appearance. What is ``known`` of
     steps already, by their identity, is added to."""
     names: dict[str, None] = {}
     for step, _ in workload.walk():
         found = known.get(id(step)) if known is not None else None
         if found is None:
-            found = step, tuple(dict.fromkeys(n for size in _sizes(step) if isinstance(size, Expr) for n in _symbols(size)))
+            found = (
+                step,
+                tuple(dict.fromkeys(n for size in _sizes(step) if isinstance(size, Expr) for n in _symbols(size))),
+            )
             if known is not None:
                 known[id(step)] = found
         names.update(dict.fromkeys(found[1]))

@@ -30,8 +30,8 @@ class Entry:
     ``again`` evaluates it once more, which is told the host's state as it was then: the innermost ``function`` around it, the
     ``modules`` and ``calls`` that it was in, whether it was ``silent``, how many pieces of code that run once were around it, the
     last storage there was, and the ``numbers`` that ``function`` had come by. ``given`` are the values that it works on, those
-    of ``scope`` where it is an expression, ``following`` is the entry point that was followed, if any, and ``around`` are the identities of the
-    nodes whose evaluation it was part of. It gave ``result`` and recorded ``launches``.
+    of ``scope`` where it is an expression, ``following`` is the entry point that was followed, if any, and ``around``
+    are the identities of the nodes whose evaluation it was part of. It gave ``result`` and recorded ``launches``.
     """
 
     node: cst.CSTNode

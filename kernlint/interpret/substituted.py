@@ -18,7 +18,6 @@ from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.journal import Entry, Journal, OutOfReach, alike
 from kernlint.interpret.once import Recorded, bare
 from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised
-from kernlint.interpret.values import Function
 from kernlint.records import dataclass, replace
 from kernlint.syntax.tree import Module
 from kernlint.workload import Expr, Launch, Repeat, Span, Step, Workload
@@ -65,7 +64,9 @@ class Substitution:
             return None
         exchanged: dict[int, Launch] = {}
         nodes = self._nodes(edits)
-        if None in nodes or not all(self._exchange(n, nodes, before.entry, edits, exchanged) for n in nodes.values() if n):
+        if None in nodes or not all(
+            self._exchange(n, nodes, before.entry, edits, exchanged) for n in nodes.values() if n
+        ):
             return None
         first = before.first_steps
         steps = _with(before.steps, exchanged)

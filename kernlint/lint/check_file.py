@@ -273,9 +273,7 @@ class _Check:
         if failure:
             self.repeatable = False
         elif self.unasked:  # as they would be again
-            failure = (
-                f"took nearly {self.job.settings.timeout_s:g} s: {_listed(self.unasked)} may find more, which was not looked for"
-            )
+            failure = f"took nearly {self.job.settings.timeout_s:g} s: {_listed(self.unasked)} may find more, which was not looked for"
         elif self.short:
             failure = f"too much work: {_listed(self.short)} may find more, which was not looked for"
         if failure:

@@ -85,7 +85,9 @@ def _left_out(judgement: Judgement) -> str:
     """That there may be more, where it would have taken too much work to look."""
     if not judgement.short:
         return ""
-    return f" Not everything was looked at, as that is too much work: {', '.join(sorted(judgement.short))} may find more."
+    return (
+        f" Not everything was looked at, as that is too much work: {', '.join(sorted(judgement.short))} may find more."
+    )
 
 
 def _errors(judgement: Judgement) -> str:

@@ -178,7 +178,9 @@ class Launch:
     def shapes(self) -> tuple[Any, ...]:
         """The grid and what the tensors among the arguments look like, by parameter: what the traffic of a launch of this kernel
         depends on."""
-        tensors = ((n, t.dtype, t.shape, t.strides, t.offset) for n, t in self.arguments.items() if isinstance(t, Tensor))
+        tensors = (
+            (n, t.dtype, t.shape, t.strides, t.offset) for n, t in self.arguments.items() if isinstance(t, Tensor)
+        )
         return self.grid, *tensors
 
     @cached_property
@@ -193,7 +195,9 @@ class Launch:
         their identity: a key for as long as the launch lives."""
         storages: dict[int, int] = {}
         arguments = tuple(
-            (name, storages.setdefault(v.storage.id, len(storages)), v.storage.origin) if isinstance(v, Tensor) else (name, v)
+            (name, storages.setdefault(v.storage.id, len(storages)), v.storage.origin)
+            if isinstance(v, Tensor)
+            else (name, v)
             for name, v in self.arguments.items()
         )
         same = id(self.kernel.body), self.kernel.name_span, self.kernel.faults, self.faults

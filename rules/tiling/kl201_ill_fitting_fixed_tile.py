@@ -134,7 +134,9 @@ class IllFittingFixedTile(Rule):
             better = after < before and (tile.m, tile.n, tile.k) != (old.m, old.n, old.k)
             enough: OutOfWork | None = None
             try:
-                tuned = _tuned(context, launch, dot, names, stages, after, tunable) if better or context.autotune else None
+                tuned = (
+                    _tuned(context, launch, dot, names, stages, after, tunable) if better or context.autotune else None
+                )
             except OutOfWork as error:  # one tile is something, too
                 tuned, enough = None, error
             if not better and (tuned is None or max(tuned.gains) < _LEAST_GAIN):
@@ -222,7 +224,16 @@ def _tuned(
     if not context.autotune and not several:
         return None
     # All launches of a place are looked at for each of them.
-    key = launch.span, launch.kernel.name_span, current_tile(launch, dot), dot.span, dot.a.dtype, dot.b.dtype, names, stages
+    key = (
+        launch.span,
+        launch.kernel.name_span,
+        current_tile(launch, dot),
+        dot.span,
+        dot.a.dtype,
+        dot.b.dtype,
+        names,
+        stages,
+    )
     if key not in known or context.autotune:
         calls = [Call(one) for one in (scaled_calls(context, launch) if context.autotune else [context])]
         count = _ASKED_FOR if context.autotune else 2

@@ -258,9 +258,13 @@ class SplitK:
                 return replace(node, base="partial", dtype=dt.FLOAT32, offset=offset)
             return node
 
+        known = kernel.launched
+        key = "split", self.split, axis, count
+        if key not in known:  # one object for all layers, so that it is priced once
+            known[key] = replace(kernel, body=rewrite(kernel.body, change), dims=axis + 1)
         return replace(
             step,
-            kernel=replace(kernel, body=rewrite(kernel.body, change), dims=axis + 1),
+            kernel=known[key],
             grid=(*step.grid, self.split),
             arguments={**step.arguments, "partial": scratch},
         )
@@ -277,6 +281,10 @@ class SplitK:
             Compute("arith", block * self.split, dt.FLOAT32, span),
             Store(self.split + 1, "out", output.dtype or dt.FLOAT32, (block,), index, mask, span),
         )
-        kernel = Kernel("add_partial_sums", body, span, span, step.kernel.file, dims=1)
+        known = step.kernel.launched
+        key = "added", span, self.split, count, output.dtype
+        if key not in known:
+            known[key] = Kernel("add_partial_sums", body, span, span, step.kernel.file, dims=1)
+        kernel = known[key]
         grid: tuple[Size, ...] = (ceildiv(count, block),)
         return Launch(kernel, grid, {"partial": scratch, "out": output}, {}, 4, 3, span, step.function)
