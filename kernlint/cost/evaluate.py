@@ -73,7 +73,7 @@ def _compiled(expr: Expr) -> Callable[[Point], float] | None:
     """As :func:`_polynomial`, with the same operations in the same order, but one function; None where it nests too deeply."""
     names: dict[str, object] = {"unknown": _unknown}
     try:
-        return eval(f"lambda p: {_written(expr, names)}", names)  # type: ignore[no-any-return]
+        return eval(f"lambda p: {_written(expr, names)}", names)
     except (RecursionError, MemoryError, SyntaxError):
         return None
 

@@ -394,9 +394,10 @@ class _Check:
         if self.fixing is None:
             self.fixing = Allowance(_MOST_FIXING)
             self.unfixed = self.fixing.short
+        made: Fix | None = None
         with self.fixing.share(code):
-            return self._guarded(f"the fix of {code}", lambda: self._made(candidate, gain), None)
-        return None
+            made = self._guarded(f"the fix of {code}", lambda: self._made(candidate, gain), None)
+        return made
 
     def _made(self, candidate: Candidate, gain: Gain | None) -> Fix | None:
         pays = self._pays(candidate.finding.rule, gain)

@@ -206,7 +206,7 @@ def test_what_is_remembered_of_a_kernel_is_of_the_launch_and_the_device_asked_ab
         for changes in ({}, {"num_warps": 8}, {"num_stages": 4}, {"grid": (1, 1)}, {"grid": (64, 64)}, {})
     ]
     for one in (*asked, *reversed(asked)):
-        for device in (H100, find_device("a100-sxm-80gb"), H100):
+        for device in (H100, find_device("a100-80gb-sxm"), H100):
             fresh = dataclasses.replace(one, kernel=dataclasses.replace(one.kernel))
             assert kernel_time(one, device) == kernel_time(fresh, device)
             assert traffic(one).footprints == traffic(fresh).footprints
