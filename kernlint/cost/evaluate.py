@@ -15,10 +15,6 @@ from kernlint.workload.expr import OPERATIONS, Atom
 _AXES = 3
 _DIMS = 8
 _LOOPS = 500
-#: Evaluations after which an expression is compiled, which takes as long as some dozens of them.
-_CALLS = 24
-#: Operations that are one of Python's.
-_SIGNS = {"floordiv": "//", "mod": "%", "truediv": "/"}
 #: Numbers in a point.
 SLOTS = _AXES + _DIMS + _LOOPS
 
@@ -54,54 +50,14 @@ def _unknown(_: Point) -> float:
 def evaluator(expr: Expr) -> Evaluator:
     """A function from a point to the value of ``expr`` there, None where that is not known."""
     inner = _polynomial(expr)
-    left = _CALLS
 
     def evaluate(point: Point) -> float | None:
-        nonlocal inner, left
-        left -= 1
-        if not left:
-            inner = _compiled(expr) or inner
         try:
             return inner(point)
         except (_UnknownError, ZeroDivisionError, OverflowError, ValueError):
             return None
 
     return evaluate
-
-
-def _compiled(expr: Expr) -> Callable[[Point], float] | None:
-    """As :func:`_polynomial`, with the same operations in the same order, but one function; None where it nests too deeply."""
-    names: dict[str, object] = {"unknown": _unknown}
-    try:
-        return eval(f"lambda p: {_written(expr, names)}", names)
-    except (RecursionError, MemoryError, SyntaxError):
-        return None
-
-
-def _written(expr: Expr, names: dict[str, object]) -> str:
-    constant, linear, products = 0, [], []
-    for monomial, coefficient in expr.terms.items():
-        if not monomial:
-            constant = coefficient
-        elif len(monomial) == 1 and slot(monomial[0]) is not None:
-            linear.append(f"{coefficient:d} * p[{slot(monomial[0])}]")
-        else:
-            products.append(" * ".join((f"{coefficient:d}", *(_written_atom(atom, names) for atom in monomial))))
-    return f"({' + '.join((f'{constant:d}', *linear, *products))})"
-
-
-def _written_atom(atom: Atom, names: dict[str, object]) -> str:
-    where = slot(atom)
-    if where is not None:
-        return f"p[{where}]"
-    function = OPERATIONS.get(atom.op) if isinstance(atom, Opaque) else None
-    if function is None or not isinstance(atom, Opaque):
-        return "unknown(p)"
-    if atom.op in _SIGNS:
-        first, second = (_written(arg, names) for arg in atom.args)
-        return f"({first} {_SIGNS[atom.op]} {second})"
-    names[f"op_{atom.op}"] = function
-    return f"op_{atom.op}({', '.join(_written(arg, names) for arg in atom.args)})"
 
 
 def _polynomial(expr: Expr) -> Callable[[Point], float]:

@@ -394,10 +394,9 @@ class _Check:
         if self.fixing is None:
             self.fixing = Allowance(_MOST_FIXING)
             self.unfixed = self.fixing.short
-        made: Fix | None = None
-        with self.fixing.share(code):
-            made = self._guarded(f"the fix of {code}", lambda: self._made(candidate, gain), None)
-        return made
+        return self.fixing.ask(
+            code, lambda: self._guarded(f"the fix of {code}", lambda: self._made(candidate, gain), None)
+        )
 
     def _made(self, candidate: Candidate, gain: Gain | None) -> Fix | None:
         pays = self._pays(candidate.finding.rule, gain)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import cached_property
+from typing import TypeVar
 
 from kernlint import work
 from kernlint.cost.device import Device
@@ -19,6 +20,8 @@ from kernlint.rules.finding import Context, Finding
 from kernlint.verdict.measured import Calibration
 from kernlint.work import OutOfWork
 from kernlint.workload import Workload
+
+_T = TypeVar("_T")
 
 #: Worth it from here on ...
 WORTH = 1.20
@@ -184,6 +187,13 @@ class Allowance:
                 yield
         except OutOfWork:
             self.short[code] = None
+
+    def ask(self, code: str, question: Callable[[], _T]) -> _T | None:
+        """The answer to ``question``, None where its share was spent before."""
+        answers: list[_T] = []
+        with self.share(code):
+            answers.append(question())
+        return answers[0] if answers else None
 
 
 def price(context: Context, rules: Iterable[Rule], allowance: Allowance | None = None) -> list[Candidate]:
