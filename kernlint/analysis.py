@@ -21,7 +21,7 @@ from kernlint.syntax.dialect import dialect, has_kernel
 from kernlint.syntax.source import SourceText
 from kernlint.syntax.task import Task, read_task
 from kernlint.syntax.tree import Module
-from kernlint.verdict.judge import Judgement, judge, with_errors
+from kernlint.verdict.judge import MOST_WORK, Allowance, Judgement, judge, with_errors
 from kernlint.verdict.measured import calibrate
 from kernlint.verdict.model import Verdict
 from kernlint.verdict.words import write_verdict
@@ -201,9 +201,11 @@ def best_change(
     rules = [rule for rule in all_rules() if rule.default and rule.category not in NOT_ABOUT_SPEED]
     measured = _performance(reading.task, performance, performance_path)
     judgements = []
+    allowance = Allowance(MOST_WORK)
     for workload in reading.workloads:
         calibration = calibrate(estimate(workload, gpu), measured, scope) if measured else None
-        judgements.append(judge(program, workload, gpu, scope, rules, calibration, autotune, reading.device_named))
+        named = reading.device_named
+        judgements.append(judge(program, workload, gpu, scope, rules, calibration, autotune, named, allowance))
     # Of several public functions the one with the largest saving; of equals the first.
     return max(judgements, key=lambda j: (j.worth, j.saving_us))
 

@@ -6,6 +6,7 @@ these can be caught inside the process.
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -57,6 +58,28 @@ def limit_memory() -> None:
 def limit_processor(seconds: int) -> None:
     """End this process after ``seconds`` of processor time: what ends a child whose parent was killed."""
     _limit("RLIMIT_CPU", seconds)
+
+
+def processor_s(pid: int | None) -> float | None:
+    """The processor time that a process has had, where the system tells (Linux does)."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            fields = file.read().rpartition(b")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError, AttributeError):
+        return None
+
+
+def wants_processor(pid: int | None) -> bool:
+    """Whether a thread of the process runs, or would if the machine were not so busy; false where the system does not tell."""
+    try:
+        for task in os.scandir(f"/proc/{pid}/task"):
+            with open(f"{task.path}/stat", "rb") as file:
+                if file.read().rpartition(b")")[2].split()[0] == b"R":
+                    return True
+    except (OSError, IndexError):
+        pass
+    return False
 
 
 def _limit(name: str, value: int) -> None:

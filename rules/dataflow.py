@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 
+from kernlint.records import dataclass
 from kernlint.workload import Atomic, Launch, Load, Repeat, Step, Store, Tensor, TorchOp, Workload
 
 
@@ -37,6 +38,38 @@ def may_use(step: Step) -> tuple[set[int], set[int]]:
         passed = storages(tensors_of(step))
         return passed, storages(written_tensors(step)) if step.kernel.complete else passed
     return storages(read_tensors(step)), storages(written_tensors(step))
+
+
+@dataclass(frozen=True)
+class Uses:
+    """Which steps use which storage, in order: the ``readers`` and ``writers`` (as :func:`may_use` says, loops left out), the
+    number of each step (by its identity) and the storages that torch calls of the workload ``made``."""
+
+    readers: Mapping[int, list[Step]]
+    writers: Mapping[int, list[Step]]
+    numbers: Mapping[int, int]
+    made: frozenset[int]
+
+
+def uses(workload: Workload) -> Uses:
+    """The :class:`Uses` of ``workload``; worked out once."""
+    return workload.once(_uses)
+
+
+def _uses(workload: Workload) -> Uses:
+    readers: dict[int, list[Step]] = {}
+    writers: dict[int, list[Step]] = {}
+    numbers: dict[int, int] = {}
+    made: set[int] = set()
+    for number, (step, _) in enumerate(workload.walk()):
+        numbers.setdefault(id(step), number)
+        if isinstance(step, TorchOp):
+            made.update(t.storage.id for t in step.writes if t.storage.span == step.span)
+        if not isinstance(step, Repeat):
+            for found, used in zip((readers, writers), may_use(step)):
+                for storage in used:
+                    found.setdefault(storage, []).append(step)
+    return Uses(readers, writers, numbers, frozenset(made))
 
 
 def _accessed(launch: Launch, kinds: tuple[type, ...]) -> list[Tensor]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from typing import TYPE_CHECKING
 
+from kernlint import work
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.records import dataclass
 from kernlint.workload import Launch, Span, Tensor, Workload
@@ -86,7 +87,8 @@ class Context:
     """One workload under the eyes of the rules.
 
     ``after(variant)`` is the workload as it would be under a variant (None when the changed program cannot be
-    followed); ``estimate`` prices a workload on ``device``. Both remember their answers. ``autotune`` says that tiles are to be
+    followed); ``estimate`` prices a workload on ``device``. Both remember their answers, and raise
+    :class:`~kernlint.work.OutOfWork` where there has been enough of them. ``autotune`` says that tiles are to be
     left to the autotuner rather than fixed for the sizes at hand, ``device_named`` that the user said which device it is about.
     """
 
@@ -109,6 +111,7 @@ class Context:
 
     def after(self, variant: Variant) -> Workload | None:
         if variant not in self._after:
+            work.check()
             workload = self.program.workload(self.workload.entry, variant.edits, self.workload.bare)
             for transform in variant.transforms:
                 workload = transform(workload) if workload is not None else None
@@ -118,6 +121,7 @@ class Context:
     def estimate(self, workload: Workload) -> Estimate:
         # By identity, with the workload kept alive beside its estimate: workloads hold mappings and have no hash.
         if id(workload) not in self._estimates:
+            work.check()
             self._estimates[id(workload)] = (workload, self.price(workload))
         return self._estimates[id(workload)][1]
 
@@ -139,6 +143,11 @@ class Context:
         """Every launch in the workload, an autotuned one as its first configuration; a proof is about all of them
         (`Launch.under_each`)."""
         return self.workload.launches()
+
+    def distinct_launches(self) -> list[Launch]:
+        """Those among which no two at one place differ only in the memory that they are given: for rules that ask about a
+        launch alone, or about the call with all launches of a place changed."""
+        return self.workload.distinct_launches()
 
 
 def tensor_name(tensor: Tensor | None, fallback: str) -> str:

@@ -14,7 +14,16 @@ def touches(step: Step, storage: int) -> bool:
 
 def uses(workload: Workload, storage: int) -> list[tuple[Step, tuple[Repeat, ...]]]:
     """Every step that touches ``storage``, with the Python loops around it, in order."""
-    return [(step, loops) for step, loops in workload.walk() if touches(step, storage)]
+    return list(workload.once(_uses).get(storage, ()))
+
+
+def _uses(workload: Workload) -> dict[int, list[tuple[Step, tuple[Repeat, ...]]]]:
+    """Those of each storage."""
+    found: dict[int, list[tuple[Step, tuple[Repeat, ...]]]] = {}
+    for step, loops in workload.walk():
+        for storage in dict.fromkeys(tensor.storage.id for tensor in tensors_of(step)):
+            found.setdefault(storage, []).append((step, loops))
+    return found
 
 
 def next_user(workload: Workload, step: Step, storage: int) -> Step | None:

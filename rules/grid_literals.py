@@ -13,7 +13,7 @@ from kernlint.interpret.edits import Edits
 from kernlint.rules.finding import Context
 from kernlint.rules.flat_grids import factor_literals, takes_programs_apart
 from kernlint.rules.places import counterpart
-from kernlint.workload import Access, Launch, ProgramId, Size, Span, concrete
+from kernlint.workload import Access, Launch, ProgramId, Size, Span, Workload, concrete
 from kernlint.workload import expr as ex
 
 
@@ -36,12 +36,32 @@ def joined(context: Context, launch: Launch) -> Launch:
             literals[name] += tuple(
                 span
                 for span, number in launch.numbers.items()
-                if number == block and span not in literals[name] and _counts_blocks(context, launch, span, axis, block)
+                if number == block
+                and span not in literals[name]
+                and not _is_of_another(context, launch, span)
+                and _counts_blocks(context, launch, span, axis, block)
             )
     if blocks and takes_programs_apart(launch):
         for name, span in factor_literals(context, launch, blocks).items():
             literals[name] = tuple(dict.fromkeys((*literals[name], span)))
     return replace(launch, literals=literals)
+
+
+def _is_of_another(context: Context, launch: Launch, literal: Span) -> bool:
+    """Whether ``literal`` stands in the expression of another launch, which says nothing to this one."""
+    return any(
+        whole.contains(literal) and not whole.contains(launch.span)
+        for whole in context.workload.once(_launches_of_lines).get(literal.line, ())
+    )
+
+
+def _launches_of_lines(workload: Workload) -> dict[int, set[Span]]:
+    """The places of launches by the lines that they are written on."""
+    found: dict[int, set[Span]] = {}
+    for launch in workload.launches():
+        for line in range(launch.span.line, launch.span.end_line + 1):
+            found.setdefault(line, set()).add(launch.span)
+    return found
 
 
 def _axis(context: Context, launch: Launch, name: str, block: int) -> int | None:

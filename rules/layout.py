@@ -7,6 +7,7 @@ from dataclasses import replace
 from kernlint.cost.device import Device
 from kernlint.interpret.edits import Edits
 from kernlint.records import dataclass
+from kernlint.rules.dataflow import uses
 from kernlint.rules.finding import Context, Evidence, Variant, tensor_name
 from kernlint.rules.places import find_dot
 from kernlint.workload import Dot, Dtype, Launch, Operand, Span, Step, Tensor, TorchOp, Workload
@@ -38,23 +39,13 @@ def wants_k_major(device: Device, dtype: Dtype) -> bool:
 
 def producer(workload: Workload, tensor: Tensor) -> TorchOp | None:
     """The torch call in the workload that made ``tensor``'s storage, if any."""
-    found = None
-    for step, _ in workload.walk():
-        if isinstance(step, TorchOp) and any(t.storage.id == tensor.storage.id for t in step.writes):
-            found = step
-    return found
+    writers = uses(workload).writers.get(tensor.storage.id, ())
+    return next((step for step in reversed(writers) if isinstance(step, TorchOp)), None)
 
 
 def consumers(workload: Workload, storage: int) -> list[Step]:
     """The steps that read ``storage``: launches that are passed it and torch calls that take it."""
-    found: list[Step] = []
-    for step, _ in workload.walk():
-        if (isinstance(step, TorchOp) and any(t.storage.id == storage for t in step.reads)) or (
-            isinstance(step, Launch)
-            and any(isinstance(v, Tensor) and v.storage.id == storage for v in step.arguments.values())
-        ):
-            found.append(step)
-    return found
+    return list(uses(workload).readers.get(storage, ()))
 
 
 def operand_tensor(launch: Launch, operand: Operand) -> Tensor | None:

@@ -8,7 +8,7 @@ from kernlint.workload import Dot, Launch, Span, Workload
 
 def launches_at(workload: Workload | None, span: Span) -> list[Launch]:
     """The launches that the source writes at ``span``, in order."""
-    return [one for one in workload.launches() if one.span == span] if workload is not None else []
+    return workload.launches_at(span) if workload is not None else []
 
 
 def dot_at(launch: Launch | None, span: Span) -> Dot | None:

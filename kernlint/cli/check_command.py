@@ -73,7 +73,7 @@ _STDIN_NAME = "<stdin>"
 @click.option("--add-ignore", metavar="REASON", help="Suppress each finding by a comment with this reason.")
 @click.option("--diff-base", metavar="REF", help="Only findings on lines changed since this git commit.")
 @click.option("--jobs", "-j", type=click.IntRange(min=1), help="Processes.  [default: one a processor]")
-@click.option("--timeout", type=float, metavar="SECONDS", help="The most that one file may take.  [default: 20]")
+@click.option("--timeout", type=float, metavar="SECONDS", help="The most that one file may take.  [default: 60]")
 @click.option("--cache-dir", metavar="DIR", envvar="KERNLINT_CACHE_DIR", help="Where to remember results.")
 @click.option("--no-cache", is_flag=True, help="Remember nothing, and use nothing remembered.")
 @click.option("--show-files", is_flag=True, help="List the files that would be checked.")

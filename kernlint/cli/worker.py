@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
+import time
 import traceback
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -19,8 +20,10 @@ from kernlint.sandbox import (
     death,
     limit_memory,
     limit_processor,
+    processor_s,
     run_on_large_stack,
     summary_of,
+    wants_processor,
 )
 
 if TYPE_CHECKING:
@@ -31,12 +34,16 @@ TIMEOUT_S = 60.0
 #: Processor seconds beyond the timeout, for the start of the child.
 _MARGIN_S = 30
 
+#: How many times its timeout an analysis may take that is kept waiting for the processor.
+_LOADED = 15.0
+
 
 def run_in_worker(call: Callable[..., Any], arguments: Mapping[str, Any], timeout_s: float) -> Any:
     """``call(**arguments)``, computed in a child process.
 
     ``call`` is a function of a module, its result something that pickles. Raises what ``call`` raises where that is a
-    ``KernlintError``, and ``AnalysisError`` where it fails otherwise, dies, or takes longer than ``timeout_s`` seconds.
+    ``KernlintError``, and ``AnalysisError`` where it fails otherwise, dies, or takes longer than ``timeout_s`` seconds: of the
+    processor, on a machine that is busy with other things.
     """
     # Forking a process of one thread is safe and saves importing everything again.
     method = "fork" if "fork" in multiprocessing.get_all_start_methods() else "spawn"
@@ -49,7 +56,7 @@ def run_in_worker(call: Callable[..., Any], arguments: Mapping[str, Any], timeou
         raise AnalysisError(f"no process can be started: {error.strerror or error}") from None
     sender.close()
     try:
-        if not receiver.poll(timeout_s):
+        if not _answers(receiver, worker.pid, timeout_s):
             raise AnalysisError(f"the analysis took longer than {timeout_s:g} s and was given up")
         outcome, result = receiver.recv()
     except EOFError:
@@ -67,6 +74,18 @@ def run_in_worker(call: Callable[..., Any], arguments: Mapping[str, Any], timeou
     if os.environ.get("KERNLINT_DEBUG"):
         print(trace, file=sys.stderr, end="")
     raise AnalysisError(f"internal error, please report it: {summary} (KERNLINT_DEBUG=1 shows where)")
+
+
+def _answers(receiver: Connection, pid: int, timeout_s: float) -> bool:
+    """Whether something comes through ``receiver`` from the process ``pid`` within its time."""
+    wait_s, last = timeout_s, time.monotonic() + _LOADED * timeout_s
+    while not receiver.poll(wait_s):
+        used_s = processor_s(pid)
+        left_s = timeout_s - used_s if used_s is not None else 0.0
+        if left_s < 0.1 * timeout_s or time.monotonic() >= last or not wants_processor(pid):
+            return False
+        wait_s = left_s
+    return True
 
 
 def run_on_task(call: Callable[..., Any], task: TaskInput, options: Mapping[str, Any], patience: float = 1) -> Any:

@@ -12,6 +12,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from kernlint import work
 from kernlint.cost import gathers
 from kernlint.cost.arithmetic import operations
 from kernlint.cost.combine import with_combined_dots
@@ -59,33 +60,49 @@ class _Found:
     loops: tuple[Loop, ...]
 
 
-def kernel_time(
-    launch: Launch, device: Device, moved: Traffic | None = None, reuse_bytes: Mapping[str, float] | None = None
-) -> KernelTime:
+def kernel_time(launch: Launch, device: Device, reuse_bytes: Mapping[str, float] | None = None) -> KernelTime:
     """Predicted device time of ``launch``: the dot model where the kernel has a ``tl.dot``, the program model else.
 
     Of an autotuned launch the fastest alternative counts, as the tuner would choose it. Never raises: what is not
-    known is assumed and widens sigma. ``moved`` is the launch's traffic where it is known already; ``reuse_bytes`` as
-    in :func:`~kernlint.cost.programs.program_time` (the dot model takes its operands as replayed alone).
+    known is assumed and widens sigma. ``reuse_bytes`` is as in :func:`~kernlint.cost.programs.program_time` (the dot model
+    takes its operands as replayed alone). Launches of a kernel that differ in nothing the time depends on are priced once.
     """
-    best = _one_time(launch, device, moved, reuse_bytes)
+    best = _one_time(launch, device, reuse_bytes)
     for alternative in launch.alternatives:
-        time = _one_time(alternative, device, None, reuse_bytes)
+        time = _one_time(alternative, device, reuse_bytes)
         if time.us < best.us:
             best = replace(time, configuration=alternative)
     return best
 
 
-def _one_time(
-    launch: Launch, device: Device, moved: Traffic | None, reuse_bytes: Mapping[str, float] | None
-) -> KernelTime:
-    moved = traffic(launch) if moved is None else moved
+def _one_time(launch: Launch, device: Device, reuse_bytes: Mapping[str, float] | None) -> KernelTime:
+    known = launch.kernel.launched
+    # The device is kept beside the answer, so that nothing else comes to have its identity.
+    own = (id(device), launch.num_warps, launch.num_stages, launch.shapes)
+    if ("dot", own) not in known:
+        work.spend(work.LAUNCH)
+        known["dot", own] = device, _dot_time(launch, device)
+    time: KernelTime | None = known["dot", own][1]
+    if time is None:
+        distances = tuple((reuse_bytes or {}).items())
+        if ("program", own, distances) not in known:
+            work.spend(work.LAUNCH)
+            moved = traffic(launch)
+            launch = replace(launch, kernel=launch.kernel.once(with_combined_dots))
+            known["program", own, distances] = program_time(launch, device, moved=moved, reuse_bytes=reuse_bytes)
+        time = known["program", own, distances]
+    return time
+
+
+def _dot_time(launch: Launch, device: Device) -> KernelTime | None:
+    """The time of a launch that does nothing, or whose kernel has a dot that runs; None for the program model's."""
+    moved = traffic(launch)
     if moved.programs < 1:
         return KernelTime(0.0, widen(0.1, device), "launch", {})
-    launch = replace(launch, kernel=with_combined_dots(launch.kernel))
+    launch = replace(launch, kernel=launch.kernel.once(with_combined_dots))
     loop = dot_loop(launch, moved) if launch.kernel.dots() else None
     if loop is None:
-        return program_time(launch, device, moved=moved, reuse_bytes=reuse_bytes)
+        return None
     time = dot_time(loop, device)
     extra = [0.35 * moved.unknown_share]
     if moved.unknown_trips:

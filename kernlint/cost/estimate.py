@@ -25,6 +25,7 @@ from dataclasses import field
 from functools import lru_cache
 from typing import Any
 
+from kernlint import work
 from kernlint.cost.device import Device
 from kernlint.cost.dot_launch import dot_loop, kernel_time
 from kernlint.cost.dots import ratio_sigma as dot_ratio_sigma
@@ -33,7 +34,7 @@ from kernlint.cost.host import host_sigma, host_time, sync_bubble_us
 from kernlint.cost.programs import INTERVAL_80, regime_sigma
 from kernlint.cost.result import KernelTime
 from kernlint.cost.torch_ops import torch_op_time
-from kernlint.cost.traffic import ASSUMED_TRIP, Traffic, traffic
+from kernlint.cost.traffic import ASSUMED_TRIP, traffic
 from kernlint.records import dataclass
 from kernlint.workload import (
     Event,
@@ -127,15 +128,32 @@ def estimate(workload: Workload, device: Device) -> Estimate:
     and names what to fix in ``missing``; one of tiles beyond all numbers has totals of None too. Never raises for odd
     input: what is unknown is assumed and widens sigma.
     """
-    missing = open_symbols(workload)
-    if missing:
-        return Estimate(device, None, None, math.inf, math.inf, (), missing)
-    rows: list[StepTime] = []
-    timeline = _Timeline()
-    try:
-        _Pricer(device, rows).price(workload.steps, 1.0, timeline.events)
-    except OverflowError:  # tiles larger than any memory, which a slip of the pen makes
-        return Estimate(device, None, None, math.inf, math.inf, ())
+    return Estimator(device).estimate(workload)
+
+
+class Estimator:
+    """Prices versions of one program on ``device``: what they have in common is priced once."""
+
+    def __init__(self, device: Device) -> None:
+        self.device = device
+        self._known = _Known()
+
+    def estimate(self, workload: Workload) -> Estimate:
+        """As :func:`estimate` does."""
+        work.spend(work.STEP * (1 + len(workload.steps)))
+        missing = open_symbols(workload, self._known.open)
+        if missing:
+            return Estimate(self.device, None, None, math.inf, math.inf, (), missing)
+        rows: list[StepTime] = []
+        timeline = _Timeline()
+        try:
+            _Pricer(self.device, rows, self._known).price(workload.steps, 1.0, timeline.events)
+        except OverflowError:  # tiles larger than any memory, which a slip of the pen makes
+            return Estimate(self.device, None, None, math.inf, math.inf, ())
+        return _total(self.device, rows, timeline)
+
+
+def _total(device: Device, rows: list[StepTime], timeline: _Timeline) -> Estimate:
     gpu_us = sum(row.total_gpu_us for row in rows)
     call_us, host_share = timeline.per_call_us()
     gpu_sigma = _combined_sigma(_shares(rows, gpu_us))
@@ -206,6 +224,22 @@ class _Loop:
     body: list[_Turn | _Loop]
 
 
+class _Known:
+    """What has been worked out for the steps of earlier versions of a program. Answers by the identity of a step stand beside
+    it, so that no other step comes to have that identity."""
+
+    def __init__(self) -> None:
+        #: The names of the open sizes of each step.
+        self.open: dict[int, tuple[Step, tuple[str, ...]]] = {}
+        self.touched: dict[int, tuple[Step, dict[int, float]]] = {}
+        #: What steps touch, one object for all that is equal.
+        self.alike: dict[tuple[tuple[int, float], ...], dict[int, float]] = {}
+        #: By how many steps there are: those of the last version.
+        self.distances: dict[int, _Distances] = {}
+        #: By step, distances, number of runs and doubt.
+        self.rows: dict[tuple[int, int, float, float], tuple[Step, dict[int, float], StepTime]] = {}
+
+
 @dataclass
 class _Pricer:
     """Prices steps in order into ``rows``.
@@ -216,53 +250,74 @@ class _Pricer:
 
     device: Device
     rows: list[StepTime]
+    known: _Known
 
     def price(self, steps: tuple[Step, ...], count: float, turns: list[_Turn | _Loop], doubt: float = 0.0) -> None:
         """Append a row to ``rows`` and a turn to ``turns`` for each step, which runs ``count`` times in a call.
 
         ``doubt`` is the sigma of an iteration count that had to be assumed.
         """
-        moved = {id(step): traffic(step) for step in steps if isinstance(step, Launch)}
-        distances = reuse_distances([_touched(step, moved) for step in steps])
-        for step, distance in zip(steps, distances):
-            host_us = host_time(step)
+        for step, distance in zip(steps, self._distances(steps)):
+            key = (id(step), id(distance), count, doubt)
             if isinstance(step, Repeat):
+                host_us = host_time(step)
                 known = _iterations(step.count)
                 times = ASSUMED_TRIP if known is None else known
                 inner: list[_Turn | _Loop] = [_Turn(host_us)]
                 self.rows.append(StepTime(step, count * times, 0.0, host_us, "host", host_sigma(), {}, "host"))
                 self.price(step.body, count * times, inner, math.hypot(doubt, _TRIP_SIGMA if known is None else 0.0))
                 turns.append(_Loop(times, inner))
-            elif isinstance(step, HostSync):
-                bubble = sync_bubble_us()
-                terms = {"bubble": bubble}
-                self.rows.append(StepTime(step, count, bubble, host_us, "host", host_sigma(), terms, "host"))
-                turns.append(_Turn(host_us, sync=True))
-            elif isinstance(step, Event):
-                self.rows.append(StepTime(step, count, 0.0, host_us, "host", _EVENT_SIGMA, {}, "host"))
-                turns.append(_Turn(host_us))
-            else:
-                time = self._time(step, moved, distance)
-                sigma = math.hypot(time.sigma, doubt)
-                named = (time.bound, sigma, time.terms, _family(step), time.configuration)
-                self.rows.append(StepTime(step, count, time.us, host_us, *named))
-                turns.append(_Turn(host_us, time.us))
+                continue
+            found = self.known.rows.get(key)
+            row = self._row(step, distance, count, doubt) if found is None else found[2]
+            if found is None:
+                self.known.rows[key] = step, distance, row
+            self.rows.append(row)
+            sync = isinstance(step, HostSync)
+            turns.append(_Turn(row.host_us, 0.0 if sync else row.gpu_us, sync))
 
-    def _time(self, step: Launch | TorchOp, moved: Mapping[int, Traffic], distance: Mapping[int, float]) -> KernelTime:
+    def _row(
+        self, step: Launch | TorchOp | HostSync | Event, distance: Mapping[int, float], count: float, doubt: float
+    ) -> StepTime:
+        host_us = host_time(step)
+        if isinstance(step, HostSync):
+            bubble = sync_bubble_us()
+            return StepTime(step, count, bubble, host_us, "host", host_sigma(), {"bubble": bubble}, "host")
+        if isinstance(step, Event):
+            return StepTime(step, count, 0.0, host_us, "host", _EVENT_SIGMA, {}, "host")
+        time = self._time(step, distance)
+        named = (time.bound, math.hypot(time.sigma, doubt), time.terms, _family(step), time.configuration)
+        return StepTime(step, count, time.us, host_us, *named)
+
+    def _time(self, step: Launch | TorchOp, distance: Mapping[int, float]) -> KernelTime:
         if isinstance(step, TorchOp):
             return torch_op_time(step, self.device, reuse_bytes=distance)
         by_name = {
             name: distance.get(value.storage.id, 0.0)
             for name, value in step.arguments.items() if isinstance(value, Tensor)
         }  # fmt: skip
-        return kernel_time(step, self.device, moved[id(step)], by_name)
+        return kernel_time(step, self.device, by_name)
+
+    def _distances(self, steps: tuple[Step, ...]) -> list[dict[int, float]]:
+        known = self.known.distances
+        touched = [self._touched(step) for step in steps]
+        known[len(steps)] = _Distances.of(touched, known.get(len(steps)))
+        return known[len(steps)].found
+
+    def _touched(self, step: Step) -> dict[int, float]:
+        found = self.known.touched.get(id(step))
+        if found is None:
+            touched = _touched(step)
+            touched = self.known.alike.setdefault(tuple(touched.items()), touched)
+            found = self.known.touched[id(step)] = step, touched
+        return found[1]
 
 
-def _touched(step: Step, moved: Mapping[int, Traffic]) -> dict[int, float]:
+def _touched(step: Step) -> dict[int, float]:
     """Bytes of cache per storage that ``step`` takes; a loop's body counts once."""
     touched: dict[int, float] = {}
     if isinstance(step, Launch):
-        for base, size in moved[id(step)].held_bytes.items():
+        for base, size in traffic(step).held_bytes.items():
             tensor = step.tensor(base)
             if tensor is not None:
                 touched[tensor.storage.id] = touched.get(tensor.storage.id, 0.0) + size
@@ -271,8 +326,7 @@ def _touched(step: Step, moved: Mapping[int, Traffic]) -> dict[int, float]:
             touched[tensor.storage.id] = max(touched.get(tensor.storage.id, 0.0), float(tensor.nbytes or 0))
     elif isinstance(step, Repeat):
         for inner in step.body:
-            part = {id(inner): traffic(inner)} if isinstance(inner, Launch) else {}
-            for storage, size in _touched(inner, part).items():
+            for storage, size in _touched(inner).items():
                 touched[storage] = max(touched.get(storage, 0.0), size)
     return touched
 
@@ -283,23 +337,57 @@ def reuse_distances(touched: list[dict[int, float]]) -> list[dict[int, float]]:
     ``touched`` holds the distinct bytes per storage of each step. The call repeats, so the last use may lie in the
     call before. Few steps are looked back at; what is not found among them is as far away as all of them together.
     """
-    count = len(touched)
-    result = []
-    for index, own in enumerate(touched):
-        distances: dict[int, float] = {}
-        between = dict(own)
-        for back in range(1, min(count, _LOOK_BACK) + 1):
-            earlier = touched[(index - back) % count]
-            for storage in own:
-                if storage in earlier and storage not in distances:
-                    distances[storage] = sum(between.values())
-            if len(distances) == len(own):
-                break
-            for storage, size in earlier.items():
-                between[storage] = max(between.get(storage, 0.0), size)
-        total = sum(between.values())
-        result.append({storage: distances.get(storage, total) for storage in own})
-    return result
+    return _Distances.of(touched).found
+
+
+@dataclass(frozen=True)
+class _Distances:
+    """:func:`reuse_distances` of ``touched``: ``found``, and how many steps each of them was ``looked`` back."""
+
+    touched: list[dict[int, float]]
+    found: list[dict[int, float]]
+    looked: list[int]
+
+    @staticmethod
+    def of(touched: list[dict[int, float]], last: _Distances | None = None) -> _Distances:
+        """Those of ``touched``. Where a step looks back at the same objects as in ``last``, of as many steps, it has the
+        same object for its distances."""
+        count = len(touched)
+        distances = _Distances(touched, [], [])
+        #: For each step, how many steps up to and with it are as in ``last``, in the call before too.
+        alike = [0] * count
+        run = 0
+        if last is not None:
+            for index in (*range(count), *range(count)):
+                run = run + 1 if touched[index] is last.touched[index] else 0
+                alike[index] = run
+        for index in range(count):
+            if last is not None and alike[index] > last.looked[index]:
+                found, looked = last.found[index], last.looked[index]
+            else:
+                found, looked = _looking_back(touched, index)
+            distances.found.append(found)
+            distances.looked.append(looked)
+        return distances
+
+
+def _looking_back(touched: list[dict[int, float]], index: int) -> tuple[dict[int, float], int]:
+    """The distances of the step ``index``, and how many steps before it were looked at."""
+    count, own = len(touched), touched[index]
+    distances: dict[int, float] = {}
+    between = dict(own)
+    back = 0
+    for back in range(1, min(count, _LOOK_BACK) + 1):
+        earlier = touched[(index - back) % count]
+        for storage in own:
+            if storage in earlier and storage not in distances:
+                distances[storage] = sum(between.values())
+        if len(distances) == len(own):
+            break
+        for storage, size in earlier.items():
+            between[storage] = max(between.get(storage, 0.0), size)
+    total = sum(between.values())
+    return {storage: distances.get(storage, total) for storage in own}, back
 
 
 def _family(step: Step) -> str:
@@ -520,14 +608,20 @@ def _grouped(rows: Iterable[StepTime]) -> list[tuple[str, float, float]]:
 # -- open sizes -------------------------------------------------------------------------------------------------------
 
 
-def open_symbols(workload: Workload) -> tuple[str, ...]:
-    """Names of the sizes that the time depends on and the source does not fix, in order of appearance."""
+def open_symbols(workload: Workload, known: dict[int, tuple[Step, tuple[str, ...]]] | None = None) -> tuple[str, ...]:
+    """Names of the sizes that the time depends on and the source does not fix, in order of appearance. What is ``known`` of
+    steps already, by their identity, is added to."""
     names: dict[str, None] = {}
     for step, _ in workload.walk():
-        for size in _sizes(step):
-            if isinstance(size, Expr):
-                for name in _symbols(size):
-                    names[name] = None
+        found = known.get(id(step)) if known is not None else None
+        if found is None:
+            found = (
+                step,
+                tuple(dict.fromkeys(n for size in _sizes(step) if isinstance(size, Expr) for n in _symbols(size))),
+            )
+            if known is not None:
+                known[id(step)] = found
+        names.update(dict.fromkeys(found[1]))
     return tuple(names)
 
 

@@ -11,7 +11,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
+from functools import cached_property
 
+from kernlint import work
 from kernlint.cost.evaluate import Point, evaluator, origin, slot
 from kernlint.cost.layout import vector_bytes
 from kernlint.cost.segments import likely_bounds, loaded
@@ -134,7 +136,7 @@ class Traffic:
         """Distinct bytes read or written by the launch."""
         return sum(self.footprints.values())
 
-    @property
+    @cached_property
     def held_bytes(self) -> dict[str, float]:
         """Bytes of cache lines that the launch takes, by base."""
         share: dict[str, float] = {}
@@ -250,7 +252,18 @@ def put(point: Point, atom: Atom, value: float) -> None:
 
 
 def traffic(launch: Launch) -> Traffic:
-    """The :class:`Traffic` of ``launch``; symbolic grid extents count as 1, unknown offsets as gathers."""
+    """The :class:`Traffic` of ``launch``; symbolic grid extents count as 1, unknown offsets as gathers. Worked out once for all
+    launches of a kernel on tensors that look alike."""
+    known = launch.kernel.launched
+    key = "traffic", launch.shapes
+    if key not in known:
+        work.spend(work.LAUNCH)
+        known[key] = _traffic(launch)
+    found: Traffic = known[key]
+    return found
+
+
+def _traffic(launch: Launch) -> Traffic:
     grid = [extent if (extent := concrete(size)) is not None else 1 for size in launch.grid]
     programs = 1
     for extent in grid:
@@ -586,6 +599,20 @@ class _Bound:
         self.lanes = [atom.dim for atom in gap.atoms() if isinstance(atom, Lane) and atom.dim < len(shape)]
         step = gap.coefficient(Lane(self.lanes[0])) if len(self.lanes) == 1 else None
         self.slope = None if step is None else evaluator(step)
+        self.shape = shape
+
+    @cached_property
+    def samples(self) -> list[list[tuple[int, float]]]:
+        """A few lanes, spread over the tile: what to set in a point for each."""
+        steps = (1 / _LANE_POINTS, 0.6180339887, 0.7548776662)
+        return [
+            [
+                (where, float(int((index + 0.5) * steps[position % 3] % 1.0 * self.shape[dim])))
+                for position, dim in enumerate(self.lanes)
+                if (where := slot(Lane(dim))) is not None
+            ]
+            for index in range(_LANE_POINTS)
+        ]
 
 
 def _mask_points(gaps: list[Expr], probe: Probe) -> list[Point]:
@@ -636,7 +663,7 @@ def _inside(bounds: list[_Bound], shape: tuple[int, ...], point: Point) -> float
         if slope is not None:
             share = _count_positive(value, slope, extent) / extent if extent else 0.0
         else:
-            share = _sampled_share(bound, shape, point)
+            share = _sampled_share(bound, point)
         shares[dim] = min(shares.get(dim, 1.0), share)
     return math.prod(shares.values())
 
@@ -650,16 +677,15 @@ def _count_positive(start: float, slope: float, extent: int) -> float:
     return min(extent, max(0, extent - max(0, math.floor(-start / slope) + 1))) if start <= 0 else extent
 
 
-def _sampled_share(bound: _Bound, shape: tuple[int, ...], point: Point) -> float:
+def _sampled_share(bound: _Bound, point: Point) -> float:
     hits = 0
-    for index in range(_LANE_POINTS):
-        for position, dim in enumerate(bound.lanes):
-            fraction = (index + 0.5) * (1 / _LANE_POINTS, 0.6180339887, 0.7548776662)[position % 3] % 1.0
-            put(point, Lane(dim), float(int(fraction * shape[dim])))
+    for lane in bound.samples:
+        for where, to in lane:
+            point[where] = to
         value = bound.value(point)
         hits += value is None or value > 0
-    for dim in bound.lanes:
-        put(point, Lane(dim), 0.0)
+    for where, _ in bound.samples[0]:
+        point[where] = 0.0
     return hits / _LANE_POINTS
 
 

@@ -1049,6 +1049,7 @@ def check_kernel(
     front.calls.append(function)
     with suppress(Return, Raised, Break, Continue, OutOfBudget, RecursionError):
         front.run(node.body.body, scope)
+    front.count()
     return tuple(front.found.values())
 
 

@@ -20,6 +20,7 @@ from kernlint.interpret import layers, releases, torch_ops
 from kernlint.interpret.api import Target
 from kernlint.interpret.binding import grid_fault, launch_faults
 from kernlint.interpret.edits import NO_EDITS, Edits, Literal
+from kernlint.interpret.journal import Entry, Journal, OutOfReach
 from kernlint.interpret.kept import is_memoised, memoises, run_once
 from kernlint.interpret.kernel import Range, argument_block, read_kernel
 from kernlint.interpret.once import Once, Recorded, bare
@@ -89,6 +90,8 @@ _OPTIONS = frozenset(
     "ctas_per_cga launch_cooperative_grid launch_pdl ir_override".split()
 )
 
+#: Methods of lists and dictionaries that change nothing.
+_READING = frozenset({"get", "items", "keys", "values", "copy", "index"})
 #: Stands for "not by this one" among functions that may know a call.
 _ELSEWHERE = Unknown("elsewhere")
 #: A function of Python as the evaluator calls it: with the arguments, those by keyword, and the call.
@@ -165,9 +168,11 @@ class HostEvaluator(Evaluator):
         budget: int = 400_000,
     ) -> None:
         super().__init__(budget, edits)
-        self.new_options: dict[Span, dict[str, int]] = {}
-        for span, name, value in edits.options:
-            self.new_options.setdefault(span, {})[name] = value
+        self.force(edits)
+        #: Where calls are noted so that they can be followed again, if they are.
+        self.journal: Journal | None = None
+        #: Whether nothing may be changed that outlives the call.
+        self.frozen = False
         self.facts = facts
         self.overrides = overrides
         self.used_overrides: set[str] = set()
@@ -221,6 +226,64 @@ class HostEvaluator(Evaluator):
         self.put_off: Callable[[Module, cst.BaseExpression, Scope], Deferred] | None = None
         #: The values of each launch's kernel, filled while values are ``seen``.
         self.seen_kernels: dict[Span, Values] = {}
+
+    def force(self, edits: Edits) -> None:
+        """Have ``edits`` made to the source from now on."""
+        self.edits = edits
+        self.new_literals = dict(edits.literals)
+        self.new_options: dict[Span, dict[str, int]] = {}
+        for span, name, value in edits.options:
+            self.new_options.setdefault(span, {})[name] = value
+
+    # -- noting calls -----------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _noted(
+        self,
+        node: cst.CSTNode,
+        function: cst.CSTNode | None,
+        again: Callable[[], Any],
+        given: Callable[[], tuple[Any, ...]],
+        scope: Scope | None = None,
+    ) -> Iterator[Callable[[Any], Any]]:
+        """Note an evaluation of ``node``, whose value is to be handed to what is yielded."""
+        journal = self.journal
+        assert journal is not None
+        entry = Entry(
+            node, again, function, tuple(self.modules), tuple(self.calls), not self.sinks, self.depth_once, self.guarded,
+            self.next_storage, dict(self.numbers.get(function, {})) if function is not None else {}, given, scope,
+            journal.following, frozenset(id(one.node) for one in journal.open),
+        )  # fmt: skip
+        journal.add(entry)
+
+        def ended(value: Any) -> Any:
+            journal.end(entry, value)
+            return value
+
+        try:
+            yield ended
+        finally:
+            journal.close(entry)
+
+    def eval_Call(self, node: cst.Call, scope: Scope) -> Any:
+        if self.journal is None or type(node.func) is not cst.Subscript or not self.calls:
+            return super().eval_Call(node, scope)
+        then = Scope(scope.parent, dict(scope.vars))
+        module = self.module
+
+        def again() -> Any:
+            return super(HostEvaluator, self).eval_Call(node, Scope(then.parent, dict(then.vars)))
+
+        def given() -> tuple[Any, ...]:
+            return _looked_up(node, module, then, scope)
+
+        with self._noted(node, self.calls[-1].node, again, given, scope) as ended:
+            return ended(super().eval_Call(node, scope))
+
+    def changes(self) -> None:
+        """Something that outlives the call is about to change. Raises :class:`OutOfReach` where it may not."""
+        if self.frozen:
+            raise OutOfReach
 
     # -- recording --------------------------------------------------------------------------------------------------
 
@@ -532,7 +595,15 @@ class HostEvaluator(Evaluator):
             return self._super_attribute(value, name)
         if isinstance(value, releases.Version):
             return value.attribute(name)
+        if isinstance(value, (list, dict)) and name not in _READING:
+            self.changes()
         return super().getattr(value, name, node)
+
+    def exec_Global(self, node: cst.Global | cst.Nonlocal, scope: Scope) -> None:
+        self.changes()
+        super().exec_Global(node, scope)
+
+    exec_Nonlocal = exec_Global
 
     def _instance_attribute(self, value: Instance, name: str) -> Any:
         if name in value.attrs:
@@ -544,6 +615,8 @@ class HostEvaluator(Evaluator):
                 return found
         if name == "__class__":
             return value.cls or Namespace(value.kind)
+        if layers.changes(name):
+            self.changes()
         return layers.attribute(self, value, name)
 
     def _class_attribute(self, cls: Class, name: str, instance: Instance | None) -> Any:
@@ -636,6 +709,7 @@ class HostEvaluator(Evaluator):
                     self.unknown(f"line {self.span(node).line}: what `{_code(node)}` is set to")
                 self.torch_op("setitem", "copy" if reads else "fill", reads, (target,), node)
             return
+        self.changes()
         self.escape(value, local=isinstance(container, list))
         super().setitem(container, index, value, node)
 
@@ -931,10 +1005,24 @@ class HostEvaluator(Evaluator):
         kept = function.memoised or (
             isinstance(node, cst.FunctionDef) and bool(node.decorators) and is_memoised(node, function.module.imports)
         )
-        if not kept:
+        if kept:
+            with self.once():
+                return self._invoked(function, args, kwargs)
+        return self._invoked(function, args, kwargs)
+
+    def _invoked(self, function: Function, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        if self.journal is None or not isinstance(function.node, cst.FunctionDef):
             return super().invoke(function, args, kwargs)
-        with self.once():
-            return super().invoke(function, args, kwargs)
+        then = [*args], dict(kwargs)
+
+        def again() -> Any:
+            return super(HostEvaluator, self).invoke(function, [*then[0]], dict(then[1]))
+
+        def given() -> tuple[Any, ...]:
+            return id(function.closure), *then[0], then[1]
+
+        with self._noted(function.node, function.node, again, given) as ended:
+            return ended(super().invoke(function, args, kwargs))
 
     def assign(self, target: cst.BaseExpression, value: Any, scope: Scope) -> None:
         if type(target) is cst.Name and scope.parent is None:
@@ -964,6 +1052,7 @@ class HostEvaluator(Evaluator):
             self.escapes = True
 
     def setattr(self, owner: Instance, name: str, value: Any) -> None:
+        self.changes()
         if self.sinks:
             self.save(torch_ops._tensors([value]))
             if owner.kind != "torch.autograd.function.FunctionCtx":  # which nobody has without the result
@@ -1455,6 +1544,8 @@ class HostEvaluator(Evaluator):
         if len(launches) > 1:
             first = replace(first, alternatives=tuple(launches[1:]))
         self.record(first)
+        if self.journal is not None:
+            self.journal.launched(first)
         return Unknown("launch result")
 
     def _configurations(self, kernel: Jit) -> tuple[Config, ...]:
@@ -1512,13 +1603,14 @@ class HostEvaluator(Evaluator):
         written = isinstance(node, cst.Call)
         if self.target is not None and not draft:
             refused = self._refused(jit, arguments, told, self.target, not written)
-            kernel = replace(kernel, faults=(*kernel.faults, *refused))
+            if refused:
+                kernel = replace(kernel, faults=(*kernel.faults, *refused))
             if isinstance(node, cst.Call):
                 faults = launch_faults(jit, config, args, kwargs, node, self.target, span, self.symbol)
                 bad_grid = grid_fault(grid, computed, span, self.symbol)
                 faults = faults if bad_grid is None else (*faults, bad_grid)
         if self.kernel_calls is not None and not draft and (not jit.configs or config is self._configurations(jit)[0]):
-            call = KernelCall(jit, arguments, _inside(arguments), constexprs, told, extents, self.target, not written)
+            call = KernelCall(jit, arguments, _inside(arguments), constexprs, told, self.target, not written)
             self.kernel_calls[id(kernel)] = kernel, call
         plain = {k: v for k, v in arguments.items() if v is None or isinstance(v, (Tensor, int, float, Expr))}
         plain.update({k: v.tensor for k, v in arguments.items() if isinstance(v, HostDescriptor)})
@@ -1664,11 +1756,15 @@ class HostEvaluator(Evaluator):
             _within_sight(self.edits.literals, jit.function.module),
             _signature(inside),
             _signature(constexprs),
-            tuple(map(str, grid)),
         )
-        kernel = self.kernels.get(key)
+        # Few kernels care how many programs there are beyond one.
+        coarse, exact = (key, tuple(map(_several, grid))), (key, tuple(map(str, grid)))
+        kernel = self.kernels.get(coarse)
+        if kernel is not None and kernel.counts_programs:
+            kernel = self.kernels.get(exact)
         if kernel is None:
-            kernel = self.kernels[key] = read_kernel(jit, inside, constexprs, grid, self.edits)
+            kernel = read_kernel(jit, inside, constexprs, grid, self.edits)
+            self.kernels[coarse] = self.kernels[exact] = kernel
         return kernel
 
 
@@ -1696,6 +1792,26 @@ class _Meta(dict[str, Any]):
     def values(self) -> Any:
         self.read = True
         return super().values()
+
+
+def _looked_up(node: cst.Call, module: Module, then: Scope, scope: Scope) -> tuple[Any, ...]:
+    """The values that ``node`` finds in ``scope``, as they were ``then``, by name; with those that the functions among them
+    find there."""
+    found: dict[str, Any] = {}
+    left: list[cst.CSTNode] = [node]
+    while left:
+        for name in module.within(left.pop(), cst.Name):
+            if name.value in then.vars and name.value not in found:
+                value = found[name.value] = then.vars[name.value]
+                if isinstance(value, Function) and value.closure is scope:
+                    left.append(value.node)
+    return id(then.parent), found
+
+
+def _several(extent: Size) -> str:
+    """Whether an axis of a grid has no program, one or several, as far as it is known."""
+    number = ex.concrete(extent)
+    return "open" if number is None else "several" if number > 1 else str(number)
 
 
 def _unread(function: Function) -> Kernel:
@@ -2067,6 +2183,7 @@ def _getattr(h: HostEvaluator, args: list[Any], kwargs: dict[str, Any], node: cs
 
 
 def _setattr(h: HostEvaluator, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
+    h.changes()
     if len(args) == 3 and isinstance(args[0], Instance) and isinstance(args[1], str):
         args[0].attrs[args[1]] = args[2]
     return None

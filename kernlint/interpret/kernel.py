@@ -111,6 +111,7 @@ class KernelEvaluator(Evaluator):
         self.maybe_pointers: list[str] = []
         self.guards: list[tuple[list[tuple[Node, ...]], int, Span, tuple[Bounds | None, ...]]] = []
         self.grid = grid
+        self.counts_programs = False
         self.stack: list[list[Node]] = [[]]
         self.next_id = 0
         self.next_key = 0
@@ -853,6 +854,7 @@ def read_kernel(
         file=function.module.path,
         complete=evaluator.complete,
         may_leave=evaluator.may_leave,
+        counts_programs=evaluator.counts_programs,
         notes=tuple(evaluator.notes),
         assumed=tuple(assumed),
         dims=max(evaluator.dims, len(grid)),
@@ -888,6 +890,7 @@ def _evaluated(
     except (Break, Continue):
         evaluator.give_up("break outside a loop")
     evaluator.close_guards()
+    evaluator.count()
     return evaluator
 
 

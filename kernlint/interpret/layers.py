@@ -108,6 +108,11 @@ def attribute(h: HostEvaluator, instance: Instance, name: str) -> Any:
     return Unknown(f"attribute {name}")
 
 
+def changes(name: str) -> bool:
+    """Whether the method ``name`` of ``nn.Module`` may change the module."""
+    return name in ("append", "register_buffer", "register_parameter", *_METHODS_THAT_RETURN_SELF, *_CASTS)
+
+
 def _register(instance: Instance, args: list[Any], kwargs: dict[str, Any]) -> None:
     name = args[0] if args else kwargs.get("name")
     value = args[1] if len(args) > 1 else kwargs.get("tensor", kwargs.get("param"))

@@ -17,10 +17,12 @@ from kernlint.interpret.api import Target
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.host import HostEvaluator, HostFacts
 from kernlint.interpret.imports import MAX_MODULES, ImportedFile, Part, imported_file, load_file
+from kernlint.interpret.journal import Journal
 from kernlint.interpret.kept import setup_functions
 from kernlint.interpret.once import first_steps, later_steps
 from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.recoded import KernelCalls, recoded
+from kernlint.interpret.substituted import Substitution
 from kernlint.interpret.trace import Trace
 from kernlint.interpret.values import Class, Deferred, Function, Jit, Namespace, Presumed, Scope, Unknown
 from kernlint.interpret.vendor import other_vendor, package_files
@@ -96,6 +98,9 @@ class Program:
         #: By edits and the one entry that was followed, empty for all.
         self._read: dict[tuple[Edits, str], list[Workload]] = {}
         self._bare: dict[Edits, list[Workload]] = {}
+        #: What edits make of the workloads read, by the one entry that was followed, and of an entry.
+        self._substitution: dict[str, Substitution] = {}
+        self._substituted: dict[tuple[Edits, str], Workload | None] = {}
         self._open: dict[Span, Kernel | None] = {}
         self._opening: _Reading | None = None
         self._resolved: dict[Symbol, Size] = {}
@@ -104,6 +109,9 @@ class Program:
         self._found: dict[tuple[str, str, int], Path | None] = {}
         #: Whoever reads the program now, and so runs what was put off.
         self._reading: _Reading
+        #: Whether only the entry that is asked about is followed: what others tell of its symbols is known.
+        self._focused = False
+        self._at: dict[Any, Program] = {}
         self._integers: set[str] = set()
         self._needed: set[tuple[str, str]] = set()
         self._asked_vendor = False
@@ -165,9 +173,28 @@ class Program:
             return self.source_alone
         if bare and edits not in self._bare:
             return _Reading(self, edits, self._resolved).bare_kernel(entry)
+        if edits and not bare:
+            found = self._exchanged(entry, edits)
+            if found is not None:
+                return found
         # A what-if is about one entry: to follow the others again would be in vain.
-        workloads = self.bare_kernels(edits) if bare else self.workloads(edits, only=entry if edits else "")
+        workloads = self.bare_kernels(edits) if bare else self.workloads(edits, entry if edits else self._only(entry))
         return next((w for w in workloads if w.entry == entry), None)
+
+    def _only(self, entry: str) -> str:
+        """What is followed for the sake of ``entry``: all, where they tell something of one another."""
+        return entry if self._focused else ""
+
+    def _exchanged(self, entry: str, edits: Edits) -> Workload | None:
+        """The workload of ``entry`` with the launches that ``edits`` change exchanged; None where that does not do."""
+        if (edits, entry) not in self._substituted:
+            only = self._only(entry)
+            before = [workload for workload in self.workloads(only=only) if workload.entry == entry]
+            found = None
+            if len(before) == 1 and only in self._substitution:
+                found = self._substitution[only].workload(before[0], edits)
+            self._substituted[edits, entry] = found
+        return self._substituted[edits, entry]
 
     def with_kernels(self, workload: Workload, module: Patched, checked: bool = True) -> Workload | None:
         """What ``workload``, one of this program as it stands, is with the kernels of ``module``, a version of its own; launches
@@ -192,12 +219,18 @@ class Program:
     ) -> Program:
         """The same source asked about another call: open sizes get the values ``sizes``, module-level constants those of
         ``constants``, and arguments that are tensors of unknown element type the ``dtypes``, by name."""
+        key = None if constants else (tuple((sizes or {}).items()), tuple((dtypes or {}).items()))
+        if key in self._at:
+            return self._at[key]
         facts = (*self.question.facts, *(Fact(name, dtype=dtype) for name, dtype in (dtypes or {}).items()))
         overrides = {**self.question.overrides, **(constants or {})}
         other = self.variant(self.kernel, replace(self.question, overrides=overrides, facts=facts))
         other._resolved = _close({**self._resolved, **(sizes or {})}) if not constants else dict(sizes or {})
         # The types of arguments that reading has shown are the same in any call.
         other._integers, other._needed = set(self._integers), set(self._needed)
+        if key is not None:
+            other._focused = True
+            self._at[key] = other
         return other
 
     def under(self, configuration: int) -> Program:
@@ -240,10 +273,11 @@ class Program:
 
     def _follow(self, edits: Edits, only: str) -> list[Workload]:
         for last in (False,) * (_ROUNDS - 1) + (True,):
-            reading = _Reading(self, edits, self._resolved, only=only)
+            reading = _Reading(self, edits, self._resolved, only=only, journal=not edits)
             if not edits and not last:
                 reading.host.is_draft = partial(self._learns, reading)
             workloads = reading.workloads()
+            reading.host.count()
             if edits or not self._learns(reading):
                 break
             self._integers |= reading.host.integers
@@ -251,7 +285,11 @@ class Program:
             new = {symbol: value for symbol, value in reading.learned().items() if symbol not in self._resolved}
             self._resolved = _close({**self._resolved, **new})
         if not edits:
-            reading.check_used()
+            if not only:
+                reading.check_used()
+            if reading.host.journal is not None:
+                self._substitution[only] = Substitution(reading.host, reading.host.journal, self.kernel)
+                reading.host.journal = None
         return workloads
 
     def _learns(self, reading: _Reading) -> bool:
@@ -289,7 +327,9 @@ class _Reading:
     """One pass over the program with the symbols resolved so far. Where several functions are entries it follows all, or the
     one called ``only``."""
 
-    def __init__(self, program: Program, edits: Edits, resolved: Mapping[Symbol, Size], only: str = "") -> None:
+    def __init__(
+        self, program: Program, edits: Edits, resolved: Mapping[Symbol, Size], only: str = "", journal: bool = False
+    ) -> None:
         question, kernel, reference = program.question, program.kernel, program.reference
         self.question = question
         self.kernel_module = kernel
@@ -300,6 +340,8 @@ class _Reading:
         if not edits:
             self.host.target, self.host.refused = question.target, program._refused
             self.host.kernel_calls = program._kernel_calls
+        if journal:
+            self.host.journal = Journal()
         self.program = program
         self.only = only
         #: Where the values that are met when ``only`` is followed are kept, if they are.
@@ -704,6 +746,8 @@ class _Reading:
         result: Any = None
         if self.trace is not None and entry == self.only:
             host.seen, host.seen_kernels = self.trace.host, self.trace.kernels
+        if host.journal is not None:
+            host.journal.following = entry
         with host.recording() as steps:
             try:
                 result = host.invoke(function, args, {})
@@ -711,6 +755,8 @@ class _Reading:
                 host.unknown("the call is too long to follow to its end")
             except (Raised, Break, Continue):
                 host.unknown(f"{entry} raises for these arguments")
+        if host.journal is not None:
+            host.journal.following = ""
         host.seen = None
         later, first = later_steps(steps), first_steps(steps)
         inputs = tuple(a for a in given if isinstance(a, Tensor))

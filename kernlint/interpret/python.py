@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import libcst as cst
 
+from kernlint import work
 from kernlint.interpret.edits import NO_EDITS, Edits, Literal
 from kernlint.interpret.trace import Values
 from kernlint.interpret.values import (
@@ -150,7 +151,7 @@ class Evaluator:
     def __init__(self, budget: int = 400_000, edits: Edits = NO_EDITS) -> None:
         self.edits = edits
         self.new_literals = dict(edits.literals)
-        self.budget = budget
+        self.budget = self._budget_counted = budget
         self.calls: list[Function] = []
         #: How many ``try`` statements are there to catch what is raised now.
         self.guarded = 0
@@ -186,6 +187,11 @@ class Evaluator:
         items = weight(value)
         self.spend(items // _ITEMS_A_STEP)
         return value if items <= MAX_ITEMS else Unknown("huge value")
+
+    def count(self) -> None:
+        """Count what was evaluated since this was last asked as work done."""
+        work.spend(max(0, self._budget_counted - self.budget))
+        self._budget_counted = self.budget
 
     # -- expressions ------------------------------------------------------------------------------------------------
 

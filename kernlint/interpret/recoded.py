@@ -29,13 +29,12 @@ class KernelCall:
     inside: Mapping[str, Any]
     constexprs: Mapping[str, Any]
     told: Mapping[str, Any]
-    grid: tuple[Size, ...]
     target: Target | None
     bare: bool
 
-    def of(self, jit: Jit, checked: bool) -> Kernel:
-        """The kernel ``jit`` read with the same; with what the front end refuses of it where ``checked``."""
-        kernel = read_kernel(jit, self.inside, self.constexprs, self.grid)
+    def of(self, jit: Jit, grid: tuple[Size, ...], checked: bool) -> Kernel:
+        """The kernel ``jit`` read with the same, in ``grid``; with what the front end refuses of it where ``checked``."""
+        kernel = read_kernel(jit, self.inside, self.constexprs, grid)
         if self.target is None or not checked:
             return kernel
         from kernlint.interpret.frontend import check_kernel  # most programs are read without a target
@@ -108,7 +107,7 @@ class _Change:
         if not any(node in self.patched.new for node in inside):
             return replace(launch, alternatives=())
         jit = self._jit(call.jit, self._scope(function.closure))
-        return replace(launch, kernel=call.of(jit, self.checked), alternatives=())
+        return replace(launch, kernel=call.of(jit, launch.grid, self.checked), alternatives=())
 
     def _reached(self, node: cst.CSTNode) -> Iterator[cst.CSTNode]:
         """``node`` and every function of the module that it reaches by the names that are used."""

@@ -133,6 +133,7 @@ def _program_id(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNod
 
 def _num_programs(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     axis = _int(_get(args, kwargs, 0, "axis", 0)) or 0
+    k.counts_programs = True
     extent = k.grid[axis] if axis < len(k.grid) else 1
     return Block(dt.INT32, expr=ex.lift(extent))
 

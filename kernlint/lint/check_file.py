@@ -32,6 +32,7 @@ from kernlint.lint.settings import FileSettings
 from kernlint.records import dataclass
 from kernlint.rules.base import MIN_GAIN, NOT_ABOUT_SPEED, calls_for
 from kernlint.sandbox import summary_of
+from kernlint.work import OutOfWork
 
 if TYPE_CHECKING:
     from kernlint.cost.device import Device
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     from kernlint.rules.finding import Finding as RuleFinding
     from kernlint.syntax.tree import Module
     from kernlint.verdict.candidate import Candidate
+    from kernlint.verdict.judge import Allowance
     from kernlint.workload import Span, Workload
 
 #: Source lines kept of a finding; a whole kernel would bury the message.
@@ -58,8 +60,13 @@ _OF_THE_DEVICE = frozenset({"precision", "tiling"})
 
 _LOCATED = re.compile(r":(?P<line>\d+)(?::(?P<column>\d+))?: (?P<message>.*)", re.DOTALL)
 
-#: The share of its time limit after which no further rule is asked about a file: what was found is not to be lost with the
-#: worker that goes over the limit.
+#: What-ifs for the findings of one file, and for their fixes: some twenty seconds each on a slow machine. Rules that ask for
+#: more keep what they have found.
+MOST_WORK = 3_000_000
+_MOST_FIXING = 3_000_000
+
+#: The share of its time limit after which no further rule is asked about a file, on a machine so slow that the limit is no sign of
+#: a hang: then there is time left to say what was left out.
 _ASKED = 0.75
 
 _T = TypeVar("_T")
@@ -95,17 +102,24 @@ def digest_of(path: str) -> str:
         return ""
 
 
-def check_file(job: Job) -> Result:
+def check_file(job: Job, begun: Callable[[Callable[[], Result]], None] | None = None) -> Result:
     """Everything that the selected rules find in the file, after suppression comments, in source order.
 
-    What goes wrong is a finding too; nothing but a bug raises, and no bug of a rule does.
+    What goes wrong is a finding too; nothing but a bug raises, and no bug of a rule does. ``begun`` is given, before anything is
+    done, what tells other threads what was found so far, without fixes.
     """
-    return _Check(job).result()
+    check = _Check(job)
+    if begun is not None:
+        begun(check.so_far)
+    return check.result()
 
 
 class _Check:
     def __init__(self, job: Job) -> None:
         self.job = job
+        #: The findings by code and place, and how they are told, once there may be any.
+        self.best: dict[tuple[str, Span], tuple[Finding, Candidate]] = {}
+        self.told: Callable[[Finding, Span], Iterator[tuple[Finding, str]]] | None = None
         self.file = job.shown
         self.codes = job.settings.codes
         self.repeatable = True
@@ -121,15 +135,29 @@ class _Check:
         self.silent: set[str] = set()
         #: Rules that suppression comments name, to which it matters whether these find something.
         self.named: set[str] = set()
-        #: The processor time of this process at which no further rule is asked, and whether it came to that.
+        #: The processor time of this process at which no further rule is asked, and those that were not asked then.
         self.last_s = time.process_time() + _ASKED * job.settings.timeout_s
         self.late = False
-        #: Whether that time came before all fixes were tried.
-        self.unfixed = False
+        self.unasked: dict[str, None] = {}
+        #: The rules that had too little work left to look at everything.
+        self.short: dict[str, None] = {}
+        #: The work that trying fixes may take, and the rules whose fixes were not all tried.
+        self.fixing: Allowance | None = None
+        self.unfixed: dict[str, None] = {}
         self.helpers: set[str] = set()
 
     def result(self) -> Result:
-        findings = fingerprinted(sorted(self._findings(), key=lambda pair: pair[0].key))
+        return self._result_of(self._findings())
+
+    def so_far(self) -> Result:
+        """The findings that there are already."""
+        told = self.told
+        best = list(self.best.items())
+        found = (pair for (_, span), (finding, _) in best for pair in told(finding, span)) if told is not None else ()
+        return self._result_of(found)
+
+    def _result_of(self, found: Iterable[tuple[Finding, str]]) -> Result:
+        findings = fingerprinted(sorted(found, key=lambda pair: pair[0].key))
         helpers = tuple((path, digest_of(path)) for path in sorted(self.helpers))
         return Result(tuple(f for f in findings if f.code in self.codes), self.repeatable, helpers)
 
@@ -164,7 +192,8 @@ class _Check:
         self.code = module.text
         suppressions = read_suppressions(module)
         self.named = {code for comment in suppressions.comments for _, code in comment.rules}
-        for finding, span, candidate in self._kernel_findings(module, reference):
+
+        def told(finding: Finding, span: Span, candidate: Candidate | None = None) -> Iterator[tuple[Finding, str]]:
             suppressed = finding.category != "diagnostic" and suppressions.suppress(
                 finding.code, span.line, finding.kernel
             )
@@ -172,6 +201,14 @@ class _Check:
                 if candidate is not None and self.job.fixes:
                     finding = replace(finding, fix=self._fix(candidate, finding.gain))
                 yield self._finished(finding, span, module)
+
+        self.told = told
+        for found in self._kernel_findings(module, reference):
+            yield from told(*found)
+        if self.unfixed:
+            why = f"took nearly {self.job.settings.timeout_s:g} s" if self.late else "too much work"
+            message = f"{why}: not all fixes of {_listed(self.unfixed)} were worked out"
+            yield self._finished(ANALYSIS_FAILED.at(self.file, message, _place(_head(module))), _head(module), module)
         for finding, span in self._about(suppressions, module):
             yield self._finished(finding, span, module)
 
@@ -214,7 +251,7 @@ class _Check:
         from kernlint.syntax.dialect import dialect, has_kernel
 
         failure = ""
-        best: dict[tuple[str, Span], tuple[Finding, Candidate]] = {}
+        best = self.best
         with ExitStack() as open_programs:
             try:
                 if has_kernel(module) and dialect(module) is None:
@@ -236,12 +273,10 @@ class _Check:
             failure = "; ".join(sorted(self.crashed))
         if failure:
             self.repeatable = False
-        elif self.late:  # as it would be again
-            failure = (
-                f"took nearly {self.job.settings.timeout_s:g} s and was given up; what was found until then is kept"
-            )
-        elif self.unfixed:
-            failure = f"took nearly {self.job.settings.timeout_s:g} s; some of the fixes were not tried"
+        elif self.unasked:  # as they would be again
+            failure = f"took nearly {self.job.settings.timeout_s:g} s: {_listed(self.unasked)} may find more, which was not looked for"
+        elif self.short:
+            failure = f"too much work: {_listed(self.short)} may find more, which was not looked for"
         if failure:
             yield ANALYSIS_FAILED.at(self.file, failure), _head(module), None
 
@@ -251,6 +286,7 @@ class _Check:
         from kernlint.cost.device import find_device
         from kernlint.interpret.program import Program, Question
         from kernlint.rules.registry import all_rules
+        from kernlint.verdict.judge import Allowance
 
         device = find_device(self.job.settings.device)
         target = target_for(self.job.settings.target_triton, device)
@@ -258,6 +294,8 @@ class _Check:
         self.silent = {rule.code for rule in rules if rule.silent_if_open} - self.job.settings.asked
         asked = target if any(rule.category in NOT_ABOUT_SPEED for rule in rules) else None
         question = Question(host=host_facts(device), target=asked)
+        self.allowance = Allowance(MOST_WORK)
+        self.short = self.allowance.short
         program = open_programs.enter_context(closing(Program(module, reference, question)))
         # What was looked into, also while rules were asked and fixes tried.
         open_programs.callback(lambda: self.helpers.update(map(os.path.abspath, program.imported)))
@@ -273,16 +311,17 @@ class _Check:
     def _of_workload(
         self, program: Program, workload: Workload, device: Device, rules: list[Rule]
     ) -> Iterator[Candidate]:
-        from kernlint.cost.estimate import estimate
+        from kernlint.cost.estimate import Estimator
         from kernlint.rules.finding import Context
 
         if self.late:
+            self.unasked.update(dict.fromkeys(rule.code for rule in rules))
             return
         context = Context(
             program,
             workload,
             device,
-            price=lambda w: estimate(w, device),
+            price=Estimator(device).estimate,
             options=self.job.settings.options,
             device_named=self.job.settings.device_named,
         )
@@ -293,9 +332,10 @@ class _Check:
                 continue
             self.late = self.late or time.process_time() > self.last_s
             if self.late:
-                return
-            none: list[Candidate] = []
-            found = self._guarded(rule.code, partial(_ask, rule, context, known), none)
+                self.unasked[rule.code] = None
+                continue
+            found: list[Candidate] = []
+            self._guarded(rule.code, partial(_ask, rule, context, known, self.allowance, found), None)
             if not (found and rule.category in _OF_THE_DEVICE and program.other_vendor):
                 yield from found
 
@@ -303,6 +343,8 @@ class _Check:
         """``action()``, or ``default`` where it crashes: one bad rule must not cost what the others find."""
         try:
             return action()
+        except OutOfWork:
+            raise
         except Exception as error:
             self.crashed.add(f"{what}: {_internal(error)}")
             return default
@@ -348,10 +390,20 @@ class _Check:
         return gain.best >= least and (gain.sure or not rule.tuning)
 
     def _fix(self, candidate: Candidate, gain: Gain | None) -> Fix | None:
-        """The change as edits of the file, where it pays, a rewrite can make it and there is time left."""
+        """The change as edits of the file, where it pays, a rewrite can make it and there is work left for it."""
+        from kernlint.verdict.judge import Allowance
+
         code = candidate.finding.rule.code
-        self.unfixed = self.unfixed or time.process_time() > self.last_s
-        return None if self.unfixed else self._guarded(f"the fix of {code}", lambda: self._made(candidate, gain), None)
+        self.late = self.late or time.process_time() > self.last_s
+        if self.late:
+            self.unfixed[code] = None
+            return None
+        if self.fixing is None:
+            self.fixing = Allowance(_MOST_FIXING)
+            self.unfixed = self.fixing.short
+        return self.fixing.ask(
+            code, lambda: self._guarded(f"the fix of {code}", lambda: self._made(candidate, gain), None)
+        )
 
     def _made(self, candidate: Candidate, gain: Gain | None) -> Fix | None:
         pays = self._pays(candidate.finding.rule, gain)
@@ -461,12 +513,21 @@ class _Check:
         return diagnostic.at(self.file, message.removeprefix(": "), place, level, lines=lines)
 
 
-def _ask(rule: Rule, context: Context, known: bool) -> list[Candidate]:
-    """What ``rule`` finds, with the price of each change. Without the sizes (``known`` is false) a change has no price,
-    and following the changed program would be in vain."""
+def _ask(rule: Rule, context: Context, known: bool, allowance: Allowance, found: list[Candidate]) -> None:
+    """Add to ``found`` what ``rule`` finds by the time that its ``allowance`` is spent, with the price of each change. Without the
+    sizes (``known`` is false) a change has no price, and following the changed program would be in vain."""
     from kernlint.verdict.judge import price, unpriced
 
-    return price(context, [rule]) if known else [unpriced(context, finding) for finding in rule.check(context)]
+    if known:
+        found += price(context, [rule], allowance)
+        return
+    with allowance.share(rule.code):
+        for finding in rule.check(context):
+            found.append(unpriced(context, finding))
+
+
+def _listed(codes: Iterable[str]) -> str:
+    return ", ".join(sorted(codes))
 
 
 def _span_in(module: Module, finding: RuleFinding) -> Span | None:

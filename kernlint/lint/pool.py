@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import gc
 import multiprocessing
-import os
 import sys
+import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any
@@ -19,6 +19,7 @@ from kernlint.errors import AnalysisError
 from kernlint.lint.check_file import Job, Result, check_file
 from kernlint.lint.diagnostics import ANALYSIS_FAILED
 from kernlint.lint.model import Finding
+from kernlint.records import dataclass
 from kernlint.sandbox import (
     MEMORY_BYTES,
     NO_ROOM,
@@ -26,6 +27,7 @@ from kernlint.sandbox import (
     death,
     limit_memory,
     limit_processor,
+    processor_s,
     run_on_large_stack,
     summary_of,
 )
@@ -60,7 +62,7 @@ def run_jobs(jobs: Sequence[Job], workers: int) -> Iterator[tuple[int, Result]]:
                 index, result = outcome
                 if index is not None:
                     if not isinstance(result, Result):
-                        result = _failed(jobs[index], result, worker.exhausted)
+                        result = _failed(jobs[index], result, worker.exhausted, worker.so_far)
                     yield index, result
                 elif pending:
                     # A worker that cannot even start: the next one would not either.
@@ -87,12 +89,21 @@ def _hire(crew: set[_Worker], count: int) -> None:
             return
 
 
-def _failed(job: Job, reason: str, repeatable: bool = False) -> Result:
-    findings: tuple[Finding, ...] = ()
+def _failed(job: Job, reason: str, repeatable: bool = False, so_far: Result | None = None) -> Result:
+    """What there is to say of ``job``, which came to no end: what was found ``so_far``, and why that is not all."""
+    findings: tuple[Finding, ...] = so_far.findings if so_far is not None else ()
     if ANALYSIS_FAILED.code in job.settings.codes:
         level = job.settings.severity.get(ANALYSIS_FAILED.code)
-        findings = (ANALYSIS_FAILED.at(job.shown, reason, severity=level),)
-    return Result(findings, repeatable)
+        kept = "; what was found until then is kept" if findings else ""
+        findings = (ANALYSIS_FAILED.at(job.shown, reason + kept, severity=level), *findings)
+    return Result(findings, repeatable, so_far.helpers if so_far is not None else ())
+
+
+@dataclass(frozen=True)
+class _SoFar:
+    """What a worker has found of its job when it is about to be given up."""
+
+    result: Result
 
 
 class _Worker:
@@ -114,6 +125,7 @@ class _Worker:
         self.index: int | None = None
         self.idle = False
         self.dead = False
+        self.so_far: Result | None = None
         #: Whether a job was given up although it had the time of the processor that it may take: it would be again.
         self.exhausted = False
         self.deadline = time.monotonic() + _START_S
@@ -121,21 +133,21 @@ class _Worker:
 
     def give(self, index: int, job: Job) -> None:
         """Start on a job."""
-        self.index, self.idle = index, False
+        self.index, self.idle, self.so_far = index, False, None
         self._limit_s = job.settings.timeout_s
         with suppress(OSError):  # it is dead, which `outcome` is about to find out
             self.pipe.send(job)
-        self._begun_s = _processor_s(self.process.pid)
+        self._begun_s = processor_s(self.process.pid)
         self.deadline = time.monotonic() + self._limit_s
         self._last = time.monotonic() + _LOADED * self._limit_s
 
     def _has_had_its_time(self) -> bool:
-        used_s = _processor_s(self.process.pid)
+        used_s = processor_s(self.process.pid)
         return used_s is not None and self._begun_s is not None and used_s - self._begun_s >= 0.9 * self._limit_s
 
     def _waits_for_processor(self) -> bool:
         """Whether the machine is so busy that the job has not had its time yet; the deadline moves then."""
-        now, used_s = time.monotonic(), _processor_s(self.process.pid)
+        now, used_s = time.monotonic(), processor_s(self.process.pid)
         if used_s is None or self._begun_s is None or now >= self._last:
             return False
         left_s = self._limit_s - (used_s - self._begun_s)
@@ -157,6 +169,9 @@ class _Worker:
             self.process.join(1)
             self.dead = True
             return index, death(self.process.exitcode)
+        if isinstance(message, _SoFar):
+            self.so_far = message.result
+            return None
         self.index, self.idle = None, True
         return None if message == _READY else (index, message)
 
@@ -167,8 +182,52 @@ class _Worker:
         self.process.join()
 
 
+class _Watch:
+    """Sends what was found of a job shortly before its time is over, whatever keeps it from coming to an end."""
+
+    def __init__(self, pipe: Connection, limit_s: float) -> None:
+        self._pipe = pipe
+        self._last_s = time.process_time() + _NEARLY * limit_s
+        self._patience_s = _NEARLY * limit_s
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def begin(self, so_far: Callable[[], Result]) -> None:
+        """Watch a job that is about to begin and can tell what it has found ``so_far``."""
+        self._thread = threading.Thread(target=self._wait, args=(so_far,), daemon=True)
+        size = threading.stack_size(_SMALL_STACK)
+        try:
+            self._thread.start()
+        except RuntimeError:  # no room for it: then what was found is lost where the job comes to no end
+            self._thread = None
+        finally:
+            threading.stack_size(size)
+
+    def end(self) -> None:
+        """The job is over; nothing is sent any more."""
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _wait(self, so_far: Callable[[], Result]) -> None:
+        patience_s = self._patience_s
+        while not self._ended.wait(patience_s):
+            patience_s = self._last_s - time.process_time()
+            if patience_s <= 0:
+                with suppress(Exception):  # without it, it is as if nothing had been found
+                    self._pipe.send(_SoFar(so_far()))
+                return
+            patience_s = max(0.05, patience_s)
+
+
 #: Windows waits for 63 processes at a time and no more.
 _MOST = 60 if sys.platform == "win32" else 4096
+
+#: The stack of the thread that watches, which shares the memory of the one that analyses.
+_SMALL_STACK = 16 << 20
+
+#: The share of a job's time after which what it has found is sent.
+_NEARLY = 0.8
 
 #: On a busy machine a file may take this many times its limit, as long as it is not given that time of the processor: an
 #: analysis waits for nothing else.
@@ -179,16 +238,6 @@ _GARBAGE = 500_000
 
 #: Sent by a worker that has imported everything: only then does the time of its first file begin.
 _READY = "ready"
-
-
-def _processor_s(pid: int | None) -> float | None:
-    """The processor time that a process has had, where the system tells (Linux does)."""
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:
-            fields = file.read().rpartition(b")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-    except (OSError, ValueError, IndexError, AttributeError):
-        return None
 
 
 def _serve(parents_end: Connection, pipe: Connection) -> None:
@@ -222,14 +271,16 @@ def _loop(pipe: Connection) -> None:
         # The process may live for this file only.
         limit_processor(int(time.process_time() + job.settings.timeout_s + 2 * _START_S))
         answer: Result | str
+        watch = _Watch(pipe, job.settings.timeout_s)
         try:
-            answer = check_file(job)
+            answer = check_file(job, watch.begin)
         except RecursionError:
             answer = "too deeply nested to analyse"
         except MemoryError:
             answer = f"needs more than {MEMORY_BYTES >> 30} GiB of memory"
         except Exception as error:
             answer = f"internal error, please report it: {summary_of(error)}"
+        watch.end()
         try:
             pipe.send(answer)
         except OSError:

@@ -14,7 +14,7 @@ from kernlint.lint.selection import Choice, asked_for, codes_of, entries, parse_
 from kernlint.records import dataclass
 
 DEFAULT_DEVICE = "h100-sxm"
-DEFAULT_TIMEOUT_S = 20.0
+DEFAULT_TIMEOUT_S = 60.0
 
 #: What a folder is searched for.
 INCLUDE = ("*.py", "*.ipynb", "*.md")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from weakref import WeakKeyDictionary
 
+from kernlint import work
 from kernlint.errors import SourceError
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.program import Program
@@ -52,10 +53,13 @@ class Attempt:
 
 def attempt(program: Program, entry: str, variant: Variant | None, bare: bool = False) -> Attempt:
     """``variant`` of the workload ``entry`` of ``program`` (of a kernel that nothing launches where ``bare``) as a rewriting,
-    where there is one. What is asked again, as several findings have one change, is answered as before."""
+    where there is one. What is asked again, as several findings have one change, is answered as before. Raises
+    :class:`~kernlint.work.OutOfWork` where there has been enough of it."""
     made = _ATTEMPTS.setdefault(program, {})
     key = entry, variant, bare
     if key not in made:
+        work.check()
+        work.spend(work.REWRITE)
         made[key] = _attempt(program, entry, variant, bare)
     return made[key]
 

@@ -50,6 +50,8 @@ class Candidate:
     entry: str = ""
     bare: bool = False
     device_named: bool = True
+    #: Whether there was no work left to price it.
+    unfinished: bool = False
     #: The speedup of device time from this alone, where a cause proposes it.
     alone: float = 1.0
 

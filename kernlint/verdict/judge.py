@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from functools import cached_property
+from typing import TypeVar
 
+from kernlint import work
 from kernlint.cost.device import Device
-from kernlint.cost.estimate import Estimate, estimate, speedup
+from kernlint.cost.estimate import Estimate, Estimator, estimate, speedup
 from kernlint.headroom.headroom import Headroom, headroom_of
 from kernlint.interpret.program import Program
 from kernlint.records import dataclass
@@ -16,9 +19,15 @@ from kernlint.rules.finding import Context, Finding
 from kernlint.verdict.candidate import WORTH, Candidate, Priced
 from kernlint.verdict.measured import Calibration
 from kernlint.verdict.proposals import proposals
+from kernlint.work import OutOfWork
 from kernlint.workload import Workload
 
+_T = TypeVar("_T")
+
 MAX_FOLLOW_UPS = 3
+#: What-ifs for one verdict, and for what may follow the change that it advises: some twenty seconds on a slow machine.
+MOST_WORK = 3_000_000
+_MOST_AFTERWARDS = 1_000_000
 #: A cause is preferred to a rule where it promises this many times the rule's speedup.
 _CLEARLY_MORE = 1.5
 
@@ -28,7 +37,7 @@ class Judgement:
     """All that a verdict needs: the workload, its time, the chosen change, what comes after it and what else was
     found. ``measured`` is where times are measured ones, None where all are predicted. ``errors`` are findings by which the
     call does not compute what it should: no question of speed, but worth nothing until they are mended. ``context`` and
-    ``rules`` are what was asked."""
+    ``rules`` are what was asked, ``short`` the codes of those of the rules that did not look at everything."""
 
     workload: Workload
     before: Estimate
@@ -41,12 +50,13 @@ class Judgement:
     measured: Calibration | None = None
     errors: tuple[Candidate, ...] = ()
     headroom: Headroom | None = None
+    short: tuple[str, ...] = ()
 
     @cached_property
     def follow_ups(self) -> tuple[Candidate, ...]:
         """What would pay after the chosen change, in turn; computed when first asked for."""
         found: list[Candidate] = []
-        here, current = self.context, self.chosen
+        here, current, allowance = self.context, self.chosen, Allowance(_MOST_AFTERWARDS)
         while current is not None and current.worth(self.scope) and len(found) < MAX_FOLLOW_UPS:
             if current.finding.change is None or current.finding.change.variant is None:
                 break  # advice that no what-if of the interpreter expresses
@@ -54,8 +64,9 @@ class Judgement:
             made = [c for c in (self.chosen, *found) if c is not None]
             done = {c.finding.key for c in made}
             tuned = {c.finding.rule for c in made if c.finding.rule.tuning}
-            later = [c for c in price(here, [r for r in self.rules if r not in tuned]) if c.finding.key not in done]
-            current = best_candidate(later, self.scope)
+            rules = [rule for rule in self.rules if rule not in tuned]
+            later = [c for c in price(here, rules, allowance) if c.finding.key not in done]
+            current = best_candidate([c for c in later if not c.unfinished], self.scope)
             if current is not None and current.worth(self.scope):
                 found.append(current)
         return tuple(found)
@@ -79,20 +90,24 @@ def judge(
     measured: Calibration | None = None,
     autotune: bool = False,
     device_named: bool = True,
+    allowance: Allowance | None = None,
 ) -> Judgement:
     """The best single change to ``workload`` on ``device`` in ``scope``; priced by the cost model, corrected by what was
     ``measured``. With ``autotune``, tiles are left to the autotuner; ``device_named`` says that the user chose the device."""
     context = Context(
         program, workload, device, price=_pricing(device, measured), autotune=autotune, device_named=device_named
     )
-    candidates = price(context, rules)
+    allowance = allowance or Allowance(MOST_WORK)
+    candidates = price(context, rules, allowance)
     reference = estimate(workload.reference, device) if workload.reference is not None else None
     if measured is not None:
         reference = measured.reference(reference)
     before = context.estimate(workload)
     headroom = headroom_of(workload, before, device, reference)
     proposed = proposals(workload, before, headroom) if headroom is not None else []
-    chosen = preferred(best_candidate(candidates, scope), best_candidate(proposed, scope), scope)
+    chosen = preferred(
+        best_candidate([c for c in candidates if not c.unfinished], scope), best_candidate(proposed, scope), scope
+    )
     return Judgement(
         workload,
         before,
@@ -104,6 +119,7 @@ def judge(
         scope,
         measured,
         headroom=headroom,
+        short=tuple(allowance.short),
     )
 
 
@@ -133,17 +149,46 @@ def with_errors(judgement: Judgement, program: Program, device: Device, rules: I
 
 
 def _pricing(device: Device, measured: Calibration | None) -> Callable[[Workload], Estimate]:
+    priced = Estimator(device).estimate
     if measured is None:
-        return lambda workload: estimate(workload, device)
-    return lambda workload: measured.apply(estimate(workload, device))
+        return priced
+    return lambda workload: measured.apply(priced(workload))
 
 
-def price(context: Context, rules: Iterable[Rule]) -> list[Candidate]:
-    """Every finding of ``rules`` with the gain of its change, in source order."""
-    candidates = []
+class Allowance:
+    """The work that what-ifs may take in all, handed out rule by rule: each gets two thirds of what is left, so that one which
+    asks a lot leaves something for the others. ``short`` are the codes of rules that had too little."""
+
+    def __init__(self, units: int) -> None:
+        self._end = work.spent() + units
+        self.short: dict[str, None] = {}
+
+    @contextmanager
+    def share(self, code: str) -> Iterator[None]:
+        """Let the block have its share, and end it where that is spent."""
+        try:
+            with work.limited(max(0, (self._end - work.spent()) * 2 // 3)):
+                yield
+        except OutOfWork:
+            self.short[code] = None
+
+    def ask(self, code: str, question: Callable[[], _T]) -> _T | None:
+        """The answer to ``question``, None where its share was spent before."""
+        answers: list[_T] = []
+        with self.share(code):
+            answers.append(question())
+        return answers[0] if answers else None
+
+
+def price(context: Context, rules: Iterable[Rule], allowance: Allowance | None = None) -> list[Candidate]:
+    """Every finding of ``rules`` with the gain of its change, in source order; what was found of each by the time that its
+    ``allowance`` was spent."""
+    candidates: list[Candidate] = []
     for rule in rules:
-        for finding in rule.check(context):
-            candidates.append(_candidate(context, finding))
+        with allowance.share(rule.code) if allowance is not None else nullcontext():
+            for finding in rule.check(context):
+                candidates.append(replace(unpriced(context, finding), unfinished=True))
+                candidates[-1] = _candidate(context, finding)
     return sorted(candidates, key=lambda c: (c.finding.span, c.finding.rule.code))
 
 

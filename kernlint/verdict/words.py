@@ -84,7 +84,16 @@ def _why(judgement: Judgement, chosen: Candidate, device: Device) -> str:
 
 def _caveats(judgement: Judgement) -> str:
     """What to know beside the answer, as further sentences; empty where there is nothing."""
-    return _contradictions(judgement) + _errors(judgement)
+    return _contradictions(judgement) + _errors(judgement) + _left_out(judgement)
+
+
+def _left_out(judgement: Judgement) -> str:
+    """That there may be more, where it would have taken too much work to look."""
+    if not judgement.short:
+        return ""
+    return (
+        f" Not everything was looked at, as that is too much work: {', '.join(sorted(judgement.short))} may find more."
+    )
 
 
 def _errors(judgement: Judgement) -> str:

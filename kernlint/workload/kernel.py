@@ -330,7 +330,8 @@ class Kernel:
     constexprs that no source fixes, with the value taken for them. ``faults`` is what is wrong in it, in source order.
     ``random`` are the 32-bit offsets of random numbers. ``likely`` holds what an index that was not followed mostly is: the
     one value that a condition chooses, where the other is a constant for masked lanes. ``may_leave`` says that a return
-    stands behind nested conditions, so that some programs may not get to what follows.
+    stands behind nested conditions, so that some programs may not get to what follows, ``counts_programs`` that it asks how
+    many programs there are.
     """
 
     name: str
@@ -346,6 +347,7 @@ class Kernel:
     random: tuple[Narrow, ...] = ()
     may_leave: bool = False
     likely: tuple[tuple[Atom, Expr], ...] = ()
+    counts_programs: bool = False
 
     def walk(self, kind: type | tuple[type, ...] = object) -> Iterator[tuple[Node, tuple[Loop, ...]]]:
         """Every node of ``kind`` with the loops around it, in program order."""
@@ -363,6 +365,11 @@ class Kernel:
 
     @cached_property
     def _answers(self) -> dict[Callable[[Kernel], Any], Any]:
+        return {}
+
+    @cached_property
+    def launched(self) -> dict[Any, Any]:
+        """What is known of launches of this kernel, by the question and all that the answer depends on beside the kernel."""
         return {}
 
     @cached_property

@@ -191,6 +191,44 @@ class Launch:
         value = self.arguments.get(parameter)
         return value if isinstance(value, Tensor) else None
 
+    @cached_property
+    def shapes(self) -> tuple[Any, ...]:
+        """The grid and what the tensors among the arguments look like, by parameter: what the traffic of a launch of this kernel
+        depends on."""
+        tensors = (
+            (n, t.dtype, t.shape, t.strides, t.offset) for n, t in self.arguments.items() if isinstance(t, Tensor)
+        )
+        return self.grid, *tensors
+
+    @cached_property
+    def work(self) -> tuple[Any, ...]:
+        """What launches agree in that do the same on tensors that look alike, wherever they stand."""
+        scalars = ((name, value) for name, value in self.arguments.items() if not isinstance(value, Tensor))
+        return id(self.kernel.body), self.num_warps, self.num_stages, self.shapes, tuple(scalars)
+
+    @cached_property
+    def likeness(self) -> tuple[Any, ...]:
+        """What launches of the same source agree in where only the memory behind their tensors differs. Kernels are told by
+        their identity: a key for as long as the launch lives."""
+        storages: dict[int, int] = {}
+        arguments = tuple(
+            (name, storages.setdefault(v.storage.id, len(storages)), v.storage.origin)
+            if isinstance(v, Tensor)
+            else (name, v)
+            for name, v in self.arguments.items()
+        )
+        same = id(self.kernel.body), self.kernel.name_span, self.kernel.faults, self.faults
+        key = (
+            self.span, self.function, self.num_warps, self.num_stages, self.grid_follows, same, self.shapes, arguments,
+            tuple(self.constexprs.items()), tuple(self.literals.items()), tuple(self.numbers.items()),
+            tuple(one.likeness for one in self.alternatives),
+        )  # fmt: skip
+        try:
+            hash(key)
+        except TypeError:  # a constexpr that is a list, say
+            return (id(self),)
+        return key
+
     def rewritten(self, change: Callable[[Node], Node | None]) -> Launch:
         """The launch with ``change(node)`` applied to every node of its kernel, as `kernlint.workload.kernel.rewrite`
         does."""
@@ -278,6 +316,26 @@ class Workload:
 
     def launches(self) -> list[Launch]:
         return self._launches.copy()
+
+    def launches_at(self, span: Span) -> list[Launch]:
+        """The launches that the source writes at ``span``, in order."""
+        line = span.line  # tells most of them apart, at a tenth of the cost
+        return [launch for launch in self._launches if launch.span.line == line and launch.span == span]
+
+    def distinct_launches(self) -> list[Launch]:
+        """The launches without those that are like an earlier one at the same place (:attr:`Launch.likeness`): a model calls
+        one function for each of its layers."""
+        return self._distinct.copy()
+
+    @cached_property
+    def _distinct(self) -> list[Launch]:
+        found: list[Launch] = []
+        seen: set[Any] = set()
+        for launch in self._launches:
+            if launch.likeness not in seen:
+                seen.add(launch.likeness)
+                found.append(launch)
+        return found
 
     def once(self, question: Callable[[Workload], _T]) -> _T:
         """``question(self)``, asked once: for what many ask of a workload."""

@@ -61,8 +61,7 @@ def index_tables(workload: Workload) -> Iterator[IndexTable]:
 
 
 def _table(workload: Workload, reader: Launch, tensor: Tensor) -> IndexTable | None:
-    before = _before(workload, reader)
-    made = _made(before, tensor.storage.id)
+    made = _made(workload, reader, tensor.storage.id)
     if made is None:
         return None
     ops, operands = made
@@ -88,25 +87,35 @@ def _table(workload: Workload, reader: Launch, tensor: Tensor) -> IndexTable | N
     return IndexTable(_dropped(workload, reader, ops, storage), table, operands, reader, loads)
 
 
-def _before(workload: Workload, reader: Launch) -> list[Step]:
-    position = next(i for i, step in enumerate(workload.steps) if step is reader)
-    return list(workload.steps[:position])
-
-
 def _touches(step: Step, storage: int) -> bool:
     reads, writes = may_use(step)
     return storage in reads | writes
 
 
-def _made(before: list[Step], storage: int) -> tuple[list[TorchOp], tuple[Tensor, ...]] | None:
-    """The calls in ``before`` that make ``storage`` element by element, in order, and the tensors that they start from; None
+def _writers(workload: Workload) -> dict[int, list[tuple[int, Step]]]:
+    """The steps that may write each storage, with their numbers."""
+    found: dict[int, list[tuple[int, Step]]] = {}
+    for number, step in enumerate(workload.steps):
+        for storage in may_use(step)[1]:
+            found.setdefault(storage, []).append((number, step))
+    return found
+
+
+def _numbers(workload: Workload) -> dict[int, int]:
+    """The number of each step, by its identity."""
+    return {id(step): number for number, step in reversed([*enumerate(workload.steps)])}
+
+
+def _made(workload: Workload, reader: Launch, storage: int) -> tuple[list[TorchOp], tuple[Tensor, ...]] | None:
+    """The calls before ``reader`` that make ``storage`` element by element, in order, and the tensors that they start from; None
     where another kind of step has to do with it."""
+    end, all_writers = workload.once(_numbers)[id(reader)], workload.once(_writers)
     wanted, made = [storage], {storage}
     chosen: set[int] = set()
     operands: dict[int, Tensor] = {}
     while wanted:
         current = wanted.pop()
-        writers = [step for step in before if current in may_use(step)[1]]
+        writers = [step for number, step in all_writers.get(current, ()) if number < end]
         formed = all(isinstance(step, TorchOp) and _forms(step) for step in writers)
         if not writers or not formed:
             if current == storage:
@@ -121,6 +130,7 @@ def _made(before: list[Step], storage: int) -> tuple[list[TorchOp], tuple[Tensor
                 if read.storage.id not in made and read.storage.id not in operands:
                     operands[read.storage.id] = read
                     wanted.append(read.storage.id)
+    before = workload.steps[:end]
     ops = [step for step in before if id(step) in chosen]
     first = next(i for i, step in enumerate(before) if id(step) in chosen)
     # What they start from stays as it is until the kernel runs.

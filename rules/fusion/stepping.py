@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from kernlint.records import dataclass
-from kernlint.rules.dataflow import may_use
+from kernlint.rules.dataflow import may_use, uses
 from kernlint.workload import Launch, Repeat, Span, Step, TorchOp, Workload
 from kernlint.workload.steps import map_steps
 
@@ -71,18 +71,19 @@ def needed_elsewhere(
     They are returned, older than this call, or used by a step that is not in ``members`` (ids of step objects), in a
     Python loop (``looped``) also by an earlier one.
     """
-    local: set[int] = set()
-    used: set[int] = set()
-    after = looped
-    for step, _ in workload.walk():
-        if isinstance(step, TorchOp):
-            local.update(t.storage.id for t in step.writes if t.storage.span == step.span)
-        allocates = isinstance(step, TorchOp) and step.kind == "alloc"
-        if after and id(step) not in members and not isinstance(step, Repeat) and not allocates:
-            used |= set().union(*may_use(step))
-        after = after or step is last
+    known = uses(workload)
+    end = known.numbers.get(id(last), len(known.numbers))
+
+    def used(storage: int) -> bool:
+        return any(
+            id(step) not in members
+            and (looped or known.numbers[id(step)] > end)
+            and not (isinstance(step, TorchOp) and step.kind == "alloc")
+            for step in (*known.readers.get(storage, ()), *known.writers.get(storage, ()))
+        )
+
     returned = {t.storage.id for t in workload.outputs}
-    return frozenset(id for id in written if id in returned or id in used or id not in local)
+    return frozenset(id for id in written if id in returned or id not in known.made or used(id))
 
 
 def without_allocations(workload: Workload, storages: set[int]) -> Workload:

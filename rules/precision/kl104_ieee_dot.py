@@ -105,7 +105,7 @@ class IeeeDot(Rule):
         if context.device.peak_tf32_tensor_dense_tflops is None:
             return
         seen: set[Span] = set()
-        for launch in context.launches():
+        for launch in context.distinct_launches():
             yield from self._of_halves(context, launch, seen)
             plain = [
                 (dot, loops[-1].id)

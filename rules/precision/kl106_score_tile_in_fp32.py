@@ -128,7 +128,7 @@ class _Product:
 
 def _second_products(context: Context) -> Iterator[_Product]:
     seen = set()
-    for launch in context.launches():
+    for launch in context.distinct_launches():
         for loop, _ in launch.kernel.walk(Loop):
             assert isinstance(loop, Loop)
             dots = [node for node in loop.body if isinstance(node, Dot)]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
 from kernlint.rules.grid_literals import joined
-from kernlint.rules.places import launches_at
-from kernlint.rules.tiles import Tile, TileNames, best_tile, current_tile, main_dot, tile_names
+from kernlint.rules.places import counterpart, launches_at
+from kernlint.rules.tiles import Tile, TileNames, best_tile, current_tile, main_dot, suits, tile_edits, tile_names
 from kernlint.rules.tiling.other_sizes import Call, scaled_calls
 from kernlint.rules.tiling.tuned_tiles import Tuned, autotune_words, tuned_tiles
+from kernlint.work import OutOfWork
 from kernlint.workload import Dot, Launch
 
 #: How much less the whole call must take with a tile for each of several launches than with one for all.
@@ -110,7 +111,11 @@ class IllFittingFixedTile(Rule):
     use_instead = "matmul[grid](a, b, c, N, K, BM=128, BN=128, BK=64, num_warps=8)  # or autotune"
 
     def check(self, context: Context) -> Iterable[Finding]:
-        for launch in context.launches():
+        #: What an autotuner would gain at a place, by the place and the tile there.
+        tunable: dict[object, Tuned | None] = {}
+        #: The best tile of launches that do the same work elsewhere.
+        best_tiles: dict[object, Tile | None] = {}
+        for launch in context.distinct_launches():
             found = main_dot(launch)
             if launch.autotuned or found is None or not found[1] or launch.programs is None:
                 continue
@@ -121,7 +126,7 @@ class IllFittingFixedTile(Rule):
                 continue
             # A source that asks for no pipelining has another problem (KL204); leave that to its own rule.
             stages = (launch.num_stages,) if launch.num_stages < 2 else (3, 4)
-            best = best_tile(context, context.variant, launch, dot, names, stages)
+            best = _best_tile(context, launch, dot, names, stages, best_tiles)
             before = context.gpu_us(context.variant)
             if best is None or before is None:
                 continue
@@ -131,7 +136,13 @@ class IllFittingFixedTile(Rule):
             if after is None:
                 continue
             better = after < before and (tile.m, tile.n, tile.k) != (old.m, old.n, old.k)
-            tuned = _tuned(context, launch, dot, names, stages, after) if better or context.autotune else None
+            enough: OutOfWork | None = None
+            try:
+                tuned = (
+                    _tuned(context, launch, dot, names, stages, after, tunable) if better or context.autotune else None
+                )
+            except OutOfWork as error:  # one tile is something, too
+                tuned, enough = None, error
             if not better and (tuned is None or max(tuned.gains) < _LEAST_GAIN):
                 continue
             why = _why(context, launch, dot) if better else (
@@ -152,6 +163,31 @@ class IllFittingFixedTile(Rule):
                 (Evidence(f"grid {grid} = {launch.programs} programs of tile {dot.m}x{dot.n}x{dot.k}", launch.span),),
                 change,
             )
+            if enough is not None:
+                raise enough
+
+
+def _best_tile(
+    context: Context,
+    launch: Launch,
+    dot: Dot,
+    names: TileNames,
+    stages: tuple[int, ...],
+    known: dict[object, Tile | None],
+) -> tuple[Tile, Variant] | None:
+    """The tile with which the call takes least, and the program with it. For launches that do the same work it is looked for
+    once: what they share the cache with makes no difference to a product."""
+    key = launch.work, names, dot.span, stages
+    if key not in known:
+        best = best_tile(context, context.variant, launch, dot, names, stages)
+        known[key] = best[0] if best is not None else None
+        return best
+    tile = known[key]
+    if tile is None:
+        return None
+    variant = context.variant.then(tile_edits(launch, names, tile))
+    changed = counterpart(context, variant, launch)
+    return (tile, variant) if suits(context, changed, launch, dot) else None
 
 
 def _why(context: Context, launch: Launch, dot: Dot) -> str:
@@ -178,16 +214,35 @@ def _words(launch: Launch, names: TileNames, tile: Tile) -> tuple[str, str]:
 
 
 def _tuned(
-    context: Context, launch: Launch, dot: Dot, names: TileNames, stages: tuple[int, ...], fixed_us: float
+    context: Context,
+    launch: Launch,
+    dot: Dot,
+    names: TileNames,
+    stages: tuple[int, ...],
+    fixed_us: float,
+    known: dict[object, Tuned | None],
 ) -> Tuned | None:
     """The tile left to the autotuner: where the user wants it so, or where the place launches at several sizes and no one
     tile (``fixed_us`` is the time of the call with the best) suits them all."""
     several = len(launches_at(context.workload, launch.span)) > 1
     if not context.autotune and not several:
         return None
-    calls = [Call(one) for one in (scaled_calls(context, launch) if context.autotune else [context])]
-    count = _ASKED_FOR if context.autotune else 2
-    tuned = tuned_tiles(context, calls, launch, dot, names, stages, count)
+    # All launches of a place are looked at for each of them.
+    key = (
+        launch.span,
+        launch.kernel.name_span,
+        current_tile(launch, dot),
+        dot.span,
+        dot.a.dtype,
+        dot.b.dtype,
+        names,
+        stages,
+    )
+    if key not in known or context.autotune:
+        calls = [Call(one) for one in (scaled_calls(context, launch) if context.autotune else [context])]
+        count = _ASKED_FOR if context.autotune else 2
+        known[key] = tuned_tiles(context, calls, launch, dot, names, stages, count)
+    tuned = known[key]
     if tuned is None or len(tuned.tiles) < 2 or context.autotune:
         return tuned if tuned is not None and len(tuned.tiles) > 1 else None
     after = context.gpu_us(tuned.variant)

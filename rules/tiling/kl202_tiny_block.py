@@ -85,7 +85,7 @@ class TinyBlock(Rule):
     use_instead = "relu[grid](x, y, n, BLOCK=1024)"
 
     def check(self, context: Context) -> Iterable[Finding]:
-        for launch in context.launches():
+        for launch in context.distinct_launches():
             if launch.autotuned:
                 continue
             tile = _streamed_tile(launch)

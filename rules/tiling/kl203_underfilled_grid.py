@@ -111,7 +111,7 @@ class UnderfilledGrid(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         device = context.device
         persistent: set[Span] = set()
-        for launch in context.launches():
+        for launch in context.distinct_launches():
             found = main_dot(launch)
             counts = [one.programs for one in launch.configurations]
             if any(n is None or n >= device.sm_count for n in counts):
@@ -258,11 +258,15 @@ class SplitK:
                 return replace(node, base="partial", dtype=dt.FLOAT32, offset=offset)
             return node
 
-        moved = {id(node) for node in _epilogue(kernel)}
-        body = tuple(node for node in kernel.body if id(node) not in moved)
+        known = kernel.launched
+        key = "split", self.split, axis, count
+        if key not in known:  # one object for all layers, so that it is priced once
+            moved = {id(node) for node in _epilogue(kernel)}
+            body = tuple(node for node in kernel.body if id(node) not in moved)
+            known[key] = replace(kernel, body=rewrite(body, change), dims=axis + 1)
         return replace(
             step,
-            kernel=replace(kernel, body=rewrite(body, change), dims=axis + 1),
+            kernel=known[key],
             grid=(*step.grid, self.split),
             arguments={**step.arguments, "partial": scratch},
         )
@@ -289,7 +293,11 @@ class SplitK:
             *_epilogue(step.kernel),
             replace(store, base="out"),
         )
-        kernel = Kernel("add_partial_sums", body, span, span, step.kernel.file, dims=len(step.grid))
+        known = step.kernel.launched
+        key = "added", span, self.split, count, output.dtype
+        if key not in known:
+            known[key] = Kernel("add_partial_sums", body, span, span, step.kernel.file, dims=len(step.grid))
+        kernel = known[key]
         arguments = {**step.arguments, "partial": scratch, "out": output}
         return Launch(kernel, step.grid, arguments, {}, 4, 3, span, step.function)
 

@@ -85,7 +85,7 @@ class UnpipelinedDotLoop(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         listed: set[Span] = set()
-        for launch in context.launches():
+        for launch in context.distinct_launches():
             looped = _looped(launch)
             if looped is None or any(one.num_stages != 1 for one in launch.configurations):
                 continue

@@ -82,7 +82,7 @@ class UngroupedProgramOrder(Rule):
     use_instead = "pid_m, pid_n = tl.swizzle2d(pid // columns, pid % columns, rows, columns, 8)"
 
     def check(self, context: Context) -> Iterable[Finding]:
-        for launch in context.launches():
+        for launch in context.distinct_launches():
             found = main_dot(launch)
             order = program_order(launch, found[0]) if found is not None and found[1] else None
             if found is None or order is None:

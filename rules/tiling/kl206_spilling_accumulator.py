@@ -70,7 +70,7 @@ class SpillingAccumulator(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         if not context.device.is_nvidia or (context.device.sm_major or 0) >= 10:
             return
-        for launch in context.launches():
+        for launch in context.distinct_launches():
             dots = [] if launch.autotuned else _accumulators(launch)
             threads = context.device.warp_size_threads * launch.num_warps
             words = sum(dot.batch * dot.m * dot.n * dot.out.bits / 32 for dot in dots)

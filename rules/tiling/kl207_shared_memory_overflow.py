@@ -64,7 +64,7 @@ class SharedMemoryOverflow(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         device = context.device
         limit = device.shared_memory_max_bytes_per_block
-        for launch in context.launches():
+        for launch in context.distinct_launches():
             if launch.autotuned:
                 continue
             for loop, tiles in overflowing(launch, device):

@@ -77,7 +77,7 @@ class UnpipelinedRowLoop(Rule):
     use_instead = "for start in tl.range(0, columns, BLOCK, num_stages=3):\n    acc += tl.load(...)"
 
     def check(self, context: Context) -> Iterable[Finding]:
-        for launch in context.launches():
+        for launch in context.distinct_launches():
             if launch.autotuned or not launch.kernel.complete or any(True for _ in launch.kernel.walk(Dot)):
                 continue
             # One program per SM at most: with more of them the hardware overlaps loads by itself.

@@ -83,7 +83,7 @@ class ScalarReductionPerIteration(Rule):
     use_instead = "for start in range(0, n, BLOCK):\n    acc += tl.load(x + start + lanes)\ntotal = tl.sum(acc, axis=0)"
 
     def check(self, context: Context) -> Iterable[Finding]:
-        for launch in context.launches():
+        for launch in context.distinct_launches():
             if launch.autotuned or not launch.kernel.complete or launch.kernel.assumed:
                 continue  # a block that the source does not fix may hold the whole row
             threads = context.device.warp_size_threads * launch.num_warps

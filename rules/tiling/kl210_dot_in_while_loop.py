@@ -72,7 +72,7 @@ class DotInWhileLoop(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         seen = set()
-        for launch in context.launches():
+        for launch in context.distinct_launches():
             for dot, loops in launch.kernel.walk(Dot):
                 assert isinstance(dot, Dot)
                 loop = loops[-1] if loops else None

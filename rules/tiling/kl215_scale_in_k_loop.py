@@ -81,7 +81,7 @@ class ScaleInKLoop(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         module = context.program.kernel
         seen = set()
-        for launch in context.launches():
+        for launch in context.distinct_launches():
             for dot, loops in launch.kernel.walk(Dot):
                 assert isinstance(dot, Dot)
                 found = scaled_product(module, dot, loops[-1]) if loops and dot.span not in seen else None

@@ -80,7 +80,7 @@ class SerialLoopOnFewPrograms(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         seen = set()
-        for launch in context.launches():
+        for launch in context.distinct_launches():
             programs = max(p.programs or 1 << 40 for p in launch.configurations)
             if programs > _SHARE * context.device.sm_count or launch.span in seen or not launch.kernel.complete:
                 continue

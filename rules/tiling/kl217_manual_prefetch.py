@@ -95,7 +95,7 @@ class ManualPrefetch(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         seen = set()
-        for launch in context.launches():
+        for launch in context.distinct_launches():
             for dot, ahead in _prefetched(launch):
                 if dot.span in seen:
                     continue

@@ -64,7 +64,7 @@ class OversizedTile(Rule):
         if not context.device.is_nvidia:
             return
         seen = set()
-        for launch in context.launches():
+        for launch in context.distinct_launches():
             load = _largest(launch)
             threads = context.device.warp_size_threads * launch.num_warps
             if load is None or launch.autotuned or launch.span in seen or any(True for _ in launch.kernel.walk(Dot)):

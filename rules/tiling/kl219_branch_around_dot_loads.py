@@ -58,7 +58,7 @@ class BranchAroundDotLoads(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         seen = set()
-        for launch in context.launches():
+        for launch in context.distinct_launches():
             for loop, branch, load in _branched(launch):
                 if branch.span in seen or not _invariant(context, loop, branch):
                     continue

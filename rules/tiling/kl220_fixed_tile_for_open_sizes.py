@@ -130,7 +130,7 @@ class FixedTileForOpenSizes(Rule):
         if context.workload.bare or not context.workload.symbols:
             return
         seen: set[Span] = set()
-        for launch in context.launches():
+        for launch in context.distinct_launches():
             found = main_dot(launch)
             if launch.span in seen or launch.autotuned or found is None or not found[1] or launch.programs is not None:
                 continue

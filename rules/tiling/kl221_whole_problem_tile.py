@@ -64,7 +64,7 @@ class WholeProblemTile(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         seen = set()
-        for launch in context.launches():
+        for launch in context.distinct_launches():
             alone = all(concrete(extent) == 1 for extent in launch.grid)
             if not alone or launch.span in seen or not any(True for _ in launch.kernel.walk(Dot)):
                 continue

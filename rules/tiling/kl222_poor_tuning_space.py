@@ -99,7 +99,7 @@ class PoorTuningSpace(Rule):
         if old.gpu_us is None:
             return
         seen: set[Span] = set()
-        for launch in context.launches():
+        for launch in context.distinct_launches():
             found = main_dot(launch)
             if launch.span in seen or found is None or not found[1] or not all_followed(launch):
                 continue

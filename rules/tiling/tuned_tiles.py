@@ -199,7 +199,8 @@ def tuned_tiles(
     if not calls or None in now:
         return None
     at_hand = current_tile(launch, dot)
-    shortlist = dict.fromkeys(tile for one in calls if one.call.typical for tile in one.best(names, stages))
+    distinct = {id(one): one for one in calls}.values()
+    shortlist = dict.fromkeys(tile for one in distinct if one.call.typical for tile in one.best(names, stages))
     shortlist[at_hand] = None
     table = {tile: times for tile in shortlist if (times := _times(tile, names, calls)) is not None}
     tiles = _few(table)
@@ -228,13 +229,17 @@ def _times(tile: Tile, names: TileNames, calls: Sequence[_Call]) -> list[float] 
 
 
 def _calls(asked: Iterable[Call], launch: Launch, dot: Dot) -> list[_Call]:
+    """Each launch of the place in each call; those that are alike are one object, again and again."""
     found = []
     for call in asked:
+        known: dict[object, _Call] = {}
         for place, one in enumerate(launches_at(call.context.workload, launch.span)):
             same = dot_at(one, dot.span)
             if same is None:
                 return []
-            found.append(_Call(call, one, same, place).checked())
+            if one.likeness not in known:
+                known[one.likeness] = _Call(call, one, same, place).checked()
+            found.append(known[one.likeness])
     return found
 
 

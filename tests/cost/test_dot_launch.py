@@ -12,6 +12,7 @@ from kernlint.cost.device import devices, find_device
 from kernlint.cost.dot_launch import dot_loop, kernel_time
 from kernlint.cost.dots import DotLoop, dot_time, registers_per_thread, shared_bytes
 from kernlint.cost.programs import program_time
+from kernlint.cost.traffic import traffic
 from kernlint.workload import Branch, Dot, Expr, Load, Loop, Opaque
 from kernlint.workload import dtype as dtypes
 
@@ -195,3 +196,17 @@ def test_the_dot_adds_its_product_to_the_accumulator(update: str, adds: int) -> 
     made = dot_loop(launch)
     assert made is not None
     assert made.extra_alu_elements_per_iteration == adds * 64 * 64
+
+
+def test_what_is_remembered_of_a_kernel_is_of_the_launch_and_the_device_asked_about():
+    """In any order, a kernel that was asked about before answers as one that was not."""
+    made = gemm(128, 2048, 2048)
+    asked = [
+        dataclasses.replace(made, **changes)
+        for changes in ({}, {"num_warps": 8}, {"num_stages": 4}, {"grid": (1, 1)}, {"grid": (64, 64)}, {})
+    ]
+    for one in (*asked, *reversed(asked)):
+        for device in (H100, find_device("a100-80gb-sxm"), H100):
+            fresh = dataclasses.replace(one, kernel=dataclasses.replace(one.kernel))
+            assert kernel_time(one, device) == kernel_time(fresh, device)
+            assert traffic(one).footprints == traffic(fresh).footprints

@@ -33,7 +33,7 @@ def job(name, data=b"", timeout_s=20.0):
 def behave(monkeypatch):
     """Workers that do what the name of the file says."""
 
-    def check(job):
+    def check(job, begun):
         if job.shown == "crash":
             os.kill(os.getpid(), signal.SIGKILL)
         if job.shown == "exit":
@@ -46,7 +46,7 @@ def behave(monkeypatch):
         if job.shown == "memory":
             return bytearray(2 * sandbox.MEMORY_BYTES)
         if job.shown == "recursion":
-            return check(job)
+            return check(job, begun)
         if job.shown == "bug":
             raise ValueError("two\nlines")
         return Result(())
@@ -83,7 +83,7 @@ def test_only_its_own_file_is_lost(behave, name, message, workers):
 @pytest.mark.parametrize("share", [1.0, 0.5])
 def test_a_file_that_had_its_time_is_not_tried_again(behave, monkeypatch, share):
     """Only of one that had to wait for the processor can another run find more."""
-    monkeypatch.setattr(pool, "_processor_s", lambda pid: share * time.monotonic())
+    monkeypatch.setattr(pool, "processor_s", lambda pid: share * time.monotonic())
     monkeypatch.setattr(pool, "_LOADED", 1.2)
     ((_, result),) = pool.run_jobs([job("hang", timeout_s=0.5)], 1)
     assert result.findings[0].code == "KL902"

@@ -1,0 +1,107 @@
+"""The work for one file grows with what is in it, not with its square; limits on it are kept without losing findings."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+from support.lint import KERNEL
+
+from kernlint import analysis, work
+from kernlint.lint import check_file as checking
+from kernlint.lint.check_file import Job, check_file
+from kernlint.lint.settings import FileSettings
+from kernlint.rules.registry import all_rules
+from kernlint.verdict import judge
+
+_PATH = Path(__file__).parents[2] / "benchmarks" / "growth.py"
+_SPEC = importlib.util.spec_from_file_location("growth", _PATH)
+growth = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(growth)
+
+CODES = frozenset(rule.code for rule in all_rules()) | {"KL902"}
+
+
+def checked(source, codes=CODES, fixes=False):
+    """The findings of a check, and the work that it took."""
+    before = work.spent()
+    result = check_file(Job("k.py", source.encode(), FileSettings(codes, timeout_s=10_000.0), fixes=fixes))
+    return result.findings, work.spent() - before
+
+
+def tiles(findings):
+    return [f.place.line for f in findings if f.code in ("KL201", "KL220")]
+
+
+@pytest.mark.parametrize("program", ["written_out", "copies"])
+def test_twice_the_layers_take_twice_the_work(program):
+    """Each launch of its own has its own finding."""
+    few, many = (checked(growth.PROGRAMS[program](count)) for count in (4, 8))
+    assert len(tiles(few[0])) == 4 and len(tiles(many[0])) == 8
+    assert many[1] < 2.5 * few[1]
+    assert not [f for f in many[0] if f.code == "KL902"]
+
+
+def test_layers_that_share_their_kernels_take_hardly_more_work():
+    """Their shapes are searched once, however many layers have them."""
+    few, many = (checked(growth.layers(count)) for count in (8, 64))
+    assert len(tiles(few[0])) == len(tiles(many[0])) == 1
+    assert many[1] < 2 * few[1]
+
+
+def test_open_sizes_of_several_kernels():
+    few, many = (checked(growth.open_copies(count), frozenset({"KL220", "KL902"})) for count in (1, 2))
+    assert len(tiles(few[0])) == 1 and len(tiles(many[0])) == 2
+    assert many[1] < 2.5 * few[1]
+
+
+def test_what_is_found_before_the_work_is_done_is_kept(monkeypatch):
+    """Twice alike, and the rule that did not come to its end is named."""
+    source = growth.written_out(8)
+    everything, needed = checked(source)
+    monkeypatch.setattr(checking, "MOST_WORK", needed // 2)
+    found, _ = checked(source)
+    assert 0 < len(tiles(found)) < len(tiles(everything))
+    (short,) = [f for f in found if f.code == "KL902"]
+    assert "KL201" in short.message and "too much work" in short.message
+    assert found == checked(source)[0]
+
+
+def test_rules_that_ask_nothing_of_the_model_are_not_cut_short(monkeypatch):
+    monkeypatch.setattr(checking, "MOST_WORK", 0)
+    source = growth.open_copies(2)
+    found, _ = checked(source)
+    assert {f.code for f in found} >= {"KL730", "KL902"}
+
+
+def test_fixes_that_are_too_much_work_are_named(monkeypatch):
+    monkeypatch.setattr(checking, "_MOST_FIXING", 0)
+    found, _ = checked(KERNEL, fixes=True)
+    assert any(f.code == "KL101" and f.fix is None for f in found)
+    (short,) = [f for f in found if f.code == "KL902"]
+    assert short.message == "too much work: not all fixes of KL101 were worked out"
+
+
+def test_a_verdict_says_what_was_not_looked_at(monkeypatch):
+    source = growth.layers(2)
+    assert "looked at" not in analysis.analyze(source).reason
+    monkeypatch.setattr(analysis, "MOST_WORK", 0)
+    verdict = analysis.analyze(source)
+    assert not verdict.worth_optimizing
+    assert "Not everything was looked at" in verdict.reason and "KL201" in verdict.reason
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6])
+def test_a_rule_leaves_work_for_others(share):
+    allowance = judge.Allowance(900)
+    for code in ("KL1", "KL2"):
+        with allowance.share(code):
+            for _ in range(int(share * 10)):
+                work.check()
+                work.spend(100)
+    assert allowance.short == ({} if share == 0.3 else {"KL2": None})
+
+
+def test_a_network_has_a_verdict():
+    verdict = analysis.analyze(growth.vgg())
+    assert verdict.worth_optimizing and verdict.details.rule.code == "KL201"
+    assert "looked at" not in verdict.reason
