@@ -54,14 +54,14 @@ def causes_of(
 
 
 #: What is removed first: what changes the steps, then what changes a kernel, in the order of its facets.
-_ORDER = ("sync", "launches in a Python loop", "launches step by step", "unused result", "copies", "round trips",
+ORDER = ("sync", "launches in a Python loop", "launches step by step", "unused result", "copies", "round trips",
           "needless product", "no tensor cores", *kernels.ORDER)  # fmt: skip
 
 
 def _waterfall(causes: list[Cause], gap: float) -> list[Cause]:
     """``causes`` with their parts of ``gap``: each takes what is left of it, up to what it takes alone."""
     parts, left = {}, max(0.0, gap)
-    for cause in sorted(causes, key=lambda cause: (_ORDER.index(cause.name), -cause.alone_us)):
+    for cause in sorted(causes, key=lambda cause: (ORDER.index(cause.name), -cause.alone_us)):
         parts[id(cause)] = min(cause.alone_us, left)
         left -= parts[id(cause)]
     return [replace(cause, us=parts[id(cause)]) for cause in causes]

@@ -17,7 +17,7 @@ WORTH = 1.20
 #: ... never below this, and between the two only when the change can be made automatically.
 NOT_WORTH = 1.10
 #: A change that no rule knows must gain so much at the lower end of its interval, and save so much of a call.
-LEAST_LOW = 1.05
+LEAST_LOW = 1.0
 LEAST_SAVING_US = 1.0
 LEAST_SHARE = 0.01
 
