@@ -65,7 +65,8 @@ from kernlint.workload.expr import simplify
 
 #: A computed tile this many times larger than any loaded one is the product of a broadcast.
 _BROADCAST = 4
-#: More sigma where special functions decide, by their share of the instructions: ln 4 is the range, most are cheap.
+#: More sigma where special functions decide that were not measured or go without a name, by their share of the instructions:
+#: ln 4 is the range, most are cheap.
 _SPECIAL_SIGMA = 0.5
 #: More sigma where tiles live in memory: in ``h100-spilling.csv`` such kernels err by a factor 1.5.
 _COLLAPSE_SIGMA = 0.4
@@ -831,8 +832,6 @@ class _Price(TileSizes):
         if self.launch.programs is None:
             extra.append(1.0)
         if self.instructions and bound in ("issue", "latency"):
-            # exp, sqrt and a division cost what the constant says; erf, log and sin four times that, and a workload
-            # does not tell which one it is (``special_ops``).
             extra.append(_SPECIAL_SIGMA * self.special / (self.instructions + self.special_unit))
         if any(self._collapsed(pressure) for pressure in self.pressures):
             extra.append(_COLLAPSE_SIGMA)
