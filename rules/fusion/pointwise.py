@@ -36,12 +36,13 @@ _SPECIAL = frozenset(
     | {"remainder", "fmod", "floor_divide"}
 )
 
-#: What Triton calls the arithmetic, where torch has another name for it or for what takes most of the time.
+#: What Triton calls the arithmetic, where torch has another name for it or for what takes most of the time. A power is not among
+#: them: that of 2 is a product.
 _TRITON: Mapping[str, str] = {
     **dict.fromkeys(("div", "true_divide", "divide", "reciprocal"), "/"), **dict.fromkeys(("silu", "sigmoid"), "sigmoid"),
     **dict.fromkeys(("gelu", "erf", "erfc"), "erf"), **dict.fromkeys(("softplus", "logsigmoid", "log"), "log"),
     **dict.fromkeys(("elu", "selu", "celu", "exp"), "exp"), **dict.fromkeys(("add", "sub"), "+"), "mul": "*",
-    **{name: name for name in "pow exp2 log2 log10 log1p expm1 sqrt rsqrt sin cos atan tanh where".split()},
+    **{name: name for name in "exp2 log2 log10 log1p expm1 sqrt rsqrt sin cos atan tanh where".split()},
 }  # fmt: skip
 
 
