@@ -107,6 +107,10 @@ def unpriced(rows: Iterable[Row], table: Table) -> list[tuple[Key, str]]:
     return list(found.items())
 
 
+#: Up to here an operation is an instruction or two, whose latency is in the fitted latencies of loops already.
+INSTRUCTION = 5.0
+
+
 def fit(rows: Sequence[Row], table: Table) -> Table:
     """``table`` with prices for what ``rows`` do besides."""
     full = [row for row in rows if row.full]
@@ -125,7 +129,8 @@ def fit(rows: Sequence[Row], table: Table) -> Table:
     best = least_squares(loss, start, diff_step=0.01, max_nfev=30)
     result = priced(best.x)
     for key, _ in keys:
-        result[key] = Price(result[key].slots, _wait(key, rows, result))
+        if result[key].slots > INSTRUCTION:
+            result[key] = Price(result[key].slots, _wait(key, rows, result))
     return result
 
 

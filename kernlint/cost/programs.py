@@ -77,7 +77,8 @@ _RETRY_SIGMA = 0.5
 SEGMENT_SIGMA = 0.25
 #: A computed tile this many times larger than any loaded one is the product of a broadcast.
 _BROADCAST = 4
-#: More sigma where special functions decide, by their share of the instructions: ln 4 is the range, most are cheap.
+#: More sigma where special functions decide that were not measured or go without a name, by their share of the instructions:
+#: ln 4 is the range, most are cheap.
 _SPECIAL_SIGMA = 0.5
 #: What an asynchronous copy fetches at least, and how long an SM is busy with one of a warp and with reading it back
 #: (``h100-row-stages.csv``: where threads copy 4 bytes at a time, a pipelined loop takes as long as it has copies).
@@ -969,8 +970,6 @@ class _Price(TileSizes):
         if self.launch.programs is None:
             extra.append(1.0)
         if self.instructions and bound in ("issue", "latency"):
-            # exp, sqrt and a division cost what the constant says; erf, log and sin four times that, and a workload
-            # does not tell which one it is (``special_ops``).
             extra.append(_SPECIAL_SIGMA * self.special / (self.instructions + self.special_unit))
         if any(self._collapsed(pressure) for pressure in self.pressures):
             extra.append(_COLLAPSE_SIGMA)

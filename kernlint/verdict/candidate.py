@@ -18,6 +18,8 @@ WORTH = 1.20
 NOT_WORTH = 1.10
 #: A change that no rule knows must gain so much at the lower end of its interval, and save so much of a call.
 LEAST_LOW = 1.0
+#: The same for a change that only deals the same work out in another way, as its residuals on development sets demand.
+LEAST_LOW_TILING = 1.25
 LEAST_SAVING_US = 1.0
 LEAST_SHARE = 0.01
 
@@ -93,7 +95,8 @@ class Candidate:
             return False
         if not self.finding.rule.code:
             enough = gain.saving_us > max(LEAST_SAVING_US, LEAST_SHARE * gain.before_us)
-            return gain.middle >= WORTH and gain.low >= LEAST_LOW and enough
+            least = LEAST_LOW_TILING if self.finding.rule.category == "tiling" else LEAST_LOW
+            return gain.middle >= WORTH and gain.low >= least and enough
         return gain.middle >= WORTH or (gain.middle >= NOT_WORTH and self.attempt.automatic)
 
     def sure(self, scope: str) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from kernlint.rules.fusion.indexing import broadcast_offset
 from kernlint.workload import (
     Compute,
@@ -34,6 +36,15 @@ _SPECIAL = frozenset(
     | {"remainder", "fmod", "floor_divide"}
 )
 
+#: What Triton calls the arithmetic, where torch has another name for it or for what takes most of the time. A power is not among
+#: them: that of 2 is a product.
+_TRITON: Mapping[str, str] = {
+    **dict.fromkeys(("div", "true_divide", "divide", "reciprocal"), "/"), **dict.fromkeys(("silu", "sigmoid"), "sigmoid"),
+    **dict.fromkeys(("gelu", "erf", "erfc"), "erf"), **dict.fromkeys(("softplus", "logsigmoid", "log"), "log"),
+    **dict.fromkeys(("elu", "selu", "celu", "exp"), "exp"), **dict.fromkeys(("add", "sub"), "+"), "mul": "*",
+    **{name: name for name in "exp2 log2 log10 log1p expm1 sqrt rsqrt sin cos atan tanh where".split()},
+}  # fmt: skip
+
 
 def is_pointwise(op: TorchOp) -> bool:
     """Whether each element of what ``op`` makes depends on the matching elements of what it reads alone."""
@@ -49,7 +60,8 @@ def arithmetic(op: TorchOp, elements: int, dtype: Dtype) -> Compute:
     """The arithmetic of ``op`` on ``elements`` values."""
     name = op.name.rstrip("_")
     kind = "cast" if op.kind == "cast" else "special" if name in _SPECIAL else "arith"
-    return Compute(kind, elements, dtype, op.span)
+    source = op.reads[0].dtype if op.reads else None
+    return Compute(kind, elements, dtype, op.span, op=str(source or "") if kind == "cast" else _TRITON.get(name, ""))
 
 
 def as_launch(step: Step) -> Launch | None:
