@@ -49,7 +49,10 @@ def residual(case: tuple[Path, dict[str, int], str, float]) -> tuple[str, float]
     """The largest cause and the slope that its error takes; None where there is none, or times are open."""
     folder, sizes, card, gain = case
     reading = read_program(
-        (folder / "before.py").read_text(), reference=(folder / "reference.py").read_text(), device=card, overrides=sizes
+        (folder / "before.py").read_text(),
+        reference=(folder / "reference.py").read_text(),
+        device=card,
+        overrides=sizes,
     )
     device = find_device(card)
     for workload in reading.workloads[:1]:

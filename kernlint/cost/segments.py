@@ -3,6 +3,9 @@
 A kernel that walks from ``p[i]`` to ``p[i + 1]`` through the elements of an array walks through all of it once over the grid. The
 array's size over the number of segments is then the mean length of one, which gives the trips of the loop, the lanes inside its
 masks, and the addresses: segment ``i`` begins near ``i`` times that length.
+
+A kernel that reads how far to go along an axis (the valid length of a padded sequence, of a cache) may go all along it: the extent of
+that axis stands for what was read.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ def likely_bounds(launch: Launch) -> dict[Atom, Expr]:
         for loop, trip in counted:
             bounds = loaded(trip)
             if any(atom not in found for atom in bounds):
-                found.update(_segment(launch, loop, bounds, loads))
+                found.update(_segment(launch, loop, bounds, loads) or _along_an_axis(launch, loop, bounds))
     return found
 
 
@@ -57,6 +60,25 @@ def _segment(launch: Launch, loop: Loop, bounds: list[Opaque], loads: dict[int, 
         for atom, end in ends.items():
             found[atom] = Expr.constant(length) if end is None else end * length
         return found
+    return {}
+
+
+def _along_an_axis(launch: Launch, loop: Loop, bounds: list[Opaque]) -> dict[Atom, Expr]:
+    """The bound of ``loop`` as the extent of the axis that the first load in it moves along; nothing where that cannot be told."""
+    if len(bounds) != 1:
+        return {}
+    for load, loops in launch.kernel.walk(Load):
+        if loop not in loops or not isinstance(load, Load) or load.offset is None:
+            continue
+        coefficient, tensor = load.offset.coefficient(LoopIndex(loop.id)), launch.tensor(load.base)
+        step = concrete(simplify(coefficient)) if coefficient is not None else None
+        if not step or tensor is None or tensor.shape is None or tensor.strides is None:
+            continue
+        axes = [(concrete(stride), concrete(extent)) for stride, extent in zip(tensor.strides, tensor.shape)]
+        along = [(stride, extent) for stride, extent in axes if stride and extent and extent > 1 and step % stride == 0]
+        if along:
+            stride, extent = max(along)
+            return {bounds[0]: Expr.constant(extent)} if stride <= abs(step) else {}
     return {}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from kernlint.cost.device import Device
 from kernlint.cost.dot_launch import kernel_time
@@ -19,7 +19,7 @@ from kernlint.workload import HostSync, Launch, Repeat, Span, TorchOp, Workload
 _CATEGORY = {
     kernels.UNIT: "precision", kernels.REPEATED: "algorithm", kernels.SECTORS: "memory", kernels.ATOMICS: "memory",
     kernels.IDLE: "tiling", kernels.FEW: "tiling", kernels.MANY: "tiling", kernels.SERIAL: "algorithm",
-    kernels.LATENCY: "tiling", kernels.TILE: "tiling",
+    kernels.LATENCY: "tiling", kernels.TILE: "tiling", kernels.SPILLS: "tiling",
 }  # fmt: skip
 
 
@@ -49,8 +49,28 @@ def causes_of(
     asked for."""
     found = [*_syncs(now), *_loops(workload, now, device), *_round_trips(workload, now, device)]
     found += _in_kernels(now, device, wanted)
-    found = [cause for cause in found if cause.alone_us > 0]
-    return sorted(_waterfall(found, (now.gpu_us or 0.0) - achievable_us), key=lambda cause: -cause.alone_us)
+    found = _together(cause for cause in found if cause.alone_us > 0)
+    return sorted(_waterfall(found, (now.gpu_us or 0.0) - achievable_us), key=_rank)
+
+
+#: Structure comes before tuning: what only deals out the same work differently is the largest cause where it is so much larger.
+_TUNING = 0.8
+
+
+def _rank(cause: Cause) -> float:
+    return -cause.alone_us * (_TUNING if cause.category == "tiling" else 1.0)
+
+
+def _together(causes: Iterable[Cause]) -> list[Cause]:
+    """Causes of one kind in one function as one, at the place of the largest."""
+    found: dict[tuple[str, str, str], list[Cause]] = {}
+    for cause in causes:
+        found.setdefault((cause.name, cause.category, cause.symbol), []).append(cause)
+    merged = []
+    for group in found.values():
+        largest = max(group, key=lambda cause: cause.alone_us)
+        merged.append(replace(largest, alone_us=sum(cause.alone_us for cause in group)))
+    return merged
 
 
 #: What is removed first: what changes the steps, then what changes a kernel, in the order of its facets.
@@ -274,7 +294,10 @@ def _in_kernels(now: Estimate, device: Device, wanted: Sequence[Witness]) -> Ite
         assert isinstance(launch, Launch)
         for facet, us in removed.items():
             symbol, span = (name, launch.span) if facet != kernels.UNIT else _where_cast(launch)
-            yield Cause(facet, _CATEGORY[facet], us, span, symbol, name, kernels.evidence(launch, facet, device))
+            category = _CATEGORY[facet]
+            if facet == kernels.IDLE and launch.kernel.dots():
+                category = "algorithm"  # whole blocks are left out, not lanes
+            yield Cause(facet, category, us, span, symbol, name, kernels.evidence(launch, facet, device))
         if not launch.kernel.dots() and flops and kernels.arithmetic(launch) * largest.count >= 0.25 * flops:
             done = f"{kernels.arithmetic(launch):.3g} multiply-adds one by one, {flops:.3g} operations asked for as a product"
             yield Cause("no tensor cores", "algorithm", spent - fair, launch.span, name, name, done)

@@ -32,6 +32,22 @@ class Group:
         return [node for node in self.nodes if node.form == PRODUCT]
 
     @property
+    def passes(self) -> int:
+        """How often rows that are too long for registers are read: again where a value that all of a row goes into is needed beside
+        the row's elements. A softmax needs its sum for each result; its maximum and sum are found in one pass."""
+        if self.row <= LONGEST_ROW:
+            return 1
+        made: set[tuple[int, int]] = set()
+        again = False
+        for node in self.nodes:
+            whole = node.elements >= self.elements / 2
+            from_rows = any(use.value in made for use in node.reads)
+            again = again or (whole and from_rows) or (node.form == ROW and _keeps_rows(node))
+            if node.form in (ROW, SCAN) or from_rows:
+                made |= {use.value for use in node.writes}
+        return 2 if again else 1
+
+    @property
     def form(self) -> str:
         """What the group is priced as: its most demanding node."""
         forms = {node.form for node in self.nodes}
@@ -61,6 +77,11 @@ class Group:
     def row(self) -> float:
         """The longest row that a reduction or scan needs whole; 1 where none does."""
         return max((node.row for node in self.nodes if node.form in (ROW, SCAN)), default=1.0)
+
+
+def _keeps_rows(node: Node) -> bool:
+    """Whether a row operation has as many results as operands."""
+    return sum(use.bytes for use in node.writes) >= 0.4 * sum(use.bytes for use in node.reads)
 
 
 def _identity(node: Node) -> object:
@@ -178,7 +199,7 @@ class _Grouping:
         """Whether what ``maker`` makes is not known before every program is done, or the row no longer at hand."""
         if maker.form in (COLUMN, TOTAL):
             return maker.elements > 1 and sum(use.bytes for use in maker.writes) < sum(use.bytes for use in maker.reads)
-        return maker.form in (ROW, SCAN) and maker.row > self.longest_row
+        return maker.form == SCAN and maker.row > self.longest_row
 
     def _cyclic(self, early: int, late: int) -> bool:
         """Whether a third group needs what ``early`` makes and makes what ``late`` needs."""

@@ -128,8 +128,8 @@ def _localised(now: Estimate, device: Device) -> float:
     total = 0.0
     for row in now.steps:
         launch = row.configuration or row.step
-        us = kernels.localised(launch, device) if isinstance(launch, Launch) else row.gpu_us
-        total += row.count * min(us, row.gpu_us)
+        share = kernels.local_share(launch, device) if isinstance(launch, Launch) else 1.0
+        total += row.total_gpu_us * share
     return total
 
 

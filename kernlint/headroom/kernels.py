@@ -14,11 +14,12 @@ from kernlint.cost.device import Device
 from kernlint.cost.dot_launch import dot_loop, kernel_time
 from kernlint.cost.dot_loop import DotLoop, DotStep
 from kernlint.cost.dots import dot_time
-from kernlint.cost.programs import program_time
-from kernlint.cost.traffic import LINE_BYTES, SECTOR_BYTES, AccessTraffic, Traffic, traffic
+from kernlint.cost.programs import constants, program_time
+from kernlint.cost.traffic import LINE_BYTES, SECTOR_BYTES, AccessTraffic, Probe, Traffic, active_fraction, traffic
 from kernlint.records import replace
-from kernlint.workload import Compute, Dot, Launch, Load, Loop, Store
+from kernlint.workload import Compute, Dot, Expr, Launch, Load, Loop, LoopIndex, Store, concrete
 from kernlint.workload import dtype as dt
+from kernlint.workload.expr import lift
 
 UNIT = "unit"
 REPEATED = "repeated reads"
@@ -30,9 +31,10 @@ MANY = "many programs"
 SERIAL = "serial steps"
 LATENCY = "latency"
 TILE = "tile"
+SPILLS = "spills"
 
 #: The order in which facets are removed, so that their times add up: what changes the work before what changes its shape.
-ORDER = (UNIT, REPEATED, SECTORS, ATOMICS, IDLE, FEW, MANY, SERIAL, LATENCY, TILE)
+ORDER = (UNIT, REPEATED, SECTORS, ATOMICS, IDLE, SPILLS, FEW, MANY, SERIAL, LATENCY, TILE)
 
 #: Programs a well-filled card has, for each SM.
 _PROGRAMS_PER_SM = 4
@@ -43,7 +45,7 @@ _SCALAR = 2
 def facets(launch: Launch, device: Device) -> tuple[str, ...]:
     """The facets that may apply to ``launch``, in their order."""
     if launch.kernel.dots() or with_combined_dots(launch.kernel).dots():
-        return (UNIT, TILE)
+        return (UNIT, IDLE, FEW, TILE)
     scalar = is_serial(launch)
     filled = (launch.programs or 1) / device.sm_count
     left_out = {TILE, LATENCY if scalar else SERIAL, FEW if filled >= _PROGRAMS_PER_SM else MANY}
@@ -83,7 +85,8 @@ def without(launch: Launch, device: Device, removed: frozenset[str], reuse: Mapp
         moved = _coalesced(moved)
     if launch.kernel.dots():
         return _dots_without(launch, device, removed, moved)
-    found = program_time(_cheaper(launch, removed), device, moved=moved, reuse_bytes=reuse)
+    held = replace(constants(), spill_traffic=0.0, collapse_traffic=0.0) if SPILLS in removed else None
+    found = program_time(_cheaper(launch, removed), device, held, moved=moved, reuse_bytes=reuse)
     terms = dict(found.terms)
     floor = terms.pop("floor", 0.0)
     if REPEATED in removed:
@@ -220,9 +223,59 @@ def _dots_without(launch: Launch, device: Device, removed: frozenset[str], moved
         return kernel_time(launch, device).us
     if UNIT in removed:
         loop = replace(loop, steps=tuple(_in_its_unit(step, dot) for step, dot in zip(loop.steps, _dots(launch, loop))))
+    if IDLE in removed:
+        kept = _kept_share(launch)
+        loop = replace(
+            loop,
+            iterations=loop.iterations * kept,
+            most_iterations=loop.most_iterations * kept,
+            loaded_bytes=loop.loaded_bytes * kept,
+        )
+    if FEW in removed and loop.programs < device.sm_count:
+        parts = max(1, min(2 * device.sm_count // loop.programs, int(loop.iterations)))
+        loop = replace(
+            loop,
+            programs=loop.programs * parts,
+            iterations=loop.iterations / parts,
+            most_iterations=loop.most_iterations / parts,
+            epilogue_bytes=loop.epilogue_bytes * 2,
+        )
     if TILE in removed:
         return min(dot_time(other, device).us for other in (loop, *_other_tiles(loop, device)))
     return dot_time(loop, device).us
+
+
+#: Lanes of a dot's tiles up to which the masked ones are the edges that any tiling has.
+_WHOLE = 0.75
+
+
+def _kept_share(launch: Launch) -> float:
+    """The share of the products in whose blocks any lane is kept: by the mask of a ``tl.where`` that puts zero or minus infinity
+    elsewhere. The blocks that the border of the mask crosses are kept."""
+    moved = traffic(launch)
+    masks = [(node, loops) for node, loops in launch.kernel.walk(Compute) if isinstance(node, Compute) and node.keeps]
+    if not masks:
+        return 1.0
+    probe = Probe(launch.kernel, [concrete(extent) or 1 for extent in launch.grid])
+    work = kept = 0.0
+    for dot, loops in launch.kernel.walk(Dot):
+        assert isinstance(dot, Dot)
+        rounds = math.prod(moved.trips.get(loop.id, 1.0) for loop in loops)
+        share = 1.0
+        for node, around in masks:
+            if around == loops and rounds > 1:
+                tiles = {one.m * one.n: (one.m, one.n) for one, same in launch.kernel.walk(Dot) if same == loops}  # type: ignore[union-attr]
+                if node.elements in tiles:
+                    shown = Load(-1, "", node.dtype, tiles[node.elements], Expr.constant(0), (), node.span)
+                    # Programs with few rounds do not go on to those of others.
+                    run = tuple(
+                        (Expr.atom(LoopIndex(one.id)), lift(one.trip)) for one in loops if isinstance(one.trip, Expr)
+                    )
+                    ran = active_fraction(replace(shown, mask=run), probe) if run else 1.0
+                    inside = active_fraction(replace(shown, mask=(*node.keeps, *run)), probe) / ran if ran else 1.0
+                    share = min(share, inside + 1.0 / rounds if inside < _WHOLE else 1.0)
+        work, kept = work + dot.flops * rounds, kept + dot.flops * rounds * share
+    return kept / work if work else 1.0
 
 
 def _dots(launch: Launch, loop: DotLoop) -> list[Dot | None]:
@@ -312,6 +365,10 @@ def evidence(launch: Launch, facet: str, device: Device) -> str:
     if facet in (SERIAL, LATENCY):
         trips = max(moved.trips.values(), default=1.0)
         return f"{trips:,.0f} steps one after another in each of {moved.programs:,} programs"
+    if facet == SPILLS:
+        return "its tiles do not fit the registers"
+    if facet == IDLE and launch.kernel.dots():
+        return f"{_kept_share(launch) * 100:.0f} % of the blocks have anything inside the mask"
     if facet == IDLE:
         return f"{_active(moved) * 100:.0f} % of the lanes are inside their masks"
     dots = launch.kernel.dots()
@@ -323,18 +380,27 @@ def evidence(launch: Launch, facet: str, device: Device) -> str:
     return ""
 
 
-def localised(launch: Launch, device: Device) -> float:
-    """Microseconds of ``launch`` if what it picks through loaded indices lay side by side: the least that its data may make of
-    it."""
+#: Rows of a table of so many bytes take what they take wherever they lie.
+_SHORT = 64
+
+
+def local_share(launch: Launch, device: Device) -> float:
+    """The part of its time that ``launch`` takes if what it picks through loaded indices lies side by side: the least that its data
+    may make of it."""
     moved = traffic(launch)
-    if not any(access.gather for access in moved.accesses) or launch.kernel.dots():
-        return without(launch, device, frozenset())
+
+    def scattered(access: AccessTraffic) -> bool:
+        return access.gather and access.kind != "atomic" and access.contiguous_bytes < _SHORT
+
+    if not any(map(scattered, moved.accesses)) or launch.kernel.dots():
+        return 1.0
     changed = [
         replace(
             access, known=True, gather=False, contiguous_bytes=float(LINE_BYTES), strides=None, density=1.0,
             moved_bytes=access.asked_bytes * access.executions * moved.programs,
         )
-        if access.gather and access.kind != "atomic" else access
+        if scattered(access) else access
         for access in moved.accesses
     ]  # fmt: skip
-    return program_time(launch, device, moved=_with(moved, changed)).us
+    anywhere = program_time(launch, device, moved=moved).us
+    return min(1.0, program_time(launch, device, moved=_with(moved, changed)).us / anywhere) if anywhere else 1.0

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from kernlint.cost.device import Device
 from kernlint.cost.dot_launch import kernel_time
 from kernlint.cost.traffic import Traffic, traffic
+from kernlint.headroom import kernels
 from kernlint.headroom.graph import (
     COLUMN,
     KERNEL,
@@ -106,12 +107,23 @@ def witness_of(graph: Graph, group: Group, device: Device, precise: bool) -> Wit
         priced.append((own[0] * count, own[1], tuple(node.step for node in group.nodes), "as it is"))
     us, sigma, steps, form = min(priced, key=lambda one: one[0])
     us = max(us, _window_us(group, device))
+    if group.form == KERNEL:
+        us = min(us, _trimmed_us(group, device, count))
     serial = max(node.serial for node in group.nodes)
     if serial > 1:
         us, form = _rounds(group, us, serial, form)
     elif group.form not in (LIBRARY, KERNEL):
         us = math.hypot(us, _depth(group) * _STEP_US)
     return Witness(group, steps, us, sigma, form)
+
+
+def _trimmed_us(group: Group, device: Device, count: float) -> float:
+    """The kernel of a product as it is, but without blocks that are masked, tiles that spill and SMs that have nothing to do."""
+    (node,) = group.nodes
+    assert isinstance(node.step, Launch)
+    if not node.step.kernel.dots():
+        return math.inf
+    return count * kernels.without(node.step, device, frozenset({kernels.IDLE, kernels.FEW}))
 
 
 def _window_us(group: Group, device: Device) -> float:
@@ -215,6 +227,7 @@ def _stream(group: Group, device: Device) -> Iterator[tuple[tuple[Launch | Torch
             if height == 1:
                 break
     split = row > 1 or group.form in (TOTAL, COLUMN)
+    group = replace(group, reads=tuple(replace(use, bytes=use.bytes * group.passes) for use in group.reads))
     if row <= 1 or row > 2048:
         for block in _BLOCKS:
             for most in (None, 4 * device.sm_count):

@@ -53,6 +53,7 @@ def test_details_are_in_order():
         "location",
         "fix",
         "estimate",
+        "headroom",
         "follow_ups",
         "findings",
         "measured",
