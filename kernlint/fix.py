@@ -65,6 +65,11 @@ class Refused:
     plan: str
     unsafe: bool = False
 
+    @property
+    def title(self) -> str:
+        """Code and name of the rule; the name of a cause that no rule knows."""
+        return f"{self.code} {self.name}".lstrip()
+
 
 @dataclass(frozen=True)
 class Fixed:
@@ -284,7 +289,12 @@ def _in_order(found: _Found, asked: _Question) -> list[Candidate]:
     if asked.rules:
         known = [c for c in left if asked.scope not in c.gains or c.gains[asked.scope].middle >= 1.0]
         return sorted(known, key=lambda c: -c.gains[asked.scope].saving_us if asked.scope in c.gains else 0.0)
-    order = [c for c in left if c is found.chosen and _worth(c, asked.scope)]
+    chosen = found.chosen
+    if chosen is not None and not chosen.finding.rule.code:
+        # A cause that no rule knows has no edit; the best of those that have one is made in its stead.
+        asked.refused.setdefault(_key(chosen), _refusal(chosen, "no rule knows this cause, so there is no automatic fix"))
+        chosen = best_candidate(left, asked.scope)
+    order = [c for c in left if c is chosen and _worth(c, asked.scope)]
     while asked.follow_ups and left:
         best = best_candidate(left, asked.scope)
         if best is None or not _worth(best, asked.scope):

@@ -133,7 +133,7 @@ def _not_made(refused: Refused) -> str:
     hint = " (--unsafe-fixes makes it)" if refused.unsafe else ""
     plan = f" By hand: {refused.plan}" if refused.plan and not refused.unsafe else ""
     reason = refused.reason.rstrip(".")
-    return f"cannot fix {refused.code} {refused.name} at line {refused.line}: {reason}{hint}.{plan}"
+    return f"cannot fix {refused.title} at line {refused.line}: {reason}{hint}.{plan}"
 
 
 def _say(text: str) -> None:

@@ -38,7 +38,7 @@ def write_verdict(judgement: Judgement, device: Device, model_version: str) -> V
         file=judgement.workload.file,
         kernel=_kernel(judgement),
         category=chosen.finding.rule.category if worth and chosen is not None else "none",
-        rule=_rule(chosen.finding) if worth and chosen is not None else None,
+        rule=_rule_of_change(chosen) if worth and chosen is not None else None,
         location=_location(chosen.finding.span, chosen.finding.symbol) if worth and chosen is not None else None,
         estimate=_estimate(judgement, chosen, device),
         model_version=model_version,
@@ -194,11 +194,13 @@ def _kernel(judgement: Judgement) -> str | None:
     return launches[0].kernel.name if launches else None
 
 
-def _rule(finding: Finding) -> RuleRef | None:
-    """The rule of ``finding``; None where a cause was found that no rule knows."""
-    if not finding.rule.code:
-        return None
+def _rule(finding: Finding) -> RuleRef:
     return RuleRef(finding.rule.code, finding.rule.name)
+
+
+def _rule_of_change(chosen: Candidate) -> RuleRef | None:
+    """The rule that found the chosen change; None where a cause proposes it that no rule knows."""
+    return _rule(chosen.finding) if chosen.finding.rule.code else None
 
 
 def _fix(chosen: Candidate) -> FixReport:

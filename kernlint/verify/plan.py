@@ -202,7 +202,7 @@ def _refusals(made: Fixed) -> tuple[str, ...]:
     if not made.refused:
         return ("there is nothing to fix",)
     return tuple(
-        f"{one.code} {one.name} at line {one.line}: {one.reason}" + (" (--unsafe-fixes makes it)" if one.unsafe else "")
+        f"{one.title} at line {one.line}: {one.reason}" + (" (--unsafe-fixes makes it)" if one.unsafe else "")
         for one in made.refused
     )
 
