@@ -292,7 +292,9 @@ def _in_order(found: _Found, asked: _Question) -> list[Candidate]:
     chosen = found.chosen
     if chosen is not None and not chosen.finding.rule.code:
         # A cause that no rule knows has no edit; the best of those that have one is made in its stead.
-        asked.refused.setdefault(_key(chosen), _refusal(chosen, "no rule knows this cause, so there is no automatic fix"))
+        asked.refused.setdefault(
+            _key(chosen), _refusal(chosen, "no rule knows this cause, so there is no automatic fix")
+        )
         chosen = best_candidate(left, asked.scope)
     order = [c for c in left if c is chosen and _worth(c, asked.scope)]
     while asked.follow_ups and left:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 
 from kernlint.headroom.graph import COLUMN, KERNEL, LIBRARY, MAP, PRODUCT, ROW, SCAN, SPECIAL, TOTAL, Graph, Node, Use
 from kernlint.records import dataclass
-from kernlint.workload import TorchOp, concrete
+from kernlint.workload import Span, TorchOp, concrete
 
 #: Elements of a row that one program holds: 32,768 fp32 values are 64 registers a thread with 16 warps.
 LONGEST_ROW = 32_768
@@ -55,6 +55,12 @@ class Group:
             if form in forms:
                 return form
         return MAP
+
+    @property
+    def place(self) -> tuple[Span, str]:
+        """Where the source asks for the work, and in which function."""
+        node = self.products[0] if self.products else self.nodes[-1]
+        return node.step.span, node.step.function
 
     @property
     def elements(self) -> float:

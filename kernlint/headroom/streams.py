@@ -1,0 +1,213 @@
+"""Memory work as well-written launches: each byte read and written once, by programs of a block of elements or of whole rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+
+from kernlint.cost.device import Device
+from kernlint.cost.traffic import Traffic, traffic
+from kernlint.headroom.graph import COLUMN, ROW, SCAN, SPECIAL, TOTAL, Node, Use
+from kernlint.headroom.groups import LONGEST_ROW, Group
+from kernlint.records import replace
+from kernlint.workload import (
+    Atomic,
+    Compute,
+    Dot,
+    Expr,
+    Launch,
+    Load,
+    Loop,
+    Reduce,
+    Scan,
+    Span,
+    Store,
+    Tensor,
+    TorchOp,
+)
+from kernlint.workload import Node as KernelNode
+from kernlint.workload import dtype as dt
+from kernlint.workload.synthesis import iteration, lane, launch, pid, power_of_two
+
+#: Launches one after another, and in a word what they are.
+Version = tuple[tuple[Launch | TorchOp, ...], str]
+
+#: Elements of a program.
+_BLOCKS = (256, 512, 1024, 2048, 4096, 8192)
+#: Bytes that lie together from which rows picked through an index are read like any others.
+_ROW_BYTES = 64
+
+
+def streams(group: Group, device: Device) -> Iterator[Version]:
+    """Each element read once and written once, by programs of a block of elements or of whole rows."""
+    elements, row = group.elements, group.row
+    if row > 1 and row <= LONGEST_ROW:
+        for block in _BLOCKS:
+            height = max(1, block // power_of_two(int(row)))
+            yield (one_pass(group, elements / (height * row), (height, power_of_two(int(row)))),), "rows"
+            if height == 1:
+                break
+    split = row > 1 or group.form in (TOTAL, COLUMN)
+    group = replace(group, reads=tuple(replace(use, bytes=use.bytes * group.passes) for use in group.reads))
+    if row <= 1 or row > 2048:
+        for block in _BLOCKS:
+            for most in (None, 4 * device.sm_count):
+                first = one_pass(group, math.ceil(elements / block), (block,), most)
+                if not split:
+                    yield (first,), "stream"
+                else:
+                    yield (first, second_pass(group)), "partial results, then their sum"
+
+
+def one_pass(
+    group: Group,
+    programs: float,
+    tile: tuple[int, ...],
+    most: int | None = None,
+    work: Sequence[KernelNode] | None = None,
+) -> Launch:
+    """One launch of ``programs`` that reads and writes what the group does, each its share; with ``most`` that many programs
+    at the most, which walk over the shares in a pipelined loop."""
+    span, function = group.place
+    shares = max(1, math.ceil(programs))
+    count = shares if most is None else min(most, shares)
+    turn = pid(0) if most is None else pid(0) + iteration(1) * count
+    arguments: dict[str, Tensor] = {}
+    body: list[KernelNode] = []
+    picked = _picked(group)
+    for number, use in enumerate(group.reads):
+        base = f"in{number}"
+        arguments[base] = use.tensor
+        load = _share(base, number + 1, use, shares, turn, span)
+        if use.value in picked and (run := picked[use.value]) < _ROW_BYTES:
+            # Single elements through an index: wherever the data says.
+            load = replace(
+                load,
+                offset=None,
+                through=frozenset({999}),
+                shape=(max(1, load.elements * load.dtype.bytes // run), max(1, run // load.dtype.bytes)),
+            )
+        body.append(load)
+    block = math.prod(tile)
+    if work is not None:
+        body += work
+    else:
+        for node in group.nodes:
+            body += work_of(node, group, tile, block, span)
+    for number, use in enumerate(group.writes):
+        base = f"out{number}"
+        arguments[base] = use.tensor
+        body.append(_share_store(base, 1000 + number, use, shares, turn, span))
+    warps = 4 if block <= 2048 else 8 if block <= 8192 else 16
+    if most is not None and shares > count:
+        body = [Loop(1, "tl.range", math.ceil(shares / count), tuple(body), span, 3)]
+    return launch("stream", tuple(body), (count,), arguments, span, function, warps)
+
+
+def _picked(group: Group) -> dict[tuple[int, int], int]:
+    """Values that the group picks from through an index, with the bytes that lie together."""
+    found = {}
+    for node in group.nodes:
+        if isinstance(node.step, TorchOp) and node.step.kind == "gather" and node.reads:
+            table = max(node.reads, key=lambda use: use.tensor.numel or 0)
+            run = node.step.dims.get("run")
+            size = (table.tensor.dtype or dt.FLOAT32).bytes
+            found[table.value] = size * (run or 1) if run is not None or node.name == "gather" else _ROW_BYTES
+    return found
+
+
+def _share(base: str, number: int, use: Use, shares: int, turn: Expr, span: Span) -> Load:
+    """One of the ``shares`` of what is read: contiguous, all together touch it once."""
+    dtype = use.tensor.dtype or dt.FLOAT32
+    count = max(1, math.ceil(use.bytes / dtype.bytes / shares))
+    offset = turn * count + lane(0) if use.bytes / dtype.bytes >= shares else lane(0)
+    return Load(number, base, dtype, (count,), offset, None, span)
+
+
+def _share_store(base: str, number: int, use: Use, shares: int, turn: Expr, span: Span) -> Store:
+    dtype = use.tensor.dtype or dt.FLOAT32
+    count = max(1, math.ceil(use.bytes / dtype.bytes / shares))
+    return Store(number, base, dtype, (count,), turn * count + lane(0), None, span)
+
+
+def second_pass(group: Group) -> Launch:
+    """The kernel that sums up what the programs of the first left: little data, one launch."""
+    span, function = group.place
+    load = Load(1, "parts", dt.FLOAT32, (1024,), lane(0), None, span)
+    store = Store(2, "parts", dt.FLOAT32, (1,), lane(0), None, span)
+    reduce = Reduce("sum", (1024,), 0, True, frozenset({1}), span)
+    tensor = group.writes[0].tensor if group.writes else group.nodes[-1].writes[0].tensor
+    return launch("finish", (load, reduce, store), (1,), {"parts": tensor}, span, function, 4)
+
+
+def work_of(node: Node, group: Group, tile: tuple[int, ...], block: int, span: Span) -> list[KernelNode]:
+    """What one program computes of ``node``."""
+    share = max(1, round(block * min(1.0, node.elements / group.elements)))
+    name = node.name.rstrip("_")
+    if node.form in (ROW, TOTAL, COLUMN) and name not in ("softmax", "log_softmax") and node.form != SCAN:
+        shape = tile if share == block else (share,)
+        found: list[KernelNode] = [Reduce("sum", shape, len(shape) - 1, len(shape) == 1, frozenset(), span)]
+        if isinstance(node.step, TorchOp) and node.step.kind == "norm":
+            found = [*found, *found, Compute("arith", 3 * share, dt.FLOAT32, span)]
+        return found
+    if node.form == ROW:
+        reduce = Reduce("sum", tile, len(tile) - 1, len(tile) == 1, frozenset(), span)
+        return [reduce, Compute("special", share, dt.FLOAT32, span), reduce, Compute("arith", share, dt.FLOAT32, span)]
+    if node.form == SCAN:
+        return [Scan("sum", tile, len(tile) - 1, span)]
+    if isinstance(node.step, TorchOp) and node.step.kind in ("copy", "transpose", "fill", "cat", "gather"):
+        return []
+    dtype = node.writes[0].tensor.dtype if node.writes else None
+    kind = (
+        "cast"
+        if isinstance(node.step, TorchOp) and node.step.kind == "cast"
+        else "special"
+        if name in SPECIAL
+        else "arith"
+    )
+    return [Compute(kind, share, dtype or dt.FLOAT32, span)]
+
+
+def kernel_streams(group: Group, device: Device) -> Iterator[Version]:
+    """A Triton kernel whose addresses are all known and that has no product: what it reads and computes, as a stream."""
+    (node,) = group.nodes
+    assert isinstance(node.step, Launch)
+    found = traffic(node.step)
+    if not plain(node.step, found):
+        return
+    arithmetic = special = 0.0
+    for inner, executions in executed(node.step, found):
+        if isinstance(inner, Compute) and inner.kind != "cast":
+            amount = inner.elements * executions * node.count
+            arithmetic, special = (
+                (arithmetic, special + amount) if inner.kind == "special" else (arithmetic + amount, special)
+            )
+        elif isinstance(inner, Reduce):
+            arithmetic += math.prod(inner.shape) * executions * node.count
+    sizes = [use.bytes / (use.tensor.dtype or dt.FLOAT32).bytes for use in (*group.reads, *group.writes)]
+    elements = max(sizes, default=1.0)
+    span, _ = group.place
+    for block in _BLOCKS:
+        shares = math.ceil(elements / block)
+        work = [
+            Compute(kind, max(1, round(amount / shares)), dt.FLOAT32, span)
+            for kind, amount in (("arith", arithmetic), ("special", special)) if amount
+        ]  # fmt: skip
+        yield (one_pass(group, shares, (block,), None, work),), "stream"
+
+
+def plain(launch: Launch, found: Traffic) -> bool:
+    """Whether all that ``launch`` does is known: where it loads from and stores to, how often, and nothing serial in it."""
+    kernel = launch.kernel
+    if not kernel.complete or found.unknown_trips or any(not access.known for access in found.accesses):
+        return False
+    return not any(True for _ in kernel.walk((Dot, Scan, Atomic)))
+
+
+def executed(launch: Launch, found: Traffic) -> Iterator[tuple[KernelNode, float]]:
+    """Every node of the kernel with how often all programs together run it."""
+    for inner, loops in launch.kernel.walk():
+        times = float(found.programs)
+        for loop in loops:
+            times *= found.trips.get(loop.id, 1.0)
+        yield inner, times
