@@ -717,6 +717,8 @@ class _Reading:
                 result.append(self._guard(partial(self.host.default, param, function), Unknown(name)))
             else:
                 result.append(self._from_annotation(param, function))
+        if values is not None and isinstance(node.params.star_arg, cst.Param):
+            result += values[len(params) :]  # what `*args` takes
         return result
 
     def _from_annotation(self, param: cst.Param, function: Function) -> Any:

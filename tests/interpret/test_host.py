@@ -550,3 +550,28 @@ def test_one_of_two_tensors_is_what_both_are(other: str, known: dict[str, object
     assert isinstance(tensor, Tensor)
     found = {"dtype": tensor.dtype and tensor.dtype.name, "shape": tensor.shape, "strides": tensor.strides}
     assert found == {"dtype": None, "shape": None, "strides": None, **known}
+
+
+def test_inputs_beyond_the_named_parameters_go_to_the_starred_one() -> None:
+    source = """
+import torch, triton, triton.language as tl
+
+@triton.jit
+def twice(x, y, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + at, tl.load(x + at, mask=at < n) * 2, mask=at < n)
+
+class ModelNew(torch.nn.Module):
+    def forward(self, *args):
+        x = args[0]
+        y = torch.empty_like(x)
+        twice[(triton.cdiv(x.numel(), 16),)](x, y, x.numel(), BLOCK=16)
+        return y
+
+def get_inputs():
+    return [torch.rand(64, 64)]
+"""
+    from kernlint.analysis import read_program
+
+    (workload,) = read_program(source).workloads
+    assert workload.launches()[0].grid == (256,)
