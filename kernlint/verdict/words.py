@@ -51,12 +51,12 @@ def write_verdict(judgement: Judgement, device: Device, model_version: str) -> V
         headroom=_headroom(judgement, chosen if worth else None),
     )
     if not worth or chosen is None or chosen.finding.change is None:
-        return Verdict(False, _why_not(judgement, device) + _caveats(judgement), details)
+        return Verdict(False, _errors(judgement) + _why_not(judgement, device) + _caveats(judgement), details)
     change = chosen.finding.change
     gain = chosen.gains.get(scope)
     return Verdict(
         True,
-        _why(judgement, chosen, device) + _caveats(judgement),
+        _errors(judgement) + _why(judgement, chosen, device) + _caveats(judgement),
         details,
         _bottleneck(chosen, gain, device, judgement),
         change.method,
@@ -84,7 +84,7 @@ def _why(judgement: Judgement, chosen: Candidate, device: Device) -> str:
 
 def _caveats(judgement: Judgement) -> str:
     """What to know beside the answer, as further sentences; empty where there is nothing."""
-    return _contradictions(judgement) + _errors(judgement) + _left_out(judgement)
+    return _contradictions(judgement) + _left_out(judgement)
 
 
 def _left_out(judgement: Judgement) -> str:
@@ -97,13 +97,13 @@ def _left_out(judgement: Judgement) -> str:
 
 
 def _errors(judgement: Judgement) -> str:
-    """That the code is wrong, where it is, before anybody makes it faster."""
+    """That the code is wrong, where it is: said before anything about its speed."""
     if not judgement.errors:
         return ""
     finding = judgement.errors[0].finding
     more = len(judgement.errors) - 1
     rest = f" ({more} more of the kind under details.findings)" if more else ""
-    return f" Mend first what is wrong at line {finding.span.line}: {finding.message} ({finding.rule.code}){rest}."
+    return f"Mend first what is wrong at line {finding.span.line}: {finding.message} ({finding.rule.code}){rest}. "
 
 
 def _contradictions(judgement: Judgement) -> str:
