@@ -256,7 +256,10 @@ def _replaces(old: Launch, new: Launch) -> bool:
 def _placed(old: Launch, new: Launch) -> Launch:
     """``new`` on the memory of ``old``."""
     alternatives = tuple(map(_placed, old.alternatives, new.alternatives))
-    return replace(new, arguments=old.arguments, alternatives=alternatives)
+    placed = replace(new, arguments=old.arguments, alternatives=alternatives)
+    # What differs in nothing but memory looks alike; the answer is worked out once.
+    vars(placed)["shapes"] = new.shapes
+    return placed
 
 
 def _same(a: Any, b: Any) -> bool:

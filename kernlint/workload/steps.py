@@ -17,6 +17,17 @@ from kernlint.workload.span import Span
 _T = TypeVar("_T")
 
 
+class Key(tuple[Any, ...]):
+    """A tuple that is asked for its hash again and again."""
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return super().__hash__()
+
+
 @dataclass(frozen=True)
 class Storage:
     """The memory behind a tensor. ``origin`` is input, parameter, empty, filled (zeros, ones, full), result,
@@ -198,13 +209,13 @@ class Launch:
         tensors = (
             (n, t.dtype, t.shape, t.strides, t.offset) for n, t in self.arguments.items() if isinstance(t, Tensor)
         )
-        return self.grid, *tensors
+        return Key((self.grid, *tensors))
 
     @cached_property
     def work(self) -> tuple[Any, ...]:
         """What launches agree in that do the same on tensors that look alike, wherever they stand."""
         scalars = ((name, value) for name, value in self.arguments.items() if not isinstance(value, Tensor))
-        return id(self.kernel.body), self.num_warps, self.num_stages, self.shapes, tuple(scalars)
+        return Key((id(self.kernel.body), self.num_warps, self.num_stages, self.shapes, tuple(scalars)))
 
     @cached_property
     def likeness(self) -> tuple[Any, ...]:
@@ -218,11 +229,11 @@ class Launch:
             for name, v in self.arguments.items()
         )
         same = id(self.kernel.body), self.kernel.name_span, self.kernel.faults, self.faults
-        key = (
+        key = Key((
             self.span, self.function, self.num_warps, self.num_stages, self.grid_follows, same, self.shapes, arguments,
             tuple(self.constexprs.items()), tuple(self.literals.items()), tuple(self.numbers.items()),
             tuple(one.likeness for one in self.alternatives),
-        )  # fmt: skip
+        ))  # fmt: skip
         try:
             hash(key)
         except TypeError:  # a constexpr that is a list, say
