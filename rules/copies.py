@@ -95,7 +95,12 @@ def call_form(context: Context, launch: Launch) -> Form | None:
     """The form of the whole call that ``launch`` is part of; None where it is more than the function that launches it."""
     form, workload = form_of(context, launch), context.workload
     steps = workload.steps
-    if form is None or workload.entry != launch.function or len(steps) > _MOST_STEPS or workload.first_steps is not None:
+    if (
+        form is None
+        or workload.entry != launch.function
+        or len(steps) > _MOST_STEPS
+        or workload.first_steps is not None
+    ):
         return None
     storages: dict[int, int] = {}
     told = [_told(context, step, storages) for step in steps]

@@ -7,6 +7,7 @@ touched before, over all programs and iterations.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
@@ -60,13 +61,13 @@ def difference(before: Workload, after: Workload | None, edits: Edits) -> Differ
     if len(old) != len(new) or any(type(a[0]) is not type(b[0]) for a, b in zip(old, new)):
         return Difference("the host then does other steps", True)
     found: list[Difference] = []
+    changed = [(one, other) for (one, _), (other, _) in zip(old, new) if one is not other]
+    lines = Counter(one.span.line for one, _ in changed)
     #: Of launches that are alike one is enough.
     seen: set[tuple[object, object]] = set()
-    for (one, _), (other, _) in zip(old, new):
-        if one is other:
-            continue
+    for one, other in changed:
         if isinstance(one, Launch) and isinstance(other, Launch):
-            kind = one.likeness, other.likeness
+            kind = (one.likeness, other.likeness) if lines[one.span.line] > 1 else (id(one), id(other))
             if kind not in seen:
                 seen.add(kind)
                 found += _of_launch(one, other, edits)

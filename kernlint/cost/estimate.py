@@ -502,13 +502,17 @@ def _match(
     """(steps in both, only before, only after)."""
     #: The rows of ``after`` that take as long, by their number there: most of them are the same steps, or alike.
     rest: dict[tuple[float, type], dict[int, StepTime]] = {}
+    same: dict[int, int] = {}
     for number, row in enumerate(after):
         rest.setdefault((row.gpu_us, type(row.step)), {})[number] = row
+        same.setdefault(id(row.step), number)
     kept: list[_Kept] = []
     only_before: list[StepTime] = []
     for row in before:
         alike = rest.get((row.gpu_us, type(row.step)), {})
-        found = next((n for n, other in alike.items() if row.step is other.step or row.step == other.step), None)
+        found = same.get(id(row.step))
+        if found not in alike:
+            found = next((n for n, other in alike.items() if row.step == other.step), None)
         if found is None:
             only_before.append(row)
             continue

@@ -330,8 +330,14 @@ class Workload:
 
     def launches_at(self, span: Span) -> list[Launch]:
         """The launches that the source writes at ``span``, in order."""
-        line = span.line  # tells most of them apart, at a tenth of the cost
-        return [launch for launch in self._launches if launch.span.line == line and launch.span == span]
+        return [launch for launch in self._launches_by_line.get(span.line, ()) if launch.span == span]
+
+    @cached_property
+    def _launches_by_line(self) -> dict[int, list[Launch]]:
+        found: dict[int, list[Launch]] = {}
+        for launch in self._launches:
+            found.setdefault(launch.span.line, []).append(launch)
+        return found
 
     def distinct_launches(self) -> list[Launch]:
         """The launches without those that are like an earlier one at the same place (:attr:`Launch.likeness`): a model calls
@@ -343,7 +349,9 @@ class Workload:
         found: list[Launch] = []
         seen: set[Any] = set()
         for launch in self._launches:
-            if launch.likeness not in seen:
+            if len(self._launches_by_line[launch.span.line]) == 1:
+                found.append(launch)
+            elif launch.likeness not in seen:
                 seen.add(launch.likeness)
                 found.append(launch)
         return found
@@ -361,7 +369,7 @@ class Workload:
 
     @cached_property
     def _launches(self) -> list[Launch]:
-        return [step for step, _ in self.walk() if isinstance(step, Launch)]
+        return list(_launches_of(self.steps))
 
 
 def _walk(steps: tuple[Step, ...], loops: tuple[Repeat, ...]) -> Iterator[tuple[Step, tuple[Repeat, ...]]]:
@@ -369,6 +377,14 @@ def _walk(steps: tuple[Step, ...], loops: tuple[Repeat, ...]) -> Iterator[tuple[
         yield step, loops
         if isinstance(step, Repeat):
             yield from _walk(step.body, (*loops, step))
+
+
+def _launches_of(steps: tuple[Step, ...]) -> Iterator[Launch]:
+    for step in steps:
+        if isinstance(step, Launch):
+            yield step
+        elif isinstance(step, Repeat):
+            yield from _launches_of(step.body)
 
 
 def map_steps(steps: tuple[Step, ...], change: Callable[[Step], Step | tuple[Step, ...] | None]) -> tuple[Step, ...]:

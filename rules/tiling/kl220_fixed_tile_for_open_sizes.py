@@ -171,9 +171,7 @@ class FixedTileForOpenSizes(Rule):
         )  # fmt: skip
 
 
-def _advice_once(
-    context: Context, launch: Launch, dot: Dot, names: TileNames, form: Form | None
-) -> Tuned | None:
+def _advice_once(context: Context, launch: Launch, dot: Dot, names: TileNames, form: Form | None) -> Tuned | None:
     """The advice for ``launch``; for the copies of one ``form`` looked for once."""
     known = known_of(context, _advice)
     key = None if form is None else (form.key, names)
