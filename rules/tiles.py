@@ -7,7 +7,9 @@ from dataclasses import replace
 
 from kernlint.interpret.edits import Edits
 from kernlint.records import dataclass
+from kernlint.rules.copies import Form, known_of
 from kernlint.rules.finding import Context, Variant
+from kernlint.rules.grid_literals import joined
 from kernlint.rules.places import counterpart, dot_at, find_dot
 from kernlint.rules.retiling import difference
 from kernlint.rules.shared_memory import overflowing
@@ -87,6 +89,20 @@ def tile_names(context: Context, base: Variant, launch: Launch, dot: Dot) -> Til
     if set(names) != set("mnk") or bound == set("mnk"):
         return None
     return TileNames(names["m"], names["n"], names["k"], frozenset(bound))
+
+
+def named(context: Context, launch: Launch, dot: Dot, form: Form | None) -> tuple[Launch, TileNames | None]:
+    """``launch`` with the literals of its grid beside those that set the same block, and the constexprs that set the extents of
+    ``dot``: of copies of one ``form`` found out once."""
+    known = known_of(context, tile_names)
+    if form is not None and form.key in known:
+        literals, names = known[form.key]
+        return form.placed(launch, literals), names
+    launch = joined(context, launch)
+    names = tile_names(context, context.variant, launch, dot)
+    if form is not None and all(span in form.integers for found in launch.literals.values() for span in found):
+        known[form.key] = form.numbered(launch), names
+    return launch, names
 
 
 def _breaks(before: Workload, after: Workload | None, edits: Edits) -> bool:

@@ -500,23 +500,26 @@ def _match(
     before: tuple[StepTime, ...], after: tuple[StepTime, ...]
 ) -> tuple[list[_Kept], list[StepTime], list[StepTime]]:
     """(steps in both, only before, only after)."""
-    rest = list(after)
+    #: The rows of ``after`` that take as long, by their number there: most of them are the same steps, or alike.
+    rest: dict[tuple[float, type], dict[int, StepTime]] = {}
+    same: dict[int, int] = {}
+    for number, row in enumerate(after):
+        rest.setdefault((row.gpu_us, type(row.step)), {})[number] = row
+        same.setdefault(id(row.step), number)
     kept: list[_Kept] = []
     only_before: list[StepTime] = []
     for row in before:
-        position = next((i for i, other in enumerate(rest) if _same(row, other)), None)
-        if position is None:
+        alike = rest.get((row.gpu_us, type(row.step)), {})
+        found = same.get(id(row.step))
+        if found not in alike:
+            found = next((n for n, other in alike.items() if row.step == other.step), None)
+        if found is None:
             only_before.append(row)
             continue
-        twin = rest.pop(position)
+        twin = alike.pop(found)
         kept.append(_Kept(row.family, row.total_gpu_us, twin.total_gpu_us, row.sigma))
-    return kept, only_before, rest
-
-
-def _same(a: StepTime, b: StepTime) -> bool:
-    if a.gpu_us != b.gpu_us or type(a.step) is not type(b.step):
-        return False
-    return a.step is b.step or a.step == b.step
+    left = {number: row for rows in rest.values() for number, row in rows.items()}
+    return kept, only_before, [left[number] for number in sorted(left)]
 
 
 def _host_variance(before: tuple[StepTime, ...], after: tuple[StepTime, ...]) -> float:

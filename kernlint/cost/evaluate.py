@@ -6,8 +6,9 @@ A point is a list with one slot per atom: program ids, lanes and loop iterations
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import lru_cache
+from operator import add, mul
 
 from kernlint.workload import Expr, Lane, LoopIndex, Opaque, ProgramId
 from kernlint.workload.expr import OPERATIONS, Atom
@@ -100,3 +101,62 @@ def _atom(atom: Atom) -> Callable[[Point], float]:
         first, second = args
         return lambda point: function(first(point), second(point))
     return lambda point: function(*[arg(point) for arg in args])
+
+
+class Columns:
+    """Expressions at many points at a time: what several of them have in common is evaluated once, and a function is applied to all
+    points without a step of the interpreter for each."""
+
+    def __init__(self, columns: Mapping[int, list[float]], centre: Point, count: int) -> None:
+        """``columns`` are the values of the slots that differ among ``count`` points, ``centre`` those of the others."""
+        self._columns = dict(columns)
+        self._centre = centre
+        self._count = count
+        self._known: dict[Atom, list[float]] = {}
+
+    def values(self, expr: Expr) -> list[float] | None:
+        """What :func:`evaluator` gives at each point; None where it gives none at some."""
+        try:
+            return self._polynomial(expr)
+        except (_UnknownError, ZeroDivisionError, OverflowError, ValueError):
+            return None
+
+    def _slot(self, where: int) -> list[float]:
+        found = self._columns.get(where)
+        if found is None:
+            found = self._columns[where] = [self._centre[where]] * self._count
+        return found
+
+    def _polynomial(self, expr: Expr) -> list[float]:
+        # In the order of `_polynomial`, so that sums are rounded alike.
+        constant = 0
+        linear: list[tuple[int, int]] = []
+        products: list[tuple[int, tuple[Atom, ...]]] = []
+        for monomial, coefficient in expr.terms.items():
+            where = slot(monomial[0]) if len(monomial) == 1 else None
+            if not monomial:
+                constant = coefficient
+            elif where is not None:
+                linear.append((coefficient, where))
+            else:
+                products.append((coefficient, monomial))
+        total: list[float] = [constant] * self._count
+        for coefficient, where in linear:
+            total = [t + coefficient * x for t, x in zip(total, self._slot(where))]
+        for coefficient, monomial in products:
+            product: list[float] = [coefficient] * self._count
+            for atom in monomial:
+                product = list(map(mul, product, self._atom(atom)))
+            total = list(map(add, total, product))
+        return total
+
+    def _atom(self, atom: Atom) -> list[float]:
+        where = slot(atom)
+        if where is not None:
+            return self._slot(where)
+        if atom not in self._known:
+            function = OPERATIONS.get(atom.op) if isinstance(atom, Opaque) else None
+            if function is None or not isinstance(atom, Opaque):
+                raise _UnknownError
+            self._known[atom] = list(map(function, *map(self._polynomial, atom.args)))
+        return self._known[atom]

@@ -14,7 +14,7 @@ from dataclasses import field, replace
 from functools import cached_property
 
 from kernlint import work
-from kernlint.cost.evaluate import Point, evaluator, origin, slot
+from kernlint.cost.evaluate import Columns, Point, evaluator, origin, slot
 from kernlint.cost.layout import vector_bytes
 from kernlint.cost.segments import likely_bounds, loaded
 from kernlint.records import dataclass
@@ -565,8 +565,40 @@ def active_fraction(access: Load | Store | Atomic, probe: Probe) -> float:
     if not bounds:
         return 1.0
     points = _mask_points([bound.gap for bound in bounds], probe)
-    total = sum(_inside(bounds, access.shape, point) for point in points)
+    sampled = _sampled_shares(bounds, points, probe)
+    total = sum(_inside(bounds, access.shape, point, sampled, index) for index, point in enumerate(points))
     return total / len(points)
+
+
+def _sampled_shares(bounds: list[_Bound], points: list[Point], probe: Probe) -> dict[_Bound, list[float]]:
+    """For each bound that is linear in no one lane its :func:`_sampled_share` at each of ``points``, where it is known at all
+    of them. Bounds on the same lanes have most of their divisions in common."""
+    found: dict[_Bound, list[float]] = {}
+    columns: dict[tuple[int, ...], Columns] = {}
+    for bound in bounds:
+        if not bound.lanes or bound.slope is not None:
+            continue
+        lanes = tuple(bound.lanes)
+        if lanes not in columns:
+            columns[lanes] = _lane_columns(bound, points, probe)
+        values = columns[lanes].values(bound.gap)
+        if values is not None:
+            inside = [value > 0 for value in values]
+            found[bound] = [
+                sum(inside[i : i + _LANE_POINTS]) / _LANE_POINTS for i in range(0, len(inside), _LANE_POINTS)
+            ]
+    return found
+
+
+def _lane_columns(bound: _Bound, points: list[Point], probe: Probe) -> Columns:
+    """Every sampled lane of ``bound`` at each of ``points``."""
+    moving = [slot(ProgramId(axis)) for axis in range(3)] + [slot(LoopIndex(loop)) for loop in probe.trips]
+    columns: dict[int, list[float]] = {
+        where: [point[where] for point in points for _ in range(_LANE_POINTS)] for where in moving if where is not None
+    }
+    for place, (where, _) in enumerate(bound.samples[0]):
+        columns[where] = [lane[place][1] for lane in bound.samples] * len(points)
+    return Columns(columns, points[0], len(points) * _LANE_POINTS)
 
 
 def _may_fail(gap: Expr, corner: Point) -> bool:
@@ -646,10 +678,16 @@ _LANE_POINTS = 8
 _KRONECKER = (1 / 32, 0.6180339887, 0.7548776662, 0.5698402910, 0.8191725134)
 
 
-def _inside(bounds: list[_Bound], shape: tuple[int, ...], point: Point) -> float:
+def _inside(
+    bounds: list[_Bound], shape: tuple[int, ...], point: Point, sampled: Mapping[_Bound, list[float]], index: int
+) -> float:
     """Share of the lanes for which all gaps are positive, bounds on different lane dimensions being independent."""
     shares: dict[int, float] = {}
     for bound in bounds:
+        if bound in sampled:
+            dim = max(bound.lanes, key=lambda d: shape[d])
+            shares[dim] = min(shares.get(dim, 1.0), sampled[bound][index])
+            continue
         value = bound.value(point)
         if value is None:
             continue

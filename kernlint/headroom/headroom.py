@@ -15,8 +15,8 @@ from kernlint.cost.programs import INTERVAL_80
 from kernlint.headroom import kernels
 from kernlint.headroom.bound import Bound, bound_of
 from kernlint.headroom.causes import Cause, causes_of
-from kernlint.headroom.graph import graph_of
-from kernlint.headroom.groups import groups_of
+from kernlint.headroom.graph import PRODUCT, Graph, graph_of
+from kernlint.headroom.groups import Group, groups_of
 from kernlint.headroom.witness import Witness, side_by_side, witness_of
 from kernlint.records import dataclass, replace
 from kernlint.workload import Launch, TorchOp, Workload
@@ -101,11 +101,12 @@ def headroom_of(workload: Workload, now: Estimate, device: Device, library: Esti
     if now.gpu_us is None:
         return None
     precise = _is_precise(workload)
-    own = _witnesses(workload, device, precise)
+    witnesses = _Witnesses(device)
+    own = witnesses.of(workload, precise)
     best, wanted = own, own
     reference = workload.reference
     if reference is not None and library is not None and library.gpu_us is not None and not reference.unknowns:
-        asked = _witnesses(reference, device, precise)
+        asked = witnesses.of(reference, precise)
         wanted = asked
         if asked and _total(asked) < _total(own):
             best = asked
@@ -114,7 +115,7 @@ def headroom_of(workload: Workload, now: Estimate, device: Device, library: Esti
     total = max(total, min(bound.us, now.gpu_us))
     changed = None
     if precise:
-        loose = min(_total(_witnesses(one, device, False)) for one in (workload, reference) if one is not None)
+        loose = min(_total(witnesses.of(one, precise=False)) for one in (workload, reference) if one is not None)
         changed = loose if loose < 0.95 * total else None
     sigma = math.hypot(_data()["form_sigma"], _sigma(best))
     causes = causes_of(workload, now, device, wanted, total)
@@ -133,17 +134,27 @@ def _localised(now: Estimate, device: Device) -> float:
     return total
 
 
-def _witnesses(workload: Workload, device: Device, precise: bool) -> list[Witness]:
-    """A well-written launch, or a few, for each fusion group of ``workload``."""
-    graph = graph_of(workload)
-    known: dict[object, Witness] = {}
-    found = []
-    for group in groups_of(graph):
-        key = group.signature
-        if key not in known:
-            known[key] = witness_of(graph, group, device, precise)
-        found.append(replace(known[key], group=group))
-    return side_by_side(found, device)
+class _Witnesses:
+    """A well-written launch, or a few, for each fusion group of a workload; of groups that take the same time found once."""
+
+    def __init__(self, device: Device) -> None:
+        self._device = device
+        self._graphs: dict[int, tuple[Workload, Graph, list[Group]]] = {}
+        self._known: dict[object, Witness] = {}
+
+    def of(self, workload: Workload, precise: bool) -> list[Witness]:
+        """Those of ``workload``, with products of fp32 in full precision where they are to be ``precise``."""
+        if id(workload) not in self._graphs:
+            graph = graph_of(workload)
+            self._graphs[id(workload)] = workload, graph, list(groups_of(graph))
+        _, graph, groups = self._graphs[id(workload)]
+        found = []
+        for group in groups:
+            key = id(workload), group.signature, precise and group.form == PRODUCT
+            if key not in self._known:
+                self._known[key] = witness_of(graph, group, self._device, precise)
+            found.append(replace(self._known[key], group=group))
+        return side_by_side(found, self._device)
 
 
 def _total(witnesses: Sequence[Witness]) -> float:

@@ -1718,8 +1718,10 @@ class HostEvaluator(Evaluator):
 
     def _numbers(self, grid: Any) -> dict[Span, int]:
         """The integer literals that the function at hand came by, and ``grid`` where that is one."""
-        functions = [call.node for call in self.calls[-1:]] + ([grid.node] if isinstance(grid, Function) else [])
-        return {span: number for node in functions for span, number in self.numbers.get(node, {}).items()}
+        found = self.numbers.get(self.calls[-1].node, {}).copy() if self.calls else {}
+        if isinstance(grid, Function):
+            found.update(self.numbers.get(grid.node, {}))
+        return found
 
     def _grid(self, grid: Any, node: cst.CSTNode) -> tuple[Size, ...]:
         """The extents of a grid that no function is left to compute."""

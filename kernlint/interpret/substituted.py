@@ -52,6 +52,7 @@ class Substitution:
         self.journal = journal
         self.module = module
         self._homes: dict[Span, cst.CSTNode | None] = {}
+        self._calls: dict[cst.FunctionDef, list[tuple[Span, cst.Call]]] = {}
         #: By the identity of an entry: what it is like, and what it gives as the program stands, None where it is not the same.
         self._kinds: dict[int, int] = {}
         self._numbered: dict[Any, int] = {}
@@ -96,14 +97,17 @@ class Substitution:
         function = next((node for whole, node in self._functions if whole.contains(span)), None)
         if function is None or any(self.module.span(one).contains(span) for one in function.decorators):
             return None
-        entries = self.journal.entries
-        calls = [
-            call for call in self.module.within(function, cst.Call)
-            if id(call) in entries and self.module.span(call).contains(span)
-        ]  # fmt: skip
+        calls = [call for whole, call in self._evaluated_calls(function) if whole.contains(span)]
         if calls:
             return calls[-1]
-        return function if id(function) in entries else None
+        return function if id(function) in self.journal.entries else None
+
+    def _evaluated_calls(self, function: cst.FunctionDef) -> list[tuple[Span, cst.Call]]:
+        """The launches in ``function`` that are known to have been evaluated, with their places."""
+        if function not in self._calls:
+            calls = self.module.within(function, cst.Call)
+            self._calls[function] = [(self.module.span(c), c) for c in calls if id(c) in self.journal.entries]
+        return self._calls[function]
 
     def _outermost_functions(self) -> list[tuple[Span, cst.FunctionDef]]:
         """The functions and methods of the module that stand in no other function, with their places."""
@@ -256,7 +260,10 @@ def _replaces(old: Launch, new: Launch) -> bool:
 def _placed(old: Launch, new: Launch) -> Launch:
     """``new`` on the memory of ``old``."""
     alternatives = tuple(map(_placed, old.alternatives, new.alternatives))
-    return replace(new, arguments=old.arguments, alternatives=alternatives)
+    placed = replace(new, arguments=old.arguments, alternatives=alternatives)
+    # What differs in nothing but memory looks alike; the answer is worked out once.
+    vars(placed)["shapes"] = new.shapes
+    return placed
 
 
 def _same(a: Any, b: Any) -> bool:
@@ -308,14 +315,12 @@ def _alike_but_for_launches(now: Iterable[Recorded], after: Iterable[Recorded]) 
 
 def _with(steps: tuple[Step, ...], exchanged: Mapping[int, Launch]) -> tuple[Step, ...]:
     """``steps`` with launches exchanged; steps that stay are the same objects."""
-    result: list[Step] = []
-    for step in steps:
-        if isinstance(step, Repeat):
+    result = list(map(exchanged.get, map(id, steps), steps))
+    for number, step in enumerate(steps):
+        if type(step) is Repeat:
             body, earlier = _with(step.body, exchanged), _with(step.earlier, exchanged)
             unchanged = all(a is b for a, b in zip((*body, *earlier), (*step.body, *step.earlier)))
-            result.append(step if unchanged else replace(step, body=body, earlier=earlier))
-        else:
-            result.append(exchanged.get(id(step), step))
+            result[number] = step if unchanged else replace(step, body=body, earlier=earlier)
     return tuple(result)
 
 

@@ -17,6 +17,17 @@ from kernlint.workload.span import Span
 _T = TypeVar("_T")
 
 
+class Key(tuple[Any, ...]):
+    """A tuple that is asked for its hash again and again."""
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @cached_property
+    def _hash(self) -> int:
+        return super().__hash__()
+
+
 @dataclass(frozen=True)
 class Storage:
     """The memory behind a tensor. ``origin`` is input, parameter, empty, filled (zeros, ones, full), result,
@@ -198,13 +209,13 @@ class Launch:
         tensors = (
             (n, t.dtype, t.shape, t.strides, t.offset) for n, t in self.arguments.items() if isinstance(t, Tensor)
         )
-        return self.grid, *tensors
+        return Key((self.grid, *tensors))
 
     @cached_property
     def work(self) -> tuple[Any, ...]:
         """What launches agree in that do the same on tensors that look alike, wherever they stand."""
         scalars = ((name, value) for name, value in self.arguments.items() if not isinstance(value, Tensor))
-        return id(self.kernel.body), self.num_warps, self.num_stages, self.shapes, tuple(scalars)
+        return Key((id(self.kernel.body), self.num_warps, self.num_stages, self.shapes, tuple(scalars)))
 
     @cached_property
     def likeness(self) -> tuple[Any, ...]:
@@ -218,11 +229,11 @@ class Launch:
             for name, v in self.arguments.items()
         )
         same = id(self.kernel.body), self.kernel.name_span, self.kernel.faults, self.faults
-        key = (
+        key = Key((
             self.span, self.function, self.num_warps, self.num_stages, self.grid_follows, same, self.shapes, arguments,
             tuple(self.constexprs.items()), tuple(self.literals.items()), tuple(self.numbers.items()),
             tuple(one.likeness for one in self.alternatives),
-        )  # fmt: skip
+        ))  # fmt: skip
         try:
             hash(key)
         except TypeError:  # a constexpr that is a list, say
@@ -319,8 +330,14 @@ class Workload:
 
     def launches_at(self, span: Span) -> list[Launch]:
         """The launches that the source writes at ``span``, in order."""
-        line = span.line  # tells most of them apart, at a tenth of the cost
-        return [launch for launch in self._launches if launch.span.line == line and launch.span == span]
+        return [launch for launch in self._launches_by_line.get(span.line, ()) if launch.span == span]
+
+    @cached_property
+    def _launches_by_line(self) -> dict[int, list[Launch]]:
+        found: dict[int, list[Launch]] = {}
+        for launch in self._launches:
+            found.setdefault(launch.span.line, []).append(launch)
+        return found
 
     def distinct_launches(self) -> list[Launch]:
         """The launches without those that are like an earlier one at the same place (:attr:`Launch.likeness`): a model calls
@@ -332,7 +349,9 @@ class Workload:
         found: list[Launch] = []
         seen: set[Any] = set()
         for launch in self._launches:
-            if launch.likeness not in seen:
+            if len(self._launches_by_line[launch.span.line]) == 1:
+                found.append(launch)
+            elif launch.likeness not in seen:
                 seen.add(launch.likeness)
                 found.append(launch)
         return found
@@ -350,7 +369,7 @@ class Workload:
 
     @cached_property
     def _launches(self) -> list[Launch]:
-        return [step for step, _ in self.walk() if isinstance(step, Launch)]
+        return list(_launches_of(self.steps))
 
 
 def _walk(steps: tuple[Step, ...], loops: tuple[Repeat, ...]) -> Iterator[tuple[Step, tuple[Repeat, ...]]]:
@@ -358,6 +377,14 @@ def _walk(steps: tuple[Step, ...], loops: tuple[Repeat, ...]) -> Iterator[tuple[
         yield step, loops
         if isinstance(step, Repeat):
             yield from _walk(step.body, (*loops, step))
+
+
+def _launches_of(steps: tuple[Step, ...]) -> Iterator[Launch]:
+    for step in steps:
+        if isinstance(step, Launch):
+            yield step
+        elif isinstance(step, Repeat):
+            yield from _launches_of(step.body)
 
 
 def map_steps(steps: tuple[Step, ...], change: Callable[[Step], Step | tuple[Step, ...] | None]) -> tuple[Step, ...]:

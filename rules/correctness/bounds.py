@@ -225,16 +225,22 @@ class Shortfall:
         return any(isinstance(a, LoopIndex) for a in self.index.atoms())
 
 
-def shortfalls(workload: Workload) -> Iterator[Shortfall]:
+def shortfalls(workload: Workload) -> list[Shortfall]:
     """Mask bounds ``index < bound`` whose index stops short of the bound over the whole grid and all iterations; those of
-    every configuration first."""
-    for first in workload.launches():
+    every configuration first. Of launches that are alike those of the first."""
+    return workload.once(_shortfalls)
+
+
+def _shortfalls(workload: Workload) -> list[Shortfall]:
+    stopping: list[Shortfall] = []
+    for first in workload.distinct_launches():
         by_version = [[*_of_version(workload, launch)] for launch in versions(first)]
         if all(by_version):
             by_version += [[*_of_version(workload, launch)] for launch in first.alternatives[len(by_version) - 1 :]]
         constant = set.intersection(*({short.place for short in each} for each in by_version))
         found = [replace(short, always=short.place in constant) for each in by_version for short in each]
-        yield from sorted(found, key=lambda short: not short.always)
+        stopping += sorted(found, key=lambda short: not short.always)
+    return stopping
 
 
 def _of_version(workload: Workload, launch: Launch) -> Iterator[Shortfall]:

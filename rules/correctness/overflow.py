@@ -44,10 +44,15 @@ class Overflow:
     point: Point | None = None
 
 
-def overflows(workload: Workload) -> Iterator[Overflow]:
+def overflows(workload: Workload) -> list[Overflow]:
     """Each 32-bit index in an address, once: those proven to overflow, and those that nothing bounds."""
+    return workload.once(_overflows)
+
+
+def _overflows(workload: Workload) -> list[Overflow]:
+    overflowing: list[Overflow] = []
     seen: set[tuple[str, Span]] = set()
-    for launch in workload.launches():
+    for launch in workload.distinct_launches():
         for site in sites(launch.kernel):
             for narrow in site.access.narrow:
                 key = (launch.kernel.name, narrow.span)
@@ -56,7 +61,8 @@ def overflows(workload: Workload) -> Iterator[Overflow]:
                 found = _judged(workload, launch, narrow, site)
                 if found is not None:
                     seen.add(key)
-                    yield found
+                    overflowing.append(found)
+    return overflowing
 
 
 def random_overflows(workload: Workload) -> Iterator[Overflow]:

@@ -157,15 +157,17 @@ def picked_rows(workload: Workload) -> Iterator[PickedRows]:
             rows = launch.tensor(store.base)
             if rows is None or rows.storage.id in returned or rows.storage.origin != "empty" or rows.numel is None:
                 continue
-            touched = [step for step, _ in uses(workload, rows.storage.id) if not is_alloc(step) and step is not launch]
-            if len(touched) != 1 or isinstance(touched[0], Repeat) or touched[0] not in workload.steps:
+            found_uses = uses(workload, rows.storage.id)
+            touched = [(step, loops) for step, loops in found_uses if not is_alloc(step) and step is not launch]
+            if len(touched) != 1 or isinstance(touched[0][0], Repeat) or touched[0][1]:
                 continue
+            reader = touched[0][0]
             if any(a.base == store.base and a is not store for a, _ in launch.kernel.walk(Access)):  # type: ignore[union-attr]
                 continue
-            found = _picks(touched[0], rows)
+            found = _picks(reader, rows)
             if found is not None and _LEAST_SHARE * found[0] <= rows.numel:
-                assert isinstance(touched[0], (Launch, TorchOp))
-                yield PickedRows(launch, store, rows, touched[0], *found)
+                assert isinstance(reader, (Launch, TorchOp))
+                yield PickedRows(launch, store, rows, reader, *found)
 
 
 def _picks(step: Step, rows: Tensor) -> tuple[int, Tensor] | None:

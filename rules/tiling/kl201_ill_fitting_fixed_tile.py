@@ -5,10 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
+from kernlint.rules.copies import Form, form_of
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
-from kernlint.rules.grid_literals import joined
 from kernlint.rules.places import counterpart, launches_at
-from kernlint.rules.tiles import Tile, TileNames, best_tile, current_tile, main_dot, suits, tile_edits, tile_names
+from kernlint.rules.tiles import (
+    Tile,
+    TileNames,
+    best_tile,
+    breaks,
+    current_tile,
+    main_dot,
+    named,
+    suits,
+    tile_edits,
+)
 from kernlint.rules.tiling.other_sizes import Call, scaled_calls
 from kernlint.rules.tiling.tuned_tiles import Tuned, autotune_words, tuned_tiles
 from kernlint.work import OutOfWork
@@ -120,13 +130,13 @@ class IllFittingFixedTile(Rule):
             if launch.autotuned or found is None or not found[1] or launch.programs is None:
                 continue
             dot = found[0]
-            launch = joined(context, launch)
-            names = tile_names(context, context.variant, launch, dot)
+            form = form_of(context, launch)
+            launch, names = named(context, launch, dot, form)
             if names is None:
                 continue
             # A source that asks for no pipelining has another problem (KL204); leave that to its own rule.
             stages = (launch.num_stages,) if launch.num_stages < 2 else (3, 4)
-            best = _best_tile(context, launch, dot, names, stages, best_tiles)
+            best = _best_tile(context, launch, dot, names, stages, best_tiles, form)
             before = context.gpu_us(context.variant)
             if best is None or before is None:
                 continue
@@ -174,10 +184,16 @@ def _best_tile(
     names: TileNames,
     stages: tuple[int, ...],
     known: dict[object, Tile | None],
+    form: Form | None,
 ) -> tuple[Tile, Variant] | None:
     """The tile with which the call takes least, and the program with it. For launches that do the same work it is looked for
-    once: what they share the cache with makes no difference to a product."""
-    key = launch.work, names, dot.span, stages
+    once, for those of copies too: what they share the cache with makes no difference to a product."""
+    key: object = (launch.work, names, dot.span, stages)
+    if form is not None and key not in known:
+        key = form.key, names, stages
+        tile = known.get(key)
+        if tile is not None and breaks(context, context.variant, launch, names, tile):
+            return best_tile(context, context.variant, launch, dot, names, stages)
     if key not in known:
         best = best_tile(context, context.variant, launch, dot, names, stages)
         known[key] = best[0] if best is not None else None

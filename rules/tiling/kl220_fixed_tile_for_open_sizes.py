@@ -7,12 +7,13 @@ from math import exp, log
 
 import libcst as cst
 
+from kernlint.records import replace
 from kernlint.rules.base import Rule
+from kernlint.rules.copies import Form, call_form, known_of
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.grid_literals import joined
-from kernlint.rules.tiles import TileNames, current_tile, main_dot, tile_names
+from kernlint.rules.tiles import TileNames, current_tile, main_dot, named
 from kernlint.rules.tiling.other_sizes import open_calls
-from kernlint.rules.tiling.tuned_tiles import Tuned, autotune_words, tuned_tiles
+from kernlint.rules.tiling.tuned_tiles import Tuned, autotune_words, placed, tuned_tiles
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk
@@ -139,11 +140,11 @@ class FixedTileForOpenSizes(Rule):
             # Before the program is read again for each constexpr: what may set the tile at all.
             if not launch.kernel.complete or not {dot.m, dot.n, dot.k} <= set(_fixed(context, launch).values()):
                 continue
-            launch = joined(context, launch)
-            names = tile_names(context, context.variant, launch, dot)
+            form = call_form(context, launch)
+            launch, names = named(context, launch, dot, form)
             if names is None or not {names.m, names.n, names.k} <= _fixed(context, launch).keys():
                 continue
-            advice = _advice(context, launch, dot, names)
+            advice = _advice_once(context, launch, dot, names, form)
             if advice is not None:
                 yield self._finding(launch, dot, names, advice)
 
@@ -168,6 +169,20 @@ class FixedTileForOpenSizes(Rule):
             (Evidence(f"tile {dot.m}x{dot.n}x{dot.k}, grid {' x '.join(map(str, launch.grid))}", launch.span),),
             Change(tuned.variant, why, method, plan),
         )  # fmt: skip
+
+
+def _advice_once(context: Context, launch: Launch, dot: Dot, names: TileNames, form: Form | None) -> Tuned | None:
+    """The advice for ``launch``; for the copies of one ``form`` looked for once."""
+    known = known_of(context, _advice)
+    key = None if form is None else (form.key, names)
+    if key is None or key not in known:
+        advice = _advice(context, launch, dot, names)
+        if key is not None:
+            known[key] = advice
+        return advice
+    advice = known[key]
+    variant = placed(context, launch, names, advice) if advice is not None else None
+    return replace(advice, variant=variant) if advice is not None and variant is not None else None
 
 
 def _advice(context: Context, launch: Launch, dot: Dot, names: TileNames) -> Tuned | None:

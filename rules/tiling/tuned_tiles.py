@@ -217,6 +217,14 @@ def tuned_tiles(
     return Tuned(tuple(tiles), key, variant, gains) if variant is not None else None
 
 
+def placed(context: Context, launch: Launch, names: TileNames, tuned: Tuned) -> Variant | None:
+    """The program that has the tiles of ``tuned``, found for a copy of ``launch``."""
+    if len(tuned.tiles) == 1:
+        return context.variant.then(tile_edits(launch, names, tuned.tiles[0]))
+    change = next(one for one in tuned.variant.transforms if isinstance(one, Autotuned))
+    return _variant(context, launch, names, tuned.tiles, tuned.key, change.bucketed)
+
+
 def _times(tile: Tile, names: TileNames, calls: Sequence[_Call]) -> list[float] | None:
     """What each of ``calls`` takes with ``tile``; None where it does not fit one of them."""
     found: list[float] = []
