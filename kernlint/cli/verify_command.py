@@ -68,7 +68,6 @@ def verify(
     """
     if list_devices(device):
         return
-    _tell("reading the kernel and its change")
     from kernlint.cli import worker
     from kernlint.cli.settings import parse_overrides
     from kernlint.errors import UsageError
@@ -90,6 +89,7 @@ def verify(
     if fixed is not None:
         changed = read_source(fixed)
         options |= {"fixed": changed.text, "fixed_path": changed.path}
+    _tell("reading the kernel and its change")
     plan: Plan | NothingToProve = worker.run_on_task(_plan, task, options, _PATIENCE)
     if isinstance(plan, NothingToProve):
         raise UsageError(f"{task.source.path}: no change to prove: {'; '.join(plan.reasons)}")

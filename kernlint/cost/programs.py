@@ -807,7 +807,7 @@ class _Price(TileSizes):
         node, vector = access.access, access.vector_bytes
         active = access.active_elements / node.elements if node.elements else 0.0
         requests = self.warps * max(1.0, node.elements / self.threads * node.dtype.bytes / vector)
-        if node.elements == 1:
+        if node.elements <= 1:
             return active * requests
         if access.strides is None:
             lanes = min(float(WARP_LANES), max(1.0, node.elements / self.warps))

@@ -10,6 +10,8 @@ that axis stands for what was read.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from kernlint.workload import Expr, Launch, Load, Loop, LoopIndex, Opaque, Size, concrete
 from kernlint.workload.expr import Atom, simplify
 
@@ -25,7 +27,18 @@ def likely_bounds(launch: Launch) -> dict[Atom, Expr]:
         for loop, trip in counted:
             bounds = loaded(trip)
             if any(atom not in found for atom in bounds):
-                found.update(_segment(launch, loop, bounds, loads) or _along_an_axis(launch, loop, bounds))
+                found.update(_segment(launch, loop, bounds, loads))
+    return found
+
+
+def greatest_lengths(launch: Launch, known: Mapping[Atom, Expr]) -> dict[Atom, Expr]:
+    """The loaded values beside ``known`` that bound loops along an axis of a tensor, each as the extent of that axis: the most
+    that it can be."""
+    found: dict[Atom, Expr] = {}
+    for loop, _ in launch.kernel.walk(Loop):
+        bounds = loaded(loop.trip) if isinstance(loop, Loop) else []
+        if isinstance(loop, Loop) and any(atom not in known for atom in bounds):
+            found.update(_along_an_axis(launch, loop, bounds))
     return found
 
 

@@ -16,7 +16,7 @@ from functools import cached_property
 from kernlint import work
 from kernlint.cost.evaluate import Columns, Point, evaluator, origin, slot
 from kernlint.cost.layout import vector_bytes
-from kernlint.cost.segments import likely_bounds, loaded
+from kernlint.cost.segments import greatest_lengths, likely_bounds, loaded
 from kernlint.records import dataclass
 from kernlint.workload import (
     Atomic,
@@ -121,7 +121,7 @@ class AccessTraffic:
 @dataclass(frozen=True)
 class Traffic:
     """All accesses of a launch, by access object identity in program order, and totals in bytes over the grid. Of the loops,
-    ``unknown_trips`` run an assumed number of times and ``counted_trips`` as often as segments are long in the mean."""
+    ``unknown_trips`` run an assumed number of times, or as often as an axis is long at the most, and ``counted_trips`` as often as segments are long in the mean."""
 
     programs: int
     accesses: tuple[AccessTraffic, ...]
@@ -162,9 +162,16 @@ class Traffic:
 class Probe:
     """Evaluates expressions of one launch at typical and sampled programs and iterations."""
 
-    def __init__(self, kernel: Kernel, grid: Sequence[int], bounds: Mapping[Atom, Expr] | None = None) -> None:
+    def __init__(
+        self,
+        kernel: Kernel,
+        grid: Sequence[int],
+        bounds: Mapping[Atom, Expr] | None = None,
+        lengths: Mapping[Atom, Expr] | None = None,
+    ) -> None:
         self.grid = [max(1, extent) for extent in grid]
-        self.bounds = bounds or {}
+        self.lengths = lengths or {}
+        self.bounds = {**(bounds or {}), **self.lengths}
         self.trips: dict[int, float] = {}
         self.unknown_trips = 0
         self.counted_trips = 0
@@ -177,10 +184,11 @@ class Probe:
         for node in body:
             if isinstance(node, Loop):
                 trip = self.mean(self.likely(node.trip))
-                self.counted_trips += trip is not None and bool(loaded(node.trip))
-                if trip is None:
+                greatest = any(atom in self.lengths for atom in loaded(node.trip))
+                self.counted_trips += trip is not None and bool(loaded(node.trip)) and not greatest
+                if trip is None or greatest:
                     self.unknown_trips += 1
-                    trip = ASSUMED_TRIP
+                    trip = ASSUMED_TRIP if trip is None else trip
                 self.trips[node.id] = max(0.0, trip)
                 put(self.centre, LoopIndex(node.id), float(int(max(0.0, trip - 1) / 2)))
                 self._add_loops(node.body)
@@ -269,9 +277,11 @@ def _traffic(launch: Launch) -> Traffic:
     for extent in grid:
         programs *= max(0, extent)
     bounds = likely_bounds(launch)
-    if bounds:
-        launch = replace(launch, kernel=replace(launch.kernel, likely=(*launch.kernel.likely, *bounds.items())))
-    probe = Probe(launch.kernel, grid, bounds)
+    lengths = greatest_lengths(launch, bounds)
+    if bounds or lengths:
+        read = (*bounds.items(), *lengths.items())
+        launch = replace(launch, kernel=replace(launch.kernel, likely=(*launch.kernel.likely, *read)))
+    probe = Probe(launch.kernel, grid, bounds, lengths)
     accesses: list[AccessTraffic] = []
     by_node: dict[int, AccessTraffic] = {}
     _visit(launch.kernel.body, 1.0, (), probe, launch, programs, accesses, by_node)

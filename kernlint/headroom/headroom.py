@@ -97,9 +97,17 @@ class Headroom:
 
 
 def headroom_of(workload: Workload, now: Estimate, device: Device, library: Estimate | None) -> Headroom | None:
-    """The :class:`Headroom` of ``workload``, which takes ``now``; None where its sizes are open."""
+    """The :class:`Headroom` of ``workload``, which takes ``now``; None where its sizes are open, or tiles are of no or of more
+    elements than there are numbers for."""
     if now.gpu_us is None:
         return None
+    try:
+        return _headroom(workload, now, now.gpu_us, device, library)
+    except (ZeroDivisionError, OverflowError):
+        return None
+
+
+def _headroom(workload: Workload, now: Estimate, now_us: float, device: Device, library: Estimate | None) -> Headroom:
     precise = _is_precise(workload)
     witnesses = _Witnesses(device)
     own = witnesses.of(workload, precise)
@@ -110,9 +118,9 @@ def headroom_of(workload: Workload, now: Estimate, device: Device, library: Esti
         wanted = asked
         if asked and _total(asked) < _total(own):
             best = asked
-    total = min(_total(best), now.gpu_us) if best else now.gpu_us
+    total = min(_total(best), now_us) if best else now_us
     bound = bound_of(graph_of(reference if best is not own and reference is not None else workload), device)
-    total = max(total, min(bound.us, now.gpu_us))
+    total = max(total, min(bound.us, now_us))
     changed = None
     if precise:
         loose = min(_total(witnesses.of(one, precise=False)) for one in (workload, reference) if one is not None)
@@ -121,7 +129,7 @@ def headroom_of(workload: Workload, now: Estimate, device: Device, library: Esti
     causes = causes_of(workload, now, device, wanted, total)
     library_us = library.gpu_us if library is not None else None
     return Headroom(
-        now.gpu_us, bound, total, sigma, tuple(best), library_us, changed, tuple(causes), _localised(now, device)
+        now_us, bound, total, sigma, tuple(best), library_us, changed, tuple(causes), _localised(now, device)
     )
 
 

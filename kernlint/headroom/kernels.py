@@ -14,7 +14,7 @@ from kernlint.cost.device import Device
 from kernlint.cost.dot_launch import dot_loop, kernel_time
 from kernlint.cost.dot_loop import DotLoop, DotStep
 from kernlint.cost.dots import dot_time
-from kernlint.cost.programs import constants, program_time
+from kernlint.cost.programs import constants, launch_floor_us, program_time
 from kernlint.cost.traffic import LINE_BYTES, SECTOR_BYTES, AccessTraffic, Probe, Traffic, active_fraction, traffic
 from kernlint.records import replace
 from kernlint.workload import Compute, Dot, Expr, Launch, Load, Loop, LoopIndex, Store, concrete
@@ -231,18 +231,21 @@ def _dots_without(launch: Launch, device: Device, removed: frozenset[str], moved
             most_iterations=loop.most_iterations * kept,
             loaded_bytes=loop.loaded_bytes * kept,
         )
+    joined = 0.0
     if FEW in removed and loop.programs < device.sm_count:
-        parts = max(1, min(2 * device.sm_count // loop.programs, int(loop.iterations)))
+        parts = max(1, min(device.sm_count // loop.programs, int(loop.iterations)))
+        # Each part leaves fp32 sums that another launch adds up.
+        joined = launch_floor_us() if parts > 1 else 0.0
         loop = replace(
             loop,
             programs=loop.programs * parts,
             iterations=loop.iterations / parts,
             most_iterations=loop.most_iterations / parts,
-            epilogue_bytes=loop.epilogue_bytes * 2,
+            epilogue_bytes=loop.epilogue_bytes * (1 + 4 * (parts > 1) * parts),
         )
     if TILE in removed:
-        return min(dot_time(other, device).us for other in (loop, *_other_tiles(loop, device)))
-    return dot_time(loop, device).us
+        return joined + min(dot_time(other, device).us for other in (loop, *_other_tiles(loop, device)))
+    return joined + dot_time(loop, device).us
 
 
 #: Lanes of a dot's tiles up to which the masked ones are the edges that any tiling has.

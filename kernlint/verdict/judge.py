@@ -136,7 +136,12 @@ def preferred(ruled: Candidate | None, proposed: Candidate | None, scope: str) -
         )
     if not ruled.worth(scope):
         return proposed
-    more = _CLEARLY_MORE if ruled.finding.rule.tuning or proposed.finding.rule.category != "tiling" else _FAR
+    same = (ruled.finding.rule.category, ruled.finding.kernel) == (
+        proposed.finding.rule.category,
+        proposed.finding.kernel,
+    )
+    tunes = proposed.finding.rule.category == "tiling" and not ruled.finding.rule.tuning
+    more = _FAR if same or tunes else _CLEARLY_MORE
     return proposed if proposed.alone > more * ruled.gains[scope].middle else ruled
 
 

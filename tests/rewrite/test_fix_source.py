@@ -48,7 +48,7 @@ def test_nothing_worth_it_is_left_alone() -> None:
 
 def test_an_unsafe_fix_needs_consent() -> None:
     source = textwrap.dedent(find_rule("KL104").bad)
-    (refused,) = fix_source(source, path="k.py").refused
+    (refused,) = fix_source(source, path="k.py", rules=["KL104"]).refused
     assert refused.unsafe and "tf32" in refused.reason
     assert fix_source(source, path="k.py", unsafe=True).applied
 

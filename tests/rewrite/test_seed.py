@@ -19,7 +19,7 @@ SEED = Path(__file__).parents[2] / "fixtures/seed/task.md"
 @lru_cache(maxsize=1)
 def seed() -> tuple[Task, Fixed]:
     text = SEED.read_text()
-    return read_task(SourceText(text, "task.md")), fix_source(text, path="task.md", follow_ups=True)
+    return read_task(SourceText(text, "task.md")), fix_source(text, path="task.md", follow_ups=True, device="h100")
 
 
 def test_the_changed_lines() -> None:
@@ -65,7 +65,7 @@ def test_it_is_what_the_verdict_promises() -> None:
 def test_fixing_again_changes_nothing() -> None:
     task, result = seed()
     assert task.reference is not None
-    again = fix_source(result.after, path="task.py", reference=task.reference.text, follow_ups=True)
+    again = fix_source(result.after, path="task.py", reference=task.reference.text, follow_ups=True, device="h100")
     assert again.after == result.after and not again.applied
 
 
