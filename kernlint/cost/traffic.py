@@ -121,7 +121,8 @@ class AccessTraffic:
 @dataclass(frozen=True)
 class Traffic:
     """All accesses of a launch, by access object identity in program order, and totals in bytes over the grid. Of the loops,
-    ``unknown_trips`` run an assumed number of times, or as often as an axis is long at the most, and ``counted_trips`` as often as segments are long in the mean."""
+    ``unknown_trips`` run an assumed number of times, or as often as an axis is long at the most, and ``counted_trips`` as often as
+    segments are long in the mean."""
 
     programs: int
     accesses: tuple[AccessTraffic, ...]
