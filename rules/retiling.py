@@ -8,7 +8,7 @@ touched before, over all programs and iterations.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from itertools import product
 from math import prod
@@ -175,7 +175,7 @@ def _of_access(old: _Placed, new: _Placed, where: str) -> Iterator[Difference]:
     known: list[list[_Reach]] = [[], []]
     for asked in (_symbolic, _counted):  # to count takes longer
         for digits, one in zip(known, (old, new)):
-            reach = asked(*one)
+            reach = _known(asked, *one)
             if reach is not None:
                 digits.append(reach)
         if any(digits in known[1] for digits in known[0]):
@@ -185,6 +185,18 @@ def _of_access(old: _Placed, new: _Placed, where: str) -> Iterator[Difference]:
         yield Difference(f"{what} touches other elements with another tile", True)
     else:
         yield Difference(f"{what} could not be shown to touch the same elements with another tile", False)
+
+
+def _known(
+    asked: Callable[..., _Reach | None], launch: Launch, access: Access, loops: tuple[Loop, ...]
+) -> _Reach | None:
+    """``asked(launch, access, loops)``: the program as it stands is held against one tile after another."""
+    known = launch.kernel.launched
+    key = asked, id(access), launch.shapes
+    if key not in known:
+        known[key] = asked(launch, access, loops)
+    found: _Reach | None = known[key]
+    return found
 
 
 @dataclass(frozen=True)

@@ -180,33 +180,6 @@ def dot_loop(launch: Launch, moved: Traffic | None = None) -> DotLoop | None:
     )
 
 
-def retiled(loop: DotLoop, m: int, n: int, k: int, num_warps: int, num_stages: int) -> DotLoop:
-    """About the loop that the same product has in another tile, without reading its kernel again: how many programs there are,
-    what they load and how much arithmetic is beside the dot goes with the extents of the tile. ``loop`` has one dot."""
-    (step,) = loop.steps
-    rows, columns = math.ceil(loop.grid_m * step.m / m), math.ceil(loop.grid_n * step.n / n)
-    if rows * columns:
-        programs = round(loop.programs / (loop.grid_m * loop.grid_n) * rows * columns)
-    else:
-        programs = math.ceil(loop.programs * step.m * step.n / (m * n))
-    loaded = (programs * (m + n)) / (loop.programs * (step.m + step.n))
-    beside = (m + n) * k / ((step.m + step.n) * step.k)
-    return replace(
-        loop,
-        programs=max(1, programs),
-        iterations=math.ceil(loop.iterations * step.k / k),
-        steps=(replace(step, m=m, n=n, k=k),),
-        num_warps=num_warps,
-        num_stages=num_stages,
-        loaded_bytes=loop.loaded_bytes * loaded,
-        grid_m=rows,
-        grid_n=columns,
-        extra_alu_elements_per_iteration=loop.extra_alu_elements_per_iteration * beside,
-        special_elements_per_iteration=loop.special_elements_per_iteration * beside,
-        most_iterations=loop.most_iterations * step.k / k,
-    )
-
-
 def _most_iterations(loops: tuple[Loop, ...], launch: Launch) -> float:
     """Trip count of the program with the longest loop, where programs differ (causal attention); 0 where all are alike
     or it is not known. Trips are monotone in each program id, so a corner of the grid has the longest."""

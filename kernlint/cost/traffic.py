@@ -639,7 +639,7 @@ class _Bound:
     def __init__(self, gap: Expr, shape: tuple[int, ...]) -> None:
         self.gap = gap
         self.value = evaluator(gap)
-        self.lanes = [atom.dim for atom in gap.atoms() if isinstance(atom, Lane) and atom.dim < len(shape)]
+        self.lanes = sorted(atom.dim for atom in gap.atoms() if isinstance(atom, Lane) and atom.dim < len(shape))
         step = gap.coefficient(Lane(self.lanes[0])) if len(self.lanes) == 1 else None
         self.slope = None if step is None else evaluator(step)
         self.shape = shape

@@ -7,10 +7,15 @@ import pytest
 from support.lint import KERNEL
 
 from kernlint import analysis, work
+from kernlint.headroom import headroom
 from kernlint.lint import check_file as checking
 from kernlint.lint.check_file import Job, check_file
 from kernlint.lint.settings import FileSettings
+from kernlint.rules.copies import _functions as functions_of
+from kernlint.rules.copies import _without as renamed
 from kernlint.rules.registry import all_rules
+from kernlint.syntax.source import SourceText
+from kernlint.syntax.task import read_task
 from kernlint.verdict import judge
 
 _PATH = Path(__file__).parents[2] / "benchmarks" / "growth.py"
@@ -52,6 +57,75 @@ def test_open_sizes_of_several_kernels():
     few, many = (checked(growth.open_copies(count), frozenset({"KL220", "KL902"})) for count in (1, 2))
     assert len(tiles(few[0])) == 1 and len(tiles(many[0])) == 2
     assert many[1] < 2.5 * few[1]
+
+
+def advised(findings):
+    """What is said of each tile, without names and places."""
+    return [f.advice.replace(f.kernel, "kernel") for f in findings if f.code in ("KL201", "KL220")]
+
+
+@pytest.mark.parametrize("program", ["copies", "open_copies"])
+def test_copies_are_searched_once(program):
+    """Four widths take turns, so that of eight layers four are copies: they take reading, and the chosen tile once more."""
+    counts = (1, 2) if program == "open_copies" else (4, 8)
+    few, many = (checked(growth.PROGRAMS[program](count)) for count in counts)
+    further = (many[1] - few[1]) / (counts[1] - counts[0])
+    assert further < 0.5 * few[1] / counts[0]
+    assert len(tiles(many[0])) == counts[1]
+    assert len(set(tiles(many[0]))) == counts[1]
+    assert advised(many[0])[: counts[0]] == advised(few[0])
+
+
+OTHERS = {
+    "another tile": ("BM=16, BN=16, BK=32", "BM=64, BN=64, BK=64"),
+    "other arithmetic": ("acc = tl.dot(x, y, acc)", "acc = tl.dot(x, y, acc) * 1.5"),
+    "another launcher": ("M, K = a.shape", "K = a.shape[1]; M = a.shape[0] + 0"),
+}
+
+
+@pytest.mark.parametrize("change", list(OTHERS))
+def test_what_is_no_copy_is_searched_for_itself(change):
+    """It is advised what it would be advised alone."""
+    first, second = (
+        growth.open_copies(2).split("import triton.language as tl\n")[1].partition("@triton.jit\ndef matmul1")
+    )[::2]
+    head, second = growth.open_copies(0), "@triton.jit\ndef matmul1" + second
+    changed = second.replace(*OTHERS[change])
+    assert changed != second
+    alone, both = (checked(head + text, frozenset({"KL220"}))[0] for text in (changed, first + changed))
+    assert advised(both)[1:] == advised(alone)
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "form"),
+    [
+        ("def f1():\n    return f1", {"f1": "host"}, "def <host>():\n    return <host>"),
+        ("def f1():\n    return x.f1", {"f1": "host"}, None),
+        ("def f1():\n    return 'f1'", {"f1": "host"}, None),
+        ("def f1():\n    return g(f1=1)", {"f1": "host"}, None),
+        ("def f1():\n    return f10", {"f1": "host"}, None),
+        ("def g():\n    return 1", {"f1": "host"}, None),
+    ],
+)
+def test_the_text_of_a_copy(text, names, form):
+    assert renamed(text, names) == form
+
+
+def test_names_that_are_bound_again_tell_no_copies():
+    text = "def f():\n    pass\n\ndef f():\n    pass\n\ndef g():\n    pass\n\ng = 1\n\ndef h():\n    pass\n"
+    assert set(read_task(SourceText(text, "k.py")).kernel.once(functions_of)) == {"h"}
+
+
+def test_headroom_of_layers_that_are_alike_is_found_once(monkeypatch):
+    asked = []
+    found = headroom.witness_of
+    monkeypatch.setattr(headroom, "witness_of", lambda *args: asked.append(args) or found(*args))
+    counts = []
+    for count in (8, 32):
+        analysis.analyze(growth.layers(count))
+        counts.append(len(asked))
+        asked.clear()
+    assert counts[0] == counts[1] > 0
 
 
 def test_what_is_found_before_the_work_is_done_is_kept(monkeypatch):

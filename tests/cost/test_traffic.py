@@ -25,8 +25,9 @@ from micro_launches import (
     tile_copy,
 )
 
+from kernlint.cost.evaluate import Columns, evaluator, origin, slot
 from kernlint.cost.traffic import AccessTraffic, traffic
-from kernlint.workload import Atomic, Branch, Expr, Load, Loop, Symbol
+from kernlint.workload import Atomic, Branch, Expr, Lane, Load, Loop, ProgramId, Symbol
 from kernlint.workload import dtype as dtypes
 from kernlint.workload.expr import floordiv, mod, opaque
 
@@ -253,3 +254,28 @@ def test_an_image_tile_through_divisions_is_coalesced_along_its_pixels() -> None
     wrapped = offset + floordiv(pixel, 56) * 0 + mod(k * 3, 3)
     read = traffic(launch("im2col", (load(0, "x", F16, (32, 64), wrapped),), (49,), {}, 4)).accesses[0]
     assert read.sectors < 32 * 64 / 8
+
+
+def test_many_points_at_a_time_are_what_each_is_by_itself() -> None:
+    """The masks of a convolution are sampled at hundreds of points."""
+    atoms = Lane(0), Lane(1), ProgramId(0)
+    lane, other, program = map(Expr.atom, atoms)
+    row = program * 64 + lane
+    exprs = [
+        row,
+        floordiv(row, 7) * 3 - mod(row, 7) + 5,
+        mod(floordiv(row, 7), 5) * other - other * 2 + floordiv(other, 3),
+        floordiv(row, other - other),
+        floordiv(row, Expr.atom(Symbol("n"))),
+    ]
+    points = []
+    for step in range(20):
+        point = origin()
+        for atom, value in zip(atoms, (step * 3, step % 5, step // 4)):
+            point[slot(atom)] = float(value)
+        points.append(point)
+    moving = map(slot, atoms)
+    columns = Columns({where: [point[where] for point in points] for where in moving}, origin(), len(points))
+    for expr in exprs[:3]:
+        assert columns.values(expr) == [evaluator(expr)(point) for point in points]
+    assert columns.values(exprs[3]) is None and columns.values(exprs[4]) is None
