@@ -141,8 +141,8 @@ def preferred(ruled: Candidate | None, proposed: Candidate | None, scope: str) -
         proposed.finding.kernel,
     )
     tunes = proposed.finding.rule.category == "tiling" and not ruled.finding.rule.tuning
-    more = _FAR if same or tunes else _CLEARLY_MORE
-    return proposed if proposed.alone > more * ruled.gains[scope].middle else ruled
+    gain = ruled.gains[scope].middle
+    return proposed if proposed.alone > (gain**_FAR if same or tunes else _CLEARLY_MORE * gain) else ruled
 
 
 def with_errors(judgement: Judgement, program: Program, device: Device, rules: Iterable[Rule]) -> Judgement:
