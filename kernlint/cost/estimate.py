@@ -558,7 +558,7 @@ def _device_variance(
     variance += sum(value**2 for value in alike.values())
     left = {family: (time / old, sigma) for family, time, sigma in _grouped(changed_before)}
     right = {family: (time / new, sigma) for family, time, sigma in _grouped(changed_after)}
-    for family in {*left, *right}:
+    for family in dict.fromkeys((*left, *right)):
         share_before, sigma_before = left.get(family, (0.0, 0.0))
         share_after, sigma_after = right.get(family, (0.0, 0.0))
         x, y = share_before * sigma_before, share_after * sigma_after

@@ -12,7 +12,9 @@ from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from functools import cached_property
+from heapq import merge
 from itertools import accumulate, chain, count
+from operator import itemgetter
 from typing import Any, TypeVar
 
 import libcst
@@ -55,6 +57,7 @@ class Module:
         self._answers: dict[Callable[[Module], Any], Any] = {}
         #: The places of the nodes of a kind among all, and the answers of :meth:`_run`.
         self._numbers_of: dict[type, list[int]] = {}
+        self._by_line: dict[type, defaultdict[int | None, list[tuple[int, Any]]]] = {}
         self._runs: dict[libcst.CSTNode, tuple[int, int]] = {}
 
     def once(self, question: Callable[[Module], _T]) -> _T:
@@ -186,16 +189,23 @@ class Module:
             return None
         unsure = []
         line = span.line - self.first_line + 1
-        for node in self.of(kind):
-            known = self._near.line(node) if self._near is not None else None
-            if known is not None and known != line:
-                continue
+        lines = self._lines_of(kind)
+        for _, node in merge(lines.get(line, ()), lines.get(None, ()), key=itemgetter(0)):
             near = self._near_span(node)
             if near == span:
                 return node
             if near is None:
                 unsure.append(node)
         return next((node for node in unsure if self._far_span(node) == span), None)
+
+    def _lines_of(self, kind: type[_Node]) -> Mapping[int | None, list[tuple[int, _Node]]]:
+        """The nodes of ``kind``, numbered in source order, by the line that they begin on; None where that takes more to tell."""
+        found = self._by_line.get(kind)
+        if found is None:
+            found = self._by_line[kind] = defaultdict(list)
+            for number, node in enumerate(self.of(kind)):
+                found[self._near.line(node) if self._near is not None else None].append((number, node))
+        return found
 
     def _near_span(self, node: libcst.CSTNode) -> Span | None:
         if id(node) not in self._spans:
