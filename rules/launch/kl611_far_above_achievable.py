@@ -34,8 +34,9 @@ class FarAboveAchievable(Rule):
         """
     fix_safety = "No automatic fix: the finding names the cause, not an edit."
     evidence = """
-        On 44 sizes of 24 programs that nobody had developed against, measured on an H100, verdicts with such causes were right in 40
-        and named no cause where nothing was to be gained; without them 31 were right (`evals/README.md`).
+        On 134 sizes of 72 programs that nobody had developed against, measured on an H100, verdicts with such causes were right in
+        121 and said yes at none of the 46 where nothing was to be gained; without them 31 of the first 44 were right
+        (`evals/README.md`).
         """
 
     bad = """
