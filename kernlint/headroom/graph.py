@@ -56,7 +56,8 @@ class Use:
     tensor: Tensor
     value: tuple[int, int]
     bytes: float
-    #: At least so many: in rounds that look at the same memory again, or at tensors of which only one was seen.
+    #: At least so many: in rounds that look at the same memory again, or at tensors of which only one was seen; none of a table,
+    #: whose indices may all be one.
     least: float
 
 
@@ -138,12 +139,13 @@ class _Builder:
         index = len(self.nodes)
         written = tuple(writes)
         amounts = footprints(step) if isinstance(step, Launch) else {}
+        chosen = picked(step)
         used = []
         for tensor in reads:
             value = (tensor.storage.id, self.version.get(tensor.storage.id, 0))
             size = amounts.get(tensor.storage.id)
             amount = _read_bytes(step, tensor) if size is None else min(size, view_bytes(tensor))
-            used.append(Use(tensor, value, amount, amount))
+            used.append(Use(tensor, value, amount, 0.0 if tensor.storage.id in chosen else amount))
             self.readers.setdefault(value, []).append(index)
         made = []
         for tensor in written:
@@ -225,6 +227,20 @@ def footprints(launch: Launch) -> dict[int, float]:
         if tensor is not None:
             found[tensor.storage.id] = found.get(tensor.storage.id, 0.0) + size
     return found
+
+
+def picked(step: TorchOp | Launch) -> set[int]:
+    """Storages that ``step`` reads through indices alone: these may all name one place."""
+    if isinstance(step, TorchOp):
+        if step.kind != "gather" or not step.writes:
+            return set()
+        return {tensor.storage.id for tensor in step.reads if not _is_index(step, tensor)}
+    loads: dict[str, bool] = {}
+    for access in traffic(step).accesses:
+        if access.kind == "load":
+            loads[access.base] = loads.get(access.base, True) and access.gather
+    bases = [step.tensor(base) for base, through in loads.items() if through]
+    return {tensor.storage.id for tensor in bases if tensor is not None}
 
 
 def form_of(op: TorchOp) -> str:
