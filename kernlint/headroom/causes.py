@@ -117,7 +117,7 @@ def _loops(workload: Workload, now: Estimate, device: Device) -> Iterator[Cause]
 
 def _round_trips(workload: Workload, now: Estimate, device: Device) -> Iterator[Cause]:
     """Steps that could share a kernel: what goes through memory between them, and their launches."""
-    graph = graph_of(workload)
+    graph = workload.once(graph_of)
     times: dict[int, StepTime] = {id(row.step): row for row in now.steps}
     for node in graph.nodes:
         if _dead(graph, node) and id(node.step) in times:

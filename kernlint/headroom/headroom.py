@@ -15,7 +15,7 @@ from kernlint.cost.programs import INTERVAL_80
 from kernlint.headroom import kernels
 from kernlint.headroom.bound import Bound, bound_of
 from kernlint.headroom.causes import Cause, causes_of
-from kernlint.headroom.graph import PRODUCT, Graph, graph_of
+from kernlint.headroom.graph import PRODUCT, graph_of
 from kernlint.headroom.groups import Group, groups_of
 from kernlint.headroom.witness import Witness, side_by_side, witness_of
 from kernlint.records import dataclass, replace
@@ -67,9 +67,7 @@ class Headroom:
         lies nearest to 85 % of the way, in the logarithm, from the cause removed alone to the achievable), so that both ends count.
         The spread is what such promises missed by on these sets (``data/headroom.json``): the more, the more they promise.
         """
-        goal = self._goal(cause)
-        alone = self.now_us / max(self.now_us - cause.alone_us, goal)
-        whole = self.now_us / goal
+        alone, whole = self.alone(cause), self.now_us / self._goal(cause)
         middle = alone**_SHARE_ALONE * whole ** (1 - _SHARE_ALONE)
         sigma = _data()["floor"] + _data()["slope"][cause.name] * math.log(max(1.0, middle))
         width = math.exp(INTERVAL_80 * sigma)
@@ -119,7 +117,8 @@ def _headroom(workload: Workload, now: Estimate, now_us: float, device: Device, 
         if asked and _total(asked) < _total(own):
             best = asked
     total = min(_total(best), now_us) if best else now_us
-    bound = bound_of(graph_of(reference if best is not own and reference is not None else workload), device)
+    computed = reference if best is not own and reference is not None else workload
+    bound = bound_of(computed.once(graph_of), device)
     total = max(total, min(bound.us, now_us))
     changed = None
     if precise:
@@ -147,22 +146,21 @@ class _Witnesses:
 
     def __init__(self, device: Device) -> None:
         self._device = device
-        self._graphs: dict[int, tuple[Workload, Graph, list[Group]]] = {}
         self._known: dict[object, Witness] = {}
 
     def of(self, workload: Workload, precise: bool) -> list[Witness]:
         """Those of ``workload``, with products of fp32 in full precision where they are to be ``precise``."""
-        if id(workload) not in self._graphs:
-            graph = graph_of(workload)
-            self._graphs[id(workload)] = workload, graph, list(groups_of(graph))
-        _, graph, groups = self._graphs[id(workload)]
-        found = []
-        for group in groups:
+        graph, found = workload.once(graph_of), []
+        for group in workload.once(_groups):
             key = id(workload), group.signature, precise and group.form == PRODUCT
             if key not in self._known:
                 self._known[key] = witness_of(graph, group, self._device, precise)
             found.append(replace(self._known[key], group=group))
         return side_by_side(found, self._device)
+
+
+def _groups(workload: Workload) -> list[Group]:
+    return groups_of(workload.once(graph_of))
 
 
 def _total(witnesses: Sequence[Witness]) -> float:

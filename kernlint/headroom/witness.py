@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 
 from kernlint.cost.device import Device
 from kernlint.cost.dot_launch import kernel_time
+from kernlint.cost.programs import constants, launch_floor_us
 from kernlint.cost.torch_ops import torch_op_time
 from kernlint.headroom import kernels
 from kernlint.headroom.graph import COLUMN, KERNEL, LIBRARY, PRODUCT, TOTAL, Graph
@@ -114,8 +115,6 @@ def side_by_side(witnesses: Sequence[Witness], device: Device) -> list[Witness]:
 
 def _together(witnesses: Sequence[Witness], device: Device) -> float:
     """Microseconds of one launch that does the work of all: their bytes at the rate of the memory that holds them."""
-    from kernlint.cost.programs import constants, launch_floor_us
-
     c, floor = constants(), launch_floor_us()
     total = sum(use.bytes for witness in witnesses for use in (*witness.group.reads, *witness.group.writes))
     rate = (
@@ -128,8 +127,6 @@ def _together(witnesses: Sequence[Witness], device: Device) -> float:
 
 def _rounds(group: Group, us: float, serial: float, form: str) -> tuple[float, str]:
     """Rounds that need each other: as launches one after another, or in programs that keep their state."""
-    from kernlint.cost.programs import launch_floor_us
-
     work = max(0.0, us - launch_floor_us())
     step = _GRID_STEP_US if group.form in (PRODUCT, TOTAL, COLUMN) else _depth(group) * _STEP_US
     kept = launch_floor_us() + serial * (work + step)

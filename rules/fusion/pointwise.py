@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from kernlint.headroom.graph import SPECIAL
 from kernlint.rules.fusion.indexing import broadcast_offset
 from kernlint.workload import (
     Compute,
@@ -29,12 +30,6 @@ BLOCK = 1024
 
 #: Calls priced as elementwise that move elements about, draw random numbers or end in one value.
 _NOT_POINTWISE = frozenset({"outer", "rot90", "glu", "polar", "isin", "equal", "dropout"})
-_SPECIAL = frozenset(
-    {"div", "true_divide", "divide", "pow", "exp", "exp2", "log", "log2", "log10", "log1p", "expm1", "sqrt", "rsqrt"}
-    | {"sin", "cos", "tan", "tanh", "sinh", "cosh", "asin", "acos", "atan", "atan2", "sigmoid", "gelu", "silu", "elu"}
-    | {"selu", "celu", "softplus", "mish", "logsigmoid", "tanhshrink", "erf", "erfc", "reciprocal", "logaddexp"}
-    | {"remainder", "fmod", "floor_divide"}
-)
 
 #: What Triton calls the arithmetic, where torch has another name for it or for what takes most of the time. A power is not among
 #: them: that of 2 is a product.
@@ -59,7 +54,7 @@ def is_pointwise(op: TorchOp) -> bool:
 def arithmetic(op: TorchOp, elements: int, dtype: Dtype) -> Compute:
     """The arithmetic of ``op`` on ``elements`` values."""
     name = op.name.rstrip("_")
-    kind = "cast" if op.kind == "cast" else "special" if name in _SPECIAL else "arith"
+    kind = "cast" if op.kind == "cast" else "special" if name in SPECIAL else "arith"
     source = op.reads[0].dtype if op.reads else None
     return Compute(kind, elements, dtype, op.span, op=str(source or "") if kind == "cast" else _TRITON.get(name, ""))
 

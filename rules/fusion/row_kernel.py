@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from kernlint.headroom.groups import LONGEST_ROW
 from kernlint.rules.fusion.indexing import ELEMENT, broadcast_offset, placed, same_address
 from kernlint.rules.fusion.pointwise import arithmetic, elements
 from kernlint.workload import (
@@ -28,8 +29,6 @@ from kernlint.workload.dtype import FLOAT32
 from kernlint.workload.expr import ceildiv, lift
 from kernlint.workload.kernel import Access
 
-#: Longest row that one program holds: 32,768 fp32 values are 64 registers a thread with 16 warps.
-LONGEST_ROW = 32_768
 #: Elements of a program that gives each thread of four warps a few vectors to load.
 _TILE = 2048
 
