@@ -103,7 +103,7 @@ def stairs(x, y, BLOCK: tl.constexpr):
     """Program p sums the first p + 1 blocks: the last ones have the most to do."""
     program = tl.program_id(0)
     total = tl.zeros((BLOCK,), dtype=tl.float32)
-    for block in range(0, program + 1):
+    for block in range(program + 1):
         total += tl.load(x + block * BLOCK + tl.arange(0, BLOCK))
     tl.store(y + program * BLOCK + tl.arange(0, BLOCK), total)
 
