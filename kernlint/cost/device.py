@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import field, fields
 from functools import lru_cache
 
 from kernlint.cost.fitted import fitted
@@ -14,7 +14,7 @@ from kernlint.records import dataclass
 #: Words that open the name a driver gives a card: what follows is a model number and its variant.
 _BRANDS = frozenset({"nvidia", "amd", "tesla", "geforce", "instinct"})
 
-#: The one device all constants were fitted on.
+#: The device that the constants are of; any other is scaled from it.
 MEASURED_DEVICE = "h100-sxm"
 
 
@@ -78,11 +78,20 @@ class Device:
     source_memory: str = ""
     source_limits: str = ""
     source_measured: str = ""
+    #: Measured times over those that follow from the data sheet, by term of the model, where the card was measured.
+    factors: Mapping[str, float] = field(default_factory=dict)
+    #: Standard deviation of ln(measured / predicted) by class of kernel, and how many rows it is of, where the card was measured.
+    residuals: Mapping[str, float] = field(default_factory=dict)
+    source_factors: str = ""
+
+    def factor(self, term: str) -> float:
+        """What ``term`` takes on this card over what it takes by the data sheet; 1 where that was not measured."""
+        return self.factors.get(term, 1.0)
 
     @property
     def measured(self) -> bool:
-        """True for the device whose timings fitted the model's constants; every other one is scaled from it."""
-        return self.id == MEASURED_DEVICE
+        """True for a device with timings of its own; every other one is scaled from the first of them."""
+        return self.id == MEASURED_DEVICE or bool(self.factors)
 
     @property
     def sm(self) -> tuple[int, int] | None:
@@ -140,8 +149,10 @@ class Device:
 def _table() -> dict[str, Device]:
     known = {field.name for field in fields(Device)}
     table: dict[str, Device] = {}
+    measured = fitted("cards")
     for key, entry in fitted("devices").items():
         if not key.startswith("_"):
+            entry = {**entry, **measured.get(key, {})}
             table[key] = Device(id=key, **{name: value for name, value in entry.items() if name in known})
     return table
 

@@ -19,7 +19,7 @@ from kernlint.cost.combine import with_combined_dots
 from kernlint.cost.device import Device
 from kernlint.cost.dots import DotLoop, DotOperand, DotStep, dot_time
 from kernlint.cost.evaluate import evaluator, origin
-from kernlint.cost.gathers import gather_us, gathered_elements
+from kernlint.cost.gathers import gather_us, gathered_cycles
 from kernlint.cost.layout import vector_bytes
 from kernlint.cost.programs import SEGMENT_SIGMA, program_time, widen
 from kernlint.cost.programs import constants as program_constants
@@ -115,9 +115,7 @@ def _dot_time(launch: Launch, device: Device) -> KernelTime | None:
         extra.append(1.0)
     if any(_layout_unknown(dot) for dot in launch.kernel.dots()):
         extra.append(0.3)
-    gathered = gather_us(
-        gathered_elements(launch, moved), loop.programs, device, gathers.constants().cycles_per_element
-    )
+    gathered = gather_us(gathered_cycles(launch, moved, gathers.constants()), loop.programs, device)
     if gathered:
         extra.append(gathers.constants().sigma)
     sigma = math.sqrt(time.sigma**2 + sum(value**2 for value in extra))
@@ -204,8 +202,8 @@ def _dots(body: tuple[Node, ...], executions: float, loops: tuple[Loop, ...], mo
         elif isinstance(node, Loop):
             result += _dots(node.body, executions * moved.trips.get(node.id, 1.0), (*loops, node), moved)
         elif isinstance(node, Branch):
-            for arm in node.arms:
-                result += _dots(arm, executions * node.share, loops, moved)
+            for arm, share in moved.arms(node):
+                result += _dots(arm, executions * share, loops, moved)
     return result
 
 

@@ -317,10 +317,7 @@ def _touched(step: Step) -> dict[int, float]:
     """Bytes of cache per storage that ``step`` takes; a loop's body counts once."""
     touched: dict[int, float] = {}
     if isinstance(step, Launch):
-        for base, size in traffic(step).held_bytes.items():
-            tensor = step.tensor(base)
-            if tensor is not None:
-                touched[tensor.storage.id] = touched.get(tensor.storage.id, 0.0) + size
+        touched.update((storage, size) for storage, size in traffic(step).held_storages(step).items() if isinstance(storage, int))
     elif isinstance(step, TorchOp) and step.kind != "alloc":
         for tensor in (*step.reads, *step.writes):
             touched[tensor.storage.id] = max(touched.get(tensor.storage.id, 0.0), float(tensor.nbytes or 0))

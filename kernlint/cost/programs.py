@@ -54,9 +54,12 @@ from kernlint.workload import (
     Compute,
     Dot,
     Dtype,
+    Expr,
+    Lane,
     Launch,
     Load,
     Loop,
+    LoopIndex,
     Node,
     Opaque,
     ProgramId,
@@ -121,6 +124,13 @@ class Constants:
     stored_step: float = 0.7
     pipelined_iteration_ns: float = 100.0
     loop_iteration_ns: float = 4.0
+    loop_slots: float = 0.9
+    stored_most: float = 1.1
+    strided_step: float = 0.65
+    condition_slots: float = 2.0
+    division_slots: float = 12.0
+    sort_slots: float = 6.0
+    lockstep: float = 0.4
     shuffle_ns: float = 30.0
     barrier_ns: float = 40.0
     scan_step_ns: float = 30.0
@@ -282,9 +292,10 @@ class _Price(TileSizes):
         self.registers = max((p.registers for p in self.pressures), default=28.0)
         self.exchanged = 0.0
         self.resident = self._resident()
+        self.working = self._working()
         self.active_programs = min(self.programs, self.resident * device.sm_count)
         # L2 keeps lines, so sectors that stand alone crowd it out four times as fast (``stride_copy``).
-        self.footprint = sum(moved.held_bytes.values())
+        self.footprint = sum(moved.held_storages(launch).values())
         self.program_footprint = self._program_footprint()
         self.instructions = 0.0
         self.arithmetic = 0.0
@@ -328,6 +339,17 @@ class _Price(TileSizes):
                 staged += node.bytes * (loops[-1].num_stages or 1)  # type: ignore[union-attr]
         by_shared = device.shared_memory_bytes_per_sm / staged if staged else math.inf
         return max(1, int(min(by_registers, by_warps, by_blocks, by_shared)))
+
+    def _working(self) -> float:
+        """The part of programs that do not return at once: those that take the arm which the whole kernel stands in."""
+        part, body = 1.0, self.launch.kernel.body
+        while body and isinstance(body[-1], Branch) and not any(isinstance(n, (Store, Atomic, Loop)) for n in body[:-1]):
+            arms = [(arm, share) for arm, share in self.moved.arms(body[-1]) if arm]
+            if len(arms) != 1:
+                break
+            body, share = arms[0]
+            part *= share
+        return max(part, 1 / max(1, self.programs))
 
     # -- caches -----------------------------------------------------------------------------------------------------
 
@@ -388,6 +410,9 @@ class _Price(TileSizes):
                 kept = 1.0 - ramp(period * sm_live, c.l1_keeps * l1, c.l1_drops * l1)
                 once = min(first, access.footprint_bytes * self.device.sm_count)
                 first = kept * once + (1.0 - kept) * first
+                if 0 in access.shared_axes and access.executions > 1:
+                    # Neighbours on an SM walk the same memory at about the same time (``stairs``).
+                    first *= max(c.lockstep, 1 / max(1.0, on_an_sm)) if kept < 1.0 else 1.0
             reach_l2 = first + later
             if access.kind == "atomic":
                 reach_l2 = moved
@@ -518,16 +543,25 @@ class _Price(TileSizes):
         if isinstance(node, Scan):
             extent = node.shape[node.axis] if node.shape else 1
             elements = math.prod(node.shape)
+            if node.op in ("sort", "topk"):
+                return self._sort_ns(extent, elements, executions)
             work = 2 * self._arithmetic_ns("arith", elements, None, executions)
             exchange = self._exchange_ns(node.shape, node.axis, executions)
             return work + c.scan_step_ns * math.log2(max(2, extent)) + exchange
         if isinstance(node, Dot):
             return self._arithmetic_ns("arith", node.m * node.n * node.k * node.batch, None, executions)
         if isinstance(node, Branch):
-            return max((self.path_ns(arm, executions * node.share) for arm in node.arms), default=0.0)
+            return max((self.path_ns(arm, executions * share) for arm, share in self.moved.arms(node) if arm), default=0.0)
         if isinstance(node, Loop):
             return self._loop_ns(node, executions)
         return 0.0
+
+    def _sort_ns(self, extent: int, elements: int, executions: float) -> float:
+        """A bitonic network: each of its steps exchanges every element with another one, compares and selects."""
+        depth = math.log2(max(2, extent))
+        slots = depth * (depth + 1) / 2 * self.c.sort_slots
+        self.instructions += self._issued(slots, elements, executions)
+        return self._issue_ns(slots, elements)
 
     def _exchange_ns(self, shape: tuple[int, ...], axis: int | None, executions: float) -> float:
         """A reduction across the lanes of a warp (shuffles), then across warps (shared memory and a barrier)."""
@@ -615,12 +649,42 @@ class _Price(TileSizes):
         cost = self.c.instructions_per_access * self._vectors(node) + self.c.instructions_per_element * per_thread
         self.instructions += cost * self.warps * executions
 
+    def _count_indices(self) -> None:
+        """Adds the instructions that work out masks and divided indices, element by element where a load is not vectorised. What
+        does not change in a loop is worked out before it, and the same bound or quotient once for all accesses."""
+        c, seen = self.c, set[object]()
+        for node, loops in self.launch.kernel.walk((Load, Store, Atomic)):
+            assert isinstance(node, (Load, Store, Atomic))
+            if node.elements <= 1 or self._vector(node) > node.dtype.bytes:
+                continue
+            each = max(1.0, node.elements / self.threads) * self.warps
+            bounds = [left - right for left, right in node.mask or () if _on_lanes(left) or _on_lanes(right)]
+            for bound in bounds[1:]:
+                if (bound, node.shape) not in seen:
+                    seen.add((bound, node.shape))
+                    self.instructions += c.condition_slots * each * self._runs_of(bound, loops)
+            for expr in (node.offset, *bounds):
+                for atom in expr.atoms() if expr is not None else ():
+                    if isinstance(atom, Opaque) and atom.op in ("floordiv", "mod") and _on_lanes(*atom.args):
+                        key = (atom.args, node.shape)
+                        if key not in seen:
+                            seen.add(key)
+                            self.instructions += c.division_slots * each * self._runs_of(atom.args[0], loops)
+
+    def _runs_of(self, expr: Expr, loops: tuple[Loop, ...]) -> float:
+        """How often a program works out ``expr``: once for each turn of the loops outside the innermost that it changes in."""
+        atoms = expr.atoms()
+        depth = max((place + 1 for place, loop in enumerate(loops) if LoopIndex(loop.id) in atoms), default=0)
+        return math.prod(self.moved.trips.get(loop.id, 1.0) for loop in loops[:depth]) * self.working
+
     def _loop_ns(self, loop: Loop, executions: float) -> float:
         c = self.c
         trip = self.moved.trips.get(loop.id, 1.0)
         if trip <= 0:
             return 0.0
         runs = executions * trip
+        if loop.kind != "static_range":
+            self.instructions += c.loop_slots * self.warps * runs
         body = loop.body
         loads = [node for node in body if isinstance(node, Load)]
         others = tuple(node for node in body if not isinstance(node, Load))
@@ -663,9 +727,12 @@ class _Price(TileSizes):
                 self._count_access(load, runs)
             rest = self.path_ns(others, runs)
             share = self._exposed_share(loads)
+            if _strided(loop):
+                # A step that is known at run time only: ptxas does not unroll (``walk_sum``).
+                share = max(share, c.strided_step)
             if any(isinstance(node, Store) for node in others):
                 # The next load may alias this store, so ptxas cannot move it ahead (gather_rows, scalar_chain).
-                share = max(share, c.stored_step)
+                share = min(max(share, c.stored_step), c.stored_most)
             step = latency * share
             each = max(step, serial) + rest + c.loop_iteration_ns
             return latency + serial + rest + (trip - 1) * each if trip > 1 else latency + trip * each
@@ -723,13 +790,14 @@ class _Price(TileSizes):
         bound = max(terms, key=lambda name: terms[name])
         sigma = self._sigma(bound, us)
         norm = self._norm(self._waves() - 1)
-        return KernelTime(us, sigma, bound, {**terms, "floor": self.c.floor_us}, norm=norm)
+        return KernelTime(us, sigma, bound, {**terms, "floor": self._floor_us()}, norm=norm)
 
     def spent(self) -> tuple[float, dict[str, float]]:
         """Microseconds of the launch, and those of each term."""
         c, device = self.c, self.device
         # The first program starts with the kernel (floor); each later one on the same slot starts anew.
         path = self.path_ns(self.launch.kernel.body, 1.0)
+        self._count_indices()
         rounds = self._waves() - 1
         terms = {
             "launch": self.programs * c.program_interval_ns / 1000,
@@ -741,8 +809,12 @@ class _Price(TileSizes):
             "shared": self._shared_us(),
             "atomics": self._atomics_us(),
         }
+        terms = {name: value * device.factor(name) for name, value in terms.items()}
         norm = self._norm(rounds)
-        return c.floor_us + sum(value**norm for value in terms.values()) ** (1 / norm), terms
+        return self._floor_us() + sum(value**norm for value in terms.values()) ** (1 / norm), terms
+
+    def _floor_us(self) -> float:
+        return self.c.floor_us * self.device.factor("floor")
 
     def _norm(self, rounds: float) -> float:
         """How well the terms overlap: programs without a loop go from loading to computing to storing, so that only
@@ -753,7 +825,7 @@ class _Price(TileSizes):
 
     def _waves(self) -> float:
         """Rounds of resident programs; a started round counts in part, as programs end one by one."""
-        waves = self.programs / (self.resident * self.device.sm_count)
+        waves = self.programs * self.working / (self.resident * self.device.sm_count)
         return max(1.0, waves)
 
     def _l2_us(self) -> float:
@@ -853,12 +925,16 @@ class _Price(TileSizes):
 
     def _issue_us(self) -> float:
         """Four issue slots an SM and cycle; with half the fp32 lanes an fp32 instruction takes two of them."""
-        slots = self.device.sm_count * 4 * self.scale.clock_ghz * self.c.issue_efficiency
-        used = min(1.0, self.programs / self.device.sm_count)
+        slots = 4 * self.scale.clock_ghz * self.c.issue_efficiency
         lanes = self.instructions - self.arithmetic + self.c.warp_start_instructions * self.warps
         lanes += self.arithmetic / self.scale.lanes
-        total = self.operations.together(lanes, self.special_unit) * self.programs
-        return total / (slots * used) / 1000
+        return self.operations.together(lanes, self.special_unit) * self._on_busiest() / slots / 1000
+
+    def _on_busiest(self) -> float:
+        """Programs of the SM that has the most. They are as many as fit evenly: with one more than that, one SM works alone at
+        the end (``same_work``: 267 programs on 132 SMs take as long as 396). Programs that return early do not count."""
+        working = self.programs * self.working / self.device.sm_count
+        return math.ceil(working) if self.working == 1.0 else max(1.0, working)
 
     def _atomics_us(self) -> float:
         total = 0.0
@@ -1015,6 +1091,16 @@ def _local(access: AccessTraffic) -> AccessTraffic:
         near_bytes=access.near_bytes * share, window_bytes=access.window_bytes * share,
         contiguous_bytes=max(float(LINE_BYTES), access.contiguous_bytes),
     )  # fmt: skip
+
+
+def _on_lanes(*exprs: Expr) -> bool:
+    """Lanes have different values of one of these."""
+    return any(isinstance(atom, Lane) for expr in exprs for atom in expr.atoms())
+
+
+def _strided(loop: Loop) -> bool:
+    """The loop goes on by as much as there are programs: its step is known at run time only."""
+    return isinstance(loop.trip, Expr) and any(isinstance(atom, ProgramId) for atom in loop.trip.atoms())
 
 
 def _pipelined(loop: Loop) -> bool:
