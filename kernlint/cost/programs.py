@@ -208,6 +208,11 @@ def program_time(
     return _Price(launch, moved, device, constants, reuse_bytes or {}, operations).time()
 
 
+def program_us(launch: Launch, device: Device, constants: Constants, moved: Traffic) -> float:
+    """The microseconds of :func:`program_time` alone, for fits."""
+    return _Price(launch, moved, device, constants, {}, measured_operations()).spent()[0] if moved.programs else 0.0
+
+
 def constants() -> Constants:
     """The fitted constants."""
     return _data()[0]
@@ -286,6 +291,7 @@ class _Price(TileSizes):
         self.programs = max(0, moved.programs)
         self.warps = max(1, launch.num_warps)
         self.threads = 32 * self.warps
+        self._layouts: dict[tuple[int, ...], Layout] = {}
         self.largest_tile = self._largest_tile()
         self.pressures = list(pressures(launch.kernel.body, self))
         self.register_limit = min(float(device.max_registers_per_thread), device.registers_32bit_per_sm / self.threads)
@@ -310,6 +316,12 @@ class _Price(TileSizes):
 
     def layout(self, shape: tuple[int, ...]) -> Layout:
         """How a tile is dealt out: as the widest access of that shape is, else last axis first, an element a thread."""
+        found = self._layouts.get(shape)
+        if found is None:
+            found = self._layouts[shape] = self._layout(shape)
+        return found
+
+    def _layout(self, shape: tuple[int, ...]) -> Layout:
         made = [node for node, _ in self.launch.kernel.walk((Load, Store)) if node.shape == shape]  # type: ignore[union-attr]
         if not made:
             return blocked(shape, len(shape) - 1, 4 if len(shape) == 1 else 1, self.warps)
