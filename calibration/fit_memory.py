@@ -3,7 +3,8 @@
     python calibration/fit_memory.py [--folds 5] [--only NAME,NAME] [--dry-run]
 
 Data: ``calibration/facts/h100-micro.csv``, ``h100-micro-2.csv``, ``h100-spilling.csv``, ``h200-lanes.csv``, ``h100-scatter.csv``
-and ``h200-grids.csv`` (warm graph replays; of the last the rows whose indices are in no order), and the rows of ``h100-stream.csv`` larger than L2.
+and ``h200-grids.csv`` (warm graph replays; rows whose indices are in an order are left out), and the rows of ``h100-stream.csv``
+larger than L2.
 Every constant is positive and is moved in its logarithm from its physical starting value, with a weak prior (a
 factor e^0.7 is one standard deviation) so that what the data cannot tell stays what it was. The loss is Huber-like on
 ln(predicted / measured). Error is judged on sizes the fit did not see: the sizes of each family are dealt into folds.

@@ -41,7 +41,9 @@ class Case:
     @property
     def label(self) -> str:
         sizes = [f"{a.dtype}[{a.numel}]" if isinstance(a, Buffer) else str(a) for a in self.arguments]
-        return f"{self.kernel}({', '.join(sizes)}) {dict(self.constants)} {self.num_warps} warps, {self.num_stages} stages"
+        return (
+            f"{self.kernel}({', '.join(sizes)}) {dict(self.constants)} {self.num_warps} warps, {self.num_stages} stages"
+        )
 
 
 def cases() -> Iterator[Case]:
@@ -72,12 +74,25 @@ def _streams() -> Iterator[Case]:
 
 def _rows() -> Iterator[Case]:
     for (rows, cols, block), dtype in itertools.product(
-        ((128, 512, 512), (4096, 512, 512), (4096, 1000, 1024), (16384, 1024, 1024), (4096, 4096, 4096), (2048, 8192, 8192)),
+        (
+            (128, 512, 512),
+            (4096, 512, 512),
+            (4096, 1000, 1024),
+            (16384, 1024, 1024),
+            (4096, 4096, 4096),
+            (2048, 8192, 8192),
+        ),
         ("float32", "float16"),
     ):
         x, y = Buffer("x", dtype, rows * cols), Buffer("y", dtype, rows * cols)
         yield Case("softmax", (x, y, cols), {"BLOCK": block}, (rows,), 8 if block > 2048 else 4)
-    for rows, cols, block in ((1, 1 << 17, 1024), (32, 1 << 17, 1024), (132, 1 << 16, 1024), (1024, 1 << 14, 1024), (4096, 4096, 512)):
+    for rows, cols, block in (
+        (1, 1 << 17, 1024),
+        (32, 1 << 17, 1024),
+        (132, 1 << 16, 1024),
+        (1024, 1 << 14, 1024),
+        (4096, 4096, 512),
+    ):
         x, y = Buffer("x", "float32", rows * cols), Buffer("sums", "float32", rows)
         yield Case("row_sums", (x, y, cols), {"BLOCK": block}, (rows,))
     for rows, cols in ((8192, 64), (65536, 64), (65536, 256)):
@@ -89,7 +104,13 @@ def _rows() -> Iterator[Case]:
 
 
 def _others() -> Iterator[Case]:
-    for table, n in ((1 << 12, 1 << 20), (1 << 12, 1 << 22), (1 << 20, 1 << 20), (1 << 20, 1 << 22), (1 << 25, 1 << 22)):
+    for table, n in (
+        (1 << 12, 1 << 20),
+        (1 << 12, 1 << 22),
+        (1 << 20, 1 << 20),
+        (1 << 20, 1 << 22),
+        (1 << 25, 1 << 22),
+    ):
         index = Buffer("index", "int32", n, table)
         whole, y = Buffer("table", "float32", table), Buffer("y", "float32", n)
         yield Case("gather", (whole, index, y, n), {"BLOCK": 1024}, _tiles(n, 1024))

@@ -48,7 +48,9 @@ class Row:
 
 def fit(rows: Sequence[Row], prior: float = _PRIOR) -> dict[str, float]:
     """The factors of the terms that ``rows`` have, each found by itself in turn until they rest."""
-    names = [name for name in dict.fromkeys(name for row in rows for name in row.terms) if name in TERMS or "dot" in name]
+    names = [
+        name for name in dict.fromkeys(name for row in rows for name in row.terms) if name in TERMS or "dot" in name
+    ]
     factors = dict.fromkeys(names, 1.0)
     by_name = {name: [row for row in rows if row.terms.get(name)] for name in names}
     for _ in range(_SWEEPS):

@@ -14,12 +14,9 @@ import libcst as cst
 from kernlint.calibrate import factors as fitting
 from kernlint.calibrate.cases import Buffer, Case, cases
 from kernlint.calibrate.reading import read_launch
-from kernlint.cost.classes import class_of
 from kernlint.cost.device import Device, UnknownDevice, devices, find_device
-from kernlint.cost.dot_launch import kernel_time
+from kernlint.cost.dot_launch import dot_loop, kernel_time
 from kernlint.cost.dot_lowering import fed_class
-from kernlint.cost.dot_launch import dot_loop
-from kernlint.cost.traffic import traffic
 from kernlint.records import dataclass
 from kernlint.workload import Launch
 
@@ -114,12 +111,12 @@ def fitted(
 
 def row_of(launch: Launch, device: Device, us: float) -> fitting.Row:
     """A measured launch as the fit sees it: the terms that ``device``, which has no factors, gives it."""
-    priced, moved = kernel_time(launch, device), traffic(launch)
-    loop = dot_loop(launch, moved) if launch.kernel.dots() else None
+    priced = kernel_time(launch, device)
+    loop = dot_loop(launch) if launch.kernel.dots() else None
     if loop is not None:
         step = max(loop.steps, key=lambda step: step.m * step.n * step.k)
-        return fitting.Row({f"dot_{fed_class(step.a, step.precision)}": priced.us}, 1.0, us, "dot")
-    return fitting.Row(priced.terms, priced.norm, us, class_of(launch, moved))
+        return fitting.Row({f"dot_{fed_class(step.a, step.precision)}": priced.us}, 1.0, us, priced.kind)
+    return fitting.Row(priced.terms, priced.norm, us, priced.kind)
 
 
 def launch_of(case: Case) -> Launch:
@@ -148,8 +145,8 @@ def nearest(name: str, capability: tuple[int, int]) -> Device:
     try:
         return find_device(name)
     except UnknownDevice:
-        known = [device for device in devices() if device.sm is not None]
-        return min(known, key=lambda device: abs((device.sm or (0, 0))[0] * 10 + (device.sm or (0, 0))[1] - capability[0] * 10 - capability[1]))
+        known = [(device, device.sm) for device in devices() if device.sm is not None]
+        return min(known, key=lambda each: abs(each[1][0] * 10 + each[1][1] - capability[0] * 10 - capability[1]))[0]
 
 
 def overrides_of(properties: Any, base: Device) -> dict[str, Any]:

@@ -183,7 +183,7 @@ def _from_file(path: str, changed_ns: int) -> Device:
     except (OSError, ValueError) as error:
         raise BadDeviceFile(path, str(error)) from None
     if not isinstance(data, dict) or data.get("kernlint_device") != _FILE_FORMAT:
-        raise BadDeviceFile(path, f"it does not say \"kernlint_device\": {_FILE_FORMAT}")
+        raise BadDeviceFile(path, f'it does not say "kernlint_device": {_FILE_FORMAT}')
     base = _table().get(str(data.get("base")))
     if base is None:
         raise BadDeviceFile(path, f"its base {data.get('base')!r} is no known device")

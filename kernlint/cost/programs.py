@@ -41,6 +41,7 @@ from functools import lru_cache
 
 from kernlint.cost.arithmetic import Operations, on_special_unit
 from kernlint.cost.arithmetic import operations as measured_operations
+from kernlint.cost.classes import class_of, unmeasured
 from kernlint.cost.device import Device, find_device
 from kernlint.cost.fitted import fitted
 from kernlint.cost.layout import Layout, blocked, fastest_axis
@@ -74,6 +75,8 @@ from kernlint.workload.expr import simplify
 INTERVAL_80 = 1.2816
 #: More sigma where loaded indices decide how many atomics meet: ``sorted``, ``near`` and ``few`` of ``h100-scatter.csv``.
 _HOT_SIGMA = 0.5
+#: How much further than the time of indices in order the interval reaches: some orders are better still (``few``, ``near``).
+_ORDER = 1.1
 #: More sigma where additions of 16-bit floats are tried until they succeed: fp16 and bf16 differ by up to three.
 _RETRY_SIGMA = 0.5
 #: More sigma where loops run as long as segments are in the mean: some are longer.
@@ -87,6 +90,11 @@ _SPECIAL_SIGMA = 0.5
 #: (``h100-row-stages.csv``: where threads copy 4 bytes at a time, a pipelined loop takes as long as it has copies).
 _LEAST_COPY = 4
 _COPY_NS = 2.95
+#: Turns of a loop of known length that the compiler lays out one after the other.
+_UNROLLED = 16
+#: Sigma where nothing like it was measured, and what comes to that of its class where a kernel does something that was not.
+_UNKNOWN_SIGMA = 0.4
+_UNMEASURED_SIGMA = 0.4
 #: More sigma where tiles live in memory: in ``h100-spilling.csv`` such kernels err by a factor 1.5.
 _COLLAPSE_SIGMA = 0.4
 
@@ -180,7 +188,8 @@ def _data() -> tuple[Constants, Mapping[str, float]]:
         return Constants(), {}
     known = {field.name for field in fields(Constants)}
     constants = {name: entry["value"] for name, entry in data["constants"].items() if name in known}
-    return Constants(**constants), {name: entry["sigma"] for name, entry in data["regimes"].items()}
+    tables = {**data["regimes"], **data["classes"]}
+    return Constants(**constants), {name: entry["sigma"] for name, entry in tables.items()}
 
 
 def program_time(
@@ -218,9 +227,12 @@ def constants() -> Constants:
     return _data()[0]
 
 
-def regime_sigma(bound: str) -> float:
-    """Sigma of the ln error of a time that the term ``bound`` decides, for a known kernel on the measured device."""
-    return _data()[1].get(bound, 0.3)
+def regime_sigma(bound: str, kind: str = "") -> float:
+    """Sigma of the ln error of a time that the term ``bound`` decides, for a kernel of the class ``kind`` on a measured device: that of
+    kernels of the class that the term decides, else of the class, else of all that the term decides."""
+    sigmas = _data()[1]
+    found = sigmas.get(f"{kind}|{bound}") or sigmas.get(kind)
+    return sigmas.get(bound, _UNKNOWN_SIGMA) if found is None else found
 
 
 def launch_floor_us() -> float:
@@ -355,7 +367,9 @@ class _Price(TileSizes):
     def _working(self) -> float:
         """The part of programs that do not return at once: those that take the arm which the whole kernel stands in."""
         part, body = 1.0, self.launch.kernel.body
-        while body and isinstance(body[-1], Branch) and not any(isinstance(n, (Store, Atomic, Loop)) for n in body[:-1]):
+        while (
+            body and isinstance(body[-1], Branch) and not any(isinstance(n, (Store, Atomic, Loop)) for n in body[:-1])
+        ):
             arms = [(arm, share) for arm, share in self.moved.arms(body[-1]) if arm]
             if len(arms) != 1:
                 break
@@ -563,7 +577,9 @@ class _Price(TileSizes):
         if isinstance(node, Dot):
             return self._arithmetic_ns("arith", node.m * node.n * node.k * node.batch, None, executions)
         if isinstance(node, Branch):
-            return max((self.path_ns(arm, executions * share) for arm, share in self.moved.arms(node) if arm), default=0.0)
+            return max(
+                (self.path_ns(arm, executions * share) for arm, share in self.moved.arms(node) if arm), default=0.0
+            )
         if isinstance(node, Loop):
             return self._loop_ns(node, executions)
         return 0.0
@@ -684,10 +700,15 @@ class _Price(TileSizes):
                             self.instructions += c.division_slots * each * self._runs_of(atom.args[0], loops)
 
     def _runs_of(self, expr: Expr, loops: tuple[Loop, ...]) -> float:
-        """How often a program works out ``expr``: once for each turn of the loops outside the innermost that it changes in."""
+        """How often a program works out ``expr``: once for each turn of the loops outside the innermost that it changes in. Short
+        loops of a known length are unrolled, so that what changes in them alone is worked out before the loops around them."""
         atoms = expr.atoms()
-        depth = max((place + 1 for place, loop in enumerate(loops) if LoopIndex(loop.id) in atoms), default=0)
-        return math.prod(self.moved.trips.get(loop.id, 1.0) for loop in loops[:depth]) * self.working
+        changing = [place for place, loop in enumerate(loops) if LoopIndex(loop.id) in atoms]
+        if not changing:
+            return self.working
+        unrolled = all(isinstance(loops[place].trip, int) and loops[place].trip <= _UNROLLED for place in changing)  # type: ignore[operator]
+        around = [loops[place] for place in changing] if unrolled else loops[: changing[-1] + 1]
+        return math.prod(self.moved.trips.get(loop.id, 1.0) for loop in around) * self.working
 
     def _loop_ns(self, loop: Loop, executions: float) -> float:
         c = self.c
@@ -791,7 +812,7 @@ class _Price(TileSizes):
             return 0.0
         moved = replace(self.moved, accesses=accesses, by_node={id(access.access): access for access in accesses})
         local, _ = _Price(self.launch, moved, self.device, self.c, self.reuse_bytes, self.operations).spent()
-        return math.log(max(1.0, us / local)) / INTERVAL_80
+        return _ORDER * math.log(max(1.0, us / local)) / INTERVAL_80
 
     # -- the sum ----------------------------------------------------------------------------------------------------
 
@@ -802,7 +823,9 @@ class _Price(TileSizes):
         bound = max(terms, key=lambda name: terms[name])
         sigma = self._sigma(bound, us)
         norm = self._norm(self._waves() - 1)
-        return KernelTime(us, sigma, bound, {**terms, "floor": self._floor_us()}, norm=norm)
+        return KernelTime(
+            us, sigma, bound, {**terms, "floor": self._floor_us()}, norm=norm, kind=class_of(self.launch, self.moved)
+        )
 
     def spent(self) -> tuple[float, dict[str, float]]:
         """Microseconds of the launch, and those of each term."""
@@ -1041,7 +1064,10 @@ class _Price(TileSizes):
         return min(addresses, window * max(1.0, slots)) if window < math.inf else addresses
 
     def _sigma(self, bound: str, us: float) -> float:
-        sigma = regime_sigma(bound)
+        kind = class_of(self.launch, self.moved)
+        sigma = max(regime_sigma(bound, kind), self.device.residuals.get(kind, 0.0))
+        if kind == "gather":  # where the order of the indices decides little, it still decides something
+            sigma = max(sigma, regime_sigma(bound))
         extra = [0.35 * self._unfollowed_share(), self._locality_sigma(us)]
         if bound == "atomics" and any(a.kind == "atomic" and not a.known for a in self.moved.accesses):
             extra.append(_HOT_SIGMA)
@@ -1061,6 +1087,8 @@ class _Price(TileSizes):
             extra.append(_SPECIAL_SIGMA * self.special / (self.instructions + self.special_unit))
         if any(self._collapsed(pressure) for pressure in self.pressures):
             extra.append(_COLLAPSE_SIGMA)
+        if unmeasured(self.launch):
+            extra.append(_UNMEASURED_SIGMA)
         return widen(sigma, self.device, *extra)
 
 
