@@ -63,6 +63,14 @@ class Failure:
     so_far: Any = None
 
 
+def processors() -> int:
+    """The processors that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS and Windows do not tell
+        return os.cpu_count() or 1
+
+
 class Crew:
     """At most so many workers of one trade, who stay until :meth:`close`. Several threads may ask at the same time."""
 
