@@ -250,8 +250,8 @@ class HostEvaluator(Evaluator):
         journal = self.journal
         assert journal is not None
         entry = Entry(
-            node, again, function, tuple(self.modules), tuple(self.calls), not self.sinks, self.depth_once, self.guarded,
-            self.next_storage, dict(self.numbers.get(function, {})) if function is not None else {}, given, scope,
+            node, again, function, tuple(self.modules), tuple(self.calls), not self.sinks, self.depth_once,
+            (self.guarded, self.tried), self.next_storage, dict(self.numbers.get(function, {})) if function is not None else {}, given, scope,
             journal.following, frozenset(id(one.node) for one in journal.open),
         )  # fmt: skip
         journal.add(entry)
@@ -1285,8 +1285,9 @@ class HostEvaluator(Evaluator):
         if items is not None:
             with self.recording() as steps:
                 self._iteration(node, target, items[0], scope)
-            if not _works(steps):
-                scope.vars = before
+            works = _works(steps)
+            scope.vars = before  # the iterations that are recorded begin where the loop does
+            if not works:
                 if len(items) <= MAX_UNROLL:
                     self.budget = max(self.budget, budget - 1000)
                     return False
@@ -1308,15 +1309,18 @@ class HostEvaluator(Evaluator):
         scope: Scope,
     ) -> None:
         """Record the iteration for ``item``, after one for ``before`` that settles loop-carried variables."""
+        entry = dict(scope.vars)
         with self.recording() as earlier:
             try:
-                self._iteration(node, target, before, scope)
+                whole = self._iteration(node, target, before, scope)
             except (Raised, Return):
                 return
+        second = dict(scope.vars)
         lengths = {name: len(value) for name, value in scope.vars.items() if isinstance(value, list)}
         with self.recording() as body:
-            self._iteration(node, target, item, scope)
+            whole = self._iteration(node, target, item, scope) and whole
         self._lengthen(scope, lengths, count)
+        _forward(scope, entry, second, count if whole else None)
         if body:
             if count is None:
                 self.unknown(f"trip count of the loop at line {self.span(node).line}")
@@ -1363,8 +1367,10 @@ class HostEvaluator(Evaluator):
             if endless and (number == _UNROLLED or self._recorded() - before > _UNROLLED):
                 truth = None  # what ends it depends on what is not known
             if truth is None:
+                entry = dict(scope.vars)
                 with self.recording() as body, suppress(Break, Continue):
                     self.run(node.body.body, scope)
+                _forget(scope, entry)
                 if body:
                     self.unknown(f"trip count of the loop at line {self.span(node).line}")
                     self.record(_loop(None, body, self.span(node), self.symbol))
@@ -1633,6 +1639,7 @@ class HostEvaluator(Evaluator):
             premises=bound.premises,
             unspecialised=jit.unspecialised,
             faults=faults,
+            tried=self.tried > 0,
         )
 
     def _passed(
@@ -1996,6 +2003,28 @@ def computed_from_read(name: str, values: Iterable[Any]) -> ReadValue:
     """What ``name`` makes of ``values``, of which some were read from tensors."""
     places = (value.places for value in values if isinstance(value, ReadValue))
     return ReadValue(name, frozenset[Span]().union(*places))
+
+
+def _forward(scope: Scope, entry: Mapping[str, Any], second: Mapping[str, Any], count: Size | None) -> None:
+    """Give the numbers of ``scope`` the values that they have after ``count`` iterations, of which two were followed:
+    from ``entry`` to ``second`` and on to what they are now. What does not advance evenly is unknown."""
+    for name, last in scope.vars.items():
+        first, middle = entry.get(name), second.get(name)
+        if isinstance(last, bool) or not isinstance(last, (int, float, Expr)) or name not in entry or same(middle, last):
+            continue
+        scope.vars[name] = Unknown(f"{name} after a loop")
+        if all(isinstance(v, (int, Expr)) and not isinstance(v, bool) for v in (first, middle, last)):
+            step = ex.simplify(ex.lift(last) - middle)
+            if count is not None and ex.simplify(ex.lift(middle) - first) == step:  # type: ignore[operator,arg-type]
+                scope.vars[name] = ex.simplify(ex.lift(first) + ex.lift(step) * count)  # type: ignore[arg-type]
+
+
+def _forget(scope: Scope, entry: Mapping[str, Any]) -> None:
+    """Make unknown what a loop of unknown length has changed since ``entry`` and what is no tensor: one iteration was
+    followed, and its numbers are those of no other."""
+    for name, value in scope.vars.items():
+        if name in entry and not same(entry[name], value) and not isinstance(value, (Tensor, LongList)):
+            scope.vars[name] = Unknown(f"{name} after a loop")
 
 
 def _loop(

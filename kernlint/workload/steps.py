@@ -147,7 +147,8 @@ class Launch:
     ``faults`` are what the launcher refuses of the arguments and the grid (empty too where nobody asked).
     ``open_constexprs`` are the constexprs that get a size the source does not fix, ``unspecialised`` the parameters that
     ``do_not_specialize`` and ``do_not_specialize_on_alignment`` list. ``premises`` are the flags among the constexprs that
-    hold where some expressions are zero (``EVEN = n % 64 == 0``): the kernel is that for which they hold.
+    hold where some expressions are zero (``EVEN = n % 64 == 0``): the kernel is that for which they hold. ``tried`` says that
+    the program carries on where the launch fails: it stands in a ``try`` that catches what Triton raises.
     """
 
     kernel: Kernel
@@ -169,6 +170,7 @@ class Launch:
     unspecialised: frozenset[str] = frozenset()
     premises: Mapping[str, tuple[Expr, ...]] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
+    tried: bool = False
 
     @property
     def programs(self) -> int | None:

@@ -83,7 +83,7 @@ class SharedMemoryOverflow(Rule):
                     priced=False,
                 )  # fmt: skip
                 yield Finding(
-                    self, self.severity,
+                    self, "warning" if launch.tried else self.severity,
                     f"`{kernel}` needs {(stages - kept) * size} bytes of shared memory; a program may have {limit}",
                     launch.span, kernel, kernel,
                     (
