@@ -917,7 +917,8 @@ class FrontEnd(Evaluator):
         if isinstance(function, Builtin):
             return function.call(args, kwargs, node)
         if isinstance(function, Dtype):
-            return tl_types.call(self, "cast", [args[0], function], {}, node) if args else Unknown("type")
+            text = f"`{_code(node.func)}` is a type, and types cannot be called in a kernel; use `.to(...)` or tl.cast"
+            return self.fault("dtype-call", node, text, _code(node.func))
         if isinstance(function, Namespace):
             return self._call_external(function.path, args, kwargs, node)
         if isinstance(function, Typed):

@@ -90,6 +90,12 @@ _OPTIONS = frozenset(
     "ctas_per_cga launch_cooperative_grid launch_pdl ir_override".split()
 )
 
+#: The attributes of a triton.Config, of every release from 3.2 on.
+_OF_CONFIG = frozenset(
+    "kwargs num_warps num_stages num_ctas maxnreg pre_hook ir_override num_buffers_warp_spec num_consumer_groups "
+    "reg_dec_producer reg_inc_consumer all_kwargs".split()
+)
+
 #: Methods of lists and dictionaries that change nothing.
 _READING = frozenset({"get", "items", "keys", "values", "copy", "index"})
 #: Stands for "not by this one" among functions that may know a call.
@@ -217,6 +223,12 @@ class HostEvaluator(Evaluator):
         #: The configuration of each tuner that counts as its first.
         self.configuration = 0
         self.refused: dict[Any, tuple[Fault, ...]] = {}
+        #: What Python or torch refuses of the host code that was followed; each once.
+        self.host_faults: dict[tuple[str, Span], Fault] = {}
+        #: How many conditions that nobody could decide are around the current statement.
+        self.doubts = 0
+        #: The tensors by their shapes (by identity) that were asked for.
+        self.shapes_told: dict[int, tuple[Any, Tensor]] = {}
         #: How the kernels of the launches (under their first configurations) came about, where anybody may read them again.
         self.kernel_calls: KernelCalls | None = None
         #: Gives the value of a name in another module of the same tree (importing module, package, level); None where
@@ -356,6 +368,29 @@ class HostEvaluator(Evaluator):
             self.hosted.add(x.storage.id)
         return x
 
+    def refuse(self, kind: str, node: cst.CSTNode, text: str) -> None:
+        """Note that the code at ``node`` raises, where it is sure that it does and that nobody catches it."""
+        if self.guarded == 0 and not self.frozen:
+            span = self.span(node)
+            fault = Fault(kind, span, text, self.symbol, certain=self.doubts == 0)
+            known = self.host_faults.get((kind, span))
+            if known is None or (fault.certain and not known.certain):
+                self.host_faults[kind, span] = fault
+
+    def _unpack(self, elements: Sequence[cst.BaseElement], value: Any, scope: Scope) -> None:
+        told, x = self.shapes_told.get(id(value), (None, None))
+        starred = any(type(element) is cst.StarredElement for element in elements)
+        if told is value and x is not None and not starred and len(elements) != len(value) and self._is_given(x):
+            text = f"`{x.name or 'the tensor'}` has {len(value)} dimensions, and its shape is unpacked into {len(elements)} names"
+            self.refuse("unpacked-shape", elements[0], text)
+        super()._unpack(elements, value, scope)
+
+    def _is_given(self, x: Tensor) -> bool:
+        """Whether the shape of ``x`` is one that the program itself writes down, not one that its code implies."""
+        known = self.refined.get(x.storage.id)
+        written = x.storage.origin in ("input", "parameter", "empty", "filled")
+        return written and (known is None or known.name != x.name or known.shape is not x.shape)
+
     def assume(self, what: str) -> None:
         if self.sinks and what not in self.assumptions:
             self.assumptions.append(what)
@@ -412,7 +447,10 @@ class HostEvaluator(Evaluator):
 
     def shape(self, x: Tensor) -> Any:
         x = self.current(x)
-        return x.shape if x.shape is not None else ShapeOf(x, "shape")
+        if x.shape is None:
+            return ShapeOf(x, "shape")
+        self.shapes_told[id(x.shape)] = x.shape, x
+        return x.shape
 
     def strides(self, x: Tensor) -> Any:
         x = self.current(x)
@@ -588,6 +626,8 @@ class HostEvaluator(Evaluator):
             if name == "best_config":
                 return Unknown("best_config")
         if isinstance(value, Config):
+            if name in value.kwargs and name not in _OF_CONFIG:
+                self.refuse("config-attribute", node, f'a triton.Config has no attribute `{name}`; use `.kwargs["{name}"]`')
             return {"kwargs": dict(value.kwargs), "num_warps": value.num_warps, "num_stages": value.num_stages}.get(
                 name, Unknown(name)
             )
@@ -682,6 +722,10 @@ class HostEvaluator(Evaluator):
         return True if self.release.has_module(path) else self.release.has(path)
 
     def subscript(self, value: Any, index: Any, node: cst.CSTNode) -> Any:
+        if isinstance(value, Tuner):
+            text = f"triton.{value.name}(...) gives a decorator; the kernel is an argument of its result: triton.{value.name}(...)(kernel)"
+            self.refuse("tuner-subscript", node, text)
+            return GridLauncher(value.kernel, index)
         if isinstance(value, Jit):
             return GridLauncher(value, index)
         if isinstance(value, ReadValue):
@@ -1187,7 +1231,7 @@ class HostEvaluator(Evaluator):
         for arm in (node.body, node.orelse):
             scope.vars = dict(before)
             leaves: Return | Continue | Break | None = None
-            with self.recording() as steps:
+            with self.recording() as steps, self._doubting():
                 try:
                     if isinstance(arm, cst.If):
                         self.exec_If(arm, scope)
@@ -1225,6 +1269,15 @@ class HostEvaluator(Evaluator):
                 for name, value in other.items():
                     merged[name] = self.merge(merged[name], value, test, node) if name in merged else value
         scope.vars = merged
+
+    @contextmanager
+    def _doubting(self) -> Iterator[None]:
+        """What happens inside may not happen."""
+        self.doubts += 1
+        try:
+            yield
+        finally:
+            self.doubts -= 1
 
     def _learn_negated(self, test: cst.BaseExpression, scope: Scope) -> None:
         """After ``if bad: raise``, the opposite of ``bad`` holds."""
@@ -1517,7 +1570,8 @@ class HostEvaluator(Evaluator):
             )
             return replace(jit, configs=found[:MAX_CONFIGS], key=names, autotuned=True, tuning=tuning)
 
-        return Builtin(name, wrap)
+        misused = next((a for a in (*args, *kwargs.values()) if isinstance(a, Jit)), None)
+        return Builtin(name, wrap) if misused is None else Tuner(name, wrap, wrap([misused], {}, node))
 
     def _safeguards(self, configs: tuple[Config, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """What keeps the measurements of an autotuner from changing results, and what its configurations set."""
@@ -1775,6 +1829,14 @@ class HostEvaluator(Evaluator):
             kernel = read_kernel(jit, inside, constexprs, grid, self.edits)
             self.kernels[coarse] = self.kernels[exact] = kernel
         return kernel
+
+
+@dataclass(frozen=True)
+class Tuner(Builtin):
+    """What ``triton.autotune(configs, kernel)`` gives, the kernel in place of the key: a decorator that nothing is decorated
+    with."""
+
+    kernel: Jit
 
 
 class _Meta(dict[str, Any]):

@@ -297,6 +297,7 @@ class Workload:
     step is a launch of the kernel ``entry`` that stands for any, of whose arguments nothing is known. ``bounds`` hold
     whenever the call gets as far as its launches (``left < right``), and each of ``zeros`` is zero then: what asserts,
     guards and branches tell. ``elsewhere`` are the storages that branches which were not followed may write.
+    ``faults`` are what Python or torch refuses of the code around the launches.
     ``read_sizes`` are the storages whose size the host has read from a tensor, with the places where it did.
     ``steps`` are those of any later call; ``first_steps`` those of a first one, which also fills caches, None where it is
     like the others.
@@ -318,6 +319,7 @@ class Workload:
     elsewhere: frozenset[int] = frozenset()
     first_steps: tuple[Step, ...] | None = None
     read_sizes: Mapping[int, frozenset[Span]] = field(default_factory=dict)
+    faults: tuple[Fault, ...] = ()
 
     def first_call(self) -> Workload:
         """The call that also does what is kept for later ones."""

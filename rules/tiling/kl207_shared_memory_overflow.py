@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
@@ -66,6 +66,7 @@ class SharedMemoryOverflow(Rule):
         limit = device.shared_memory_max_bytes_per_block
         for launch in context.distinct_launches():
             if launch.autotuned:
+                yield from self._tuned(context, launch)
                 continue
             for loop, tiles in overflowing(launch, device):
                 stages, kept = stages_of(launch, loop), kept_stages(device) or 0
@@ -92,3 +93,31 @@ class SharedMemoryOverflow(Rule):
                     ),
                     change,
                 )  # fmt: skip
+
+    def _tuned(self, context: Context, launch: Launch) -> Iterator[Finding]:
+        """A finding where no configuration of the tuner fits: the one that it picks then fails like the others."""
+        device, limit = context.device, context.device.shared_memory_max_bytes_per_block
+        if not launch.all_followed:
+            return
+        needs: list[tuple[int, Launch]] = []
+        for one in launch.configurations:
+            sizes = [
+                (stages_of(one, loop) - (kept_stages(device) or 0)) * sum(load.bytes for load in tiles)
+                for loop, tiles in overflowing(one, device)
+            ]
+            if not sizes:
+                return
+            needs.append((max(sizes), one))
+        least, smallest = min(needs, key=lambda need: need[0])
+        kernel = launch.kernel.name
+        settings = ", ".join(f"{name}={value}" for name, value in smallest.constexprs.items())
+        yield Finding(
+            self,
+            "warning" if launch.tried else self.severity,
+            f"`{kernel}` needs {least} bytes of shared memory or more under each of its {len(needs)} configurations; "
+            f"a program may have {limit}",
+            launch.span,
+            kernel,
+            kernel,
+            (Evidence(f"the least is that of {settings}, num_stages={smallest.num_stages}", launch.span),),
+        )
