@@ -61,6 +61,7 @@ from kernlint.interpret.values import (
     Instance,
     Jit,
     Namespace,
+    OpenFloat,
     Scope,
     Unknown,
     dtype_attribute,
@@ -1065,7 +1066,7 @@ def _from_host(name: str, value: Any, bare: bool) -> Any:
         return Typed(dt.BOOL, argument=name)
     if isinstance(value, int):
         return Typed(literal(value), argument=name)
-    if isinstance(value, float):
+    if isinstance(value, (float, OpenFloat)):
         return Typed(dt.FLOAT32, argument=name)
     if isinstance(value, Expr):
         return Typed(None, argument=name)

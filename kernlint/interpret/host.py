@@ -53,6 +53,7 @@ from kernlint.interpret.values import (
     Instance,
     Jit,
     Namespace,
+    OpenFloat,
     Presumed,
     ReadValue,
     Scope,
@@ -263,7 +264,8 @@ class HostEvaluator(Evaluator):
         assert journal is not None
         entry = Entry(
             node, again, function, tuple(self.modules), tuple(self.calls), not self.sinks, self.depth_once,
-            (self.guarded, self.tried), self.next_storage, dict(self.numbers.get(function, {})) if function is not None else {}, given, scope,
+            (self.guarded, self.tried), self.next_storage,
+            dict(self.numbers.get(function, {})) if function is not None else {}, given, scope,
             journal.following, frozenset(id(one.node) for one in journal.open),
         )  # fmt: skip
         journal.add(entry)
@@ -546,6 +548,12 @@ class HostEvaluator(Evaluator):
             return torch_ops.elementwise(self, _OP_NAMES.get(name, name), [a, b], node, flops=1)
         if isinstance(a, ReadValue) or isinstance(b, ReadValue):
             return computed_from_read(name, (a, b))
+        if all(isinstance(v, (int, float, Expr, OpenFloat)) for v in (a, b)) and (
+            any(isinstance(v, OpenFloat) for v in (a, b))
+            or (any(isinstance(v, Expr) for v in (a, b)) and (name == "/" or any(isinstance(v, float) for v in (a, b))))
+        ):
+            whole = name == "/" and not any(isinstance(v, (float, OpenFloat)) for v in (a, b))
+            return OpenFloat(f"{name} of a float", (ex.lift(a), ex.lift(b)) if whole else None)
         return super().binary(name, function, a, b, node)
 
     def augmented(self, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any, node: cst.CSTNode) -> Any:
@@ -627,7 +635,9 @@ class HostEvaluator(Evaluator):
                 return Unknown("best_config")
         if isinstance(value, Config):
             if name in value.kwargs and name not in _OF_CONFIG:
-                self.refuse("config-attribute", node, f'a triton.Config has no attribute `{name}`; use `.kwargs["{name}"]`')
+                self.refuse(
+                    "config-attribute", node, f'a triton.Config has no attribute `{name}`; use `.kwargs["{name}"]`'
+                )
             return {"kwargs": dict(value.kwargs), "num_warps": value.num_warps, "num_stages": value.num_stages}.get(
                 name, Unknown(name)
             )
@@ -1198,6 +1208,17 @@ class HostEvaluator(Evaluator):
                         self.rank(owner, other)
                 elif isinstance(owner_node, cst.Attribute) and owner_node.attr.value == "stride":
                     pass
+        for one, other in ((a, b), (b, a)):
+            if isinstance(one, ShapeOf) and isinstance(other, (tuple, list)) and one.what == "shape":
+                self._shaped(one.tensor, tuple(other))
+                return
+        if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)) and len(a) == len(b):
+            for one, other in zip(a, b):
+                self._equal(one, other)
+        self._equal(a, b)
+
+    def _equal(self, a: Any, b: Any) -> None:
+        """Learn what an open size is."""
         if isinstance(a, (int, Expr)) and isinstance(b, (int, Expr)) and not isinstance(a, bool):
             for x, y in ((a, b), (b, a)):
                 if isinstance(x, Expr):
@@ -1205,6 +1226,17 @@ class HostEvaluator(Evaluator):
                     if len(atoms) == 1 and x == Expr.atom(atoms[0]) and atoms[0] not in ex.lift(y).atoms():
                         self.learned.setdefault(atoms[0], y)
                         return
+
+    def _shaped(self, x: Tensor, shape: tuple[Any, ...]) -> None:
+        """Learn that ``x``, whose shape was open, has ``shape``; what is unknown of that stays open."""
+        x = self.rank(x, len(shape))
+        known = self.shape(x)
+        if all(isinstance(size, (int, Expr)) and not isinstance(size, bool) for size in shape):
+            exact = tuple(int(size) if isinstance(size, int) else size for size in shape)
+            dense = x.storage.id in self.contiguous
+            self.refine(x, shape=exact, strides=torch_ops.contiguous_strides(exact) if dense else x.strides)
+        for one, other in zip(known, shape):
+            self._equal(one, other)
 
     def _make_contiguous(self, x: Tensor) -> None:
         x = self.current(x)
@@ -1340,10 +1372,9 @@ class HostEvaluator(Evaluator):
                 self._iteration(node, target, items[0], scope)
             works = _works(steps)
             scope.vars = before  # the iterations that are recorded begin where the loop does
-            if not works:
-                if len(items) <= MAX_UNROLL:
-                    self.budget = max(self.budget, budget - 1000)
-                    return False
+            if not works and len(items) <= MAX_UNROLL:
+                self.budget = max(self.budget, budget - 1000)
+                return False
         if items:
             middle = len(items) // 2
             self._repeat(node, target, len(items), items[max(0, middle - 1)], items[middle], scope)
@@ -2072,7 +2103,12 @@ def _forward(scope: Scope, entry: Mapping[str, Any], second: Mapping[str, Any], 
     from ``entry`` to ``second`` and on to what they are now. What does not advance evenly is unknown."""
     for name, last in scope.vars.items():
         first, middle = entry.get(name), second.get(name)
-        if isinstance(last, bool) or not isinstance(last, (int, float, Expr)) or name not in entry or same(middle, last):
+        if (
+            isinstance(last, bool)
+            or not isinstance(last, (int, float, Expr))
+            or name not in entry
+            or same(middle, last)
+        ):
             continue
         scope.vars[name] = Unknown(f"{name} after a loop")
         if all(isinstance(v, (int, Expr)) and not isinstance(v, bool) for v in (first, middle, last)):
@@ -2149,8 +2185,11 @@ def _pure(function: Callable[..., Any], args: list[Any]) -> Any:
 
 
 def _math(name: str, args: list[Any]) -> Any:
-    if name == "ceil" and args and isinstance(args[0], Expr):
-        return args[0]
+    if name in ("ceil", "floor") and args:
+        if isinstance(args[0], Expr):
+            return args[0]
+        if isinstance(args[0], OpenFloat) and args[0].ratio is not None:
+            return bounded((ex.ceildiv if name == "ceil" else ex.floordiv)(*args[0].ratio))
     if (
         name == "prod"
         and args
@@ -2163,6 +2202,9 @@ def _math(name: str, args: list[Any]) -> Any:
             if isinstance(product, Unknown):
                 break
         return product
+    numbers = all(isinstance(a, (int, float, Expr, OpenFloat)) for a in args) and not is_concrete(args)
+    if numbers and name in ("sqrt", "exp", "exp2", "log", "log2", "log10", "pow", "fabs"):
+        return OpenFloat(f"math.{name}")
     function = getattr(math, name, None)
     if callable(function) and args and is_concrete(args) and all(isinstance(a, (int, float)) for a in args):
         if name in ("factorial", "comb", "perm") or any(isinstance(a, int) and abs(a) > 10**15 for a in args):

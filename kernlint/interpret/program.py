@@ -24,7 +24,7 @@ from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Retu
 from kernlint.interpret.recoded import KernelCalls, recoded
 from kernlint.interpret.substituted import Substitution
 from kernlint.interpret.trace import Trace
-from kernlint.interpret.values import Class, Deferred, Function, Jit, Namespace, Presumed, Scope, Unknown
+from kernlint.interpret.values import Class, Deferred, Function, Jit, Namespace, OpenFloat, Presumed, Scope, Unknown
 from kernlint.interpret.vendor import other_vendor, package_files
 from kernlint.records import dataclass, replace
 from kernlint.syntax.names import bound_by, dotted_name
@@ -734,7 +734,9 @@ class _Reading:
         last = kind.split(".")[-1]
         if last == "int" or (not kind and name in self.program._integers):
             return self.host.resolved.get(Symbol(name), Expr.atom(Symbol(name)))
-        if last in ("float", "str"):
+        if last == "float":
+            return OpenFloat(name)
+        if last == "str":
             return Unknown(name)
         if last == "bool":
             return Presumed(False)

@@ -848,13 +848,17 @@ def python_compare(name: str, function: Callable[[Any, Any], Any], a: Any, b: An
 
 
 #: What catches a kernel that does not compile or start.
-_CATCH_ALL = frozenset({"BaseException", "CompilationError", "Exception", "OutOfResources", "RuntimeError", "TritonError"})
+_CATCH_ALL = frozenset(
+    {"BaseException", "CompilationError", "Exception", "OutOfResources", "RuntimeError", "TritonError"}
+)
 
 
 def _survives(handler: cst.ExceptHandler) -> bool:
     """Whether ``handler`` catches what a launch raises and does not raise again."""
     kinds = handler.type.elements if isinstance(handler.type, cst.Tuple) else (handler,)
-    names = [dotted_name(kind.value if isinstance(kind, cst.BaseElement) else kind.type) for kind in kinds if handler.type]
+    names = [
+        dotted_name(kind.value if isinstance(kind, cst.BaseElement) else kind.type) for kind in kinds if handler.type
+    ]
     if names and not any(name is not None and name.rpartition(".")[2] in _CATCH_ALL for name in names):
         return False
     body = handler.body.body

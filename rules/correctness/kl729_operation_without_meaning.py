@@ -19,7 +19,8 @@ class OperationWithoutMeaning(RefusalRule):
     what_it_does = """
         Finds methods that a tensor does not have (`v.astype`), attributes of compile-time numbers, arithmetic that
         pointers do not allow (a product, a float offset, a sum of two), loads and stores through values that are no
-        pointers, calls of a type (`tl.float32(n)`), and operators on types that lack them (`&` on floats, `//` on floats, `%` of mixed signedness).
+        pointers, calls of a type (`tl.float32(n)`), and operators on types that lack them (`&` on floats, `//` on floats,
+        `%` of mixed signedness).
         """
     why = """
         The compiler raises at the first launch.

@@ -51,7 +51,9 @@ class HostCodeRaises(Rule):
             kernel[(triton.cdiv(x.numel(), configs[0].BLOCK),)](x, y, x.numel())
             return y
         """
-    good = bad.replace("(triton.cdiv(x.numel(), configs[0].BLOCK),)", 'lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)')
+    good = bad.replace(
+        "(triton.cdiv(x.numel(), configs[0].BLOCK),)", 'lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)'
+    )
     example = "kernel[(triton.cdiv(x.numel(), configs[0].BLOCK),)](x, y, x.numel())"
     use_instead = 'kernel[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, y, x.numel())'
 

@@ -32,7 +32,8 @@ class ApiNotInTarget(RefusalRule):
     what_it_does = """
         Finds names of Triton and parameters of its functions that other releases have or had, but the target release
         (`--target-triton`, by default the newest known) does not: block pointers from 3.9, `tl.math.tanh` and
-        `tl.libdevice`, experimental descriptors, `trans_b` of `tl.dot`, cache modifiers (`.cs` of a load before 3.8), and functions that are newer than the target.
+        `tl.libdevice`, experimental descriptors, `trans_b` of `tl.dot`, cache modifiers (`.cs` of a load
+        before 3.8), and functions that are newer than the target.
         """
     why = """
         The compiler raises an AttributeError, a TypeError or a NotImplementedError.

@@ -8,6 +8,7 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.shared_memory import kept_stages, overflowing, stages_of
 from kernlint.rules.tiles import setting
+from kernlint.workload import Launch
 
 
 class SharedMemoryOverflow(Rule):
@@ -22,7 +23,8 @@ class SharedMemoryOverflow(Rule):
         """
     why = "Triton raises `OutOfResources` when such a kernel is launched; the code has never run on this device."
     when_not = """
-        Autotuned launches (the tuner drops such configurations). Operands that are loaded synchronously and so not staged
+        Autotuned launches of which one configuration fits (the tuner drops the others). Loads under a run-time `if` in the loop,
+        which Triton does not pipeline. Operands that are loaded synchronously and so not staged
         (8-bit operands that are not K-major, on Hopper). Other architectures than 8.x and 9.0.
         """
     fix_safety = "Safe: the same arithmetic with fewer tiles in flight."
