@@ -391,6 +391,7 @@ class HostEvaluator(Evaluator):
         """Whether the shape of ``x`` is one that the program itself writes down, not one that its code implies."""
         known = self.refined.get(x.storage.id)
         written = x.storage.origin in ("input", "parameter", "empty", "filled")
+        written = written and x.shape is not None and all(isinstance(size, int) for size in x.shape)
         return written and (known is None or known.name != x.name or known.shape is not x.shape)
 
     def assume(self, what: str) -> None:
