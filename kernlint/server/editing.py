@@ -41,14 +41,16 @@ class Found:
     beside: tuple[str, ...] = ()
 
 
-def findings(text: str, asked: Asked, fixes: bool = False) -> Found:
-    """What ``kernlint check`` finds in ``text``, nothing where the file is excluded. Raises ``UsageError`` for a wrong
-    configuration."""
+def findings(text: str, asked: Asked, fixes: bool = False, reference: str | None = None) -> Found:
+    """What ``kernlint check`` finds in ``text``, nothing where the file is excluded. ``reference`` is the text of the PyTorch code
+    that it replaces, where no configuration names a file. Raises ``UsageError`` for a wrong configuration."""
     from kernlint.lint.check_file import check_file
 
     job = _job(text, asked, fixes)
     if job is None:
         return Found(())
+    if reference is not None:
+        job = replace(job, reference=("reference.py", encoded(reference)))
     result = check_file(job)
     beside = {path for path, _ in result.helpers}
     if job.settings.reference is not None:

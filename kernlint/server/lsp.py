@@ -341,11 +341,17 @@ class Server(LanguageServer):
         document = self.document(params.text_document.uri)
         if not self.options.code_lens:
             return []
+        gains: dict[str, float] = {}
+        for finding in await document.findings():
+            if finding.gain is not None and "gpu" in finding.gain.scopes:
+                gain = finding.gain.scopes["gpu"]["speedup"]
+                gains[finding.kernel] = max(gain, gains.get(finding.kernel, 1.0))
         lenses = []
         for note in await document.notes():
-            if note.title:
+            title = note.title(gains.get(note.name, 1.0))
+            if title:
                 at = types.Position(note.first_line - 1, 0)
-                lenses.append(types.CodeLens(types.Range(at, at), types.Command(note.title, "")))
+                lenses.append(types.CodeLens(types.Range(at, at), types.Command(title, "")))
         return lenses
 
     def close(self) -> None:

@@ -32,9 +32,8 @@ from kernlint.version import __version__
 #: Characters of one source; kernels have a hundredth of it.
 MAX_SOURCE = 1_000_000
 
-#: Seconds of the processor that a question may take, and one that makes changes, each of which is followed by a fresh analysis.
+#: Seconds of the processor that a question may take.
 TIMEOUT_S = 60.0
-FIXING_TIMEOUT_S = 300.0
 
 _INSTRUCTIONS = """\
 kernlint judges Triton kernels without running them: what a call takes on a GPU, what it would take if it were well written, what \
@@ -48,7 +47,7 @@ on the device before you believe it."""
 @dataclass(frozen=True)
 class _Tool:
     """A tool: its name, what it is for, the JSON Schemas of its arguments and of what it returns, and what computes it, which is
-    given the arguments and returns a function for a worker with its own."""
+    given the arguments and returns a function for a worker with its own; it may take ``patience`` times as long as a verdict."""
 
     name: str
     title: str
@@ -57,7 +56,7 @@ class _Tool:
     required: tuple[str, ...]
     output: dict[str, Any]
     question: Callable[[Mapping[str, Any]], tuple[Callable[..., Answer], dict[str, Any]]]
-    timeout_s: float = TIMEOUT_S
+    patience: float = 1.0
 
     @property
     def input(self) -> dict[str, Any]:
@@ -219,9 +218,7 @@ def make_tools() -> dict[str, _Tool]:
             "Every finding of the linter with its place, severity, evidence and, where there is one, the edits that mend it. For "
             "wrong code as well as slow code; needs no launch to be in view.",
             {
-                "source": _SOURCE,
-                "filename": _FILENAME,
-                "device": _DEVICE,
+                **{name: _TASK[name] for name in ("source", "reference", "filename", "device")},
                 "select": {**_RULES, "description": "Only these rules: codes, prefixes such as KL7, or names"},
                 "ignore": {**_RULES, "description": "Not these rules"},
             },
@@ -229,13 +226,7 @@ def make_tools() -> dict[str, _Tool]:
             _output("check_answer"),
             lambda given: (
                 tools.check_source,
-                {
-                    "source": given["source"],
-                    "filename": given.get("filename", "kernel.py"),
-                    "device": given.get("device"),
-                    "select": given.get("select"),
-                    "ignore": given.get("ignore", ()),
-                },
+                {"task": _task(given), "select": given.get("select"), "ignore": given.get("ignore", ())},
             ),
         ),
         _Tool(
@@ -264,7 +255,7 @@ def make_tools() -> dict[str, _Tool]:
                     "unsafe": given.get("unsafe", False),
                 },
             ),
-            FIXING_TIMEOUT_S,
+            5.0,  # each change is followed by a fresh analysis
         ),
         _Tool(
             "compare",
@@ -336,7 +327,7 @@ def make_server() -> Server[Lanes]:
         call, question = tool.question(arguments)
         lanes: Lanes = ctx.lifespan_context
         try:
-            answer = await lanes.ask(call, question, tool.timeout_s)
+            answer = await lanes.ask(call, question, tool.patience * TIMEOUT_S)
         except KernlintError as error:
             return _failed(str(error))
         return types.CallToolResult(

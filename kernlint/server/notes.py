@@ -24,14 +24,22 @@ _WORTH = 1.2
 @dataclass(frozen=True)
 class KernelNote:
     """A kernel of the document: its ``name``, the lines of its ``def``, its first decorator and the end of its body, and what is
-    known of it in the call where it takes most: a ``title`` of a few words (empty while sizes are open) and ``markdown``."""
+    known of it in the call where it takes most: its ``time`` in a few words (empty while sizes are open), how many times faster the call
+    could be in a well-written version (``ratio``), and ``markdown``."""
 
     name: str
     line: int
     first_line: int
     last_line: int
-    title: str
+    time: str
+    ratio: float
     markdown: str
+
+    def title(self, gain: float) -> str:
+        """What stands above the kernel, where the best change found is predicted to gain ``gain``; empty while sizes are open."""
+        room = max(self.ratio, gain)
+        said = f"{factor(room)} possible" if room >= _WORTH else "close to what is achievable"
+        return f"{self.time}, {said}" if self.time else ""
 
 
 def kernel_notes(text: str, asked: Asked) -> tuple[KernelNote, ...]:
@@ -109,21 +117,18 @@ def _note(
         open_ = ", ".join(now.missing[:4])
         why = f" while sizes are open: {open_}" if open_ else ""
         text = f"**{kernel.name}**: no estimate{why}"
-        return KernelNote(kernel.name, line, first, last, "", text)
+        return KernelNote(kernel.name, line, first, last, "", 1.0, text)
     ratio = report.now_us / report.achievable_us[1] if report.achievable_us[1] > 0 else 1.0
-    whole = time_us >= _ALL * call_us
-    time = micro(time_us) if whole else f"{micro(time_us)} of {micro(call_us)}"
-    room = f"{factor(ratio)} possible" if ratio >= _WORTH else "close to what is achievable"
-    title = f"{time} us on {device}, {room}" if whole else f"{time} us on {device}, call: {room}"
+    time = f"{micro(time_us)} us" if time_us >= _ALL * call_us else f"{micro(time_us)} of {micro(call_us)} us"
     lines = [
-        f"**{kernel.name}**: {time} us of a call of `{workload.entry}` on {device} (device time, predicted)",
+        f"**{kernel.name}**: {micro(time_us)} us of a call of `{workload.entry}` on {device} (device time, predicted)",
         "",
         *_waterfall(report),
     ]
     sizes = ", ".join(f"{size}={value}" for size, value in sorted(workload.sizes.items()))
     if sizes:
         lines += ["", f"At {sizes}."]
-    return KernelNote(kernel.name, line, first, last, title, "\n".join(lines))
+    return KernelNote(kernel.name, line, first, last, f"{time} on {device}", ratio, "\n".join(lines))
 
 
 def _waterfall(report: HeadroomReport) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,8 @@ from kernlint.server.notes import factor, micro
 if TYPE_CHECKING:
     from kernlint.analysis import Reading
     from kernlint.cost.estimate import Estimate
-    from kernlint.headroom.headroom import Headroom
+    from kernlint.lint.model import Finding
+    from kernlint.verdict.judge import Judgement
     from kernlint.workload import Workload
 
 #: What is not worth a change any more, as in a verdict.
@@ -82,19 +84,19 @@ def headroom(task: Task) -> Answer:
     from kernlint.verdict.words import headroom_report
 
     reading = read_program(task.source, **task.options)
-    priced = [(workload, *_priced(reading, workload)) for workload in reading.workloads]
-    workload, now, found = max(priced, key=lambda p: p[2].now_us - p[2].achievable_us if p[2] is not None else -1.0)
+    judged = max((_judged(reading, workload) for workload in reading.workloads), key=_to_gain_us)
+    workload, now, found, ratio = judged.workload, judged.before, judged.headroom, _ratio(judged)
     kernels = _kernels(workload, now)
     data = {
         "entry": workload.entry,
         "device": reading.device.id,
         "sizes": dict(sorted(workload.sizes.items())),
         "missing": list(now.missing),
-        "ratio": None if found is None else round_ratio(found.ratio),
+        "ratio": round_ratio(ratio),
         "headroom": None if found is None else headroom_report(found).to_json(),
         "kernels": [{"name": name, "line": line, "gpu_us": round_us(us)} for name, line, us in kernels],
     }
-    if found is None:
+    if found is None or ratio is None:
         open_ = ", ".join(now.missing) or "tiles are of no size that there are numbers for"
         return Answer(
             data, f"{workload.entry}: no times while sizes are open: {open_}; give them with `set` or `assume`"
@@ -103,11 +105,13 @@ def headroom(task: Task) -> Answer:
         f"{workload.entry} on {reading.device.id}: {micro(found.now_us)} us now, {micro(found.achievable_us)} us achievable "
         f"({factor(found.ratio)}), bound {micro(found.bound.us)} us"
     ]
+    if ratio > found.ratio:
+        lines.append(f"the best change found is predicted to gain more: {factor(ratio)}; `analyze` says which")
     report = headroom_report(found)
     lines += [
         f"- {c.cause}: {micro(c.us)} us, {c.step} line {c.location.line} {c.evidence}".rstrip() for c in report.causes
     ]
-    if found.ratio < WORTH:
+    if ratio < WORTH:
         lines.append(f"below {WORTH}x: nothing left that would pay")
     return Answer(data, "\n".join(lines))
 
@@ -125,14 +129,9 @@ def explain_rule(rule: str) -> Answer:
     return Answer({**data, "page": page}, page)
 
 
-def check_source(
-    source: str, filename: str, device: str | None, select: Sequence[str] | None, ignore: Sequence[str]
-) -> Answer:
+def check_source(task: Task, select: Sequence[str] | None, ignore: Sequence[str]) -> Answer:
     """What the linter finds, under no configuration but what is given."""
-    from kernlint.server.editing import Asked, findings
-
-    chosen = tuple(select) if select else None
-    found = findings(source, Asked(filename, device, chosen, (), tuple(ignore), isolated=True), fixes=True).findings
+    found = _findings(task, tuple(select) if select else None, tuple(ignore), fixes=True)
     counts = {level: sum(f.severity == level for f in found) for level in ("error", "warning", "info")}
     data = {
         "findings": [finding.to_json() for finding in found],
@@ -202,10 +201,10 @@ def compare(before: Task, after: Task) -> Answer:
     scope = before.scope
     old, new = (read_program(task.source, **task.options) for task in (before, after))
     old_call, new_call = _same_call(old, new)
-    old_time, old_room = _priced(old, old_call)
-    new_time, new_room = _priced(new, new_call)
-    known = _errors(old, old_call)
-    errors = [text for text in _errors(new, new_call) if text not in known]
+    old_judged, new_judged = _judged(old, old_call), _judged(new, new_call)
+    old_time, new_time = old_judged.before, new_judged.before
+    old_room, new_room = _ratio(old_judged), _ratio(new_judged)
+    errors = _new_errors(before, after)
     same = _same_outputs(old_call, new_call)
     gain = None
     old_us, new_us = old_time.total_us(scope), new_time.total_us(scope)
@@ -225,12 +224,12 @@ def compare(before: Task, after: Task) -> Answer:
         "answer": answer,
         "reason": reason,
         "speedup": gain,
-        "headroom_before": None if old_room is None else round_ratio(old_room.ratio),
-        "headroom_after": None if new_room is None else round_ratio(new_room.ratio),
+        "headroom_before": round_ratio(old_room),
+        "headroom_after": round_ratio(new_room),
         "new_errors": errors,
         "same_outputs": same,
     }
-    left = "" if new_room is None else f"; headroom left {factor(new_room.ratio)}"
+    left = "" if new_room is None else f"; headroom left {factor(new_room)}"
     return Answer(data, f"{answer}: {reason}{left}")
 
 
@@ -254,13 +253,28 @@ def _comparison(
     return ("slower" if gain["high"] < 1 else "unclear"), said
 
 
-def _priced(reading: Reading, workload: Workload) -> tuple[Estimate, Headroom | None]:
-    from kernlint.cost.estimate import estimate
-    from kernlint.headroom.headroom import headroom_of
+def _judged(reading: Reading, workload: Workload) -> Judgement:
+    """What the verdict on one call would rest on, in device time."""
+    from kernlint.rules.base import NOT_ABOUT_SPEED
+    from kernlint.rules.registry import all_rules
+    from kernlint.verdict.judge import judge
 
-    now = estimate(workload, reading.device)
-    library = estimate(workload.reference, reading.device) if workload.reference is not None else None
-    return now, headroom_of(workload, now, reading.device, library)
+    rules = [rule for rule in all_rules() if rule.default and rule.category not in NOT_ABOUT_SPEED]
+    return judge(reading.program, workload, reading.device, "gpu", rules, device_named=reading.device_named)
+
+
+def _ratio(judged: Judgement) -> float | None:
+    """How many times faster the call could be: that of the achievable version, which knows no rule, or what the best change that is
+    worth it is predicted to gain, whichever is more. None while sizes are open."""
+    if judged.headroom is None:
+        return None
+    gain = judged.chosen.gains.get("gpu") if judged.worth and judged.chosen is not None else None
+    return max(judged.headroom.ratio, gain.middle if gain is not None else 1.0)
+
+
+def _to_gain_us(judged: Judgement) -> float:
+    ratio = _ratio(judged)
+    return -1.0 if ratio is None or judged.headroom is None else judged.headroom.now_us * (1 - 1 / ratio)
 
 
 def _kernels(workload: Workload, now: Estimate) -> list[tuple[str, int, float | None]]:
@@ -298,15 +312,24 @@ def _same_outputs(old: Workload, new: Workload) -> bool | None:
     return one == other
 
 
-def _errors(reading: Reading, workload: Workload) -> list[str]:
-    """What rules that are not about speed are sure is wrong in the call."""
-    from kernlint.cost.estimate import Estimator
-    from kernlint.rules.base import NOT_ABOUT_SPEED
-    from kernlint.rules.finding import Context
-    from kernlint.rules.registry import all_rules
+def _findings(
+    task: Task, select: tuple[str, ...] | None = None, ignore: tuple[str, ...] = (), fixes: bool = False
+) -> tuple[Finding, ...]:
+    from kernlint.server.editing import Asked, findings
 
-    call = workload.first_call()
-    context = Context(reading.program, call, reading.device, price=Estimator(reading.device).estimate)
-    rules = [rule for rule in all_rules() if rule.default and rule.category in NOT_ABOUT_SPEED]
-    found = [finding for rule in rules for finding in rule.check(context) if finding.severity == "error"]
-    return [f"{f.rule.code} {f.rule.name}: {f.message}" for f in sorted(found, key=lambda f: f.span)]
+    asked = Asked(task.filename, task.device, select, (), ignore, isolated=True)
+    return findings(task.source, asked, fixes, task.reference).findings
+
+
+def _new_errors(before: Task, after: Task) -> list[str]:
+    """What the linter is sure is wrong in the second version, but for what was wrong in the first as often: the wording tells
+    lines and names, which may change."""
+    old, new = ([f for f in _findings(task) if f.severity == "error"] for task in (before, after))
+    known = Counter(finding.code for finding in old)
+    found = []
+    for finding in new:
+        if known[finding.code]:
+            known[finding.code] -= 1
+        else:
+            found.append(f"{finding.code} {finding.name}: {finding.message}")
+    return found
