@@ -248,6 +248,13 @@ def _equate_values(h: HostEvaluator, a: Any, b: Any) -> None:
             elif isinstance(other, (tuple, list)) and len(other) <= _MOST_RANKS:
                 ranked = h.rank(value.tensor, len(other))
                 found = h.shape(ranked) if value.what == "shape" else h.strides(ranked)
+                if value.what == "shape" and all(isinstance(one, (int, Expr)) for one in other):
+                    # Known from here on, and not only when the program is read again.
+                    exact = tuple(int(one) if isinstance(one, int) else one for one in other)
+                    dense = ranked.storage.id in h.contiguous
+                    h.refine(
+                        ranked, shape=exact, strides=torch_ops.contiguous_strides(exact) if dense else ranked.strides
+                    )
                 _equate_values(h, found, tuple(other))
             return
     if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):

@@ -170,6 +170,6 @@ def _within(sizes: dict[Symbol, Size], workload: Workload, fixed: frozenset[str]
 
 def _violated(bound: tuple[Expr, Expr], sizes: Mapping[Symbol, Size]) -> bool:
     """Whether ``left < right`` is surely false at ``sizes``."""
-    given: dict[Atom, Size] = {symbol: size for symbol, size in sizes.items()}
+    given: dict[Atom, Size] = dict(sizes.items())
     values = [side.substitute(given).value for side in bound]
     return values[0] is not None and values[1] is not None and values[0] >= values[1]

@@ -15,7 +15,6 @@ from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk
 from kernlint.workload import Span, Workload
 
-
 #: What a call spends on it, in microseconds: hashing the source and finding the binary on disk at the least, compiling at the most.
 _US = (1e3, 1e6)
 
