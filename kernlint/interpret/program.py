@@ -47,6 +47,7 @@ from kernlint.workload import (
     TorchOp,
     Workload,
 )
+from kernlint.workload.hints import Hints
 from kernlint.workload.kernel import Access
 
 _ROUNDS = 5
@@ -747,6 +748,7 @@ class _Reading:
         host.kept = []
         host.escapes = False
         host.bounds, host.zeros, host.untaken = [], [], set()
+        host.size_names, host.choices, host.dtype_choices, host.alike, host.same_shape = {}, {}, {}, [], []
         host.assumptions, host.unknowns = [], [u for u in host.unknowns if u.startswith("autotune")]
         result: Any = None
         if self.trace is not None and entry == self.only:
@@ -781,6 +783,12 @@ class _Reading:
             zeros=tuple(dict.fromkeys(host.zeros)),
             elsewhere=frozenset(host.untaken),
             read_sizes=dict(host.read_sizes),
+            hints=Hints(
+                {symbol: tuple(names) for symbol, names in host.size_names.items()},
+                dict(host.choices),
+                dict(host.dtype_choices),
+                tuple(frozenset({one.name, other.name}) for one, other in host.alike),
+            ),
             first_steps=first if first != later else None,
             faults=tuple(host.host_faults.values()),
         )
