@@ -98,6 +98,8 @@ class AccessTraffic:
     twins: int = 1
     request_addresses: float = float(WARP_LANES)
     strides: tuple[float, ...] | None = None
+    #: Whether a program comes to it as often as ``executions`` says: not behind a condition on what is read.
+    certain: bool = True
 
     @property
     def line_share(self) -> float:
@@ -221,13 +223,13 @@ class Probe:
                 for arm in node.arms:
                     self._add_loops(arm)
 
-    def arm_shares(self, branch: Branch) -> tuple[float, ...]:
+    def arm_shares(self, branch: Branch) -> tuple[float, ...] | None:
         """The part of programs and iterations that take each arm: counted where its condition is made of bounds that can be
-        evaluated; arms with something to do that are left share the rest."""
+        evaluated; arms with something to do that are left share the rest. None where no condition can."""
         conditions = branch.conditions if len(branch.conditions) == len(branch.arms) else (None,) * len(branch.arms)
         known = [self._share_inside(bounds) if bounds else None for bounds in conditions]
         if all(share is None for share in known):
-            return (branch.share,) * len(branch.arms)
+            return None
         left = max(0.0, 1.0 - sum(share for share in known if share is not None))
         others = sum(bool(arm) for arm, share in zip(branch.arms, known) if share is None)
         return tuple(left / max(1, others) if share is None else share for share in known)
@@ -476,9 +478,13 @@ def _visit(
             inner = executions * probe.trips[node.id]
             _visit(node.body, inner, part, (*loops, node), probe, launch, programs, accesses, shares)
         elif isinstance(node, Branch):
-            shares[id(node)] = probe.arm_shares(node)
+            found = probe.arm_shares(node)
+            shares[id(node)] = found or (node.share,) * len(node.arms)
+            first = len(accesses)
             for arm, share in zip(node.arms, shares[id(node)]):
                 _visit(arm, executions * share, part * share, loops, probe, launch, programs, accesses, shares)
+            if found is None:
+                accesses[first:] = [replace(access, certain=False) for access in accesses[first:]]
         elif isinstance(node, (Load, Store, Atomic)):
             result = _access(node, executions, loops, probe, launch, programs)
             accesses.append(result if part == 1.0 else replace(result, footprint_bytes=result.footprint_bytes * part))
