@@ -22,9 +22,7 @@ class Looped:
     loop: Any
 
 
-def folded(
-    keys: Sequence[Hashable], loop_of: Callable[[Sequence[int]], tuple[Any, int] | None]
-) -> tuple[Item, ...]:
+def folded(keys: Sequence[Hashable], loop_of: Callable[[Sequence[int]], tuple[Any, int] | None]) -> tuple[Item, ...]:
     """The steps with the given ``keys`` (equal for those of one place) with loops told as such, inner ones first.
 
     ``loop_of`` says of the steps of a round which loop makes them, and how many rounds it takes at least; None where there is
@@ -58,9 +56,7 @@ def _pass(
             at += 1
             continue
         period, rounds, loop = stretch
-        found.append(
-            Looped(tuple(tuple(items[at + i * period : at + (i + 1) * period]) for i in range(rounds)), loop)
-        )
+        found.append(Looped(tuple(tuple(items[at + i * period : at + (i + 1) * period]) for i in range(rounds)), loop))
         kept.append(("loop", *marks[at : at + period]))
         at += period * rounds
     return found, kept

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import field
 from pathlib import Path
 from typing import Any, ClassVar
@@ -29,7 +29,6 @@ from kernlint.interpret.values import Config, Function, Jit, Scope, Unknown
 from kernlint.records import dataclass, replace
 from kernlint.syntax.tree import Module
 from kernlint.workload import (
-    Dtype,
     HostSync,
     Launch,
     Repeat,
@@ -48,7 +47,9 @@ _HERE = cst.Name("here")
 _NUMBERS = {"inf": math.inf, "-inf": -math.inf, "nan": math.nan}
 #: What a report that is not well formed raises when it is looked into.
 _MALFORMED = (KeyError, IndexError, TypeError, ValueError, AttributeError, RecursionError, OverflowError)
-_FILLED = frozenset("zeros ones full zeros_like ones_like full_like new_zeros new_ones new_full arange linspace eye".split())
+_FILLED = frozenset(
+    "zeros ones full zeros_like ones_like full_like new_zeros new_ones new_full arange linspace eye".split()
+)
 _EMPTY = frozenset("empty empty_like empty_strided new_empty new_empty_strided".split())
 #: A loop over anything but numbers is unrolled in source analysis too, unless it is as long as this.
 _IN_TURN = 9
@@ -134,14 +135,16 @@ class RecordedProgram(Program):
         except _NotTold:
             return None
         except _MALFORMED as error:
-            raise AnalysisError(f"{self.kernel.path}: the trace cannot be read ({type(error).__name__}: {error})") from error
+            raise AnalysisError(
+                f"{self.kernel.path}: the trace cannot be read ({type(error).__name__}: {error})"
+            ) from error
 
 
 def _confirmed(static: Workload, traced: Workload) -> Workload:
     """``static``, which the trace agrees with: nothing in it is assumed any more."""
     assumed = tuple(text for text in traced.assumptions if text not in static.assumptions)
     reference = static.reference if traced.reference is None else traced.reference
-    return replace(static, assumptions=assumed, unknowns=traced.unknowns, reference=reference)
+    return replace(static, assumptions=assumed, unknowns=traced.unknowns, reference=reference, traced=True)
 
 
 class _NotTold(Exception):
@@ -206,7 +209,7 @@ class _Replay(_Reading):
 
     def _of(self, trace: Mapping[str, Any]) -> Workload:
         tables = trace["tables"]
-        version = self.version = _Version(trace, tables["tensors"], tables["places"], tables["stacks"])
+        self.version = _Version(trace, tables["tensors"], tables["places"], tables["stacks"])
         first, later = trace["calls"][0], trace["calls"][-1]
         for name, value in [*tables["parameters"], *later["inputs"]]:
             self._note_given(str(name), value, "parameter" if [name, value] in tables["parameters"] else "input")
@@ -228,6 +231,7 @@ class _Replay(_Reading):
             tuple(dict.fromkeys(assumed)),
             tuple(dict.fromkeys(unknown)),
             sizes=constants,
+            traced=True,
             first_steps=None if same else self._steps(first),
         )
         return replace(workload, symbols=open_symbols(workload.first_call()))
@@ -349,17 +353,16 @@ class _Replay(_Reading):
         written = [self._tensor(index) for value in step.get("written") or () for index in _indices(value)]
         writes = tuple(written or result[:1])
         name, args, kwargs = translated(base, args, kwargs)
-        with self.host.recording() as recorded:
-            try:
-                torch_ops.function(self.host, name, args, kwargs, _HERE)
-            except (Raised, OutOfBudget):
-                pass
+        with self.host.recording() as recorded, suppress(Raised, OutOfBudget):
+            torch_ops.function(self.host, name, args, kwargs, _HERE)
         self.host.unknowns = [text for text in self.host.unknowns if not text.endswith(f"torch function {name}")]
         known = next((one for one in map(bare, recorded) if isinstance(one, TorchOp) and one.kind != "unknown"), None)
         given = torch_ops._tensors([args, *kwargs.values()])
         if known is None:
             reads = tuple(t for t in given if t not in written)
-            return TorchOp(name, _kind(reads, writes), reads, writes, span, symbol, sum(t.numel or 0 for t in writes[:1]))
+            return TorchOp(
+                name, _kind(reads, writes), reads, writes, span, symbol, sum(t.numel or 0 for t in writes[:1])
+            )
         reads = known.reads if known.reads and set(known.reads) <= set(given) else given if known.reads else ()
         # How many elements there are is known now, whatever the table of functions made of the arguments.
         flops = known.flops if known.flops is not None else writes[0].numel if writes else 0
@@ -502,9 +505,10 @@ class _Replay(_Reading):
         scope = self._scope_of(module, label, name)
         for value in [scope.get(name), *scope.vars.values()]:
             function = value.function if isinstance(value, Jit) else value
-            if isinstance(function, Function) and isinstance(function.node, cst.FunctionDef) and function.name == name:
-                if function.module is module and module.first_line_of(function.node) == line:
-                    return value if isinstance(value, Jit) else Jit(function)
+            if not isinstance(function, Function) or not isinstance(function.node, cst.FunctionDef):
+                continue
+            if function.name == name and function.module is module and module.first_line_of(function.node) == line:
+                return value if isinstance(value, Jit) else Jit(function)
         for node in module.of(cst.FunctionDef):
             if node.name.value == name and module.first_line_of(node) == line:
                 inner = Scope(scope, {str(n): self._value(v) for n, v in closure.items()})
@@ -517,10 +521,8 @@ class _Replay(_Reading):
         if module is self.reference_module and self.reference_scope is not None:
             return self.reference_scope
         path = Path(label)
-        try:
+        with suppress(KeyError, Raised, Break, Continue, Return, OutOfBudget):
             self.imported(path, name)
-        except (KeyError, Raised, Break, Continue, Return, OutOfBudget):
-            pass
         return self.program._imported.get(path) or Scope()
 
     def _loop_around(self, body: Sequence[Mapping[str, Any]]) -> tuple[tuple[Span, str], int] | None:
@@ -588,7 +590,11 @@ def _span(module: Module, line: int, end_line: Any, column: Any, end_column: Any
     if column is None or end_line is None or end_column is None:
         return Span(module.path, line, 1, line, 1)
     return Span(
-        module.path, line, _character(module, line, int(column)), int(end_line), _character(module, int(end_line), int(end_column))
+        module.path,
+        line,
+        _character(module, line, int(column)),
+        int(end_line),
+        _character(module, int(end_line), int(end_column)),
     )
 
 
@@ -617,7 +623,3 @@ def _bound_name(place: _Place) -> str:
         if len(node.targets) == 1 and isinstance(target, cst.Name) and module.span(node.value) == place.span:
             return target.value
     return ""
-
-
-def is_known(dtype: Dtype | None) -> bool:
-    return dtype is not None

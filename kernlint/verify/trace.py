@@ -90,9 +90,17 @@ def trace(job: TraceJob, limits: Limits = LIMITS) -> Recording:
     return recording
 
 
+def record(source: str, **options: Any) -> Recording:
+    """What the program does on fake tensors; the arguments are those of :func:`kernlint.analysis.analyze`. It runs the host code
+    of ``source``, in a child process. Raises as :func:`make_job` and :func:`trace` do."""
+    return trace(make_job(source, **options))
+
+
 def _reason(ended: Ended, version: str) -> str:
     """Why there is no trace of ``version``."""
-    failures = [event for event in ended.events if event.get("event") == "failed" and isinstance(event.get("error"), dict)]
+    failures = [
+        event for event in ended.events if event.get("event") == "failed" and isinstance(event.get("error"), dict)
+    ]
     for event in failures:
         if event.get("step") in (version, "trace") or event.get("what") == "load":
             error = event["error"]

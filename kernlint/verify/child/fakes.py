@@ -270,7 +270,9 @@ class Below(TorchDispatchMode):
             return
         with _disable_current_modes():
             try:
-                values = func(*mapped(args, lambda v: real.get(id(v), v)), **mapped(kwargs, lambda v: real.get(id(v), v)))
+                values = func(
+                    *mapped(args, lambda v: real.get(id(v), v)), **mapped(kwargs, lambda v: real.get(id(v), v))
+                )
             except Exception:
                 self._forget(func, given)
                 return

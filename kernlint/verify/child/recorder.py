@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import enum
+import os
 import sys
+import sysconfig
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import CodeType, FrameType
@@ -11,11 +13,21 @@ from typing import Any
 
 import torch
 
+import kernlint
+
 #: Steps of one call; loops that make more are cut off.
 MAX_STEPS = 40_000
 #: Items of one list among arguments.
 _MOST_ITEMS = 4_096
 _MODULE_CALL = "_call_impl"
+
+
+#: Whose code is no part of the program, wherever that lies: this package's and Python's own.
+_OTHERS = (
+    os.path.dirname(os.path.abspath(kernlint.__file__)) + os.sep,
+    sysconfig.get_paths()["stdlib"] + os.sep,
+    "<",
+)
 
 
 class TooLong(Exception):
@@ -28,7 +40,7 @@ class Recorder:
 
     def __init__(self, files: Mapping[str, str], folders: tuple[str, ...]) -> None:
         self.files = dict(files)
-        self.folders = folders
+        self.folders = tuple(folder.rstrip(os.sep) + os.sep for folder in folders)
         self.names: dict[CodeType, str | None] = {}
         self.steps: list[dict[str, Any]] = []
         self.tensors: list[list[Any]] = []
@@ -92,8 +104,8 @@ class Recorder:
         if code not in self.names:
             path = code.co_filename
             name = self.files.get(path)
-            if name is None and "site-packages" not in path and any(path.startswith(f) for f in self.folders):
-                name = path
+            if name is None and not path.startswith(_OTHERS) and "site-packages" not in path:
+                name = path if path.startswith(self.folders) else None
             self.names[code] = name
         return self.names[code]
 
