@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from kernlint.cli.options import list_devices
 from kernlint.cli.streams import encodable
 from kernlint.errors import UsageError
 
@@ -46,7 +47,9 @@ _STDIN_NAME = "<stdin>"
 @click.option("--ignore", metavar="RULES", multiple=True, help="Do not run these rules.")
 @click.option("--per-file-ignores", metavar="PATTERN:RULES", multiple=True, help="Not these rules on these files.")
 @click.option("--severity", metavar="RULES=LEVEL", multiple=True, help="Report these rules as error, warning or info.")
-@click.option("--device", metavar="NAME", help="GPU that gains are predicted for.  [default: h100-sxm]")
+@click.option(
+    "--device", metavar="NAME", help="GPU that gains are predicted for, or `list` for all.  [default: h100-sxm]"
+)
 @click.option("--target-triton", metavar="VERSION", help="Triton version that the code is for.")
 @click.option("--exclude", metavar="PATTERN", multiple=True, help="Leave out files and folders, besides the usual.")
 @click.option("--no-respect-gitignore", is_flag=True, help="Check files that git ignores too.")
@@ -124,6 +127,10 @@ def check(
     from kernlint.lint.selection import catalogue
     from kernlint.write import require_folder
 
+    if list_devices(device):
+        return
+    if device is not None and device.endswith(".json"):
+        no_cache = True  # what was found holds for what the file said then
     _require_working_folder()
     paths = paths or (".",)
     fixing = fix or diff

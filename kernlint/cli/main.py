@@ -21,8 +21,10 @@ from kernlint.version import __version__
 #: for LibCST. ``verdict`` is what `kernlint PATH` means.
 _COMMANDS = {
     "batch": "kernlint.cli.batch_command:batch",
+    "calibrate": "kernlint.cli.calibrate_command:calibrate",
     "check": "kernlint.cli.check_command:check",
     "verdict": "kernlint.cli.verdict_command:verdict",
+    "devices": "kernlint.cli.devices_table:devices_command",
     "explain": "kernlint.cli.explain_command:explain",
     "fix": "kernlint.cli.fix_command:fix",
     "mcp": "kernlint.cli.server_command:mcp",

@@ -138,9 +138,12 @@ def read_task_input(
 
 
 def device_id(name: str) -> str:
-    from kernlint.cost.device import UnknownDevice, find_device
+    from kernlint.cost.device import UnknownDevice, chosen, find_device
 
     try:
-        return find_device(name).id
+        device = find_device(name)
+        if said := chosen(name, device):
+            click.echo(f"kernlint: note: {said}", err=True)
+        return device.id
     except UnknownDevice as error:
         raise UsageError(f"{error}; `kernlint --device list` shows all") from None
