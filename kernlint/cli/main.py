@@ -131,6 +131,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             with cli.make_context("kernlint", list(sys.argv[1:] if arguments is None else arguments)) as context:
                 cli.invoke(context)
+                _say(context.meta.get("kernlint.note"))
         finally:
             sys.stdout.flush()
     except click.exceptions.Exit as exit_:
@@ -156,6 +157,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"internal error, please report it: {type(error).__name__}: {error} (KERNLINT_DEBUG=1 shows where)"
         )
     return 0
+
+
+def _say(note: str | None) -> None:
+    if note:
+        with suppress(OSError):
+            print("kernlint: note: " + encodable(note, sys.stderr), file=sys.stderr)
 
 
 def _fail(message: str) -> int:

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from kernlint.syntax.source import SourceText
 
 DEFAULT_DEVICE = "h100-sxm"
+#: Where a context keeps what is to be said on standard error once the answer is out.
+NOTE = "kernlint.note"
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -142,8 +144,9 @@ def device_id(name: str) -> str:
 
     try:
         device = find_device(name)
-        if said := chosen(name, device):
-            click.echo(f"kernlint: note: {said}", err=True)
+        context = click.get_current_context(silent=True)
+        if context is not None and (said := chosen(name, device)):
+            context.meta[NOTE] = said
         return device.id
     except UnknownDevice as error:
         raise UsageError(f"{error}; `kernlint --device list` shows all") from None
