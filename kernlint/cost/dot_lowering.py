@@ -95,10 +95,10 @@ def shuffle_key(operand: DotOperand, fed: str, path: str, device: Device) -> str
         return "none"
     if _needs_k_major(fed, path):
         return f"wgmma.{memory_class(operand.memory_dtype)}->{fed}"
-    # mma.sync gathers 8-bit fragments byte by byte where ldmatrix cannot transpose them. Timed on Hopper; public times of int8
-    # products on an A100 say the same.
+    # mma.sync gathers 8-bit fragments byte by byte where ldmatrix cannot transpose them. Only timed on Hopper; the
+    # compiler does better where it plans for mma.sync from the start, so other cards are not charged.
     as_it_lies = operand.dtype == operand.memory_dtype or operand.memory_dtype.is_fp8
-    if path == "mma" and operand.memory_dtype.bits == 8 and as_it_lies and device.is_nvidia:
+    if path == "mma" and operand.memory_dtype.bits == 8 and as_it_lies and has_wgmma(device):
         return "mma.8"
     return "none"
 
