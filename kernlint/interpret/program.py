@@ -181,6 +181,20 @@ class Program:
         workloads = self.bare_kernels(edits) if bare else self.workloads(edits, entry if edits else self._only(entry))
         return next((w for w in workloads if w.entry == entry), None)
 
+    def launch(self, entry: str, launch: Span, place: int, edits: Edits) -> Launch | None:
+        """The launch number ``place`` of those that ``entry`` makes at ``launch`` under ``edits``, where that can be told without
+        following the rest of the program; else None, which says nothing."""
+        if not edits or self._substituted.get((edits, entry), launch) is None:
+            return None
+        only = self._only(entry)
+        before = [workload for workload in self.workloads(only=only) if workload.entry == entry]
+        if len(before) != 1 or only not in self._substitution:
+            return None
+        launches = before[0].launches_at(launch)
+        if place >= len(launches):
+            return None
+        return self._substitution[only].launch(launches[place], entry, edits)
+
     def _only(self, entry: str) -> str:
         """What is followed for the sake of ``entry``: all, where they tell something of one another."""
         return entry if self._focused else ""
