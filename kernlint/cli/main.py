@@ -20,6 +20,7 @@ from kernlint.version import __version__
 #: Subcommand to the place of its ``click.Command``, imported only when it runs: `--help` and `--version` must not pay
 #: for LibCST. ``verdict`` is what `kernlint PATH` means.
 _COMMANDS = {
+    "batch": "kernlint.cli.batch_command:batch",
     "check": "kernlint.cli.check_command:check",
     "verdict": "kernlint.cli.verdict_command:verdict",
     "explain": "kernlint.cli.explain_command:explain",

@@ -109,7 +109,7 @@ def read_task_input(
     if perf == "-" and "-" in (path, reference):
         raise UsageError("--perf and another file cannot both come from standard input")
     options: dict[str, Any] = {
-        "device": None if device is None else _device_id(device),
+        "device": None if device is None else device_id(device),
         "scope": scope,
         "entry": entry,
         "assumptions": list(assumptions),
@@ -126,7 +126,7 @@ def read_task_input(
     return TaskInput(source, reference_source, options)
 
 
-def _device_id(name: str) -> str:
+def device_id(name: str) -> str:
     from kernlint.cost.device import UnknownDevice, find_device
 
     try:

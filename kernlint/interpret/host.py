@@ -53,6 +53,7 @@ from kernlint.interpret.values import (
     Instance,
     Jit,
     Namespace,
+    OpenFloat,
     Presumed,
     ReadValue,
     Scope,
@@ -88,6 +89,12 @@ from kernlint.workload.kernel import Access
 _OPTIONS = frozenset(
     "num_warps num_stages num_ctas maxnreg enable_fp_fusion waves_per_eu matrix_instr_nonkdim kpack warmup stream "
     "ctas_per_cga launch_cooperative_grid launch_pdl ir_override".split()
+)
+
+#: The attributes of a triton.Config, of every release from 3.2 on.
+_OF_CONFIG = frozenset(
+    "kwargs num_warps num_stages num_ctas maxnreg pre_hook ir_override num_buffers_warp_spec num_consumer_groups "
+    "reg_dec_producer reg_inc_consumer all_kwargs".split()
 )
 
 #: Methods of lists and dictionaries that change nothing.
@@ -217,6 +224,12 @@ class HostEvaluator(Evaluator):
         #: The configuration of each tuner that counts as its first.
         self.configuration = 0
         self.refused: dict[Any, tuple[Fault, ...]] = {}
+        #: What Python or torch refuses of the host code that was followed; each once.
+        self.host_faults: dict[tuple[str, Span], Fault] = {}
+        #: How many conditions that nobody could decide are around the current statement.
+        self.doubts = 0
+        #: The tensors by their shapes (by identity) that were asked for.
+        self.shapes_told: dict[int, tuple[Any, Tensor]] = {}
         #: How the kernels of the launches (under their first configurations) came about, where anybody may read them again.
         self.kernel_calls: KernelCalls | None = None
         #: Gives the value of a name in another module of the same tree (importing module, package, level); None where
@@ -250,8 +263,9 @@ class HostEvaluator(Evaluator):
         journal = self.journal
         assert journal is not None
         entry = Entry(
-            node, again, function, tuple(self.modules), tuple(self.calls), not self.sinks, self.depth_once, self.guarded,
-            self.next_storage, dict(self.numbers.get(function, {})) if function is not None else {}, given, scope,
+            node, again, function, tuple(self.modules), tuple(self.calls), not self.sinks, self.depth_once,
+            (self.guarded, self.tried), self.next_storage,
+            dict(self.numbers.get(function, {})) if function is not None else {}, given, scope,
             journal.following, frozenset(id(one.node) for one in journal.open),
         )  # fmt: skip
         journal.add(entry)
@@ -356,6 +370,30 @@ class HostEvaluator(Evaluator):
             self.hosted.add(x.storage.id)
         return x
 
+    def refuse(self, kind: str, node: cst.CSTNode, text: str) -> None:
+        """Note that the code at ``node`` raises, where it is sure that it does and that nobody catches it."""
+        if self.guarded == 0 and not self.frozen:
+            span = self.span(node)
+            fault = Fault(kind, span, text, self.symbol, certain=self.doubts == 0)
+            known = self.host_faults.get((kind, span))
+            if known is None or (fault.certain and not known.certain):
+                self.host_faults[kind, span] = fault
+
+    def _unpack(self, elements: Sequence[cst.BaseElement], value: Any, scope: Scope) -> None:
+        told, x = self.shapes_told.get(id(value), (None, None))
+        starred = any(type(element) is cst.StarredElement for element in elements)
+        if told is value and x is not None and not starred and len(elements) != len(value) and self._is_given(x):
+            text = f"`{x.name or 'the tensor'}` has {len(value)} dimensions, and its shape is unpacked into {len(elements)} names"
+            self.refuse("unpacked-shape", elements[0], text)
+        super()._unpack(elements, value, scope)
+
+    def _is_given(self, x: Tensor) -> bool:
+        """Whether the shape of ``x`` is one that the program itself writes down, not one that its code implies."""
+        known = self.refined.get(x.storage.id)
+        written = x.storage.origin in ("input", "parameter", "empty", "filled")
+        written = written and x.shape is not None and all(isinstance(size, int) for size in x.shape)
+        return written and (known is None or known.name != x.name or known.shape is not x.shape)
+
     def assume(self, what: str) -> None:
         if self.sinks and what not in self.assumptions:
             self.assumptions.append(what)
@@ -412,7 +450,10 @@ class HostEvaluator(Evaluator):
 
     def shape(self, x: Tensor) -> Any:
         x = self.current(x)
-        return x.shape if x.shape is not None else ShapeOf(x, "shape")
+        if x.shape is None:
+            return ShapeOf(x, "shape")
+        self.shapes_told[id(x.shape)] = x.shape, x
+        return x.shape
 
     def strides(self, x: Tensor) -> Any:
         x = self.current(x)
@@ -508,6 +549,12 @@ class HostEvaluator(Evaluator):
             return torch_ops.elementwise(self, _OP_NAMES.get(name, name), [a, b], node, flops=1)
         if isinstance(a, ReadValue) or isinstance(b, ReadValue):
             return computed_from_read(name, (a, b))
+        if all(isinstance(v, (int, float, Expr, OpenFloat)) for v in (a, b)) and (
+            any(isinstance(v, OpenFloat) for v in (a, b))
+            or (any(isinstance(v, Expr) for v in (a, b)) and (name == "/" or any(isinstance(v, float) for v in (a, b))))
+        ):
+            whole = name == "/" and not any(isinstance(v, (float, OpenFloat)) for v in (a, b))
+            return OpenFloat(f"{name} of a float", (ex.lift(a), ex.lift(b)) if whole else None)
         return super().binary(name, function, a, b, node)
 
     def augmented(self, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any, node: cst.CSTNode) -> Any:
@@ -588,6 +635,10 @@ class HostEvaluator(Evaluator):
             if name == "best_config":
                 return Unknown("best_config")
         if isinstance(value, Config):
+            if name in value.kwargs and name not in _OF_CONFIG:
+                self.refuse(
+                    "config-attribute", node, f'a triton.Config has no attribute `{name}`; use `.kwargs["{name}"]`'
+                )
             return {"kwargs": dict(value.kwargs), "num_warps": value.num_warps, "num_stages": value.num_stages}.get(
                 name, Unknown(name)
             )
@@ -682,6 +733,10 @@ class HostEvaluator(Evaluator):
         return True if self.release.has_module(path) else self.release.has(path)
 
     def subscript(self, value: Any, index: Any, node: cst.CSTNode) -> Any:
+        if isinstance(value, Tuner):
+            text = f"triton.{value.name}(...) gives a decorator; the kernel is an argument of its result: triton.{value.name}(...)(kernel)"
+            self.refuse("tuner-subscript", node, text)
+            return GridLauncher(value.kernel, index)
         if isinstance(value, Jit):
             return GridLauncher(value, index)
         if isinstance(value, ReadValue):
@@ -1154,6 +1209,17 @@ class HostEvaluator(Evaluator):
                         self.rank(owner, other)
                 elif isinstance(owner_node, cst.Attribute) and owner_node.attr.value == "stride":
                     pass
+        for one, other in ((a, b), (b, a)):
+            if isinstance(one, ShapeOf) and isinstance(other, (tuple, list)) and one.what == "shape":
+                self._shaped(one.tensor, tuple(other))
+                return
+        if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)) and len(a) == len(b):
+            for one, other in zip(a, b):
+                self._equal(one, other)
+        self._equal(a, b)
+
+    def _equal(self, a: Any, b: Any) -> None:
+        """Learn what an open size is."""
         if isinstance(a, (int, Expr)) and isinstance(b, (int, Expr)) and not isinstance(a, bool):
             for x, y in ((a, b), (b, a)):
                 if isinstance(x, Expr):
@@ -1161,6 +1227,17 @@ class HostEvaluator(Evaluator):
                     if len(atoms) == 1 and x == Expr.atom(atoms[0]) and atoms[0] not in ex.lift(y).atoms():
                         self.learned.setdefault(atoms[0], y)
                         return
+
+    def _shaped(self, x: Tensor, shape: tuple[Any, ...]) -> None:
+        """Learn that ``x``, whose shape was open, has ``shape``; what is unknown of that stays open."""
+        x = self.rank(x, len(shape))
+        known = self.shape(x)
+        if all(isinstance(size, (int, Expr)) and not isinstance(size, bool) for size in shape):
+            exact = tuple(int(size) if isinstance(size, int) else size for size in shape)
+            dense = x.storage.id in self.contiguous
+            self.refine(x, shape=exact, strides=torch_ops.contiguous_strides(exact) if dense else x.strides)
+        for one, other in zip(known, shape):
+            self._equal(one, other)
 
     def _make_contiguous(self, x: Tensor) -> None:
         x = self.current(x)
@@ -1187,7 +1264,7 @@ class HostEvaluator(Evaluator):
         for arm in (node.body, node.orelse):
             scope.vars = dict(before)
             leaves: Return | Continue | Break | None = None
-            with self.recording() as steps:
+            with self.recording() as steps, self._doubting():
                 try:
                     if isinstance(arm, cst.If):
                         self.exec_If(arm, scope)
@@ -1225,6 +1302,15 @@ class HostEvaluator(Evaluator):
                 for name, value in other.items():
                     merged[name] = self.merge(merged[name], value, test, node) if name in merged else value
         scope.vars = merged
+
+    @contextmanager
+    def _doubting(self) -> Iterator[None]:
+        """What happens inside may not happen."""
+        self.doubts += 1
+        try:
+            yield
+        finally:
+            self.doubts -= 1
 
     def _learn_negated(self, test: cst.BaseExpression, scope: Scope) -> None:
         """After ``if bad: raise``, the opposite of ``bad`` holds."""
@@ -1285,11 +1371,11 @@ class HostEvaluator(Evaluator):
         if items is not None:
             with self.recording() as steps:
                 self._iteration(node, target, items[0], scope)
-            if not _works(steps):
-                scope.vars = before
-                if len(items) <= MAX_UNROLL:
-                    self.budget = max(self.budget, budget - 1000)
-                    return False
+            works = _works(steps)
+            scope.vars = before  # the iterations that are recorded begin where the loop does
+            if not works and len(items) <= MAX_UNROLL:
+                self.budget = max(self.budget, budget - 1000)
+                return False
         if items:
             middle = len(items) // 2
             self._repeat(node, target, len(items), items[max(0, middle - 1)], items[middle], scope)
@@ -1308,15 +1394,18 @@ class HostEvaluator(Evaluator):
         scope: Scope,
     ) -> None:
         """Record the iteration for ``item``, after one for ``before`` that settles loop-carried variables."""
+        entry = dict(scope.vars)
         with self.recording() as earlier:
             try:
-                self._iteration(node, target, before, scope)
+                whole = self._iteration(node, target, before, scope)
             except (Raised, Return):
                 return
+        second = dict(scope.vars)
         lengths = {name: len(value) for name, value in scope.vars.items() if isinstance(value, list)}
         with self.recording() as body:
-            self._iteration(node, target, item, scope)
+            whole = self._iteration(node, target, item, scope) and whole
         self._lengthen(scope, lengths, count)
+        _forward(scope, entry, second, count if whole else None)
         if body:
             if count is None:
                 self.unknown(f"trip count of the loop at line {self.span(node).line}")
@@ -1363,8 +1452,10 @@ class HostEvaluator(Evaluator):
             if endless and (number == _UNROLLED or self._recorded() - before > _UNROLLED):
                 truth = None  # what ends it depends on what is not known
             if truth is None:
+                entry = dict(scope.vars)
                 with self.recording() as body, suppress(Break, Continue):
                     self.run(node.body.body, scope)
+                _forget(scope, entry)
                 if body:
                     self.unknown(f"trip count of the loop at line {self.span(node).line}")
                     self.record(_loop(None, body, self.span(node), self.symbol))
@@ -1511,7 +1602,8 @@ class HostEvaluator(Evaluator):
             )
             return replace(jit, configs=found[:MAX_CONFIGS], key=names, autotuned=True, tuning=tuning)
 
-        return Builtin(name, wrap)
+        misused = next((a for a in (*args, *kwargs.values()) if isinstance(a, Jit)), None)
+        return Builtin(name, wrap) if misused is None else Tuner(name, wrap, wrap([misused], {}, node))
 
     def _safeguards(self, configs: tuple[Config, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """What keeps the measurements of an autotuner from changing results, and what its configurations set."""
@@ -1633,6 +1725,7 @@ class HostEvaluator(Evaluator):
             premises=bound.premises,
             unspecialised=jit.unspecialised,
             faults=faults,
+            tried=self.tried > 0,
         )
 
     def _passed(
@@ -1768,6 +1861,14 @@ class HostEvaluator(Evaluator):
             kernel = read_kernel(jit, inside, constexprs, grid, self.edits)
             self.kernels[coarse] = self.kernels[exact] = kernel
         return kernel
+
+
+@dataclass(frozen=True)
+class Tuner(Builtin):
+    """What ``triton.autotune(configs, kernel)`` gives, the kernel in place of the key: a decorator that nothing is decorated
+    with."""
+
+    kernel: Jit
 
 
 class _Meta(dict[str, Any]):
@@ -1998,6 +2099,33 @@ def computed_from_read(name: str, values: Iterable[Any]) -> ReadValue:
     return ReadValue(name, frozenset[Span]().union(*places))
 
 
+def _forward(scope: Scope, entry: Mapping[str, Any], second: Mapping[str, Any], count: Size | None) -> None:
+    """Give the numbers of ``scope`` the values that they have after ``count`` iterations, of which two were followed:
+    from ``entry`` to ``second`` and on to what they are now. What does not advance evenly is unknown."""
+    for name, last in scope.vars.items():
+        first, middle = entry.get(name), second.get(name)
+        if (
+            isinstance(last, bool)
+            or not isinstance(last, (int, float, Expr))
+            or name not in entry
+            or same(middle, last)
+        ):
+            continue
+        scope.vars[name] = Unknown(f"{name} after a loop")
+        if all(isinstance(v, (int, Expr)) and not isinstance(v, bool) for v in (first, middle, last)):
+            step = ex.simplify(ex.lift(last) - middle)
+            if count is not None and ex.simplify(ex.lift(middle) - first) == step:  # type: ignore[operator,arg-type]
+                scope.vars[name] = ex.simplify(ex.lift(first) + ex.lift(step) * count)  # type: ignore[arg-type]
+
+
+def _forget(scope: Scope, entry: Mapping[str, Any]) -> None:
+    """Make unknown what a loop of unknown length has changed since ``entry`` and what is no tensor: one iteration was
+    followed, and its numbers are those of no other."""
+    for name, value in scope.vars.items():
+        if name in entry and not same(entry[name], value) and not isinstance(value, (Tensor, LongList)):
+            scope.vars[name] = Unknown(f"{name} after a loop")
+
+
 def _loop(
     count: Size | None, body: list[Recorded], span: Span, function: str, earlier: Sequence[Recorded] = ()
 ) -> Repeat:
@@ -2058,8 +2186,11 @@ def _pure(function: Callable[..., Any], args: list[Any]) -> Any:
 
 
 def _math(name: str, args: list[Any]) -> Any:
-    if name == "ceil" and args and isinstance(args[0], Expr):
-        return args[0]
+    if name in ("ceil", "floor") and args:
+        if isinstance(args[0], Expr):
+            return args[0]
+        if isinstance(args[0], OpenFloat) and args[0].ratio is not None:
+            return bounded((ex.ceildiv if name == "ceil" else ex.floordiv)(*args[0].ratio))
     if (
         name == "prod"
         and args
@@ -2072,6 +2203,9 @@ def _math(name: str, args: list[Any]) -> Any:
             if isinstance(product, Unknown):
                 break
         return product
+    numbers = all(isinstance(a, (int, float, Expr, OpenFloat)) for a in args) and not is_concrete(args)
+    if numbers and name in ("sqrt", "exp", "exp2", "log", "log2", "log10", "pow", "fabs"):
+        return OpenFloat(f"math.{name}")
     function = getattr(math, name, None)
     if callable(function) and args and is_concrete(args) and all(isinstance(a, (int, float)) for a in args):
         if name in ("factorial", "comb", "perm") or any(isinstance(a, int) and abs(a) > 10**15 for a in args):

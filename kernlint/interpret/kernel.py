@@ -40,6 +40,7 @@ from kernlint.interpret.values import (
     Function,
     Jit,
     Namespace,
+    OpenFloat,
     PointerType,
     Scope,
     Unknown,
@@ -828,7 +829,7 @@ def read_kernel(
     for name in _wide_parameters(jit.function):
         if isinstance(blocks.get(name), Block) and not blocks[name].base:
             blocks[name] = replace(blocks[name], dtype=dt.INT64)
-    unknown = [name for name, value in arguments.items() if isinstance(value, Unknown)]
+    unknown = [n for n, value in arguments.items() if isinstance(value, Unknown) and not isinstance(value, OpenFloat)]
     evaluator = _evaluated(jit.function, {**blocks, **given}, unknown, grid, edits, seen)
     if unknown:
         # What a parameter is shows in how the kernel uses it: as a pointer, as an index, or as neither.
@@ -946,7 +947,7 @@ def argument_block(name: str, value: Any) -> Any:
         return Block(dt.INT32 if abs(value) < 2**31 else dt.INT64, expr=Expr.constant(value))
     if isinstance(value, Expr):
         return Block(dt.INT32, expr=value)
-    if isinstance(value, float):
+    if isinstance(value, (float, OpenFloat)):
         return Block(dt.FLOAT32)
     if isinstance(value, (tuple, list)):
         return tuple(argument_block(f"{name}[{i}]", item) for i, item in enumerate(value))

@@ -24,7 +24,7 @@ from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Retu
 from kernlint.interpret.recoded import KernelCalls, recoded
 from kernlint.interpret.substituted import Substitution
 from kernlint.interpret.trace import Trace
-from kernlint.interpret.values import Class, Deferred, Function, Jit, Namespace, Presumed, Scope, Unknown
+from kernlint.interpret.values import Class, Deferred, Function, Jit, Namespace, OpenFloat, Presumed, Scope, Unknown
 from kernlint.interpret.vendor import other_vendor, package_files
 from kernlint.records import dataclass, replace
 from kernlint.syntax.names import bound_by, dotted_name
@@ -596,13 +596,14 @@ class _Reading:
         return not made_up and (self.host.escapes or any(_writes_to_others(step) for step in steps))
 
     def _fitting(self, candidates: list[Any]) -> tuple[Function, list[Any]] | None:
-        """The one public function that the reference's ``get_inputs`` can be meant for, with what that returns: there is no
-        other, and its parameters without a default are as many."""
+        """The one public function that ``get_inputs`` (of the reference, or beside the function itself) can be meant for,
+        with what that returns: there is no other, and its parameters without a default are as many."""
         functions = [c for c in candidates if isinstance(c, Function) and not c.name.startswith("_")]
-        if self.reference_scope is None or len(functions) != 1 or any(isinstance(c, Class) for c in candidates):
+        scope = self._inputs_scope()
+        if scope is None or len(functions) != 1 or any(isinstance(c, Class) for c in candidates):
             return None
         node = functions[0].node
-        inputs = self._call_list(self.reference_scope, "get_inputs")
+        inputs = self._call_list(scope, "get_inputs")
         if inputs is None or not isinstance(node, cst.FunctionDef):
             return None
         params = [*node.params.posonly_params, *node.params.params]
@@ -747,7 +748,9 @@ class _Reading:
         last = kind.split(".")[-1]
         if last == "int" or (not kind and name in self.program._integers):
             return self.host.resolved.get(Symbol(name), Expr.atom(Symbol(name)))
-        if last in ("float", "str"):
+        if last == "float":
+            return OpenFloat(name)
+        if last == "str":
             return Unknown(name)
         if last == "bool":
             return Presumed(False)
@@ -793,6 +796,7 @@ class _Reading:
             elsewhere=frozenset(host.untaken),
             read_sizes=dict(host.read_sizes),
             first_steps=first if first != later else None,
+            faults=tuple(host.host_faults.values()),
         )
         return replace(workload, symbols=open_symbols(workload.first_call()))
 
