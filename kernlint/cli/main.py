@@ -25,6 +25,7 @@ _COMMANDS = {
     "verdict": "kernlint.cli.verdict_command:verdict",
     "explain": "kernlint.cli.explain_command:explain",
     "fix": "kernlint.cli.fix_command:fix",
+    "report": "kernlint.cli.report_command:report",
     "rule": "kernlint.cli.rule_command:rule",
     "rules": "kernlint.cli.rule_command:rules",
     "schema": "kernlint.cli.schema_command:schema",

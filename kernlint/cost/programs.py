@@ -198,6 +198,11 @@ def program_time(
     return _Price(launch, moved, device, constants, reuse_bytes or {}, operations).time()
 
 
+def programs_on_an_sm(launch: Launch, device: Device) -> int:
+    """How many programs of a launch without ``tl.dot`` fit on an SM at a time."""
+    return _Price(launch, traffic(launch), device, _data()[0], {}, measured_operations()).resident
+
+
 def constants() -> Constants:
     """The fitted constants."""
     return _data()[0]
