@@ -205,6 +205,9 @@ class HostEvaluator(Evaluator):
         self.dtype_choices: dict[str, tuple[Dtype, ...]] = {}
         self.alike: list[tuple[Tensor, Tensor]] = []
         self.same_shape: list[tuple[Tensor, Tensor]] = []
+        #: The sizes of the axes that annotations name, and the arguments whose types only annotations narrow.
+        self.axes: dict[str, Size] = {}
+        self.annotated: set[str] = set()
         self.sinks: list[list[Recorded]] = []
         #: The integer literals that each function has come by.
         self.numbers: dict[cst.CSTNode, dict[Span, int]] = {}
@@ -480,6 +483,10 @@ class HostEvaluator(Evaluator):
             symbol = Symbol(f"{x.name or 'tensor'}.shape[{-back}]")
             if symbol not in ex.lift(shape[-back]).atoms():
                 self.learned.setdefault(symbol, shape[-back])
+        numel = Symbol(f"{x.name or 'tensor'}.numel")
+        product = torch_ops.product(shape)
+        if numel not in ex.lift(product).atoms():
+            self.learned.setdefault(numel, product)
         waiting, self.same_shape = self.same_shape, []
         for one, other in waiting:
             if x.storage.id in (one.storage.id, other.storage.id):
@@ -802,6 +809,8 @@ class HostEvaluator(Evaluator):
             return Unknown("shape slice")
         if isinstance(value, Instance) and "_items" in value.attrs:
             value = value.attrs["_items"]
+        if isinstance(value, Instance) and value.kind == "device properties":
+            return value.attrs.get(index, Unknown("device property"))  # the driver's are a dictionary
         if isinstance(value, Namespace):
             return Unknown(f"{value.path}[...]")
         return super().subscript(value, index, node)
@@ -966,6 +975,7 @@ class HostEvaluator(Evaluator):
             "minor": self.facts.capability[1],
             "warp_size": 32,
             "warpSize": 32,
+            "sm_count": self.facts.sm_count,
         }
 
     def _descriptor(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:

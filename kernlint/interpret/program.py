@@ -12,7 +12,7 @@ from weakref import WeakSet
 import libcst as cst
 
 from kernlint.errors import AnalysisError, UsageError
-from kernlint.interpret import torch_ops
+from kernlint.interpret import annotations, torch_ops
 from kernlint.interpret.api import Target
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.host import HostEvaluator, HostFacts
@@ -24,7 +24,16 @@ from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Retu
 from kernlint.interpret.recoded import KernelCalls, recoded
 from kernlint.interpret.substituted import Substitution
 from kernlint.interpret.trace import Trace
-from kernlint.interpret.values import Class, Deferred, Function, Jit, Namespace, OpenFloat, Presumed, Scope, Unknown
+from kernlint.interpret.values import (
+    Class,
+    Deferred,
+    Function,
+    Instance,
+    Jit,
+    Namespace,
+    Scope,
+    Unknown,
+)
 from kernlint.interpret.vendor import other_vendor, package_files
 from kernlint.records import dataclass, replace
 from kernlint.syntax.names import bound_by, dotted_name
@@ -52,6 +61,9 @@ from kernlint.workload.kernel import Access
 
 _ROUNDS = 5
 
+#: More inputs than an autograd function has, and what the host keeps of what checks tell.
+_MOST_GRADIENTS = 64
+_HINTS = ("size_names", "choices", "dtype_choices", "alike", "same_shape", "axes", "annotated")
 #: Nodes that may be evaluated for one module-level statement, so that a test behind the kernels leaves something for them.
 _OF_A_STATEMENT = 100_000
 
@@ -568,6 +580,10 @@ class _Reading:
                 workload = replace(workload, steps=(), first_steps=workload.first_call().steps)
         if workload is not None and workload.first_call().launches():
             yield workload
+        if isinstance(value, Class) and _is_autograd(value) and isinstance(value.scope.vars.get("backward"), Function):
+            backward = self._of_backward(value)
+            if backward.first_call().launches():
+                yield backward
 
     def _has_effect(self, node: cst.FunctionDef, workload: Workload) -> bool:
         """Whether the call may be part of what a program is there for. One that returns no tensor is not where it works on
@@ -608,9 +624,15 @@ class _Reading:
         head, _, method = entry.partition(".")
         value = self.scope.get(head)
         if isinstance(value, Class):
+            if method in ("", "forward") and _is_autograd(value):
+                found = self._of_class(value)
+                if found is not None:
+                    return found
             if method in ("", "forward"):
                 return self._of_model(value)
             found = value.scope.vars.get(method)
+            if isinstance(found, Function) and method == "backward" and _is_autograd(value):
+                return self._of_backward(value)
             if isinstance(found, Function):
                 return self._of_model(value, method)
         elif isinstance(value, Function) and not method:
@@ -657,14 +679,44 @@ class _Reading:
         forward = cls.scope.vars.get("forward")
         if not isinstance(forward, Function):
             return None
-        is_function = any(isinstance(b, Namespace) and b.path == "torch.autograd.Function" for b in cls.bases)
-        from kernlint.interpret.values import Instance
-
         first: Any = Instance(None, "torch.autograd.function.FunctionCtx")
-        if not is_function:
+        if not _is_autograd(cls):
             first = self._guard(lambda: self.host.construct(cls, [], {}), Unknown("layer"))
         given = self._arguments(forward, None, skip=1)
         return self._follow(forward, [first, *given], _entry(cls), given)
+
+    def _of_backward(self, cls: Class) -> Workload:
+        """The ``backward`` of an autograd function, after its ``forward``: on gradients like the results of that, and on what it has
+        saved."""
+        forward, backward = (self.host._class_attribute(cls, name, None) for name in ("forward", "backward"))
+        context = Instance(None, "torch.autograd.function.FunctionCtx", {"needs_input_grad": (True,) * _MOST_GRADIENTS})
+        results: list[Tensor] = []
+        inputs: list[Any] = []
+        if isinstance(forward, Function):
+            inputs = self._arguments(forward, None, skip=1)
+            with self.host.recording():  # whose steps another call makes
+                results = list(
+                    torch_ops._tensors([self._guard(partial(self.host.invoke, forward, [context, *inputs], {}), None)])
+                )
+        assert isinstance(backward, Function)
+        asserted = {name: getattr(self.host, name) for name in _HINTS}
+        gradients = self._arguments(backward, None, skip=1)
+        for name, value in asserted.items():
+            setattr(self.host, name, value)
+        for place, gradient in enumerate(gradients):
+            if isinstance(gradient, Tensor) and place < len(results):
+                like = results[place]
+                known = gradient.dtype or like.dtype, gradient.shape if gradient.shape is not None else like.shape
+                strides = (
+                    gradient.strides
+                    if gradient.shape is not None
+                    else torch_ops.contiguous_strides(known[1])
+                    if known[1] is not None
+                    else None
+                )
+                gradients[place] = replace(gradient, dtype=known[0], shape=known[1], strides=strides)
+        # Its symbols are those of the forward pass, so what the user says of that counts here too.
+        return self._follow(backward, [context, *gradients], f"{cls.name}.backward", [*gradients, *inputs])
 
     def _of_function(self, function: Function) -> Workload:
         given = self._arguments(function, None, skip=0)
@@ -692,6 +744,9 @@ class _Reading:
 
     def _arguments(self, function: Function, values: list[Any] | None, skip: int) -> list[Any]:
         """The arguments of the entry: those of ``get_inputs``, else what annotations and the user tell."""
+        host = self.host
+        host.size_names, host.choices, host.dtype_choices, host.alike, host.same_shape = {}, {}, {}, [], []
+        host.axes, host.annotated = {}, set()
         node = function.node
         assert isinstance(node, cst.FunctionDef)
         params = [*node.params.posonly_params, *node.params.params][skip:]
@@ -725,30 +780,14 @@ class _Reading:
 
     def _from_annotation(self, param: cst.Param, function: Function) -> Any:
         name = param.name.value
-        kind = ""
-        if param.annotation is not None:
-            annotation = param.annotation.annotation
-            if isinstance(annotation, cst.SimpleString):
-                kind = annotation.raw_value
-            else:
-                kind = dotted_name(annotation) or ""
-        last = kind.split(".")[-1]
-        if last == "int" or (not kind and name in self.program._integers):
-            return self.host.resolved.get(Symbol(name), Expr.atom(Symbol(name)))
-        if last == "float":
-            return OpenFloat(name)
-        if last == "str":
-            return Unknown(name)
-        if last == "bool":
-            return Presumed(False)
-        return self.host.unknown_tensor(name)
+        annotation = param.annotation.annotation if param.annotation is not None else None
+        return annotations.argument(self.host, name, annotation, name in self.program._integers)
 
     def _follow(self, function: Function, args: list[Any], entry: str, given: list[Any]) -> Workload:
         host = self.host
         host.kept = []
         host.escapes = False
         host.bounds, host.zeros, host.untaken = [], [], set()
-        host.size_names, host.choices, host.dtype_choices, host.alike, host.same_shape = {}, {}, {}, [], []
         host.assumptions, host.unknowns = [], [u for u in host.unknowns if u.startswith("autotune")]
         result: Any = None
         if self.trace is not None and entry == self.only:
@@ -788,6 +827,7 @@ class _Reading:
                 dict(host.choices),
                 dict(host.dtype_choices),
                 tuple(frozenset({one.name, other.name}) for one, other in host.alike),
+                frozenset(host.annotated),
             ),
             first_steps=first if first != later else None,
             faults=tuple(host.host_faults.values()),
@@ -809,6 +849,10 @@ class _Reading:
             return self._follow(forward, [instance, *arguments], f"{model.name}.forward", arguments)
         except OutOfBudget:
             return None
+
+
+def _is_autograd(cls: Class) -> bool:
+    return any(isinstance(base, Namespace) and base.path.endswith("autograd.Function") for base in cls.bases)
 
 
 def _returns_answers(node: cst.FunctionDef, module: Module) -> bool:
@@ -894,30 +938,44 @@ def may_launch(module: Module) -> frozenset[str]:
 
 
 def _may_launch(module: Module) -> frozenset[str]:
-    definitions = [s for s in _statements(module.tree.body) if isinstance(s, (cst.FunctionDef, cst.ClassDef))]
-    decorated = {d.name.value for d in definitions if d.decorators}
+    definitions: list[tuple[str, cst.CSTNode]] = []
+    decorated: set[str] = set()
+    for statement in _statements(module.tree.body):
+        if isinstance(statement, (cst.FunctionDef, cst.ClassDef)):
+            definitions.append((statement.name.value, statement))
+            if statement.decorators:
+                decorated.add(statement.name.value)
+        elif isinstance(statement, cst.SimpleStatementLine):
+            # `launch = partial(run, block=512)`: what uses `launch` uses `run`.
+            definitions += [(name, statement) for part in statement.body for name in _assigned(part)]
     uses: dict[str, set[str]] = {}
     found: set[str] = set()
-    for definition in definitions:
-        names = uses.setdefault(definition.name.value, set())
-        names.update(name.value for name in module.within(definition, cst.Name))
-        calls, assignments = module.within(definition, cst.Call), module.within(definition, cst.Assign)
-        if any(_is_launch(node, decorated) for node in (*calls, *assignments)):
-            found.add(definition.name.value)
+    for name, definition in definitions:
+        names = uses.setdefault(name, set())
+        names.update(used.value for used in module.within(definition, cst.Name))
+        calls, subscripts = module.within(definition, cst.Call), module.within(definition, cst.Subscript)
+        if any(_is_launch(node, decorated) for node in (*calls, *subscripts)):
+            found.add(name)
     while more := {name for name, used in uses.items() if name not in found and used & found}:
         found |= more
     return frozenset(found)
 
 
+def _assigned(part: cst.CSTNode) -> list[str]:
+    """The names that a simple statement gives a value that calls make."""
+    if not isinstance(part, cst.Assign) or not isinstance(part.value, cst.Call):
+        return []
+    return [target.target.value for target in part.targets if isinstance(target.target, cst.Name)]
+
+
 def _is_launch(node: cst.CSTNode, decorated: set[str]) -> bool:
-    """``kernel[grid](...)``, ``kernel.run(...)`` or ``launch = kernel[grid]``, by their looks."""
+    """``kernel[grid](...)``, ``kernel.run(...)`` or ``kernel[grid]`` to be called later, by their looks."""
     if type(node) is cst.Call:
         function = node.func
         return type(function) is cst.Subscript or (
             type(function) is cst.Attribute and function.attr.value in ("run", "warmup")
         )
-    value = node.value if type(node) is cst.Assign else None
-    return isinstance(value, cst.Subscript) and isinstance(value.value, cst.Name) and value.value.value in decorated
+    return isinstance(node, cst.Subscript) and isinstance(node.value, cst.Name) and node.value.value in decorated
 
 
 def _statements(body: Sequence[cst.CSTNode]) -> Iterator[cst.CSTNode]:
