@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kernlint.cli.options import DEFAULT_DEVICE, TaskInput, list_devices, read_task_input, task_options
+from kernlint.cli.options import DEFAULT_DEVICE, TaskInput, list_devices, read_task_input, task_options, trace_option
 from kernlint.cli.streams import encodable
 from kernlint.errors import KernlintError, UsageError
 from kernlint.records import dataclass
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @task_options
+@trace_option
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON (`kernlint schema explain`).")
 @click.option("--plot", metavar="FILE", help="Also draw a roofline plot, .svg or .png (needs kernlint[plot]).")
 def explain(
@@ -33,6 +34,7 @@ def explain(
     assumptions: tuple[str, ...],
     as_json: bool,
     plot: str | None,
+    trace: bool,
     **given: Any,
 ) -> None:
     """Show the time budget of one call: every step before and after the best change, beside PyTorch's own.
@@ -57,9 +59,11 @@ def explain(
         check_plot_path(plot)
     task = read_task_input(device=device, default_device=DEFAULT_DEVICE, assumptions=(), **given)
     if len(points) > 1:
+        if trace:
+            raise UsageError("--trace follows one call; give --set one value each")
         _show_sweep(_sweep(task, points), as_json)
         return
-    result = _run(_budget, task, points[0])
+    result = _run(_budget, task, points[0], trace)
     _show_budget(result, as_json)
     if plot is not None:
         _plot(result, plot)
@@ -74,11 +78,15 @@ class _Point:
     assumptions: list[str]
 
 
-def _run(call: Any, task: TaskInput, point: _Point) -> Any:
+def _run(call: Any, task: TaskInput, point: _Point, trace: bool = False) -> Any:
     from kernlint.cli import worker
 
-    given = {"overrides": dict(point.overrides), "assumptions": point.assumptions}
-    return worker.run_on_task(call, task, given)
+    options: dict[str, Any] = {"overrides": dict(point.overrides), "assumptions": point.assumptions}
+    if trace:
+        from kernlint.cli.tracing import traced
+
+        options |= traced(task, point.overrides)
+    return worker.run_on_task(call, task, options)
 
 
 def _budget(source: SourceText, options: dict[str, Any]) -> Budget:

@@ -67,7 +67,7 @@ from kernlint.workload import (
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import Atom
-from kernlint.workload.kernel import Access, Bounds, Narrow, rewrite
+from kernlint.workload.kernel import Access, Bounds, Coarse, Narrow, rewrite
 
 MAX_STATIC_UNROLL = 16
 
@@ -125,6 +125,7 @@ class KernelEvaluator(Evaluator):
         self.barriers = 0
         self.random: list[Narrow] = []
         self.likely: dict[Atom, Expr] = {}
+        self.coarse: dict[Span, Coarse] = {}
         #: The masks, by the loads that decide them, of which the branch that is being followed makes sure that some hold.
         self.occupied: set[frozenset[int]] = set()
 
@@ -256,6 +257,8 @@ class KernelEvaluator(Evaluator):
         if a.expr is not None and b.expr is not None:
             value = python_binary(name, _NO_PYTHON, a.expr, b.expr)
             expr = ex.lift(value) if isinstance(value, (int, Expr)) else None
+        if name == "//" and a.expr is not None and b.expr is not None and not shape:
+            self._note_coarse(a.expr, b.expr.value, span)
         if a.base or b.base:
             pointer, offset = (a, b) if a.base else (b, a)
             index = widths.index_of(offset)
@@ -298,6 +301,14 @@ class KernelEvaluator(Evaluator):
             op = "fma"
         self.compute("special" if name in ("/", "**") else "arith", op or name, result, node, accumulates)
         return scaling.scaled(name, *whole, result, span, self.symbol, self._is_invariant)
+
+    def _note_coarse(self, index: Expr, divisor: int | None, span: Span) -> None:
+        """Remember a division of a loop's index that steps by several of what it is divided by."""
+        for loop in self.loops:
+            step = index.coefficient(LoopIndex(loop))
+            number = step.value if step is not None else None
+            if divisor is not None and number is not None and 1 < divisor < number and number % divisor == 0:
+                self.coarse[span] = Coarse(loop, number, divisor, span)
 
     def _is_invariant(self, value: Block) -> bool:
         """Whether ``value`` is known to be the same in each step of the loops that are being read."""
@@ -861,6 +872,7 @@ def read_kernel(
         dims=max(evaluator.dims, len(grid)),
         random=tuple(dict.fromkeys(evaluator.random)),
         likely=tuple(evaluator.likely.items()),
+        coarse=tuple(evaluator.coarse.values()),
         faults=tuple(sorted(evaluator.faults.values(), key=lambda fault: (fault.span, fault.kind))),
     )
 

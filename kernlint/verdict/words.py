@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from kernlint.cost.device import Device
 from kernlint.cost.traffic import assumed_trips
 from kernlint.headroom.causes import Cause
-from kernlint.headroom.headroom import described
+from kernlint.headroom.headroom import Headroom, described
 from kernlint.rules.finding import Finding
 from kernlint.verdict.candidate import NOT_WORTH, WORTH, Candidate, Priced
 from kernlint.verdict.judge import Judgement
@@ -301,12 +301,16 @@ _MOST_CAUSES, _MOST_LAUNCHES = 8, 4
 
 
 def _headroom(judgement: Judgement, chosen: Candidate | None) -> HeadroomReport | None:
-    found = judgement.headroom
-    if found is None:
+    if judgement.headroom is None:
         return None
-    gap = found.now_us - found.achievable_us
     gain = chosen.gains.get("gpu") if chosen is not None else None
-    closed = min(1.0, max(0.0, gain.saving_us / gap)) if gain is not None and gap > 0 else 0.0
+    return headroom_report(judgement.headroom, gain.saving_us if gain is not None else 0.0)
+
+
+def headroom_report(found: Headroom, saving_us: float = 0.0) -> HeadroomReport:
+    """``found`` in numbers and words, beside a change that saves ``saving_us``."""
+    gap = found.now_us - found.achievable_us
+    closed = min(1.0, max(0.0, saving_us / gap)) if gap > 0 else 0.0
     largest = sorted(found.witnesses, key=lambda witness: -witness.us)[:_MOST_LAUNCHES]
     causes = [cause for cause in found.causes if cause.us > 0.005 or cause.alone_us > 0.02 * found.now_us]
     return HeadroomReport(
@@ -359,6 +363,8 @@ def _assumptions(judgement: Judgement) -> Iterable[str]:
     yield from judgement.workload.assumptions
     for unknown in judgement.workload.unknowns:
         yield f"not followed: {unknown}"
+    if judgement.workload.unknowns and not judgement.workload.traced:
+        yield "--trace may tell what was not followed: it runs the host code on fake tensors, in a sandbox"
     for fact in judgement.scenarios[0].facts if judgement.scenarios else ():
         if fact.source != "guess":
             yield f"assumed: {fact} ({fact.evidence})"

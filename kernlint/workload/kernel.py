@@ -48,6 +48,17 @@ class Narrow:
 
 
 @dataclass(frozen=True)
+class Coarse:
+    """A division of an index that moves by ``step`` in each iteration of ``loop`` by ``divisor``, of which a step holds
+    several: the quotients between are left out."""
+
+    loop: int
+    step: int
+    divisor: int
+    span: Span
+
+
+@dataclass(frozen=True)
 class Pad:
     """What those lanes of a tile hold for which one of ``bounds`` (a mask) fails.
 
@@ -331,7 +342,7 @@ class Kernel:
     ``random`` are the 32-bit offsets of random numbers. ``likely`` holds what an index that was not followed mostly is: the
     one value that a condition chooses, where the other is a constant for masked lanes. ``may_leave`` says that a return
     stands behind nested conditions, so that some programs may not get to what follows, ``counts_programs`` that it asks how
-    many programs there are.
+    many programs there are. ``coarse`` are the divisions that leave quotients out.
     """
 
     name: str
@@ -348,6 +359,7 @@ class Kernel:
     may_leave: bool = False
     likely: tuple[tuple[Atom, Expr], ...] = ()
     counts_programs: bool = False
+    coarse: tuple[Coarse, ...] = ()
 
     def walk(self, kind: type | tuple[type, ...] = object) -> Iterator[tuple[Node, tuple[Loop, ...]]]:
         """Every node of ``kind`` with the loops around it, in program order."""
