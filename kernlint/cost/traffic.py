@@ -33,6 +33,7 @@ from kernlint.workload import (
     ProgramId,
     Size,
     Store,
+    Symbol,
     Tensor,
     concrete,
 )
@@ -270,6 +271,28 @@ def traffic(launch: Launch) -> Traffic:
         known[key] = _traffic(launch)
     found: Traffic = known[key]
     return found
+
+
+def assumed_trips(launch: Launch) -> list[tuple[int, str]]:
+    """The loops of ``launch`` whose trip counts no source tells, by line, each with how often it is taken to run: those bounded by
+    loaded values, and those of which nothing is known."""
+    found: dict[int, tuple[int, str]] = {}
+    bounds = likely_bounds(launch)
+    lengths = greatest_lengths(launch, bounds)
+    trips = traffic(launch).trips
+    for node, _ in launch.kernel.walk(Loop):
+        assert isinstance(node, Loop)
+        read = loaded(node.trip)
+        symbolic = isinstance(node.trip, Expr) and any(isinstance(atom, Symbol) for atom in node.trip.atoms())
+        if node.trip is not None and (not read or symbolic):
+            continue
+        times = f"{trips.get(node.id, ASSUMED_TRIP):.3g}"
+        if any(atom in lengths for atom in read):
+            times += " at most, the extent of the axis that it goes along"
+        elif read and all(atom in bounds for atom in read):
+            times += " in the mean, the elements over the number of segments"
+        found[node.id] = node.span.line, times
+    return list(found.values())
 
 
 def _traffic(launch: Launch) -> Traffic:

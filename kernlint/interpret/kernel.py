@@ -41,6 +41,7 @@ from kernlint.interpret.values import (
     Function,
     Jit,
     Namespace,
+    OpenFloat,
     PointerType,
     Scope,
     Unknown,
@@ -67,7 +68,7 @@ from kernlint.workload import (
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import Atom
-from kernlint.workload.kernel import Access, Bounds, Narrow, rewrite
+from kernlint.workload.kernel import Access, Bounds, Coarse, Narrow, rewrite
 from kernlint.workload.values import Region
 
 MAX_STATIC_UNROLL = 16
@@ -129,6 +130,7 @@ class KernelEvaluator(Evaluator):
         self.random: list[Narrow] = []
         self.likely: dict[Atom, Expr] = {}
         self.recorder: Recorder | None = None
+        self.coarse: dict[Span, Coarse] = {}
         #: The masks, by the loads that decide them, of which the branch that is being followed makes sure that some hold.
         self.occupied: set[frozenset[int]] = set()
 
@@ -266,6 +268,8 @@ class KernelEvaluator(Evaluator):
         if a.expr is not None and b.expr is not None:
             value = python_binary(name, _NO_PYTHON, a.expr, b.expr)
             expr = ex.lift(value) if isinstance(value, (int, Expr)) else None
+        if name == "//" and a.expr is not None and b.expr is not None and not shape:
+            self._note_coarse(a.expr, b.expr.value, span)
         if a.base or b.base:
             pointer, offset = (a, b) if a.base else (b, a)
             index = widths.index_of(offset)
@@ -308,6 +312,14 @@ class KernelEvaluator(Evaluator):
             op = "fma"
         self.compute("special" if name in ("/", "**") else "arith", op or name, result, node, accumulates)
         return scaling.scaled(name, *whole, result, span, self.symbol, self._is_invariant)
+
+    def _note_coarse(self, index: Expr, divisor: int | None, span: Span) -> None:
+        """Remember a division of a loop's index that steps by several of what it is divided by."""
+        for loop in self.loops:
+            step = index.coefficient(LoopIndex(loop))
+            number = step.value if step is not None else None
+            if divisor is not None and number is not None and 1 < divisor < number and number % divisor == 0:
+                self.coarse[span] = Coarse(loop, number, divisor, span)
 
     def _is_invariant(self, value: Block) -> bool:
         """Whether ``value`` is known to be the same in each step of the loops that are being read."""
@@ -898,7 +910,7 @@ def read_kernel(
     for name in _wide_parameters(jit.function):
         if isinstance(blocks.get(name), Block) and not blocks[name].base:
             blocks[name] = replace(blocks[name], dtype=dt.INT64)
-    unknown = [name for name, value in arguments.items() if isinstance(value, Unknown)]
+    unknown = [n for n, value in arguments.items() if isinstance(value, Unknown) and not isinstance(value, OpenFloat)]
     evaluator = _evaluated(jit.function, {**blocks, **given}, unknown, grid, edits, seen)
     if unknown:
         # What a parameter is shows in how the kernel uses it: as a pointer, as an index, or as neither.
@@ -931,6 +943,7 @@ def read_kernel(
         random=tuple(dict.fromkeys(evaluator.random)),
         likely=tuple(evaluator.likely.items()),
         read=evaluator.recorder.values if evaluator.recorder is not None else None,
+        coarse=tuple(evaluator.coarse.values()),
         faults=tuple(sorted(evaluator.faults.values(), key=lambda fault: (fault.span, fault.kind))),
     )
 
@@ -1024,7 +1037,7 @@ def argument_block(name: str, value: Any) -> Any:
         return Block(dt.INT32 if abs(value) < 2**31 else dt.INT64, expr=Expr.constant(value))
     if isinstance(value, Expr):
         return Block(dt.INT32, expr=value)
-    if isinstance(value, float):
+    if isinstance(value, (float, OpenFloat)):
         return Block(dt.FLOAT32)
     if isinstance(value, (tuple, list)):
         return tuple(argument_block(f"{name}[{i}]", item) for i, item in enumerate(value))

@@ -65,12 +65,19 @@ def construct(h: HostEvaluator, path: str, args: list[Any], kwargs: dict[str, An
     make = _PARAMETERS.get(name)
     if make is not None:
         dtype = kwargs.get("dtype") if isinstance(kwargs.get("dtype"), Dtype) else dt.FLOAT32
-        for attr, shape in make(_arguments(name, args, kwargs)).items():
+        given = _arguments(name, args, kwargs)
+        for attr, shape in make(given).items():
             if shape is None:
                 instance.attrs[attr] = None
+            elif isinstance(given.get(attr), Unknown):
+                instance.attrs[attr] = given[attr]  # the flag that decides whether there is one
             elif all(isinstance(s, (int, Expr)) for s in shape):
                 tensor = h.allocate(dtype, tuple(shape), "parameter", None, name=attr)
                 instance.attrs[attr] = tensor
+            else:
+                # Of open size, but a tensor: the flag of its name (`bias=True`) must not stand in for it.
+                tensor = h.allocate(dtype, None, "parameter", None)
+                instance.attrs[attr] = replace(tensor, name=f"{attr}_{tensor.storage.id}")
     instance.attrs.update({k: v for k, v in _arguments(name, args, kwargs).items() if k not in instance.attrs})
     if name.startswith("Conv") and name[-2:-1].isdigit():
         # These layers keep their geometry as one number for each dimension.

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakSet
 
 import libcst as cst
@@ -24,7 +24,7 @@ from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Retu
 from kernlint.interpret.recoded import KernelCalls, recoded
 from kernlint.interpret.substituted import Substitution
 from kernlint.interpret.trace import Trace
-from kernlint.interpret.values import Class, Deferred, Function, Jit, Namespace, Presumed, Scope, Unknown
+from kernlint.interpret.values import Class, Deferred, Function, Jit, Namespace, OpenFloat, Presumed, Scope, Unknown
 from kernlint.interpret.vendor import other_vendor, package_files
 from kernlint.records import dataclass, replace
 from kernlint.syntax.names import bound_by, dotted_name
@@ -47,6 +47,7 @@ from kernlint.workload import (
     TorchOp,
     Workload,
 )
+from kernlint.workload.hints import Hints
 from kernlint.workload.kernel import Access
 
 _ROUNDS = 5
@@ -327,6 +328,8 @@ class _Reading:
     """One pass over the program with the symbols resolved so far. Where several functions are entries it follows all, or the
     one called ``only``."""
 
+    evaluator: ClassVar[type[HostEvaluator]] = HostEvaluator
+
     def __init__(
         self, program: Program, edits: Edits, resolved: Mapping[Symbol, Size], only: str = "", journal: bool = False
     ) -> None:
@@ -335,7 +338,7 @@ class _Reading:
         self.kernel_module = kernel
         self.edited = bool(edits)
         sizes = {f.name: f.value for f in question.facts if f.value is not None}
-        self.host = HostEvaluator(question.host, question.overrides, sizes, resolved, edits, program._kernels)
+        self.host = self.evaluator(question.host, question.overrides, sizes, resolved, edits, program._kernels)
         self.host.configuration = question.configuration
         if not edits:
             self.host.target, self.host.refused = question.target, program._refused
@@ -582,13 +585,14 @@ class _Reading:
         return not made_up and (self.host.escapes or any(_writes_to_others(step) for step in steps))
 
     def _fitting(self, candidates: list[Any]) -> tuple[Function, list[Any]] | None:
-        """The one public function that the reference's ``get_inputs`` can be meant for, with what that returns: there is no
-        other, and its parameters without a default are as many."""
+        """The one public function that ``get_inputs`` (of the reference, or beside the function itself) can be meant for,
+        with what that returns: there is no other, and its parameters without a default are as many."""
         functions = [c for c in candidates if isinstance(c, Function) and not c.name.startswith("_")]
-        if self.reference_scope is None or len(functions) != 1 or any(isinstance(c, Class) for c in candidates):
+        scope = self._inputs_scope()
+        if scope is None or len(functions) != 1 or any(isinstance(c, Class) for c in candidates):
             return None
         node = functions[0].node
-        inputs = self._call_list(self.reference_scope, "get_inputs")
+        inputs = self._call_list(scope, "get_inputs")
         if inputs is None or not isinstance(node, cst.FunctionDef):
             return None
         params = [*node.params.posonly_params, *node.params.params]
@@ -733,7 +737,9 @@ class _Reading:
         last = kind.split(".")[-1]
         if last == "int" or (not kind and name in self.program._integers):
             return self.host.resolved.get(Symbol(name), Expr.atom(Symbol(name)))
-        if last in ("float", "str"):
+        if last == "float":
+            return OpenFloat(name)
+        if last == "str":
             return Unknown(name)
         if last == "bool":
             return Presumed(False)
@@ -744,6 +750,7 @@ class _Reading:
         host.kept = []
         host.escapes = False
         host.bounds, host.zeros, host.untaken = [], [], set()
+        host.size_names, host.choices, host.dtype_choices, host.alike, host.same_shape = {}, {}, {}, [], []
         host.assumptions, host.unknowns = [], [u for u in host.unknowns if u.startswith("autotune")]
         result: Any = None
         if self.trace is not None and entry == self.only:
@@ -778,7 +785,14 @@ class _Reading:
             zeros=tuple(dict.fromkeys(host.zeros)),
             elsewhere=frozenset(host.untaken),
             read_sizes=dict(host.read_sizes),
+            hints=Hints(
+                {symbol: tuple(names) for symbol, names in host.size_names.items()},
+                dict(host.choices),
+                dict(host.dtype_choices),
+                tuple(frozenset({one.name, other.name}) for one, other in host.alike),
+            ),
             first_steps=first if first != later else None,
+            faults=tuple(host.host_faults.values()),
         )
         return replace(workload, symbols=open_symbols(workload.first_call()))
 

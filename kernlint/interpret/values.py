@@ -32,6 +32,14 @@ class Rest(Unknown):
     reach."""
 
 
+@dataclass(frozen=True)
+class OpenFloat(Unknown):
+    """A Python float of unknown value, which an annotation (``scale: float``) tells, or arithmetic on one; ``ratio`` are the
+    integers that it is the quotient of, where it is one."""
+
+    ratio: tuple[Expr, Expr] | None = None
+
+
 class Presumed(int):
     """A flag of which only the type is known, an argument ``flag: bool`` of the entry: false for the path that is followed,
     and no proof of anything."""

@@ -49,6 +49,17 @@ class Narrow:
 
 
 @dataclass(frozen=True)
+class Coarse:
+    """A division of an index that moves by ``step`` in each iteration of ``loop`` by ``divisor``, of which a step holds
+    several: the quotients between are left out."""
+
+    loop: int
+    step: int
+    divisor: int
+    span: Span
+
+
+@dataclass(frozen=True)
 class Pad:
     """What those lanes of a tile hold for which one of ``bounds`` (a mask) fails.
 
@@ -332,7 +343,8 @@ class Kernel:
     ``random`` are the 32-bit offsets of random numbers. ``likely`` holds what an index that was not followed mostly is: the
     one value that a condition chooses, where the other is a constant for masked lanes. ``may_leave`` says that a return
     stands behind nested conditions, so that some programs may not get to what follows, ``counts_programs`` that it asks how
-    many programs there are. ``read`` tells what the source computes.
+    many programs there are. ``coarse`` are the divisions that leave quotients out. ``read`` tells what the source
+    computes.
     """
 
     name: str
@@ -349,6 +361,7 @@ class Kernel:
     may_leave: bool = False
     likely: tuple[tuple[Atom, Expr], ...] = ()
     counts_programs: bool = False
+    coarse: tuple[Coarse, ...] = ()
     read: Callable[[], Values | None] | None = field(default=None, compare=False)
 
     @cached_property
