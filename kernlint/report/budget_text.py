@@ -68,6 +68,7 @@ def _parts(budget: Budget, width: int | None) -> list[str | Grid]:
         parts += [_totals(budget), ""]
         parts += _terms(budget)
         parts += _waterfall(budget)
+    parts += _scenarios(budget)
     if budget.change is not None:
         advice = "change" if budget.change.worth else "best change found, not worth it"
         parts.append(f"{advice}: {budget.change.title}: {budget.change.method}")
@@ -243,6 +244,34 @@ def _waterfall(budget: Budget) -> list[str | Grid]:
         rows.append((f"- {row.name}" if removed else row.name, _number(row.us), alone, place, evidence))
     head = ("headroom (gpu)", "us", "alone us", "where", "evidence")
     return [Grid(head, tuple(rows), frozenset({1, 2})), ""]
+
+
+def _scenarios(budget: Budget) -> list[str | Grid]:
+    """The plausible calls beside one another where types or sizes are open, and what they rest on."""
+    if not budget.scenarios:
+        return []
+    names = list(
+        dict.fromkeys(fact.name for scenario in budget.scenarios for fact in scenario.facts if fact.source != "guess")
+    )
+    rows: list[tuple[Cell, ...]] = []
+    for scenario in budget.scenarios:
+        values = {fact.name: str(fact.value) for fact in scenario.facts}
+        answer = "yes" if scenario.worth else "no"
+        time = _number(scenario.before_us)
+        given = (values.get(name, "") for name in names)
+        rows.append(
+            (printable(scenario.name), answer, time, scenario.speedup or "-", scenario.change, *map(printable, given))
+        )
+    head = ("assumed call", "worth", "us", "gain", "change", *map(printable, names))
+    evidence = dict.fromkeys(f"{fact}: {fact.evidence} ({fact.source})" for fact in budget.scenarios[0].facts)
+    lines = [f"- {printable(line)}" for line in evidence]
+    return [
+        Grid(head, tuple(rows), frozenset({2})),
+        "",
+        "The first of these is what the rest is about. It rests on:",
+        *lines,
+        "",
+    ]
 
 
 def _place(cause: CauseReport) -> str:
