@@ -232,7 +232,8 @@ class Block:
     ``pads`` say what masked lanes hold, ``nonnegative`` that no value is below 0. ``classes`` are, for a boolean, the
     residue classes that it confines lanes to: pairs of a dividend and a divisor of which it tests the remainder. ``fresh``
     marks the result of a dot without an accumulator, in the type that the dot gave it. ``growth`` is "data" for what rises
-    with loaded data without bound, "grown" for what is made of an exponential of such, which may be infinite.
+    with loaded data without bound, "grown" for what is made of an exponential of such, which may be infinite. ``value`` is
+    the id under which its operation was noted (0: it was not): who computed it is not part of what it is.
     """
 
     dtype: Dtype | None
@@ -259,6 +260,7 @@ class Block:
     steady: frozenset[int] = frozenset()
     fresh: Dtype | None = None
     growth: str = ""
+    value: int = field(default=0, compare=False)
 
     @property
     def origin(self) -> int | None:

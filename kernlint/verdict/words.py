@@ -110,7 +110,13 @@ def _why(judgement: Judgement, chosen: Candidate, device: Device) -> str:
 
 def _caveats(judgement: Judgement) -> str:
     """What to know beside the answer, as further sentences; empty where there is nothing."""
-    return _resting(judgement) + _contradictions(judgement) + _left_out(judgement)
+    return _resting(judgement) + _contradictions(judgement) + _left_out(judgement) + _unused_reference(judgement)
+
+
+def _unused_reference(judgement: Judgement) -> str:
+    """That the reference that was given is of no use, where that is so."""
+    why = judgement.proven.context.program.without_reference
+    return f" {_sentence(why)}." if why and judgement.workload.reference is None else ""
 
 
 #: Facts that a reason spells out; the others are under details.scenarios.
@@ -357,6 +363,8 @@ def _assumptions(judgement: Judgement) -> Iterable[str]:
     yield from judgement.workload.assumptions
     for unknown in judgement.workload.unknowns:
         yield f"not followed: {unknown}"
+    if judgement.workload.unknowns and not judgement.workload.traced:
+        yield "--trace may tell what was not followed: it runs the host code on fake tensors, in a sandbox"
     for fact in judgement.scenarios[0].facts if judgement.scenarios else ():
         if fact.source != "guess":
             yield f"assumed: {fact} ({fact.evidence})"
