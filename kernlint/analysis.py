@@ -13,6 +13,7 @@ from kernlint.interpret.api import Target, find_target
 from kernlint.interpret.assume import parse_fact
 from kernlint.interpret.host import HostFacts
 from kernlint.interpret.program import Program, Question
+from kernlint.interpret.recorded import RecordedProgram, Recording
 from kernlint.perf.model import Performance
 from kernlint.perf.read import read_performance
 from kernlint.records import dataclass, replace
@@ -77,6 +78,7 @@ def analyze(
     assumptions: Iterable[str] = (),
     performance: str | None = None,
     performance_path: str = "performance data",
+    recording: Recording | None = None,
 ) -> Verdict:
     """Whether the Triton code in ``source`` is worth optimising, and how.
 
@@ -85,7 +87,8 @@ def analyze(
     facts such as ``x:int8[128,2048]`` or ``M=128``. ``device`` is the GPU that times are predicted for; where none is named, an
     H100 is meant, and no tile is changed for it without asking. ``entry`` names the function to analyse, ``scope`` is ``gpu``
     (device time of a call) or ``call`` (wall time of a call). ``performance`` is the text of latencies or of a profile
-    (:func:`kernlint.perf.read.read_performance`), in place of the Performance section that a task file may have.
+    (:func:`kernlint.perf.read.read_performance`), in place of the Performance section that a task file may have. ``recording`` is what
+    :func:`kernlint.verify.trace.record` has traced of the program, which counts where the source does not tell.
 
     Raises :class:`~kernlint.errors.SourceError` for input that cannot be parsed,
     :class:`~kernlint.errors.UsageError` for an unknown device, scope, entry, override or fact, and
@@ -103,6 +106,7 @@ def analyze(
         assumptions=assumptions,
         performance=performance,
         performance_path=performance_path,
+        recording=recording,
     ).verdict
 
 
@@ -120,6 +124,7 @@ def analysis(
     performance: str | None = None,
     performance_path: str = "performance data",
     autotune: bool = False,
+    recording: Recording | None = None,
 ) -> Analysis:
     """As :func:`analyze`, with everything the verdict was made from. ``autotune`` asks for tiles that the autotuner chooses
     where a fixed one would do for the sizes at hand."""
@@ -132,6 +137,7 @@ def analysis(
         entry=entry,
         overrides=overrides,
         assumptions=assumptions,
+        recording=recording,
     )
     return judged(reading, scope, performance, performance_path, autotune)
 
@@ -147,6 +153,7 @@ def read_program(
     overrides: Mapping[str, Any] | None = None,
     assumptions: Iterable[str] = (),
     for_rules: bool = False,
+    recording: Recording | None = None,
 ) -> Reading:
     """What the source does, not yet judged. Raises as :func:`analyze` does; ``for_rules`` is for asking rules about wrong code
     too, which also look at kernels that nothing launches and at what the newest Triton refuses."""
@@ -158,7 +165,12 @@ def read_program(
     _check_dialect(task.kernel)
     facts = tuple(parse_fact(text) for text in assumptions)
     target = target_for(None, gpu) if for_rules else None
-    program = Program(task.kernel, module, Question(entry, overrides or {}, facts, host_facts(gpu), target))
+    question = Question(entry, overrides or {}, facts, host_facts(gpu), target)
+    program = (
+        Program(task.kernel, module, question)
+        if recording is None
+        else RecordedProgram(task.kernel, module, question, recording)
+    )
     followed = program.workloads()
     workloads = [w for w in followed if (w.first_call() if for_rules else w).launches()]
     # Where all that is launched fills a cache, or tests something, that is what the question is about.
@@ -360,8 +372,10 @@ def _check_dialect(module: Module) -> None:
 def _nothing_launched(module: Module, program: Program) -> str:
     workloads = program.workloads()
     if not workloads:
-        return f"{module.path}: no function in it launches a kernel; name one with --entry"
+        return f"{module.path}: no function in it launches a kernel; name one with --entry, or run its host code with --trace"
     unknown = "; ".join(workloads[0].unknowns[:3])
     return f"{module.path}: {workloads[0].entry} launches no kernel" + (
-        f" that could be followed ({unknown})" if unknown else ""
+        f" that could be followed ({unknown}); --trace runs the host code on fake tensors, in a sandbox"
+        if unknown
+        else ""
     )

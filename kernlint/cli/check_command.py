@@ -57,6 +57,9 @@ _STDIN_NAME = "<stdin>"
 @click.option("--output-format", type=click.Choice(_FORMATS), help="How to print the findings.  [default: text]")
 @click.option("--output-file", metavar="FILE", help="Write the findings there; - for standard output.")
 @click.option("--statistics", is_flag=True, help="Count the findings of each rule instead of listing them.")
+@click.option(
+    "--hide", type=click.Choice(["info"]), help="Do not print findings of this level (text and concise only)."
+)
 @click.option("--fail-on", type=_SEVERITY, help="Exit 1 from this severity on.  [default: warning]")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 whatever is found.")
 @click.option("--baseline", metavar="FILE", help="Leave out the findings that this file holds.")
@@ -92,6 +95,7 @@ def check(
     output_format: str | None,
     output_file: str | None,
     statistics: bool,
+    hide: str | None,
     fail_on: str | None,
     exit_zero: bool,
     baseline: str | None,
@@ -200,6 +204,8 @@ def check(
     report = _report(outcome)
     # With --fix standard output takes the new source of standard input.
     stream = sys.stderr if fixing and stdin is not None else sys.stdout
+    if hide is not None and here.output_format in _FOR_PEOPLE and not statistics:
+        report = report.without(hide)
     _print(report, here.output_format, output_file, stream, statistics)
     _tell(outcome, report, here)
     if not exit_zero and _fails(outcome.findings, here.fail_on):

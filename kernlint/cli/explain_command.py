@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kernlint.cli.options import DEFAULT_DEVICE, TaskInput, list_devices, read_task_input, task_options
+from kernlint.cli.options import DEFAULT_DEVICE, TaskInput, list_devices, read_task_input, task_options, trace_option
 from kernlint.cli.streams import encodable
 from kernlint.errors import KernlintError, UsageError
 
@@ -24,9 +24,12 @@ if TYPE_CHECKING:
 
 @click.command()
 @task_options
+@trace_option
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON (`kernlint schema explain`).")
 @click.option("--plot", metavar="FILE", help="Also draw a roofline plot, .svg or .png (needs kernlint[plot]).")
-def explain(device: str | None, settings: tuple[str, ...], as_json: bool, plot: str | None, **given: Any) -> None:
+def explain(
+    device: str | None, settings: tuple[str, ...], as_json: bool, plot: str | None, trace: bool, **given: Any
+) -> None:
     """Show the time budget of one call: every step before and after the best change, beside PyTorch's own.
 
     Options are those of `kernlint PATH`. A comma list, such as --set M=16,128,4096, sweeps over sizes instead: one row
@@ -45,18 +48,25 @@ def explain(device: str | None, settings: tuple[str, ...], as_json: bool, plot: 
         check_plot_path(plot)
     task = read_task_input(device=device or DEFAULT_DEVICE, **given)
     if len(points) > 1:
+        if trace:
+            raise UsageError("--trace follows one call; give --set one value each")
         _show_sweep(_sweep(task, points), as_json)
         return
-    result = _run(_budget, task, points[0])
+    result = _run(_budget, task, points[0], trace)
     _show_budget(result, as_json)
     if plot is not None:
         _plot(result, plot)
 
 
-def _run(call: Any, task: TaskInput, overrides: Mapping[str, Any]) -> Any:
+def _run(call: Any, task: TaskInput, overrides: Mapping[str, Any], trace: bool = False) -> Any:
     from kernlint.cli import worker
 
-    return worker.run_on_task(call, task, {"overrides": dict(overrides)})
+    options: dict[str, Any] = {"overrides": dict(overrides)}
+    if trace:
+        from kernlint.cli.tracing import traced
+
+        options |= traced(task, overrides)
+    return worker.run_on_task(call, task, options)
 
 
 def _budget(source: SourceText, options: dict[str, Any]) -> Budget:

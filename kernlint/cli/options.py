@@ -42,6 +42,12 @@ _OPTIONS = (
     ),
 )
 
+_TRACE_OPTION = click.option(
+    "--trace",
+    is_flag=True,
+    help="Run the host code, on fake tensors in a sandbox and without a GPU, where reading it does not tell (needs kernlint[verify]).",
+)
+
 _FIX_OPTIONS = (
     click.option("--rule", "rules", metavar="RULE", multiple=True, help="Fix what this rule finds, by code or name."),
     click.option("--follow-ups", is_flag=True, help="Go on with the next change until none is worth it."),
@@ -57,6 +63,11 @@ def task_options(command: _Function) -> _Function:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
+
+
+def trace_option(command: _Function) -> _Function:
+    """Adds ``--trace``."""
+    return _TRACE_OPTION(command)
 
 
 def fix_options(command: _Function) -> _Function:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakSet
 
 import libcst as cst
@@ -328,6 +328,8 @@ class _Reading:
     """One pass over the program with the symbols resolved so far. Where several functions are entries it follows all, or the
     one called ``only``."""
 
+    evaluator: ClassVar[type[HostEvaluator]] = HostEvaluator
+
     def __init__(
         self, program: Program, edits: Edits, resolved: Mapping[Symbol, Size], only: str = "", journal: bool = False
     ) -> None:
@@ -336,7 +338,7 @@ class _Reading:
         self.kernel_module = kernel
         self.edited = bool(edits)
         sizes = {f.name: f.value for f in question.facts if f.value is not None}
-        self.host = HostEvaluator(question.host, question.overrides, sizes, resolved, edits, program._kernels)
+        self.host = self.evaluator(question.host, question.overrides, sizes, resolved, edits, program._kernels)
         self.host.configuration = question.configuration
         if not edits:
             self.host.target, self.host.refused = question.target, program._refused

@@ -357,6 +357,8 @@ def _assumptions(judgement: Judgement) -> Iterable[str]:
     yield from judgement.workload.assumptions
     for unknown in judgement.workload.unknowns:
         yield f"not followed: {unknown}"
+    if judgement.workload.unknowns and not judgement.workload.traced:
+        yield "--trace may tell what was not followed: it runs the host code on fake tensors, in a sandbox"
     for fact in judgement.scenarios[0].facts if judgement.scenarios else ():
         if fact.source != "guess":
             yield f"assumed: {fact} ({fact.evidence})"

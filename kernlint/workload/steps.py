@@ -301,6 +301,7 @@ class Workload:
     ``faults`` are what Python or torch refuses of the code around the launches.
     ``read_sizes`` are the storages whose size the host has read from a tensor, with the places where it did.
     ``hints`` is what the source says of open sizes and unknown types without fixing them.
+    ``traced`` says that the call was run on fake tensors, not only read.
     ``steps`` are those of any later call; ``first_steps`` those of a first one, which also fills caches, None where it is
     like the others.
     """
@@ -321,6 +322,7 @@ class Workload:
     elsewhere: frozenset[int] = frozenset()
     first_steps: tuple[Step, ...] | None = None
     read_sizes: Mapping[int, frozenset[Span]] = field(default_factory=dict)
+    traced: bool = False
     hints: Hints = NO_HINTS
     faults: tuple[Fault, ...] = ()
 
