@@ -646,13 +646,15 @@ class _Reading:
         return None
 
     def _fitting(self, candidates: list[Any]) -> tuple[Function, list[Any]] | None:
-        """The one public function that the reference's ``get_inputs`` can be meant for, with what that returns in the order of its
-        parameters: the one whose parameters have the names of the reference's, else the only one that takes as many."""
+        """The one public function that ``get_inputs`` (the reference's, or the module's own) can be meant for, with what that
+        returns in the order of its parameters: the one whose parameters have the names of the reference's, else the only one
+        that takes as many."""
+        scope = self._inputs_scope() if self.reference_scope is None else self.reference_scope
         public = [c for c in candidates if isinstance(c, Function) and not c.name.startswith("_")]
-        if self.reference_scope is None or any(isinstance(c, Class) for c in candidates):
+        if scope is None or any(isinstance(c, Class) for c in candidates):
             self._left_out("the module has a class that is no ModelNew")
             return None
-        inputs = self._call_list(self.reference_scope, "get_inputs")
+        inputs = self._call_list(scope, "get_inputs")
         if inputs is None:
             self._left_out("it has no get_inputs that can be followed")
             return None
