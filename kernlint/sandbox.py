@@ -28,8 +28,8 @@ NO_ROOM = f"the analysis needs {_STACK_BYTES >> 20} MiB of memory for its stack,
 
 
 def become_child(parents_end: Connection | None) -> None:
-    """Leave it to the parent to answer to Ctrl-C, and close its end of the pipe, of which a forked child has a copy: with that
-    open the pipe would never close, and the child would outlive a parent that was killed."""
+    """Leave it to the parent to answer to Ctrl-C, and close its end of the pipe, of which a child forked from it has a copy: with
+    that open the pipe would never close, and the child would outlive a parent that was killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if parents_end is not None:

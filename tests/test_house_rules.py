@@ -118,7 +118,8 @@ def test_programs_are_started_in_four_places() -> None:
     names = re.compile(r"\bsubprocess\b|\bos\.(system|popen|spawn\w*|exec\w*|posix_spawn\w*|startfile)\b")
     found = {str(path.relative_to(ROOT)) for folder in ("kernlint", "rules") for path in _sources(folder)
              if names.search(path.read_text())}  # fmt: skip
-    assert found == starts
+    refuses = {"kernlint/verify/child/confine.py"}  # which only names what it does not let happen
+    assert found - refuses == starts
 
 
 def test_rule_docs_are_up_to_date() -> None:

@@ -47,6 +47,9 @@ _STDIN_NAME = "<stdin>"
 @click.option("--per-file-ignores", metavar="PATTERN:RULES", multiple=True, help="Not these rules on these files.")
 @click.option("--severity", metavar="RULES=LEVEL", multiple=True, help="Report these rules as error, warning or info.")
 @click.option("--device", metavar="NAME", help="GPU that gains are predicted for.  [default: h100-sxm]")
+@click.option("--reference", metavar="FILE", help="Python file with the PyTorch reference of what is checked.")
+@click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="Override a module-level constant.")
+@click.option("--assume", "assumptions", metavar="FACT", multiple=True, help="A fact, as of `kernlint PATH`.")
 @click.option("--target-triton", metavar="VERSION", help="Triton version that the code is for.")
 @click.option("--exclude", metavar="PATTERN", multiple=True, help="Leave out files and folders, besides the usual.")
 @click.option("--no-respect-gitignore", is_flag=True, help="Check files that git ignores too.")
@@ -57,6 +60,9 @@ _STDIN_NAME = "<stdin>"
 @click.option("--output-format", type=click.Choice(_FORMATS), help="How to print the findings.  [default: text]")
 @click.option("--output-file", metavar="FILE", help="Write the findings there; - for standard output.")
 @click.option("--statistics", is_flag=True, help="Count the findings of each rule instead of listing them.")
+@click.option(
+    "--hide", type=click.Choice(["info"]), help="Do not print findings of this level (text and concise only)."
+)
 @click.option("--fail-on", type=_SEVERITY, help="Exit 1 from this severity on.  [default: warning]")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 whatever is found.")
 @click.option("--baseline", metavar="FILE", help="Leave out the findings that this file holds.")
@@ -82,6 +88,9 @@ def check(
     per_file_ignores: tuple[str, ...],
     severity: tuple[str, ...],
     device: str | None,
+    reference: str | None,
+    settings: tuple[str, ...],
+    assumptions: tuple[str, ...],
     target_triton: str | None,
     exclude: tuple[str, ...],
     no_respect_gitignore: bool,
@@ -92,6 +101,7 @@ def check(
     output_format: str | None,
     output_file: str | None,
     statistics: bool,
+    hide: str | None,
     fail_on: str | None,
     exit_zero: bool,
     baseline: str | None,
@@ -114,6 +124,7 @@ def check(
     them is run. Status 0: nothing found; 1: findings; 2: wrong usage or configuration, or an internal error. Findings
     of level info do not count.
     """
+    from kernlint.cli.settings import parse_overrides
     from kernlint.lint.config import Configurations, Overrides, device_id
     from kernlint.lint.diff import changed_lines
     from kernlint.lint.run import narrow
@@ -155,6 +166,9 @@ def check(
         baseline=baseline,
         fail_on=fail_on,
         output_format=output_format,
+        reference=None if reference is None else os.path.abspath(reference),
+        assumptions=_facts(assumptions),
+        constants=tuple(parse_overrides(settings).items()),
     )
     _check_overrides(overrides)
     configurations = Configurations(overrides, config, isolated)
@@ -200,6 +214,8 @@ def check(
     report = _report(outcome)
     # With --fix standard output takes the new source of standard input.
     stream = sys.stderr if fixing and stdin is not None else sys.stdout
+    if hide is not None and here.output_format in _FOR_PEOPLE and not statistics:
+        report = report.without(hide)
     _print(report, here.output_format, output_file, stream, statistics)
     _tell(outcome, report, here)
     if not exit_zero and _fails(outcome.findings, here.fail_on):
@@ -207,6 +223,16 @@ def check(
 
 
 # -- reading the options ----------------------------------------------------------------------------------------------
+
+
+def _facts(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """``texts``, each of them a fact. Raises ``UsageError`` where one is none."""
+    if texts:
+        from kernlint.interpret.assume import parse_fact
+
+        for text in texts:
+            parse_fact(text)
+    return texts
 
 
 def _refuse_together(*cases: tuple[bool, str]) -> None:

@@ -25,9 +25,12 @@ _COMMANDS = {
     "verdict": "kernlint.cli.verdict_command:verdict",
     "explain": "kernlint.cli.explain_command:explain",
     "fix": "kernlint.cli.fix_command:fix",
+    "mcp": "kernlint.cli.server_command:mcp",
+    "report": "kernlint.cli.report_command:report",
     "rule": "kernlint.cli.rule_command:rule",
     "rules": "kernlint.cli.rule_command:rules",
     "schema": "kernlint.cli.schema_command:schema",
+    "server": "kernlint.cli.server_command:server",
     "verify": "kernlint.cli.verify_command:verify",
 }
 

@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import libcst as cst
 
-from kernlint.interpret import layers, releases, torch_ops
+from kernlint.interpret import checks, layers, releases, torch_ops
 from kernlint.interpret.api import Target
 from kernlint.interpret.binding import grid_fault, launch_faults
 from kernlint.interpret.edits import NO_EDITS, Edits, Literal
@@ -108,6 +108,8 @@ _OF_THE_GPU: Mapping[str, Any] = {
     "torch.cuda.is_available": True, "torch.cuda.is_bf16_supported": True, "torch.cuda.device_count": 1,
     "torch.cuda.current_device": 0,
 }  # fmt: skip
+#: What torch has for checks beside `assert`, by its last name.
+_CHECKS = {"_assert": "torch._assert", "_check": "torch._check", "_check_value": "torch._check_value"}
 #: torch's interfaces to devices that this analysis knows nothing of.
 _OTHER_DEVICES = ("torch.npu.", "torch.xpu.", "torch.mps.", "torch.mlu.", "torch.musa.", "torch.hpu.")
 
@@ -134,6 +136,13 @@ class ShapeOf:
 
     tensor: Tensor
     what: str
+
+
+@dataclass(frozen=True)
+class DtypeOf(Unknown):
+    """The element type of ``tensor``, where that is not known."""
+
+    tensor: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -189,6 +198,19 @@ class HostEvaluator(Evaluator):
         self.learned: dict[Symbol, Size] = {}
         self.refined: dict[int, Tensor] = {}
         self.contiguous: set[int] = set()
+        #: The names that open sizes go by; the values, and for tensors the element types, that checks leave them; pairs of tensors
+        #: of one element type, and of one shape whose rank is not known yet.
+        self.size_names: dict[str, dict[str, None]] = {}
+        self.choices: dict[str, tuple[int, ...]] = {}
+        self.dtype_choices: dict[str, tuple[Dtype, ...]] = {}
+        self.alike: list[tuple[Tensor, Tensor]] = []
+        self.same_shape: list[tuple[Tensor, Tensor]] = []
+        #: The sizes of the axes that annotations name, and the arguments whose types only annotations narrow.
+        self.axes: dict[str, Size] = {}
+        #: The sizes that were asked for and open, by name; what the code says against the facts that it was given.
+        self.asked: set[str] = set()
+        self.contradictions: list[str] = []
+        self.annotated: set[str] = set()
         self.sinks: list[list[Recorded]] = []
         #: The integer literals that each function has come by.
         self.numbers: dict[cst.CSTNode, dict[Span, int]] = {}
@@ -280,6 +302,10 @@ class HostEvaluator(Evaluator):
             journal.close(entry)
 
     def eval_Call(self, node: cst.Call, scope: Scope) -> Any:
+        if type(node.func) is cst.Attribute and node.func.attr.value in _CHECKS and node.args:
+            function = self.eval(node.func, scope)
+            if isinstance(function, Namespace) and function.path in _CHECKS.values():
+                checks.holds(self, node.args[0].value, scope)
         if self.journal is None or type(node.func) is not cst.Subscript or not self.calls:
             return super().eval_Call(node, scope)
         then = Scope(scope.parent, dict(scope.vars))
@@ -433,10 +459,15 @@ class HostEvaluator(Evaluator):
     def refine(self, x: Tensor, **facts: Any) -> Tensor:
         known = replace(self.current(x), **facts)
         self.refined[x.storage.id] = known
+        for one, other in self.alike if "dtype" in facts else ():
+            twin = other if one.storage.id == x.storage.id else one if other.storage.id == x.storage.id else None
+            if twin is not None and self.current(twin).dtype is None:
+                self.refine(twin, dtype=known.dtype)
         return known
 
     def symbol_for(self, x: Tensor, what: str) -> Size:
         symbol = Symbol(f"{x.name or 'tensor'}.{what}")
+        self.asked.add(symbol.name)
         return self.resolved.get(symbol, Expr.atom(symbol))
 
     def rank(self, x: Tensor, rank: int) -> Tensor:
@@ -446,7 +477,26 @@ class HostEvaluator(Evaluator):
             shape = tuple(self.symbol_for(x, f"shape[{i}]") for i in range(rank))
             dense = x.storage.id in self.contiguous
             x = self.refine(x, shape=shape, strides=torch_ops.contiguous_strides(shape) if dense else None)
+            self._ranked(x, shape)
         return x
+
+    def _ranked(self, x: Tensor, shape: tuple[Size, ...]) -> None:
+        """Now that the rank of ``x`` is known, sizes that were counted from the end are those counted from the start, and tensors
+        of the same shape have that rank too."""
+        for back in range(1, len(shape) + 1):
+            symbol = Symbol(f"{x.name or 'tensor'}.shape[{-back}]")
+            if symbol not in ex.lift(shape[-back]).atoms():
+                self.learned.setdefault(symbol, shape[-back])
+        numel = Symbol(f"{x.name or 'tensor'}.numel")
+        product = torch_ops.product(shape)
+        if numel not in ex.lift(product).atoms():
+            self.learned.setdefault(numel, product)
+        waiting, self.same_shape = self.same_shape, []
+        for one, other in waiting:
+            if x.storage.id in (one.storage.id, other.storage.id):
+                checks.equal_shapes(self, one, other)
+            else:
+                self.same_shape.append((one, other))
 
     def shape(self, x: Tensor) -> Any:
         x = self.current(x)
@@ -467,6 +517,15 @@ class HostEvaluator(Evaluator):
         """``x.is_contiguous()`` of a tensor of unknown layout: a condition that an assert can settle."""
         return ContiguityTest(x) if isinstance(x, Tensor) else Unknown("layout")
 
+    def contradict(self, node: cst.CSTNode, what: str) -> None:
+        """``what``, at ``node``, cannot be with the arguments at hand."""
+        if self.sinks:
+            self.contradictions.append(f"{self.symbol} cannot be called so: {what} at line {self.span(node).line}")
+
+    def dtype_of(self, x: Tensor) -> Any:
+        """The element type of ``x`` where it is not known: what an assert can tell."""
+        return DtypeOf(f"dtype of {x.name}", x)
+
     def list_length(self, values: Any) -> Size | None:
         return getattr(values, "length", len(values)) if isinstance(values, (list, tuple)) else None
 
@@ -485,10 +544,18 @@ class HostEvaluator(Evaluator):
     def named(self, name: str, value: Any) -> Any:
         if isinstance(value, Tensor) and not value.name:
             return replace(value, name=name)
+        if isinstance(value, Expr):
+            self.name_size(name, value)
         if name in self.assumed_sizes and isinstance(value, (int, Expr)) and not isinstance(value, bool):
             self.used_sizes.add(name)
             return self._assume_size(name, value)
         return value
+
+    def name_size(self, name: str, value: Any) -> None:
+        """Remember what an open size is called."""
+        symbol = checks.open_size(value)
+        if symbol is not None:
+            self.size_names.setdefault(symbol.name, {})[name] = None
 
     def _assume_size(self, name: str, value: Size) -> Size:
         wanted = self.assumed_sizes[name]
@@ -518,6 +585,10 @@ class HostEvaluator(Evaluator):
             x = self.rank(value.tensor, count)
             found = self.shape(x) if value.what == "shape" else self.strides(x)
             return list(found)
+        if isinstance(value, tuple) and len(value) != count and not starred and id(value) in self.shapes_told:
+            x = self.shapes_told[id(value)][1]
+            if self.sinks:
+                self.contradictions.append(f"{self.symbol} takes {x.name} to have {count} dimensions, not {len(value)}")
         return super().unpack(value, count, starred)
 
     def iterate(self, value: Any) -> list[Any] | None:
@@ -751,6 +822,8 @@ class HostEvaluator(Evaluator):
             return Unknown("shape slice")
         if isinstance(value, Instance) and "_items" in value.attrs:
             value = value.attrs["_items"]
+        if isinstance(value, Instance) and value.kind == "device properties":
+            return value.attrs.get(index, Unknown("device property"))  # the driver's are a dictionary
         if isinstance(value, Namespace):
             return Unknown(f"{value.path}[...]")
         return super().subscript(value, index, node)
@@ -876,6 +949,9 @@ class HostEvaluator(Evaluator):
             return self.facts.capability
         if path.startswith(("functools.lru_cache", "functools.cache", "functools.wraps", "contextlib.")):
             return args[0] if len(args) == 1 and isinstance(args[0], Function) else Unknown(path)
+        if path == "functools.partial" and args:
+            function, given, named = args[0], args[1:], dict(kwargs)
+            return Builtin("partial", lambda a, k, n: self.call(function, [*given, *a], {**named, **k}, n))  # type: ignore[arg-type]
         if path in ("copy.deepcopy", "copy.copy"):
             return args[0] if args else None
         if path == "itertools.product":
@@ -912,6 +988,7 @@ class HostEvaluator(Evaluator):
             "minor": self.facts.capability[1],
             "warp_size": 32,
             "warpSize": 32,
+            "sm_count": self.facts.sm_count,
         }
 
     def _descriptor(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -990,6 +1067,8 @@ class HostEvaluator(Evaluator):
     def _sequence(self, name: str, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
         if not args:
             return () if name == "tuple" else []
+        if name in ("tuple", "list") and isinstance(args[0], ShapeOf):
+            return args[0]
         if name in ("map", "filter"):
             items = self.iterate(args[1]) if len(args) > 1 else None
             if items is None:
@@ -1139,125 +1218,21 @@ class HostEvaluator(Evaluator):
 
     def exec_Assert(self, node: cst.Assert, scope: Scope) -> None:
         """A check the program makes is a fact about its arguments."""
-        self._learn(node.test, scope)
-        self._delimit(node.test, scope, True)
-
-    def _delimit(self, test: cst.BaseExpression, scope: Scope, holds: bool) -> None:
-        """Keep the bounds that follow from ``test`` being true, or false."""
-        if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-            self._delimit(test.expression, scope, not holds)
-        elif isinstance(test, cst.BooleanOperation):
-            if isinstance(test.operator, cst.And) == holds:
-                self._delimit(test.left, scope, holds)
-                self._delimit(test.right, scope, holds)
-        elif isinstance(test, cst.Comparison):
-            if len(test.comparisons) > 1 and not holds:
-                return
-            with self.silent():
-                left = self.eval(test.left, scope)
-                for target in test.comparisons:
-                    right = self.eval(target.comparator, scope)
-                    if all(isinstance(v, (int, Expr)) and not isinstance(v, bool) for v in (left, right)):
-                        self._compared(type(target.operator), ex.lift(left), ex.lift(right), holds)
-                    left = right
-        elif not holds:
-            with self.silent():
-                value = self.eval(test, scope)
-            if isinstance(value, Expr) and value.value is None:
-                self.zeros.append(value)
-
-    def _compared(self, operator: type, left: Expr, right: Expr, holds: bool) -> None:
-        if not holds:
-            operator = _OPPOSITE.get(operator, operator)
-        if operator in (cst.GreaterThan, cst.GreaterThanEqual):
-            left, right, operator = right, left, _MIRRORED[operator]
-        if operator is cst.LessThan:
-            self.bounds.append((left, right))
-        elif operator is cst.LessThanEqual:
-            self.bounds.append((left, right + 1))
-        elif operator is cst.Equal and (left - right).value is None:
-            self.zeros.append(left - right)
-
-    def _learn(self, test: cst.BaseExpression, scope: Scope) -> None:
-        if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
-            self._learn(test.left, scope)
-            self._learn(test.right, scope)
-            return
-        if isinstance(test, cst.Comparison):
-            left = self.eval(test.left, scope)
-            for target in test.comparisons:
-                right = self.eval(target.comparator, scope)
-                if isinstance(target.operator, cst.Equal):
-                    self._equate(test.left, left, target.comparator, right, scope)
-                left = right
-            return
-        value = self.eval(test, scope)
-        if isinstance(value, ContiguityTest):
-            self._make_contiguous(value.tensor)
-
-    def _equate(self, left: cst.BaseExpression, a: Any, right: cst.BaseExpression, b: Any, scope: Scope) -> None:
-        for node, value, other in ((left, a, b), (right, b, a)):
-            if isinstance(other, Dtype) and isinstance(value, Unknown) and isinstance(node, cst.Attribute):
-                owner = self.eval(node.value, scope)
-                if isinstance(owner, Tensor) and node.attr.value == "dtype":
-                    self.refine(owner, dtype=other)
-            if isinstance(other, int) and isinstance(node, (cst.Call, cst.Attribute)) and isinstance(value, Unknown):
-                owner_node = node.func if isinstance(node, cst.Call) else node
-                if isinstance(owner_node, cst.Attribute) and owner_node.attr.value in ("dim", "ndim", "ndimension"):
-                    owner = self.eval(owner_node.value, scope)
-                    if isinstance(owner, Tensor) and 0 <= other <= 8:
-                        self.rank(owner, other)
-                elif isinstance(owner_node, cst.Attribute) and owner_node.attr.value == "stride":
-                    pass
-        for one, other in ((a, b), (b, a)):
-            if isinstance(one, ShapeOf) and isinstance(other, (tuple, list)) and one.what == "shape":
-                self._shaped(one.tensor, tuple(other))
-                return
-        if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)) and len(a) == len(b):
-            for one, other in zip(a, b):
-                self._equal(one, other)
-        self._equal(a, b)
-
-    def _equal(self, a: Any, b: Any) -> None:
-        """Learn what an open size is."""
-        if isinstance(a, (int, Expr)) and isinstance(b, (int, Expr)) and not isinstance(a, bool):
-            for x, y in ((a, b), (b, a)):
-                if isinstance(x, Expr):
-                    atoms = [t for t in x.atoms() if isinstance(t, Symbol)]
-                    if len(atoms) == 1 and x == Expr.atom(atoms[0]) and atoms[0] not in ex.lift(y).atoms():
-                        self.learned.setdefault(atoms[0], y)
-                        return
-
-    def _shaped(self, x: Tensor, shape: tuple[Any, ...]) -> None:
-        """Learn that ``x``, whose shape was open, has ``shape``; what is unknown of that stays open."""
-        x = self.rank(x, len(shape))
-        known = self.shape(x)
-        if all(isinstance(size, (int, Expr)) and not isinstance(size, bool) for size in shape):
-            exact = tuple(int(size) if isinstance(size, int) else size for size in shape)
-            dense = x.storage.id in self.contiguous
-            self.refine(x, shape=exact, strides=torch_ops.contiguous_strides(exact) if dense else x.strides)
-        for one, other in zip(known, shape):
-            self._equal(one, other)
-
-    def _make_contiguous(self, x: Tensor) -> None:
-        x = self.current(x)
-        if x.shape is not None and x.strides is None:
-            self.refine(x, strides=torch_ops.contiguous_strides(x.shape))
-        elif x.shape is None:
-            self.contiguous.add(x.storage.id)
+        if self.truth(self.eval(node.test, scope)) is False:
+            self.contradict(node, f"`assert {_code(node.test)}` fails")
+        checks.holds(self, node.test, scope)
 
     def undecided(self, node: cst.If, test: Any, scope: Scope) -> None:
         if isinstance(test, ContiguityTest):
             # `if x.is_contiguous(): fast path` and its negation: take the path of a contiguous tensor.
             self.assume(f"{test.tensor.name} is contiguous")
-            self._make_contiguous(test.tensor)
+            checks.make_contiguous(self, test.tensor)
             self.run(node.body.body, scope)
             return
         if _only_raises(node.body):
             if node.orelse is not None:
                 self.execute(node.orelse, scope)
-            self._learn_negated(node.test, scope)
-            self._delimit(node.test, scope, False)
+            checks.fails(self, node.test, scope)
             return
         before = dict(scope.vars)
         outcomes: list[tuple[dict[str, Any], list[Recorded], Return | Continue | Break | None]] = []
@@ -1285,7 +1260,7 @@ class HostEvaluator(Evaluator):
         if len(outcomes) > 1 and (weight[0] or weight[1]):
             taken = "holds" if best == 0 else "does not hold"
             self.assume(f"line {self.span(node.test).line}: `{_code(node.test)}` {taken}")
-            self._delimit(node.test, scope, best == 0)
+            checks.delimit(self, node.test, scope, best == 0)
         for step in steps:
             self.record(step)
         left_out = [steps for index, (_, steps, _) in enumerate(outcomes) if index != best]
@@ -1311,16 +1286,6 @@ class HostEvaluator(Evaluator):
             yield
         finally:
             self.doubts -= 1
-
-    def _learn_negated(self, test: cst.BaseExpression, scope: Scope) -> None:
-        """After ``if bad: raise``, the opposite of ``bad`` holds."""
-        if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
-            target = test.comparisons[0]
-            if isinstance(target.operator, cst.NotEqual):
-                left, right = self.eval(test.left, scope), self.eval(target.comparator, scope)
-                self._equate(test.left, left, target.comparator, right, scope)
-        elif isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-            self._learn(test.expression, scope)
 
     def loop(self, node: cst.For, iterable: Any, scope: Scope) -> None:
         items = self.iterate(iterable)
@@ -1663,6 +1628,8 @@ class HostEvaluator(Evaluator):
         values, options, presumed = passed.values, passed.options, passed.presumed
         bound = self._by_parameter(function, values)
         arguments, constexprs = bound.arguments, bound.constexprs
+        for name, value in (*arguments.items(), *bound.opened.items()):
+            self.name_size(name, value)
         span = self.span(node)
         for name, value in self.new_options.get(span, {}).items():
             if name in constexprs:
@@ -1832,7 +1799,7 @@ class HostEvaluator(Evaluator):
             grid = tuple(grid)
         if not isinstance(grid, tuple) or not 1 <= len(grid) <= 3:
             self.unknown(f"launch grid at line {self.span(node).line}")
-            return (Expr.atom(Symbol("grid[0]")),)
+            return (self.open_extent(0),)
         self._integers(grid)
         extents: list[Size] = []
         for axis, extent in enumerate(grid):
@@ -1842,8 +1809,14 @@ class HostEvaluator(Evaluator):
                 extents.append(int(extent))
             else:
                 self.unknown(f"extent {axis} of the launch grid at line {self.span(node).line}")
-                extents.append(Expr.atom(Symbol(f"grid[{axis}]")))
+                extents.append(self.open_extent(axis))
         return tuple(extents)
+
+    def open_extent(self, axis: int) -> Size:
+        """An extent of a grid that was not followed; the user may give it."""
+        symbol = Symbol(f"grid[{axis}]")
+        self.asked.add(symbol.name)
+        return self.resolved.get(symbol, Expr.atom(symbol))
 
     def _kernel(
         self, jit: Jit, arguments: Mapping[str, Any], constexprs: Mapping[str, Any], grid: tuple[Size, ...], span: Span
@@ -2235,17 +2208,6 @@ def _code(node: cst.CSTNode) -> str:
     text = cst.Module([]).code_for_node(node)
     return " ".join(text.split())[:80]
 
-
-_OPPOSITE: dict[type, type] = {
-    cst.LessThan: cst.GreaterThanEqual,
-    cst.LessThanEqual: cst.GreaterThan,
-    cst.GreaterThan: cst.LessThanEqual,
-    cst.GreaterThanEqual: cst.LessThan,
-    cst.Equal: cst.NotEqual,
-    cst.NotEqual: cst.Equal,
-}
-
-_MIRRORED: dict[type, type] = {cst.GreaterThan: cst.LessThan, cst.GreaterThanEqual: cst.LessThanEqual}
 
 _OP_NAMES = {
     "+": "add",

@@ -61,7 +61,7 @@ def attribute(h: HostEvaluator, x: Tensor, name: str, node: cst.CSTNode) -> Any:
     if name == "shape":
         return h.shape(x)
     if name == "dtype":
-        return x.dtype if x.dtype is not None else Unknown(f"dtype of {x.name}")
+        return x.dtype if x.dtype is not None else h.dtype_of(x)
     if name == "device":
         return device_of("cpu" if h.is_hosted(x) else "cuda")
     if name in ("T", "mT", "H", "mH"):

@@ -11,6 +11,7 @@ from kernlint.records import dataclass, replace
 from kernlint.workload.dtype import Dtype
 from kernlint.workload.expr import Expr, Size, concrete
 from kernlint.workload.fault import Fault
+from kernlint.workload.hints import NO_HINTS, Hints
 from kernlint.workload.kernel import Bounds, Kernel, Node, rewrite
 from kernlint.workload.span import Span
 
@@ -299,6 +300,8 @@ class Workload:
     guards and branches tell. ``elsewhere`` are the storages that branches which were not followed may write.
     ``faults`` are what Python or torch refuses of the code around the launches.
     ``read_sizes`` are the storages whose size the host has read from a tensor, with the places where it did.
+    ``hints`` is what the source says of open sizes and unknown types without fixing them.
+    ``traced`` says that the call was run on fake tensors, not only read.
     ``steps`` are those of any later call; ``first_steps`` those of a first one, which also fills caches, None where it is
     like the others.
     """
@@ -319,6 +322,8 @@ class Workload:
     elsewhere: frozenset[int] = frozenset()
     first_steps: tuple[Step, ...] | None = None
     read_sizes: Mapping[int, frozenset[Span]] = field(default_factory=dict)
+    traced: bool = False
+    hints: Hints = NO_HINTS
     faults: tuple[Fault, ...] = ()
 
     def first_call(self) -> Workload:
