@@ -93,6 +93,8 @@ _RENAMED: Mapping[str, str] = {
     "_adaptive_avg_pool2d": "adaptive_avg_pool2d",
     "_adaptive_avg_pool3d": "adaptive_avg_pool3d",
     "_int_mm": "mm",
+    "im2col": "unfold",
+    "linalg_cross": "cross",
     "reflection_pad1d": "pad",
     "reflection_pad2d": "pad",
     "copy": "clone",

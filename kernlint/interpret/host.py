@@ -597,6 +597,9 @@ class HostEvaluator(Evaluator):
         if isinstance(a, Tensor) or isinstance(b, Tensor):
             if name == "@" and isinstance(a, Tensor) and isinstance(b, Tensor):
                 return torch_ops.matmul(self, "matmul", a, b, node)
+            if name == "/" and not isinstance(a, Tensor):
+                # torch divides a number by a tensor in two steps.
+                a, b, name = torch_ops.elementwise(self, "reciprocal", [b], node), a, "*"
             return torch_ops.elementwise(self, _OP_NAMES.get(name, name), [a, b], node, flops=1)
         if isinstance(a, ReadValue) or isinstance(b, ReadValue):
             return computed_from_read(name, (a, b))

@@ -360,9 +360,9 @@ class _Replay(_Reading):
         given = torch_ops._tensors([args, *kwargs.values()])
         if known is None:
             reads = tuple(t for t in given if t not in written)
-            return TorchOp(
-                name, _kind(reads, writes), reads, writes, span, symbol, sum(t.numel or 0 for t in writes[:1])
-            )
+            kind = "elementwise" if step.get("pointwise") else "unknown" if reads else "fill"
+            count = sum(t.numel or 0 for t in writes[:1]) if kind != "unknown" else None
+            return TorchOp(name, kind, reads, writes, span, symbol, count)
         reads = known.reads if known.reads and set(known.reads) <= set(given) else given if known.reads else ()
         # How many elements there are is known now, whatever the table of functions made of the arguments.
         flops = known.flops if known.flops is not None else writes[0].numel if writes else 0
@@ -575,15 +575,6 @@ def _indices(value: Any) -> list[int]:
             return [int(value["tensor"])]
         return [index for item in value.get("list", ()) for index in _indices(item)]
     return [index for item in value for index in _indices(item)] if isinstance(value, list) else []
-
-
-def _kind(reads: Sequence[Tensor], writes: Sequence[Tensor]) -> str:
-    """What an operation costs that no table knows, by its sizes."""
-    if not reads:
-        return "fill"
-    most = max((tensor.numel or 0 for tensor in reads), default=0)
-    made = max((tensor.numel or 0 for tensor in writes), default=0)
-    return "reduce" if made < most else "elementwise"
 
 
 def _span(module: Module, line: int, end_line: Any, column: Any, end_column: Any) -> Span:

@@ -360,6 +360,9 @@ class Below(TorchDispatchMode):
             return
         if not made and not mutates:
             return
+        if func is torch.ops.aten.scalar_tensor.default:
+            recorder.hosted.add(recorder.storage(made[0]))  # a number among the operands, which kernels get as such
+            return
         if func.namespace != "aten":
             name = func.name()
         else:
@@ -373,7 +376,7 @@ class Below(TorchDispatchMode):
         recorder.step(
             kind="op", name=name, args=[recorder.value(a) for a in args],
             kwargs={k: recorder.value(v) for k, v in kwargs.items()},
-            result=recorder.value(result), written=written,
+            result=recorder.value(result), written=written, pointwise=torch.Tag.pointwise in func.tags,
         )  # fmt: skip
 
 
