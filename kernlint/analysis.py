@@ -124,10 +124,11 @@ def analysis(
     performance: str | None = None,
     performance_path: str = "performance data",
     autotune: bool = False,
+    assume: bool = True,
     recording: Recording | None = None,
 ) -> Analysis:
     """As :func:`analyze`, with everything the verdict was made from. ``autotune`` asks for tiles that the autotuner chooses
-    where a fixed one would do for the sizes at hand."""
+    where a fixed one would do for the sizes at hand; unless told to ``assume`` plausible facts, it rests on those that are known."""
     reading = read_program(
         source,
         path=path,
@@ -139,7 +140,7 @@ def analysis(
         assumptions=assumptions,
         recording=recording,
     )
-    return judged(reading, scope, performance, performance_path, autotune)
+    return judged(reading, scope, performance, performance_path, autotune, assume)
 
 
 def read_program(
@@ -176,6 +177,9 @@ def read_program(
     # Where all that is launched fills a cache, or tests something, that is what the question is about.
     workloads = workloads or [w for w in (v.first_call() for v in followed) if w.launches()]
     if not workloads and not for_rules:
+        contradictions = program.contradictions
+        if contradictions and facts:
+            raise UsageError(f"--assume: {contradictions[0]}")
         raise AnalysisError(_nothing_launched(task.kernel, program))
     for workload in workloads:
         _check_sizes(workload, overrides or {})
@@ -188,9 +192,10 @@ def judged(
     performance: str | None = None,
     performance_path: str = "performance data",
     autotune: bool = False,
+    assume: bool = True,
 ) -> Analysis:
     """The verdict on what was read, in ``scope``, with measured times where there are any."""
-    best = best_change(reading, scope, performance, performance_path, autotune, assume=True)
+    best = best_change(reading, scope, performance, performance_path, autotune, assume)
     best = with_what_is_wrong(best, reading)
     return Analysis(reading, best, write_verdict(best, reading.device, MODEL_VERSION))
 

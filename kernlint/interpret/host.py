@@ -205,6 +205,12 @@ class HostEvaluator(Evaluator):
         self.dtype_choices: dict[str, tuple[Dtype, ...]] = {}
         self.alike: list[tuple[Tensor, Tensor]] = []
         self.same_shape: list[tuple[Tensor, Tensor]] = []
+        #: The sizes of the axes that annotations name, and the arguments whose types only annotations narrow.
+        self.axes: dict[str, Size] = {}
+        #: The sizes that were asked for and open, by name; what the code says against the facts that it was given.
+        self.asked: set[str] = set()
+        self.contradictions: list[str] = []
+        self.annotated: set[str] = set()
         self.sinks: list[list[Recorded]] = []
         #: The integer literals that each function has come by.
         self.numbers: dict[cst.CSTNode, dict[Span, int]] = {}
@@ -461,6 +467,7 @@ class HostEvaluator(Evaluator):
 
     def symbol_for(self, x: Tensor, what: str) -> Size:
         symbol = Symbol(f"{x.name or 'tensor'}.{what}")
+        self.asked.add(symbol.name)
         return self.resolved.get(symbol, Expr.atom(symbol))
 
     def rank(self, x: Tensor, rank: int) -> Tensor:
@@ -480,6 +487,10 @@ class HostEvaluator(Evaluator):
             symbol = Symbol(f"{x.name or 'tensor'}.shape[{-back}]")
             if symbol not in ex.lift(shape[-back]).atoms():
                 self.learned.setdefault(symbol, shape[-back])
+        numel = Symbol(f"{x.name or 'tensor'}.numel")
+        product = torch_ops.product(shape)
+        if numel not in ex.lift(product).atoms():
+            self.learned.setdefault(numel, product)
         waiting, self.same_shape = self.same_shape, []
         for one, other in waiting:
             if x.storage.id in (one.storage.id, other.storage.id):
@@ -505,6 +516,11 @@ class HostEvaluator(Evaluator):
     def contiguity_test(self, x: Any) -> Any:
         """``x.is_contiguous()`` of a tensor of unknown layout: a condition that an assert can settle."""
         return ContiguityTest(x) if isinstance(x, Tensor) else Unknown("layout")
+
+    def contradict(self, node: cst.CSTNode, what: str) -> None:
+        """``what``, at ``node``, cannot be with the arguments at hand."""
+        if self.sinks:
+            self.contradictions.append(f"{self.symbol} cannot be called so: {what} at line {self.span(node).line}")
 
     def dtype_of(self, x: Tensor) -> Any:
         """The element type of ``x`` where it is not known: what an assert can tell."""
@@ -569,6 +585,10 @@ class HostEvaluator(Evaluator):
             x = self.rank(value.tensor, count)
             found = self.shape(x) if value.what == "shape" else self.strides(x)
             return list(found)
+        if isinstance(value, tuple) and len(value) != count and not starred and id(value) in self.shapes_told:
+            x = self.shapes_told[id(value)][1]
+            if self.sinks:
+                self.contradictions.append(f"{self.symbol} takes {x.name} to have {count} dimensions, not {len(value)}")
         return super().unpack(value, count, starred)
 
     def iterate(self, value: Any) -> list[Any] | None:
@@ -805,6 +825,8 @@ class HostEvaluator(Evaluator):
             return Unknown("shape slice")
         if isinstance(value, Instance) and "_items" in value.attrs:
             value = value.attrs["_items"]
+        if isinstance(value, Instance) and value.kind == "device properties":
+            return value.attrs.get(index, Unknown("device property"))  # the driver's are a dictionary
         if isinstance(value, Namespace):
             return Unknown(f"{value.path}[...]")
         return super().subscript(value, index, node)
@@ -969,6 +991,7 @@ class HostEvaluator(Evaluator):
             "minor": self.facts.capability[1],
             "warp_size": 32,
             "warpSize": 32,
+            "sm_count": self.facts.sm_count,
         }
 
     def _descriptor(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -1047,6 +1070,8 @@ class HostEvaluator(Evaluator):
     def _sequence(self, name: str, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
         if not args:
             return () if name == "tuple" else []
+        if name in ("tuple", "list") and isinstance(args[0], ShapeOf):
+            return args[0]
         if name in ("map", "filter"):
             items = self.iterate(args[1]) if len(args) > 1 else None
             if items is None:
@@ -1196,6 +1221,8 @@ class HostEvaluator(Evaluator):
 
     def exec_Assert(self, node: cst.Assert, scope: Scope) -> None:
         """A check the program makes is a fact about its arguments."""
+        if self.truth(self.eval(node.test, scope)) is False:
+            self.contradict(node, f"`assert {_code(node.test)}` fails")
         checks.holds(self, node.test, scope)
 
     def undecided(self, node: cst.If, test: Any, scope: Scope) -> None:
@@ -1783,6 +1810,7 @@ class HostEvaluator(Evaluator):
     def open_extent(self, axis: int) -> Size:
         """An extent of a grid that was not followed; the user may give it."""
         symbol = Symbol(f"grid[{axis}]")
+        self.asked.add(symbol.name)
         return self.resolved.get(symbol, Expr.atom(symbol))
 
     def _kernel(

@@ -103,7 +103,7 @@ def attribute(h: HostEvaluator, instance: Instance, name: str) -> Any:
     if name == "append" and "_items" in instance.attrs:
         return Builtin(name, lambda a, k, n: instance.attrs["_items"].append(a[0]) if a else None)
     if name == "save_for_backward":
-        return Builtin(name, lambda a, k, n: h.save(torch_ops._tensors(a)))
+        return Builtin(name, lambda a, k, n: _save(h, instance, a))
     if name in ("mark_dirty", "mark_non_differentiable", "set_materialize_grads"):
         return Builtin(name, lambda a, k, n: None)
     if name in ("parameters", "named_parameters", "buffers", "modules", "children"):
@@ -113,6 +113,12 @@ def attribute(h: HostEvaluator, instance: Instance, name: str) -> Any:
     if name in ("forward", "__call__"):
         return Builtin(name, lambda a, k, n: call(h, instance, a, k, n))
     return Unknown(f"attribute {name}")
+
+
+def _save(h: HostEvaluator, context: Instance, args: list[Any]) -> None:
+    """``ctx.save_for_backward(...)``."""
+    h.save(torch_ops._tensors(args))
+    context.attrs["saved_tensors"] = tuple(args)
 
 
 def changes(name: str) -> bool:

@@ -110,7 +110,13 @@ def _why(judgement: Judgement, chosen: Candidate, device: Device) -> str:
 
 def _caveats(judgement: Judgement) -> str:
     """What to know beside the answer, as further sentences; empty where there is nothing."""
-    return _resting(judgement) + _contradictions(judgement) + _left_out(judgement)
+    return _resting(judgement) + _contradictions(judgement) + _left_out(judgement) + _unused_reference(judgement)
+
+
+def _unused_reference(judgement: Judgement) -> str:
+    """That the reference that was given is of no use, where that is so."""
+    why = judgement.proven.context.program.without_reference
+    return f" {_sentence(why)}." if why and judgement.workload.reference is None else ""
 
 
 #: Facts that a reason spells out; the others are under details.scenarios.
