@@ -95,6 +95,7 @@ _RENAMED: Mapping[str, str] = {
     "_int_mm": "mm",
     "im2col": "unfold",
     "linalg_cross": "cross",
+    "_prelu_kernel": "prelu",
     "reflection_pad1d": "pad",
     "reflection_pad2d": "pad",
     "copy": "clone",

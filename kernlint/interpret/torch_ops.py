@@ -1546,7 +1546,13 @@ def _cross_entropy(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNo
 def _pixel_shuffle(up: bool) -> Callable[..., Any]:
     def handler(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         x, factor = args[0], _arg(args, kwargs, 1, "upscale_factor", "downscale_factor")
-        if not isinstance(x, Tensor) or x.shape is None or len(x.shape) < 3 or not isinstance(factor, int) or factor < 1:
+        if (
+            not isinstance(x, Tensor)
+            or x.shape is None
+            or len(x.shape) < 3
+            or not isinstance(factor, int)
+            or factor < 1
+        ):
             return Unknown("pixel_shuffle")
         *lead, channels, high, wide = x.shape
         if up:

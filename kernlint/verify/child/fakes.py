@@ -174,8 +174,7 @@ class Above(TorchFunctionMode):
                 return func(contents, *args[1:], **kwargs)
         recorder.assume(f"what {_READS[func]} gives is not known")
         if func in (torch.Tensor.__bool__, torch.is_nonzero, torch.equal, torch.allclose):
-            recorder.doubt("a condition on the values of a tensor (it is taken to hold)")
-            return True
+            return recorder.decide()
         if func is torch.Tensor.numpy:
             with _disable_current_modes():
                 return torch.ones(tuple(x.shape), dtype=x.dtype).numpy()
@@ -220,9 +219,8 @@ def _filled(x: torch.Tensor, shape: tuple[int, ...], func: Any, recorder: Record
     if func in (torch.Tensor.__int__, torch.Tensor.__float__):
         return 1 if whole else 1.0  # Python has it no other way
     if x.dtype is torch.bool:
-        recorder.doubt("what a value read from a tensor decides (it is taken to hold)")
-        return True
-    return doubtful(1 if whole else 1.0, recorder.doubt)
+        return recorder.decide()
+    return doubtful(1 if whole else 1.0, recorder)
 
 
 class Below(TorchDispatchMode):
