@@ -32,6 +32,8 @@ from kernlint.verify.child.recorder import Recorder, doubtful
 #: Elements up to which the contents of a tensor are computed beside its fake, where they follow from the program.
 _MOST_CONTENTS = 1 << 16
 _MOST_RANDOM = 4_096
+#: Between the addresses that tensors say they have.
+_APART = 1 << 42
 
 #: One kernel, or one library call, on a GPU; several operations in the memory of the host.
 _WHOLE: Mapping[Any, str] = {
@@ -106,6 +108,9 @@ class Above(TorchFunctionMode):
             return self._read(func, args, kwargs)
         if func is torch.Tensor.get_device:
             return 0
+        if func is torch.Tensor.data_ptr:
+            x = args[0]
+            return (1 + self.recorder.storage(x)) * _APART + x.storage_offset() * x.element_size()
         if func in _TO_HOST or func in _TO_DEVICE:
             return self._moved(args[0], "cpu" if func in _TO_HOST else "cuda")
         if func is torch.Tensor.pin_memory or func is torch.Tensor.is_pinned:
@@ -183,6 +188,8 @@ class Above(TorchFunctionMode):
     def _written_out(self, func: Any, args: Any, kwargs: Any) -> Any:
         """A tensor of numbers that the program has: made on the host, and copied where it is to lie on the device."""
         recorder, device = self.recorder, kwargs.get("device")
+        # What lies in tensors among the numbers is read first.
+        args = mapped(args, lambda v: self._read(torch.Tensor.item, (v,), {}) if isinstance(v, torch.Tensor) else v)
         with recorder.pause():
             result = func(*args, **mapped(kwargs, _on_host))
         if recorder.paused:
@@ -493,6 +500,8 @@ def pretend(device: Mapping[str, Any], recorder: Recorder) -> None:
     for name, answer in cuda.items():
         setattr(torch.cuda, name, answer)
     FakeTensor.device = _device_for(recorder, FakeTensor.device)  # type: ignore[assignment,method-assign]
+    # Fakes have a way of their own, which reads each element.
+    FakeTensor.tolist = lambda self: torch.Tensor.tolist(self)  # type: ignore[method-assign,assignment]
     torch.compile = _unscripted
     torch.jit.script = _unscripted
     torch.nn.Module._apply = _apply  # type: ignore[method-assign]
