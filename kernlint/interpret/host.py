@@ -1603,6 +1603,7 @@ class HostEvaluator(Evaluator):
         self.record(first)
         if self.journal is not None:
             self.journal.launched(first)
+        self._forget_numbers(node)
         return Unknown("launch result")
 
     def _configurations(self, kernel: Jit) -> tuple[Config, ...]:
@@ -1782,6 +1783,13 @@ class HostEvaluator(Evaluator):
         if isinstance(grid, Function):
             found.update(self.numbers.get(grid.node, {}))
         return found
+
+    def _forget_numbers(self, node: cst.CSTNode) -> None:
+        """Forget the integer literals that the expression ``node`` of one launch came by: they say nothing to another."""
+        numbers = self.numbers.get(self.calls[-1].node) if self.calls else None
+        whole = self.span(node)
+        while numbers and whole.contains(next(reversed(numbers))):
+            numbers.popitem()
 
     def _grid(self, grid: Any, node: cst.CSTNode) -> tuple[Size, ...]:
         """The extents of a grid that no function is left to compute."""
