@@ -37,7 +37,7 @@ from kernlint.interpret.values import (
 )
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
-from kernlint.workload import Span
+from kernlint.workload import Dtype, Span
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import Expr
 
@@ -268,7 +268,7 @@ class Evaluator:
             if isinstance(element, cst.DictElement):
                 key = self.eval(element.key, scope)
                 value = self.eval(element.value, scope)
-                if isinstance(key, (str, int, float, bool, tuple)) and is_concrete(key):
+                if isinstance(key, Dtype) or (isinstance(key, (str, int, float, bool, tuple)) and is_concrete(key)):
                     result[key] = value
             else:
                 value = self.eval(element.value, scope)

@@ -27,6 +27,7 @@ from kernlint.interpret.program import Program, Question, _Reading, open_symbols
 from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.values import Config, Function, Jit, Scope, Unknown
 from kernlint.records import dataclass, replace
+from kernlint.syntax.counters import counter
 from kernlint.syntax.tree import Module
 from kernlint.workload import (
     HostSync,
@@ -556,11 +557,11 @@ class _Replay(_Reading):
 
 
 def _least(loop: cst.For | cst.While) -> int:
-    """The rounds from which a loop is told as one: those over numbers always are."""
-    counts = isinstance(loop, cst.While) or (
-        isinstance(loop.iter, cst.Call) and isinstance(loop.iter.func, cst.Name) and loop.iter.func.value == "range"
-    )
-    return 2 if counts else _IN_TURN
+    """The rounds from which a loop is told as one: those that count always are, as where source is read."""
+    if isinstance(loop, cst.While):
+        return 2 if counter(loop) is not None else _IN_TURN
+    over = loop.iter.func if isinstance(loop.iter, cst.Call) else None
+    return 2 if isinstance(over, cst.Name) and over.value == "range" else _IN_TURN
 
 
 def _shape_of(call: Mapping[str, Any]) -> list[Any]:

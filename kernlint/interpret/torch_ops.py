@@ -1580,16 +1580,17 @@ def _pool(name: str) -> Callable[..., Any]:
             stride = _arg(args, kwargs, 2, "stride")
             steps = _spread(stride, rank, 1) if stride is not None else window
             pads = _spread(_arg(args, kwargs, 3, "padding", default=0), rank, 0)
-            shape = (
-                *x.shape[:-rank],
-                *(
-                    ex.simplify(
-                        ex.lift(ex.floordiv(ex.lift(x.shape[i - rank]) + ex.lift(pads[i]) * 2 - window[i], steps[i]))
-                        + 1
-                    )
-                    for i in range(rank)
-                ),
-            )
+            # An average has no dilation, and what a maximum has in its place says how its sizes are rounded.
+            widest = name.startswith("max")
+            gaps = _spread(_arg(args, kwargs, 4, "dilation", default=1), rank, 1) if widest else [1] * rank
+            up = _arg(args, kwargs, 5 if widest else 4, "ceil_mode", default=False) is True
+            sizes = []
+            for i in range(rank):
+                room = (
+                    ex.lift(x.shape[i - rank]) + ex.lift(pads[i]) * 2 - ex.lift(gaps[i]) * (ex.lift(window[i]) - 1) - 1
+                )
+                sizes.append(ex.simplify(ex.lift((ex.ceildiv if up else ex.floordiv)(room, steps[i])) + 1))
+            shape = (*x.shape[:-rank], *sizes)
         result = h.allocate(x.dtype, shape, "result", node)
         h.torch_op(name, "reduce", (x,), (result,), node, flops=x.numel, dims={"inner": 1})
         return result
