@@ -1225,6 +1225,10 @@ class HostEvaluator(Evaluator):
             self.contradict(node, f"`assert {_code(node.test)}` fails")
         checks.holds(self, node.test, scope)
 
+    def tested(self, value: Any, node: cst.BaseExpression) -> None:
+        if isinstance(value, Tensor) and not self.perhaps_number(value):
+            self.sync("the value of a tensor in a condition", node, value)
+
     def undecided(self, node: cst.If, test: Any, scope: Scope) -> None:
         if isinstance(test, ContiguityTest):
             # `if x.is_contiguous(): fast path` and its negation: take the path of a contiguous tensor.

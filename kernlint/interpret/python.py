@@ -326,6 +326,7 @@ class Evaluator:
 
     def eval_IfExp(self, node: cst.IfExp, scope: Scope) -> Any:
         test = self.eval(node.test, scope)
+        self.tested(test, node.test)
         truth = self.truth(test)
         if truth is None:
             body, orelse = self.eval(node.body, scope), self.eval(node.orelse, scope)
@@ -522,6 +523,7 @@ class Evaluator:
 
     def exec_If(self, node: cst.If, scope: Scope) -> None:
         test = self.eval(node.test, scope)
+        self.tested(test, node.test)
         truth = self.truth(test)
         if truth is None:
             self.undecided(node, test, scope)
@@ -532,6 +534,9 @@ class Evaluator:
 
     def exec_Else(self, node: cst.Else, scope: Scope) -> None:
         self.run(node.body.body, scope)
+
+    def tested(self, value: Any, node: cst.BaseExpression) -> None:
+        """A condition comes to ``value``; subclasses say what finding that out takes."""
 
     def undecided(self, node: cst.If, test: Any, scope: Scope) -> None:
         """An ``if`` whose test is not known; subclasses say what that means."""

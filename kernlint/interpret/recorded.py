@@ -398,7 +398,8 @@ class _Replay(_Reading):
                 changed |= new != literal
                 (values if name in values else options)[name] = Literal(new, literal.span)
         hidden = {name: value for name, value in values.items() if name not in given}
-        config = Config(hidden, options.get("num_warps"), options.get("num_stages"))
+        warps, stages = (options.get(name, values.get(name)) for name in ("num_warps", "num_stages"))
+        config = Config(hidden, warps, stages)
         kwargs = {name: value for name, value in {**values, **options}.items() if name in given}
         grid = tuple(self._value(extent) for extent in step["grid"])
         edited = self.edits.literals or self.edits.options
