@@ -617,6 +617,9 @@ class HostEvaluator(Evaluator):
         if isinstance(a, Tensor) or isinstance(b, Tensor):
             if name == "@" and isinstance(a, Tensor) and isinstance(b, Tensor):
                 return torch_ops.matmul(self, "matmul", a, b, node)
+            if name == "/" and not isinstance(a, Tensor):
+                # torch divides a number by a tensor in two steps.
+                a, b, name = torch_ops.elementwise(self, "reciprocal", [b], node), a, "*"
             return torch_ops.elementwise(self, _OP_NAMES.get(name, name), [a, b], node, flops=1)
         if isinstance(a, ReadValue) or isinstance(b, ReadValue):
             return computed_from_read(name, (a, b))
@@ -1222,6 +1225,10 @@ class HostEvaluator(Evaluator):
             self.contradict(node, f"`assert {_code(node.test)}` fails")
         checks.holds(self, node.test, scope)
 
+    def tested(self, value: Any, node: cst.BaseExpression) -> None:
+        if isinstance(value, Tensor) and not self.perhaps_number(value):
+            self.sync("the value of a tensor in a condition", node, value)
+
     def undecided(self, node: cst.If, test: Any, scope: Scope) -> None:
         if isinstance(test, ContiguityTest):
             # `if x.is_contiguous(): fast path` and its negation: take the path of a contiguous tensor.
@@ -1603,6 +1610,7 @@ class HostEvaluator(Evaluator):
         self.record(first)
         if self.journal is not None:
             self.journal.launched(first)
+        self._forget_numbers(node)
         return Unknown("launch result")
 
     def _configurations(self, kernel: Jit) -> tuple[Config, ...]:
@@ -1709,6 +1717,9 @@ class HostEvaluator(Evaluator):
         values.update({name: value for name, value in kwargs.items() if name in names})
         explicit = frozenset({*options, *values})
         values.update(config.kwargs)
+        for name, chosen in (("num_warps", config.num_warps), ("num_stages", config.num_stages)):
+            if jit.autotuned and name in config.kwargs and name in names:
+                values[name] = chosen  # a tuner passes its own option over a meta-parameter of that name
         for name, rule in jit.heuristics.items():
             chosen = self.call(rule, [dict(values)], {}, node)  # type: ignore[arg-type]
             (values if name in names else options)[name] = chosen
@@ -1782,6 +1793,13 @@ class HostEvaluator(Evaluator):
         if isinstance(grid, Function):
             found.update(self.numbers.get(grid.node, {}))
         return found
+
+    def _forget_numbers(self, node: cst.CSTNode) -> None:
+        """Forget the integer literals that the expression ``node`` of one launch came by: they say nothing to another."""
+        numbers = self.numbers.get(self.calls[-1].node) if self.calls else None
+        whole = self.span(node)
+        while numbers and whole.contains(next(reversed(numbers))):
+            numbers.popitem()
 
     def _grid(self, grid: Any, node: cst.CSTNode) -> tuple[Size, ...]:
         """The extents of a grid that no function is left to compute."""
