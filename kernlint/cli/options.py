@@ -37,6 +37,7 @@ _OPTIONS = (
         type=click.Choice(["gpu", "call"]),
         help="Which time the answer is about: device time, or wall time per call.  [default: gpu]",
     ),
+    click.option("--no-project", is_flag=True, help="Take no facts from other files of the project."),
     click.option(
         "--entry", metavar="NAME", help="Function to analyse; else ModelNew.forward, else each launching one."
     ),
@@ -109,6 +110,7 @@ def read_task_input(
     device: str | None,
     scope: str | None,
     entry: str | None,
+    no_project: bool = False,
     default_device: str | None = None,
 ) -> TaskInput:
     """Read the files that the options name; device, scope and reference are those of the nearest configuration where they are not
@@ -134,6 +136,8 @@ def read_task_input(
         "entry": entry,
         "assumptions": list(assumptions),
     }
+    if no_project:
+        options["project"] = False
     source = read_source(path)
     reference_source = None if reference is None else read_source(reference)
     if reference_source is not None:

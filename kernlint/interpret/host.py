@@ -617,6 +617,9 @@ class HostEvaluator(Evaluator):
         if isinstance(a, Tensor) or isinstance(b, Tensor):
             if name == "@" and isinstance(a, Tensor) and isinstance(b, Tensor):
                 return torch_ops.matmul(self, "matmul", a, b, node)
+            if name == "/" and not isinstance(a, Tensor):
+                # torch divides a number by a tensor in two steps.
+                a, b, name = torch_ops.elementwise(self, "reciprocal", [b], node), a, "*"
             return torch_ops.elementwise(self, _OP_NAMES.get(name, name), [a, b], node, flops=1)
         if isinstance(a, ReadValue) or isinstance(b, ReadValue):
             return computed_from_read(name, (a, b))
@@ -1222,6 +1225,10 @@ class HostEvaluator(Evaluator):
             self.contradict(node, f"`assert {_code(node.test)}` fails")
         checks.holds(self, node.test, scope)
 
+    def tested(self, value: Any, node: cst.BaseExpression) -> None:
+        if isinstance(value, Tensor) and not self.perhaps_number(value):
+            self.sync("the value of a tensor in a condition", node, value)
+
     def undecided(self, node: cst.If, test: Any, scope: Scope) -> None:
         if isinstance(test, ContiguityTest):
             # `if x.is_contiguous(): fast path` and its negation: take the path of a contiguous tensor.
@@ -1710,6 +1717,9 @@ class HostEvaluator(Evaluator):
         values.update({name: value for name, value in kwargs.items() if name in names})
         explicit = frozenset({*options, *values})
         values.update(config.kwargs)
+        for name, chosen in (("num_warps", config.num_warps), ("num_stages", config.num_stages)):
+            if jit.autotuned and name in config.kwargs and name in names:
+                values[name] = chosen  # a tuner passes its own option over a meta-parameter of that name
         for name, rule in jit.heuristics.items():
             chosen = self.call(rule, [dict(values)], {}, node)  # type: ignore[arg-type]
             (values if name in names else options)[name] = chosen
