@@ -28,6 +28,7 @@ _COMMANDS = {
     "explain": "kernlint.cli.explain_command:explain",
     "fix": "kernlint.cli.fix_command:fix",
     "mcp": "kernlint.cli.server_command:mcp",
+    "report": "kernlint.cli.report_command:report",
     "rule": "kernlint.cli.rule_command:rule",
     "rules": "kernlint.cli.rule_command:rules",
     "schema": "kernlint.cli.schema_command:schema",

@@ -219,6 +219,11 @@ def program_time(
     return _Price(launch, moved, device, constants, reuse_bytes or {}, operations).time()
 
 
+def programs_on_an_sm(launch: Launch, device: Device) -> int:
+    """How many programs of a launch without ``tl.dot`` fit on an SM at a time."""
+    return _Price(launch, traffic(launch), device, _data()[0], {}, measured_operations()).resident
+
+
 def program_us(launch: Launch, device: Device, constants: Constants, moved: Traffic) -> float:
     """The microseconds of :func:`program_time` alone, for fits."""
     return _Price(launch, moved, device, constants, {}, measured_operations()).spent()[0] if moved.programs else 0.0

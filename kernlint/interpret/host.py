@@ -206,6 +206,12 @@ class HostEvaluator(Evaluator):
         self.dtype_choices: dict[str, tuple[Dtype, ...]] = {}
         self.alike: list[tuple[Tensor, Tensor]] = []
         self.same_shape: list[tuple[Tensor, Tensor]] = []
+        #: The sizes of the axes that annotations name, and the arguments whose types only annotations narrow.
+        self.axes: dict[str, Size] = {}
+        #: The sizes that were asked for and open, by name; what the code says against the facts that it was given.
+        self.asked: set[str] = set()
+        self.contradictions: list[str] = []
+        self.annotated: set[str] = set()
         self.sinks: list[list[Recorded]] = []
         #: The integer literals that each function has come by.
         self.numbers: dict[cst.CSTNode, dict[Span, int]] = {}
@@ -462,6 +468,7 @@ class HostEvaluator(Evaluator):
 
     def symbol_for(self, x: Tensor, what: str) -> Size:
         symbol = Symbol(f"{x.name or 'tensor'}.{what}")
+        self.asked.add(symbol.name)
         return self.resolved.get(symbol, Expr.atom(symbol))
 
     def rank(self, x: Tensor, rank: int) -> Tensor:
@@ -481,6 +488,10 @@ class HostEvaluator(Evaluator):
             symbol = Symbol(f"{x.name or 'tensor'}.shape[{-back}]")
             if symbol not in ex.lift(shape[-back]).atoms():
                 self.learned.setdefault(symbol, shape[-back])
+        numel = Symbol(f"{x.name or 'tensor'}.numel")
+        product = torch_ops.product(shape)
+        if numel not in ex.lift(product).atoms():
+            self.learned.setdefault(numel, product)
         waiting, self.same_shape = self.same_shape, []
         for one, other in waiting:
             if x.storage.id in (one.storage.id, other.storage.id):
@@ -506,6 +517,11 @@ class HostEvaluator(Evaluator):
     def contiguity_test(self, x: Any) -> Any:
         """``x.is_contiguous()`` of a tensor of unknown layout: a condition that an assert can settle."""
         return ContiguityTest(x) if isinstance(x, Tensor) else Unknown("layout")
+
+    def contradict(self, node: cst.CSTNode, what: str) -> None:
+        """``what``, at ``node``, cannot be with the arguments at hand."""
+        if self.sinks:
+            self.contradictions.append(f"{self.symbol} cannot be called so: {what} at line {self.span(node).line}")
 
     def dtype_of(self, x: Tensor) -> Any:
         """The element type of ``x`` where it is not known: what an assert can tell."""
@@ -570,6 +586,10 @@ class HostEvaluator(Evaluator):
             x = self.rank(value.tensor, count)
             found = self.shape(x) if value.what == "shape" else self.strides(x)
             return list(found)
+        if isinstance(value, tuple) and len(value) != count and not starred and id(value) in self.shapes_told:
+            x = self.shapes_told[id(value)][1]
+            if self.sinks:
+                self.contradictions.append(f"{self.symbol} takes {x.name} to have {count} dimensions, not {len(value)}")
         return super().unpack(value, count, starred)
 
     def iterate(self, value: Any) -> list[Any] | None:
@@ -598,6 +618,9 @@ class HostEvaluator(Evaluator):
         if isinstance(a, Tensor) or isinstance(b, Tensor):
             if name == "@" and isinstance(a, Tensor) and isinstance(b, Tensor):
                 return torch_ops.matmul(self, "matmul", a, b, node)
+            if name == "/" and not isinstance(a, Tensor):
+                # torch divides a number by a tensor in two steps.
+                a, b, name = torch_ops.elementwise(self, "reciprocal", [b], node), a, "*"
             return torch_ops.elementwise(self, _OP_NAMES.get(name, name), [a, b], node, flops=1)
         if isinstance(a, ReadValue) or isinstance(b, ReadValue):
             return computed_from_read(name, (a, b))
@@ -803,6 +826,8 @@ class HostEvaluator(Evaluator):
             return Unknown("shape slice")
         if isinstance(value, Instance) and "_items" in value.attrs:
             value = value.attrs["_items"]
+        if isinstance(value, Instance) and value.kind == "device properties":
+            return value.attrs.get(index, Unknown("device property"))  # the driver's are a dictionary
         if isinstance(value, Namespace):
             return Unknown(f"{value.path}[...]")
         return super().subscript(value, index, node)
@@ -969,6 +994,7 @@ class HostEvaluator(Evaluator):
             "minor": self.facts.capability[1],
             "warp_size": 32,
             "warpSize": 32,
+            "sm_count": self.facts.sm_count,
         }
 
     def _target(self) -> dict[str, Any]:
@@ -1054,6 +1080,8 @@ class HostEvaluator(Evaluator):
     def _sequence(self, name: str, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
         if not args:
             return () if name == "tuple" else []
+        if name in ("tuple", "list") and isinstance(args[0], ShapeOf):
+            return args[0]
         if name in ("map", "filter"):
             items = self.iterate(args[1]) if len(args) > 1 else None
             if items is None:
@@ -1203,7 +1231,13 @@ class HostEvaluator(Evaluator):
 
     def exec_Assert(self, node: cst.Assert, scope: Scope) -> None:
         """A check the program makes is a fact about its arguments."""
+        if self.truth(self.eval(node.test, scope)) is False:
+            self.contradict(node, f"`assert {_code(node.test)}` fails")
         checks.holds(self, node.test, scope)
+
+    def tested(self, value: Any, node: cst.BaseExpression) -> None:
+        if isinstance(value, Tensor) and not self.perhaps_number(value):
+            self.sync("the value of a tensor in a condition", node, value)
 
     def undecided(self, node: cst.If, test: Any, scope: Scope) -> None:
         if isinstance(test, ContiguityTest):
@@ -1586,6 +1620,7 @@ class HostEvaluator(Evaluator):
         self.record(first)
         if self.journal is not None:
             self.journal.launched(first)
+        self._forget_numbers(node)
         return Unknown("launch result")
 
     def _configurations(self, kernel: Jit) -> tuple[Config, ...]:
@@ -1692,6 +1727,9 @@ class HostEvaluator(Evaluator):
         values.update({name: value for name, value in kwargs.items() if name in names})
         explicit = frozenset({*options, *values})
         values.update(config.kwargs)
+        for name, chosen in (("num_warps", config.num_warps), ("num_stages", config.num_stages)):
+            if jit.autotuned and name in config.kwargs and name in names:
+                values[name] = chosen  # a tuner passes its own option over a meta-parameter of that name
         for name, rule in jit.heuristics.items():
             chosen = self.call(rule, [dict(values)], {}, node)  # type: ignore[arg-type]
             (values if name in names else options)[name] = chosen
@@ -1766,6 +1804,13 @@ class HostEvaluator(Evaluator):
             found.update(self.numbers.get(grid.node, {}))
         return found
 
+    def _forget_numbers(self, node: cst.CSTNode) -> None:
+        """Forget the integer literals that the expression ``node`` of one launch came by: they say nothing to another."""
+        numbers = self.numbers.get(self.calls[-1].node) if self.calls else None
+        whole = self.span(node)
+        while numbers and whole.contains(next(reversed(numbers))):
+            numbers.popitem()
+
     def _grid(self, grid: Any, node: cst.CSTNode) -> tuple[Size, ...]:
         """The extents of a grid that no function is left to compute."""
         if isinstance(grid, (int, Expr)) and not isinstance(grid, bool):
@@ -1790,6 +1835,7 @@ class HostEvaluator(Evaluator):
     def open_extent(self, axis: int) -> Size:
         """An extent of a grid that was not followed; the user may give it."""
         symbol = Symbol(f"grid[{axis}]")
+        self.asked.add(symbol.name)
         return self.resolved.get(symbol, Expr.atom(symbol))
 
     def _kernel(

@@ -40,6 +40,16 @@ def constant(path: str) -> Any:
 
 def call(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.CSTNode, method: bool = False) -> Any:
     """The result of ``tl.name(*args, **kwargs)``; noted as not followed when the arguments do not fit."""
+    recorder = k.recorder
+    if recorder is None:
+        return _answer(k, name, args, kwargs, node, method)
+    mark, before = recorder.mark, k.next_id
+    result = _answer(k, name, args, kwargs, node, method)
+    made = k.next_id if k.next_id != before else 0
+    return recorder.note(name, args, result, node, k.modules[-1], kwargs, mark, made)
+
+
+def _answer(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.CSTNode, method: bool) -> Any:
     try:
         return _call(k, name, args, kwargs, node, method)
     except (LookupError, AttributeError, TypeError, ValueError, AssertionError):
@@ -434,6 +444,7 @@ def _load(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> 
         shadow=ex.opaque("load", key=load.id) if dtype is None else None,
         pads=_left_out(load, mask, dtype is None and isinstance(other, int)),
         nonnegative=dtype is not None and dtype.kind in ("uint", "bool"),
+        growth="data" if dtype is None or dtype.is_float else "",
     )
 
 
@@ -591,6 +602,10 @@ def descriptor_store(
     if name == "store":
         return _store(k, [pointer, value], {"boundary_check": True}, node)
     return _atomic(k, name[7:], [pointer, value], {}, node)
+
+
+def _descriptor_store(name: str) -> Callable[..., Any]:
+    return lambda k, a, kw, n: descriptor_store(k, a[0], name, a[1:], kw, n)
 
 
 # -- arithmetic -------------------------------------------------------------------------------------------------------
@@ -766,7 +781,10 @@ def _unary(k: KernelEvaluator, kind: str, args: Args, node: cst.CSTNode, name: s
         result = replace(result, shape=broadcast(result.shape, other.shape) or result.shape)
     result = k.judged(numerics.of_unary(name, value), result, node)
     if len(blocks) == 1:
-        result = replace(result, pads=pads.mapped(name, value.pads), nonnegative=name in pads.NONNEGATIVE)
+        growth = numerics.growth_of_unary(name, value)
+        result = replace(
+            result, pads=pads.mapped(name, value.pads), nonnegative=name in pads.NONNEGATIVE, growth=growth
+        )
     if name in _POWERS and len(args) == 2 and _is_small_power(args[1]):
         # The compiler knows the exponent, and multiplies.
         k.compute("arith", "*", result, node)
@@ -836,7 +854,9 @@ def _where(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
         if arm.form is not None and arm.form.fault is not None:
             k.faults.pop(arm.form.fault, None)  # it does not get through
     both = all(b.nonnegative or (b.constant is not None and b.constant >= 0) for b in (x, y))
+    masked = y.constant is not None and y.constant <= numerics.MASKED_OUT
     return result.computed(
+        growth=x.growth if masked and x.growth == "data" else "",
         expr=expr,
         pads=_chosen(condition, x, y, result.shape),
         nonnegative=both,
@@ -970,6 +990,7 @@ def _reduce(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst
         pads=left,
         form=numerics.of_reduction(name, value),
         nonnegative=value.nonnegative and name in ("sum", "max", "min"),
+        growth=value.growth if name == "sum" and value.growth == "grown" else "",
     )
     if indexed:
         return (result, replace(result, dtype=dt.INT32))
@@ -1104,6 +1125,8 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "advance": _advance,
     "make_tensor_descriptor": _make_descriptor,
     "_experimental_make_tensor_descriptor": _make_descriptor,
+    "descriptor.load": lambda k, a, kw, n: descriptor_load(k, a[0], a[1:], kw, n),
+    **{f"descriptor.{name}": _descriptor_store(name) for name in ("store", "atomic_add", "atomic_max", "atomic_min")},
     "load_tensor_descriptor": lambda k, a, kw, n: descriptor_load(k, a[0], a[1:], kw, n),
     "store_tensor_descriptor": lambda k, a, kw, n: descriptor_store(k, a[0], "store", a[1:], kw, n),
     "cast": _cast,
