@@ -34,8 +34,8 @@ def test_the_configuration_holds_for_every_command(kernel):
 
 def test_the_command_line_says_more(kernel):
     (kernel.parent / "kernlint.toml").write_text('device = "a100-80gb-sxm"\nscope = "call"\n')
-    options = ask(kernel, device="h200", scope="gpu").options
-    assert (options["device"], options["scope"]) == ("h200", "gpu") and "reference" not in options
+    options = ask(kernel, device="h100-sxm", scope="gpu").options
+    assert (options["device"], options["scope"]) == ("h100-sxm", "gpu") and "reference" not in options
 
 
 def test_nothing_is_named_without_a_configuration(kernel):
