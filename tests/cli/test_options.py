@@ -40,8 +40,8 @@ def test_the_command_line_says_more(kernel):
 
 def test_nothing_is_named_without_a_configuration(kernel):
     options = ask(kernel).options
-    assert options["device"] is None and options["scope"] == "gpu" and "project" not in options
-    assert ask(kernel, no_project=True).options["project"] is False
+    assert options["device"] is None and options["scope"] == "gpu" and ask(kernel).project
+    assert not ask(kernel, no_project=True).project
 
 
 def test_a_wrong_configuration_is_an_error(kernel):
