@@ -128,6 +128,9 @@ class HostFacts:
 
     sm_count: int = 132
     capability: tuple[int, int] = (9, 0)
+    #: The most shared memory that a program may have, and that a multiprocessor has, in bytes.
+    shared_block: int = 232448
+    shared_sm: int = 233472
 
 
 @dataclass(frozen=True)
@@ -989,6 +992,9 @@ class HostEvaluator(Evaluator):
             "warp_size": 32,
             "warpSize": 32,
             "sm_count": self.facts.sm_count,
+            "max_shared_mem": self.facts.shared_block,
+            "shared_memory_per_block_optin": self.facts.shared_block,
+            "shared_memory_per_multiprocessor": self.facts.shared_sm,
         }
 
     def _descriptor(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
