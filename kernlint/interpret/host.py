@@ -128,6 +128,7 @@ class HostFacts:
 
     sm_count: int = 132
     capability: tuple[int, int] = (9, 0)
+    backend: str = "cuda"
 
 
 @dataclass(frozen=True)
@@ -950,6 +951,8 @@ class HostEvaluator(Evaluator):
             return Instance(None, "device properties", self._device_properties())
         if name == "get_device_capability":
             return self.facts.capability
+        if name == "get_current_target":
+            return Instance(None, "target", self._target())
         if path.startswith(("functools.lru_cache", "functools.cache", "functools.wraps", "contextlib.")):
             return args[0] if len(args) == 1 and isinstance(args[0], Function) else Unknown(path)
         if path == "functools.partial" and args:
@@ -993,6 +996,13 @@ class HostEvaluator(Evaluator):
             "warpSize": 32,
             "sm_count": self.facts.sm_count,
         }
+
+    def _target(self) -> dict[str, Any]:
+        """What ``triton.runtime.driver.active.get_current_target()`` says."""
+        major, minor = self.facts.capability
+        known = self.facts.backend == "cuda"
+        arch: Any = major * 10 + minor if known else Unknown("arch")
+        return {"backend": self.facts.backend, "arch": arch, "warp_size": 32 if known else 64}
 
     def _descriptor(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         base = args[0] if args else kwargs.get("base")
