@@ -395,7 +395,7 @@ def host_facts(device: Device) -> HostFacts:
     """What the analysed program would learn about ``device`` by asking torch."""
     major, _, minor = (device.compute_capability or "9.0").partition(".")
     shared = device.shared_memory_max_bytes_per_block, device.shared_memory_bytes_per_sm
-    return HostFacts(device.sm_count, (int(major), int(minor or 0)), *shared)
+    return HostFacts(device.sm_count, (int(major), int(minor or 0)), device.triton_backend, *shared)
 
 
 def target_for(release: str | None, device: Device) -> Target:

@@ -44,7 +44,7 @@ def waterfall_svg(found: HeadroomReport, ident: str) -> str:
     rows = waterfall(found)
     scale = (_WIDTH - _NAMES - _NUMBERS) / max(*(row.us for row in rows), 1e-9)
     height = _ROW * len(rows) + 8
-    parts = []
+    parts: list[str] = []
     for index, row in enumerate(rows):
         parts += _waterfall_row(row, 4 + index * _ROW, scale)
     said = "; ".join(f"{row.name} {number(row.us)} us" for row in rows)
