@@ -393,7 +393,7 @@ def _check_sizes(workload: Workload, overrides: Mapping[str, Any]) -> None:
 def host_facts(device: Device) -> HostFacts:
     """What the analysed program would learn about ``device`` by asking torch."""
     major, _, minor = (device.compute_capability or "9.0").partition(".")
-    return HostFacts(device.sm_count, (int(major), int(minor or 0)))
+    return HostFacts(device.sm_count, (int(major), int(minor or 0)), device.triton_backend)
 
 
 def target_for(release: str | None, device: Device) -> Target:

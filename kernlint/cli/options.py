@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from kernlint.syntax.source import SourceText
 
 DEFAULT_DEVICE = "h100-sxm"
+#: Where a context keeps what is to be said on standard error once the answer is out.
+NOTE = "kernlint.note"
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -151,10 +153,14 @@ def read_task_input(
 
 
 def device_id(name: str) -> str:
-    from kernlint.cost.device import UnknownDevice, find_device
+    from kernlint.cost.device import UnknownDevice, chosen, find_device
 
     try:
-        return find_device(name).id
+        device = find_device(name)
+        context = click.get_current_context(silent=True)
+        if context is not None and (said := chosen(name, device)):
+            context.meta[NOTE] = said
+        return device.id
     except UnknownDevice as error:
         raise UsageError(f"{error}; `kernlint --device list` shows all") from None
 

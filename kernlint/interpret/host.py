@@ -128,6 +128,7 @@ class HostFacts:
 
     sm_count: int = 132
     capability: tuple[int, int] = (9, 0)
+    backend: str = "cuda"
 
 
 @dataclass(frozen=True)
@@ -617,6 +618,9 @@ class HostEvaluator(Evaluator):
         if isinstance(a, Tensor) or isinstance(b, Tensor):
             if name == "@" and isinstance(a, Tensor) and isinstance(b, Tensor):
                 return torch_ops.matmul(self, "matmul", a, b, node)
+            if name == "/" and not isinstance(a, Tensor):
+                # torch divides a number by a tensor in two steps.
+                a, b, name = torch_ops.elementwise(self, "reciprocal", [b], node), a, "*"
             return torch_ops.elementwise(self, _OP_NAMES.get(name, name), [a, b], node, flops=1)
         if isinstance(a, ReadValue) or isinstance(b, ReadValue):
             return computed_from_read(name, (a, b))
@@ -947,6 +951,8 @@ class HostEvaluator(Evaluator):
             return Instance(None, "device properties", self._device_properties())
         if name == "get_device_capability":
             return self.facts.capability
+        if name == "get_current_target":
+            return Instance(None, "target", self._target())
         if path.startswith(("functools.lru_cache", "functools.cache", "functools.wraps", "contextlib.")):
             return args[0] if len(args) == 1 and isinstance(args[0], Function) else Unknown(path)
         if path == "functools.partial" and args:
@@ -990,6 +996,13 @@ class HostEvaluator(Evaluator):
             "warpSize": 32,
             "sm_count": self.facts.sm_count,
         }
+
+    def _target(self) -> dict[str, Any]:
+        """What ``triton.runtime.driver.active.get_current_target()`` says."""
+        major, minor = self.facts.capability
+        known = self.facts.backend == "cuda"
+        arch: Any = major * 10 + minor if known else Unknown("arch")
+        return {"backend": self.facts.backend, "arch": arch, "warp_size": 32 if known else 64}
 
     def _descriptor(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         base = args[0] if args else kwargs.get("base")
@@ -1221,6 +1234,10 @@ class HostEvaluator(Evaluator):
         if self.truth(self.eval(node.test, scope)) is False:
             self.contradict(node, f"`assert {_code(node.test)}` fails")
         checks.holds(self, node.test, scope)
+
+    def tested(self, value: Any, node: cst.BaseExpression) -> None:
+        if isinstance(value, Tensor) and not self.perhaps_number(value):
+            self.sync("the value of a tensor in a condition", node, value)
 
     def undecided(self, node: cst.If, test: Any, scope: Scope) -> None:
         if isinstance(test, ContiguityTest):
@@ -1710,6 +1727,9 @@ class HostEvaluator(Evaluator):
         values.update({name: value for name, value in kwargs.items() if name in names})
         explicit = frozenset({*options, *values})
         values.update(config.kwargs)
+        for name, chosen in (("num_warps", config.num_warps), ("num_stages", config.num_stages)):
+            if jit.autotuned and name in config.kwargs and name in names:
+                values[name] = chosen  # a tuner passes its own option over a meta-parameter of that name
         for name, rule in jit.heuristics.items():
             chosen = self.call(rule, [dict(values)], {}, node)  # type: ignore[arg-type]
             (values if name in names else options)[name] = chosen

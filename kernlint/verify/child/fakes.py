@@ -32,6 +32,8 @@ from kernlint.verify.child.recorder import Recorder, doubtful
 #: Elements up to which the contents of a tensor are computed beside its fake, where they follow from the program.
 _MOST_CONTENTS = 1 << 16
 _MOST_RANDOM = 4_096
+#: Between the addresses that tensors say they have.
+_APART = 1 << 42
 
 #: One kernel, or one library call, on a GPU; several operations in the memory of the host.
 _WHOLE: Mapping[Any, str] = {
@@ -106,6 +108,9 @@ class Above(TorchFunctionMode):
             return self._read(func, args, kwargs)
         if func is torch.Tensor.get_device:
             return 0
+        if func is torch.Tensor.data_ptr:
+            x = args[0]
+            return (1 + self.recorder.storage(x)) * _APART + x.storage_offset() * x.element_size()
         if func in _TO_HOST or func in _TO_DEVICE:
             return self._moved(args[0], "cpu" if func in _TO_HOST else "cuda")
         if func is torch.Tensor.pin_memory or func is torch.Tensor.is_pinned:
@@ -174,8 +179,7 @@ class Above(TorchFunctionMode):
                 return func(contents, *args[1:], **kwargs)
         recorder.assume(f"what {_READS[func]} gives is not known")
         if func in (torch.Tensor.__bool__, torch.is_nonzero, torch.equal, torch.allclose):
-            recorder.doubt("a condition on the values of a tensor (it is taken to hold)")
-            return True
+            return recorder.decide()
         if func is torch.Tensor.numpy:
             with _disable_current_modes():
                 return torch.ones(tuple(x.shape), dtype=x.dtype).numpy()
@@ -184,6 +188,8 @@ class Above(TorchFunctionMode):
     def _written_out(self, func: Any, args: Any, kwargs: Any) -> Any:
         """A tensor of numbers that the program has: made on the host, and copied where it is to lie on the device."""
         recorder, device = self.recorder, kwargs.get("device")
+        # What lies in tensors among the numbers is read first.
+        args = mapped(args, lambda v: self._read(torch.Tensor.item, (v,), {}) if isinstance(v, torch.Tensor) else v)
         with recorder.pause():
             result = func(*args, **mapped(kwargs, _on_host))
         if recorder.paused:
@@ -220,9 +226,8 @@ def _filled(x: torch.Tensor, shape: tuple[int, ...], func: Any, recorder: Record
     if func in (torch.Tensor.__int__, torch.Tensor.__float__):
         return 1 if whole else 1.0  # Python has it no other way
     if x.dtype is torch.bool:
-        recorder.doubt("what a value read from a tensor decides (it is taken to hold)")
-        return True
-    return doubtful(1 if whole else 1.0, recorder.doubt)
+        return recorder.decide()
+    return doubtful(1 if whole else 1.0, recorder)
 
 
 class Below(TorchDispatchMode):
@@ -360,6 +365,9 @@ class Below(TorchDispatchMode):
             return
         if not made and not mutates:
             return
+        if func is torch.ops.aten.scalar_tensor.default:
+            recorder.hosted.add(recorder.storage(made[0]))  # a number among the operands, which kernels get as such
+            return
         if func.namespace != "aten":
             name = func.name()
         else:
@@ -373,7 +381,7 @@ class Below(TorchDispatchMode):
         recorder.step(
             kind="op", name=name, args=[recorder.value(a) for a in args],
             kwargs={k: recorder.value(v) for k, v in kwargs.items()},
-            result=recorder.value(result), written=written,
+            result=recorder.value(result), written=written, pointwise=torch.Tag.pointwise in func.tags,
         )  # fmt: skip
 
 
@@ -492,6 +500,8 @@ def pretend(device: Mapping[str, Any], recorder: Recorder) -> None:
     for name, answer in cuda.items():
         setattr(torch.cuda, name, answer)
     FakeTensor.device = _device_for(recorder, FakeTensor.device)  # type: ignore[assignment,method-assign]
+    # Fakes have a way of their own, which reads each element.
+    FakeTensor.tolist = lambda self: torch.Tensor.tolist(self)  # type: ignore[method-assign,assignment]
     torch.compile = _unscripted
     torch.jit.script = _unscripted
     torch.nn.Module._apply = _apply  # type: ignore[method-assign]
