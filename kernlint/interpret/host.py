@@ -533,7 +533,8 @@ class HostEvaluator(Evaluator):
         """Give lists that one iteration appended to the length they have after ``count`` iterations."""
         for name, value in scope.vars.items():
             if isinstance(value, list) and name in before and len(value) > before[name] and count is not None:
-                scope.vars[name] = LongList(value, ex.simplify(ex.lift(count) * (len(value) - before[name])))
+                grown = len(value) - before[name]  # by the second round, on what was there and what the first has added
+                scope.vars[name] = LongList(value, ex.simplify(ex.lift(count) * grown + before[name] - grown))
 
     # -- Python hooks -----------------------------------------------------------------------------------------------
 
