@@ -844,6 +844,11 @@ def python_compare(name: str, function: Callable[[Any, Any], Any], a: Any, b: An
         return Unknown("comparison")
     if name in ("is", "is not") and (a is None or b is None):
         return function(a, b)
+    if any(
+        isinstance(one, (Builtin, Instance, Namespace)) and isinstance(other, (int, float, str))
+        for one, other in ((a, b), (b, a))
+    ):
+        return Unknown("comparison")  # an attribute of an object that is not in view: what it is, nobody knows
     if is_huge(a) or is_huge(b):
         return Unknown("comparison")
     try:
