@@ -408,9 +408,11 @@ class HostEvaluator(Evaluator):
     def _unpack(self, elements: Sequence[cst.BaseElement], value: Any, scope: Scope) -> None:
         told, x = self.shapes_told.get(id(value), (None, None))
         starred = any(type(element) is cst.StarredElement for element in elements)
-        if told is value and x is not None and not starred and len(elements) != len(value) and self._is_given(x):
-            text = f"`{x.name or 'the tensor'}` has {len(value)} dimensions, and its shape is unpacked into {len(elements)} names"
-            self.refuse("unpacked-shape", elements[0], text)
+        if isinstance(told, tuple) and told is value and x is not None and not starred:
+            rank, names = len(told), len(elements)
+            if rank != names and self._is_given(x):
+                text = f"`{x.name or 'the tensor'}` has {rank} dimensions, and its shape is unpacked into {names} names"
+                self.refuse("unpacked-shape", elements[0], text)
         super()._unpack(elements, value, scope)
 
     def _is_given(self, x: Tensor) -> bool:
@@ -2103,10 +2105,9 @@ def _forward(scope: Scope, entry: Mapping[str, Any], second: Mapping[str, Any], 
         ):
             continue
         scope.vars[name] = Unknown(f"{name} after a loop")
-        if all(isinstance(v, (int, Expr)) and not isinstance(v, bool) for v in (first, middle, last)):
-            step = ex.simplify(ex.lift(last) - middle)
-            if count is not None and ex.simplify(ex.lift(middle) - first) == step:  # type: ignore[operator,arg-type]
-                scope.vars[name] = ex.simplify(ex.lift(first) + ex.lift(step) * count)  # type: ignore[arg-type]
+        numbers = [ex.lift(v) for v in (first, middle, last) if isinstance(v, (int, Expr)) and not isinstance(v, bool)]
+        if len(numbers) == 3 and count is not None and numbers[1] - numbers[0] == numbers[2] - numbers[1]:
+            scope.vars[name] = ex.simplify(numbers[0] + (numbers[1] - numbers[0]) * count)
 
 
 def _forget(scope: Scope, entry: Mapping[str, Any]) -> None:
