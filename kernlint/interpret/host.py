@@ -1125,13 +1125,15 @@ class HostEvaluator(Evaluator):
 
     def exec_With(self, node: cst.With, scope: Scope) -> None:
         """What a CUDA graph captures once it does again whenever it is replayed."""
-        saved = self.depth_once
+        saved, target = self.depth_once, self.target
         if any(self._captures(item.item, scope) for item in node.items):
             self.depth_once = 0
+        if any(_expects_errors(item.item) for item in node.items):
+            self.target = None  # what is refused there is meant to be
         try:
             super().exec_With(node, scope)
         finally:
-            self.depth_once = saved
+            self.depth_once, self.target = saved, target
 
     def _captures(self, manager: cst.BaseExpression, scope: Scope) -> bool:
         if not isinstance(manager, cst.Call) or dotted_name(manager.func) is None:
@@ -2090,6 +2092,12 @@ def computed_from_read(name: str, values: Iterable[Any]) -> ReadValue:
     """What ``name`` makes of ``values``, of which some were read from tensors."""
     places = (value.places for value in values if isinstance(value, ReadValue))
     return ReadValue(name, frozenset[Span]().union(*places))
+
+
+def _expects_errors(manager: cst.BaseExpression) -> bool:
+    """Whether the body of ``with manager`` is there to raise: ``pytest.raises(...)``, ``self.assertRaises(...)``."""
+    name = dotted_name(manager.func) if isinstance(manager, cst.Call) else None
+    return (name or "").rpartition(".")[2] in ("raises", "assertRaises", "assertRaisesRegex")
 
 
 def _forward(scope: Scope, entry: Mapping[str, Any], second: Mapping[str, Any], count: Size | None) -> None:
