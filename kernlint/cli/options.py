@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from kernlint.syntax.source import SourceText
 
 DEFAULT_DEVICE = "h100-sxm"
+#: Where a context keeps what is to be said on standard error once the answer is out.
+NOTE = "kernlint.note"
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -86,6 +88,8 @@ class TaskInput:
     source: SourceText
     reference: SourceText | None
     options: Mapping[str, Any]
+    #: Whether other files of the project may be asked for facts, by the commands that do.
+    project: bool = True
 
     @property
     def sources(self) -> list[SourceText]:
@@ -136,8 +140,6 @@ def read_task_input(
         "entry": entry,
         "assumptions": list(assumptions),
     }
-    if no_project:
-        options["project"] = False
     source = read_source(path)
     reference_source = None if reference is None else read_source(reference)
     if reference_source is not None:
@@ -147,14 +149,18 @@ def read_task_input(
 
         data = read_performance_file(perf)
         options |= {"performance": data.text, "performance_path": data.path}
-    return TaskInput(source, reference_source, options)
+    return TaskInput(source, reference_source, options, not no_project)
 
 
 def device_id(name: str) -> str:
-    from kernlint.cost.device import UnknownDevice, find_device
+    from kernlint.cost.device import UnknownDevice, chosen, find_device
 
     try:
-        return find_device(name).id
+        device = find_device(name)
+        context = click.get_current_context(silent=True)
+        if context is not None and (said := chosen(name, device)):
+            context.meta[NOTE] = said
+        return device.id
     except UnknownDevice as error:
         raise UsageError(f"{error}; `kernlint --device list` shows all") from None
 

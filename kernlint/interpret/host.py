@@ -128,6 +128,10 @@ class HostFacts:
 
     sm_count: int = 132
     capability: tuple[int, int] = (9, 0)
+    backend: str = "cuda"
+    #: The most shared memory that a program may have, and that a multiprocessor has, in bytes.
+    shared_block: int = 232448
+    shared_sm: int = 233472
 
 
 @dataclass(frozen=True)
@@ -952,6 +956,8 @@ class HostEvaluator(Evaluator):
             return Instance(None, "device properties", self._device_properties())
         if name == "get_device_capability":
             return self.facts.capability
+        if name == "get_current_target":
+            return Instance(None, "target", self._target())
         if path.startswith(("functools.lru_cache", "functools.cache", "functools.wraps", "contextlib.")):
             return args[0] if len(args) == 1 and isinstance(args[0], Function) else Unknown(path)
         if path == "functools.partial" and args:
@@ -994,7 +1000,17 @@ class HostEvaluator(Evaluator):
             "warp_size": 32,
             "warpSize": 32,
             "sm_count": self.facts.sm_count,
+            "max_shared_mem": self.facts.shared_block,
+            "shared_memory_per_block_optin": self.facts.shared_block,
+            "shared_memory_per_multiprocessor": self.facts.shared_sm,
         }
+
+    def _target(self) -> dict[str, Any]:
+        """What ``triton.runtime.driver.active.get_current_target()`` says."""
+        major, minor = self.facts.capability
+        known = self.facts.backend == "cuda"
+        arch: Any = major * 10 + minor if known else Unknown("arch")
+        return {"backend": self.facts.backend, "arch": arch, "warp_size": 32 if known else 64}
 
     def _descriptor(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         base = args[0] if args else kwargs.get("base")
