@@ -60,6 +60,7 @@ def _verdict(found: Analysis) -> dict[str, Any]:
     verdict, details = found.verdict, found.verdict.details
     return {
         "worth_optimizing": verdict.worth_optimizing,
+        "certainty": details.certainty,
         "reason": verdict.reason,
         "bottleneck": verdict.bottleneck,
         "optimisation_method": verdict.optimisation_method,

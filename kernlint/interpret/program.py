@@ -556,7 +556,7 @@ class _Reading:
             if workload is not None:
                 return [workload]
         if self.only:
-            candidates = [value for value in candidates if _entry(value) == self.only]
+            candidates = [value for value in candidates if self.only in _entries(value)]
         public = [w for value in candidates if not value.name.startswith("_") for w in self._launching(value)]
         return public or [w for value in candidates if value.name.startswith("_") for w in self._launching(value)]
 
@@ -1046,6 +1046,11 @@ def _writes_to_others(step: Step) -> bool:
 def _entry(value: Function | Class) -> str:
     """What the workload of a function, or of a layer that is no ``ModelNew``, is called."""
     return value.symbol if isinstance(value, Function) else f"{value.name}.forward"
+
+
+def _entries(value: Function | Class) -> tuple[str, ...]:
+    """What the workloads of a function, or of both passes of an autograd function, are called."""
+    return (_entry(value), f"{value.name}.backward") if isinstance(value, Class) else (_entry(value),)
 
 
 def _definition(jit: Jit) -> cst.FunctionDef:

@@ -58,6 +58,8 @@ def test_a_row_holds_the_verdict():
     assert row["gpu_speedup"] == pytest.approx(row["reference_gpu_us"] / row["gpu_us"], rel=1e-4)
     assert row["gpu_speedup_low"] < row["gpu_speedup"] < row["gpu_speedup_high"]
     assert (row["launches"], row["torch_calls"], row["coverage"], row["errors"]) == (1, 0, 1.0, 0)
+    assert row["certainty"] == "proven"
+    assert judged(source=KERNEL)["certainty"] == "assumed"
 
 
 def test_a_markdown_task_is_one_too():
