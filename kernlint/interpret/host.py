@@ -535,11 +535,13 @@ class HostEvaluator(Evaluator):
     def list_length(self, values: Any) -> Size | None:
         return getattr(values, "length", len(values)) if isinstance(values, (list, tuple)) else None
 
-    def _lengthen(self, scope: Scope, before: dict[str, int], count: Size | None) -> None:
-        """Give lists that one iteration appended to the length they have after ``count`` iterations."""
+    def _lengthen(self, scope: Scope, before: dict[str, int], count: Size | None, initial: dict[str, int]) -> None:
+        """Give lists that one iteration appended to (``before`` it they had so many items, ``initial`` ones before the loop) the
+        length they have after ``count`` iterations."""
         for name, value in scope.vars.items():
             if isinstance(value, list) and name in before and len(value) > before[name] and count is not None:
-                scope.vars[name] = LongList(value, ex.simplify(ex.lift(count) * (len(value) - before[name])))
+                grown = ex.lift(count) * (len(value) - before[name])
+                scope.vars[name] = LongList(value, ex.simplify(grown + initial.get(name, 0)))
 
     # -- Python hooks -----------------------------------------------------------------------------------------------
 
@@ -1359,7 +1361,7 @@ class HostEvaluator(Evaluator):
         there is none, to be unrolled."""
         if not self.sinks or (items is not None and len(items) <= UNROLL_LAUNCHES):
             return False
-        before, budget = dict(scope.vars), self.budget
+        before, budget, initial = dict(scope.vars), self.budget, _lengths(scope)
         if items is not None:
             with self.recording() as steps:
                 self._iteration(node, target, items[0], scope)
@@ -1370,7 +1372,7 @@ class HostEvaluator(Evaluator):
                 return False
         if items:
             middle = len(items) // 2
-            self._repeat(node, target, len(items), items[max(0, middle - 1)], items[middle], scope)
+            self._repeat(node, target, len(items), items[max(0, middle - 1)], items[middle], scope, initial)
         elif span is not None:
             first = ex.simplify(ex.lift(span.start))
             self._repeat(node, target, span.trip, first, ex.simplify(ex.lift(first) + span.step), scope)
@@ -1384,6 +1386,7 @@ class HostEvaluator(Evaluator):
         before: Any,
         item: Any,
         scope: Scope,
+        initial: dict[str, int] | None = None,
     ) -> None:
         """Record the iteration for ``item``, after one for ``before`` that settles loop-carried variables."""
         entry = dict(scope.vars)
@@ -1393,10 +1396,10 @@ class HostEvaluator(Evaluator):
             except (Raised, Return):
                 return
         second = dict(scope.vars)
-        lengths = {name: len(value) for name, value in scope.vars.items() if isinstance(value, list)}
+        lengths = _lengths(scope)
         with self.recording() as body:
             whole = self._iteration(node, target, item, scope) and whole
-        self._lengthen(scope, lengths, count)
+        self._lengthen(scope, lengths, count, initial)
         _forward(scope, entry, second, count if whole else None)
         if body:
             if count is None:
@@ -2183,6 +2186,11 @@ def _either(a: Tensor, b: Tensor) -> Tensor:
     if a.strides is not None and b.strides is not None and a.strides != b.strides:
         return replace(a, strides=None)
     return a
+
+
+def _lengths(scope: Scope) -> dict[str, int]:
+    """The lengths of the lists of a scope, by name."""
+    return {name: len(value) for name, value in scope.vars.items() if isinstance(value, list)}
 
 
 def _works(steps: Iterable[Recorded]) -> bool:
