@@ -284,6 +284,9 @@ class _Worker:
             self.process.join(1)
             self.dead = True
             return index, Failure(CRASHED, death(self.process.exitcode), so_far=self.so_far)
+        except Exception as error:  # an answer that cannot be unpacked, for which no other row is to pay
+            self.dead = True
+            return index, Failure(FAILED, f"internal error, please report it: {summary_of(error)}", so_far=self.so_far)
         if isinstance(message, _SoFar):
             self.so_far = message.result
             return None

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from kernlint.cli.options import list_devices
 from kernlint.cli.streams import encodable
 from kernlint.errors import UsageError
 
@@ -46,7 +47,12 @@ _STDIN_NAME = "<stdin>"
 @click.option("--ignore", metavar="RULES", multiple=True, help="Do not run these rules.")
 @click.option("--per-file-ignores", metavar="PATTERN:RULES", multiple=True, help="Not these rules on these files.")
 @click.option("--severity", metavar="RULES=LEVEL", multiple=True, help="Report these rules as error, warning or info.")
-@click.option("--device", metavar="NAME", help="GPU that gains are predicted for.  [default: h100-sxm]")
+@click.option(
+    "--device", metavar="NAME", help="GPU that gains are predicted for, or `list` for all.  [default: h100-sxm]"
+)
+@click.option("--reference", metavar="FILE", help="Python file with the PyTorch reference of what is checked.")
+@click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="Override a module-level constant.")
+@click.option("--assume", "assumptions", metavar="FACT", multiple=True, help="A fact, as of `kernlint PATH`.")
 @click.option("--target-triton", metavar="VERSION", help="Triton version that the code is for.")
 @click.option("--exclude", metavar="PATTERN", multiple=True, help="Leave out files and folders, besides the usual.")
 @click.option("--no-respect-gitignore", is_flag=True, help="Check files that git ignores too.")
@@ -85,6 +91,9 @@ def check(
     per_file_ignores: tuple[str, ...],
     severity: tuple[str, ...],
     device: str | None,
+    reference: str | None,
+    settings: tuple[str, ...],
+    assumptions: tuple[str, ...],
     target_triton: str | None,
     exclude: tuple[str, ...],
     no_respect_gitignore: bool,
@@ -118,12 +127,17 @@ def check(
     them is run. Status 0: nothing found; 1: findings; 2: wrong usage or configuration, or an internal error. Findings
     of level info do not count.
     """
+    from kernlint.cli.settings import parse_overrides
     from kernlint.lint.config import Configurations, Overrides, device_id
     from kernlint.lint.diff import changed_lines
     from kernlint.lint.run import narrow
     from kernlint.lint.selection import catalogue
     from kernlint.write import require_folder
 
+    if list_devices(device):
+        return
+    if device is not None and device.endswith(".json"):
+        no_cache = True  # what was found holds for what the file said then
     _require_working_folder()
     paths = paths or (".",)
     fixing = fix or diff
@@ -159,6 +173,9 @@ def check(
         baseline=baseline,
         fail_on=fail_on,
         output_format=output_format,
+        reference=None if reference is None else os.path.abspath(reference),
+        assumptions=_facts(assumptions),
+        constants=tuple(parse_overrides(settings).items()),
     )
     _check_overrides(overrides)
     configurations = Configurations(overrides, config, isolated)
@@ -213,6 +230,16 @@ def check(
 
 
 # -- reading the options ----------------------------------------------------------------------------------------------
+
+
+def _facts(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """``texts``, each of them a fact. Raises ``UsageError`` where one is none."""
+    if texts:
+        from kernlint.interpret.assume import parse_fact
+
+        for text in texts:
+            parse_fact(text)
+    return texts
 
 
 def _refuse_together(*cases: tuple[bool, str]) -> None:

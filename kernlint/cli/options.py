@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,9 +12,12 @@ from kernlint.errors import UsageError
 from kernlint.records import dataclass
 
 if TYPE_CHECKING:
+    from kernlint.lint.settings import Settings
     from kernlint.syntax.source import SourceText
 
 DEFAULT_DEVICE = "h100-sxm"
+#: Where a context keeps what is to be said on standard error once the answer is out.
+NOTE = "kernlint.note"
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -26,17 +30,16 @@ _OPTIONS = (
         "assumptions",
         metavar="FACT",
         multiple=True,
-        help="A fact about an argument: [FUNC.]NAME:dtype[dims] or NAME=INT, such as x:int8[128,2048].",
+        help="A fact: [FUNC.]NAME:dtype[dims], NAME=VALUE or x.shape[0]=INT, such as x:int8[?,2048] or causal=False.",
     ),
     click.option("--perf", metavar="FILE", help="Measured times: latencies, Nsight Compute, torch or Proton profile."),
     click.option("--device", metavar="NAME", help=f"GPU, or `list` for all.  [default: {DEFAULT_DEVICE}]"),
     click.option(
         "--scope",
         type=click.Choice(["gpu", "call"]),
-        default="gpu",
-        show_default=True,
-        help="Which time the answer is about: device time, or wall time per call.",
+        help="Which time the answer is about: device time, or wall time per call.  [default: gpu]",
     ),
+    click.option("--no-project", is_flag=True, help="Take no facts from other files of the project."),
     click.option(
         "--entry", metavar="NAME", help="Function to analyse; else ModelNew.forward, else each launching one."
     ),
@@ -85,6 +88,8 @@ class TaskInput:
     source: SourceText
     reference: SourceText | None
     options: Mapping[str, Any]
+    #: Whether other files of the project may be asked for facts, by the commands that do.
+    project: bool = True
 
     @property
     def sources(self) -> list[SourceText]:
@@ -107,10 +112,13 @@ def read_task_input(
     assumptions: tuple[str, ...],
     perf: str | None,
     device: str | None,
-    scope: str,
+    scope: str | None,
     entry: str | None,
+    no_project: bool = False,
+    default_device: str | None = None,
 ) -> TaskInput:
-    """Read the files that the options name. Raises ``UsageError`` and ``SourceError``."""
+    """Read the files that the options name; device, scope and reference are those of the nearest configuration where they are not
+    given. Raises ``UsageError`` and ``SourceError``."""
     from kernlint.syntax.source import read_source
 
     if path is None:
@@ -119,6 +127,13 @@ def read_task_input(
         raise UsageError("kernel and reference cannot both come from standard input")
     if perf == "-" and "-" in (path, reference):
         raise UsageError("--perf and another file cannot both come from standard input")
+    configured = _configured(path)
+    if device is None and configured.device_named:
+        device = configured.device
+    device = device or default_device
+    if reference is None and path != "-":
+        reference = configured.of_file(os.path.abspath(path)).reference
+    scope = scope or configured.scope
     options: dict[str, Any] = {
         "device": None if device is None else device_id(device),
         "scope": scope,
@@ -134,13 +149,24 @@ def read_task_input(
 
         data = read_performance_file(perf)
         options |= {"performance": data.text, "performance_path": data.path}
-    return TaskInput(source, reference_source, options)
+    return TaskInput(source, reference_source, options, not no_project)
 
 
 def device_id(name: str) -> str:
-    from kernlint.cost.device import UnknownDevice, find_device
+    from kernlint.cost.device import UnknownDevice, chosen, find_device
 
     try:
-        return find_device(name).id
+        device = find_device(name)
+        context = click.get_current_context(silent=True)
+        if context is not None and (said := chosen(name, device)):
+            context.meta[NOTE] = said
+        return device.id
     except UnknownDevice as error:
         raise UsageError(f"{error}; `kernlint --device list` shows all") from None
+
+
+def _configured(path: str) -> Settings:
+    """The settings of the folder that ``path`` is in."""
+    from kernlint.lint.config import Configurations
+
+    return Configurations().of(os.getcwd() if path == "-" else os.path.dirname(os.path.abspath(path)))

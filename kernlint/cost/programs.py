@@ -90,6 +90,8 @@ _SPECIAL_SIGMA = 0.5
 #: (``h100-row-stages.csv``: where threads copy 4 bytes at a time, a pipelined loop takes as long as it has copies).
 _LEAST_COPY = 4
 _COPY_NS = 2.95
+#: Functions whose results are floats and whose work is done by the integer lanes, which cards with fewer fp32 lanes have all of.
+_INTEGER_INSIDE = frozenset({"rand", "rand4x", "randint", "randint4x"})
 #: Turns of a loop of known length that the compiler lays out one after the other.
 _UNROLLED = 16
 #: Sigma where nothing like it was measured, and what comes to that of its class where a kernel does something that was not.
@@ -215,6 +217,11 @@ def program_time(
     moved = traffic(launch) if moved is None else moved
     operations = measured_operations() if operations is None else operations
     return _Price(launch, moved, device, constants, reuse_bytes or {}, operations).time()
+
+
+def programs_on_an_sm(launch: Launch, device: Device) -> int:
+    """How many programs of a launch without ``tl.dot`` fit on an SM at a time."""
+    return _Price(launch, traffic(launch), device, _data()[0], {}, measured_operations()).resident
 
 
 def program_us(launch: Launch, device: Device, constants: Constants, moved: Traffic) -> float:
@@ -629,7 +636,7 @@ class _Price(TileSizes):
             self.special_unit += issued
         else:
             self.instructions += issued
-            if node.dtype.is_float:
+            if node.dtype.is_float and node.op not in _INTEGER_INSIDE:
                 self.arithmetic += issued
         return max(self._issue_ns(measured.slots * share, node.elements), measured.wait_ns / self.scale.clock)
 

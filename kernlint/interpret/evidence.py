@@ -108,7 +108,9 @@ def _checked(workload: Workload, tensor: Tensor) -> Iterator[Clue]:
     names = {tensor.name}.union(*(group for group in hints.alike if tensor.name in group))
     for name in sorted(names):
         allowed = hints.dtypes.get(name)
-        if allowed:
+        if allowed and name in hints.annotated:
+            yield Clue(allowed, "annotation", f"its annotation lets {name} be {' or '.join(map(str, allowed))}")
+        elif allowed:
             yield Clue(allowed, "check", f"a check lets {name} be {' or '.join(map(str, allowed))}")
 
 

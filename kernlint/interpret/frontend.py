@@ -304,7 +304,7 @@ class FrontEnd(Evaluator):
         if type(target) is cst.Subscript:
             owner = self.eval(target.value, scope)
             self.eval_index(target, scope)
-            if isinstance(owner, Typed):
+            if isinstance(owner, Typed) and not (owner.argument and owner.pointer is None):  # that may be a tuple
                 text = f"`{_code(target.value)}` is a tensor: its elements cannot be assigned"
                 self.fault("tensor-index", target, text)
             return

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kernlint.report.budget import Budget, CallBudget, StepBudget
 from kernlint.report.grid import Bar, Cell, Grid, paint, show
 from kernlint.report.text import printable
+from kernlint.report.waterfall import waterfall
 from kernlint.verdict.speedup import format_speedup
 
 if TYPE_CHECKING:
@@ -73,6 +74,16 @@ def _parts(budget: Budget, width: int | None) -> list[str | Grid]:
         parts.append(f"{advice}: {budget.change.title}: {budget.change.method}")
     parts.append(budget.reason)
     return parts
+
+
+def tables(budget: Budget) -> list[str | Grid]:
+    """The tables of the calls, each after its title where it needs one, and the totals; none while sizes are open."""
+    if budget.before.missing:
+        return []
+    found = _calls(budget, None)
+    if budget.reference is not None and budget.reference.steps:
+        found += ["PyTorch's own steps for the reference:", _alone(budget.reference, _scale(budget)), ""]
+    return [*found, _totals(budget)]
 
 
 def _missing(names: Sequence[str]) -> list[str | Grid]:
@@ -216,21 +227,21 @@ def _waterfall(budget: Budget) -> list[str | Grid]:
     found = budget.headroom
     if found is None:
         return []
-    low, middle, high = found.achievable_us
-    rows: list[tuple[Cell, ...]] = [("now", _number(found.now_us), "", "", "")]
-    for cause in found.causes:
-        rows.append(
-            (f"- {cause.cause}", _number(cause.us), _number(cause.alone_us), _place(cause), printable(cause.evidence))
-        )
-    rest = found.now_us - middle - sum(cause.us for cause in found.causes)
-    if rest > 0.005:
-        rows.append(("- rest", _number(rest), "", "", "what no cause explains"))
-    rows.append(("achievable", _number(middle), "", f"{_number(low)} to {_number(high)}", "; ".join(found.witness[:1])))
-    if found.changed_us is not None:
-        rows.append(("... with tf32", _number(found.changed_us), "", "", "another numerics"))
-    if found.library_us is not None:
-        rows.append(("torch's kernels", _number(found.library_us), "", "", ""))
-    rows.append(("bound", _number(found.bound_us), "", "", "limits of the hardware"))
+    low, _, high = found.achievable_us
+    said = {
+        "rest": ("", "what no cause explains"),
+        "achievable": (f"{_number(low)} to {_number(high)}", "; ".join(found.witness[:1])),
+        "changed": ("", "another numerics"),
+        "bound": ("", "limits of the hardware"),
+    }
+    rows: list[tuple[Cell, ...]] = []
+    for row in waterfall(found):
+        if row.cause is not None:
+            alone, place, evidence = _number(row.cause.alone_us), _place(row.cause), printable(row.cause.evidence)
+        else:
+            alone, (place, evidence) = "", said.get(row.kind, ("", ""))
+        removed = row.kind in ("cause", "rest")
+        rows.append((f"- {row.name}" if removed else row.name, _number(row.us), alone, place, evidence))
     head = ("headroom (gpu)", "us", "alone us", "where", "evidence")
     return [Grid(head, tuple(rows), frozenset({1, 2})), ""]
 
