@@ -27,11 +27,14 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from kernlint.verify.child.modes import mapped, pretend_cuda
-from kernlint.verify.child.recorder import Recorder, doubtful
+from kernlint.verify.child.recorder import Recorder, doubtful, mentions_doubt
 
-#: Elements up to which the contents of a tensor are computed beside its fake, where they follow from the program.
-_MOST_CONTENTS = 1 << 16
-_MOST_RANDOM = 4_096
+#: Elements up to which the contents of a tensor are computed beside its fake, where they follow from the program: of whole numbers
+#: and truth values, which index and select, more than of others.
+_MOST_CONTENTS = 1 << 18
+_MOST_FLOATS = 1 << 16
+#: Items of a list that stands for what a tensor holds.
+_MOST_ITEMS = 4_096
 #: Between the addresses that tensors say they have.
 _APART = 1 << 42
 
@@ -119,6 +122,9 @@ class Above(TorchFunctionMode):
             return self._to(args, kwargs)
         if func in (torch.tensor, torch.as_tensor) and args and not isinstance(args[0], torch.Tensor):
             return self._written_out(func, args, kwargs)
+        if func is torch.Tensor.__getitem__ and mentions_doubt(args[1]):
+            self.recorder.doubt("how long a slice is, between bounds read from a tensor (all of the axis is taken)")
+            args = args[0], mapped(args[1], lambda v: slice(None) if isinstance(v, slice) and mentions_doubt(v) else v)
         if func in _WHOLE:
             return self._whole(_WHOLE[func], func, args, kwargs)
         wanted = _device_type(kwargs.get("device")) if kwargs.get("device") is not None else None
@@ -218,7 +224,7 @@ class Above(TorchFunctionMode):
 
 def _filled(x: torch.Tensor, shape: tuple[int, ...], func: Any, recorder: Recorder) -> Any:
     if shape:
-        return [_filled(x, shape[1:], func, recorder) for _ in range(min(shape[0], _MOST_RANDOM))]
+        return [_filled(x, shape[1:], func, recorder) for _ in range(min(shape[0], _MOST_ITEMS))]
     if func is torch.Tensor.__index__:
         recorder.doubt("an index read from a tensor (it is taken to be 1)")
         return 1
@@ -264,9 +270,9 @@ class Below(TorchDispatchMode):
     def _compute(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
         given = [*_tensors(args), *_tensors(kwargs)]
         made = _tensors(result)
-        random = "rand" in func.name() or "normal" in func.name() or "bernoulli" in func.name()
-        most = _MOST_RANDOM if random else _MOST_CONTENTS
-        if not made or any(x.numel() > most for x in made) or any(x.is_complex() for x in made):
+        if not made or any(
+            x.is_complex() or x.numel() > (_MOST_FLOATS if x.is_floating_point() else _MOST_CONTENTS) for x in made
+        ):
             self._forget(func, given)
             return
         real = {id(x): self._real(x) for x in given}

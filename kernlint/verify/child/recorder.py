@@ -264,6 +264,13 @@ def doubtful(value: float, recorder: Recorder) -> Any:
     return made
 
 
+def mentions_doubt(index: Any) -> bool:
+    """Whether a slice of an index has a bound that nobody knows."""
+    if isinstance(index, tuple):
+        return any(map(mentions_doubt, index))
+    return isinstance(index, slice) and any(isinstance(bound, Doubtful) for bound in (index.start, index.stop))
+
+
 def _arithmetic(kind: type, name: str) -> Callable[..., Any]:
     plain = getattr(kind, name)
 
