@@ -440,8 +440,9 @@ def _view(name: str) -> Callable[..., Any]:
 def _is_exact(x: Tensor, shape: Shape) -> bool:
     """Whether shape and strides of ``x`` and the new ``shape`` are numbers, of as many elements."""
     old, strides = x.shape or (), x.strides or ()
-    numbers = all(isinstance(size, int) for size in (*old, *strides, *shape))
-    return numbers and math.prod(old) == math.prod(shape) > 0  # type: ignore[arg-type]
+    numbers, fresh = [n for n in old if isinstance(n, int)], [n for n in shape if isinstance(n, int)]
+    known = len(numbers) == len(old) and len(fresh) == len(shape) and all(isinstance(step, int) for step in strides)
+    return known and math.prod(numbers) == math.prod(fresh) > 0
 
 
 def _view_dtype(x: Tensor, target: Dtype) -> Tensor:
