@@ -84,7 +84,7 @@ def analyze(
     performance: str | None = None,
     performance_path: str = "performance data",
     recording: Recording | None = None,
-    project: bool = True,
+    project: bool = False,
 ) -> Verdict:
     """Whether the Triton code in ``source`` is worth optimising, and how.
 
@@ -95,6 +95,7 @@ def analyze(
     (device time of a call) or ``call`` (wall time of a call). ``performance`` is the text of latencies or of a profile
     (:func:`kernlint.perf.read.read_performance`), in place of the Performance section that a task file may have. ``recording`` is what
     :func:`kernlint.verify.trace.record` has traced of the program, which counts where the source does not tell.
+    With ``project``, other Python files of the project that ``path`` is part of are read for calls that give what the source leaves open.
 
     Raises :class:`~kernlint.errors.SourceError` for input that cannot be parsed,
     :class:`~kernlint.errors.UsageError` for an unknown device, scope, entry, override or fact, and
@@ -133,7 +134,7 @@ def analysis(
     autotune: bool = False,
     assume: bool = True,
     recording: Recording | None = None,
-    project: bool = True,
+    project: bool = False,
 ) -> Analysis:
     """As :func:`analyze`, with everything the verdict was made from. ``autotune`` asks for tiles that the autotuner chooses
     where a fixed one would do for the sizes at hand; unless told to ``assume`` plausible facts, it rests on those that are known."""
@@ -393,7 +394,8 @@ def _check_sizes(workload: Workload, overrides: Mapping[str, Any]) -> None:
 def host_facts(device: Device) -> HostFacts:
     """What the analysed program would learn about ``device`` by asking torch."""
     major, _, minor = (device.compute_capability or "9.0").partition(".")
-    return HostFacts(device.sm_count, (int(major), int(minor or 0)), device.triton_backend)
+    shared = device.shared_memory_max_bytes_per_block, device.shared_memory_bytes_per_sm
+    return HostFacts(device.sm_count, (int(major), int(minor or 0)), device.triton_backend, *shared)
 
 
 def target_for(release: str | None, device: Device) -> Target:

@@ -31,6 +31,7 @@ def judge_row(task: RowTask) -> dict[str, Any]:
         "reference_path": _REFERENCE,
         "device": task.device,
         "overrides": dict(task.overrides),
+        "project": False,  # the text has no place among files
     }
     try:
         found = analysis(task.source, scope=task.scope, **question)
@@ -60,6 +61,7 @@ def _verdict(found: Analysis) -> dict[str, Any]:
     verdict, details = found.verdict, found.verdict.details
     return {
         "worth_optimizing": verdict.worth_optimizing,
+        "certainty": details.certainty,
         "reason": verdict.reason,
         "bottleneck": verdict.bottleneck,
         "optimisation_method": verdict.optimisation_method,

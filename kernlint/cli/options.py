@@ -88,6 +88,8 @@ class TaskInput:
     source: SourceText
     reference: SourceText | None
     options: Mapping[str, Any]
+    #: Whether other files of the project may be asked for facts, by the commands that do.
+    project: bool = True
 
     @property
     def sources(self) -> list[SourceText]:
@@ -138,8 +140,6 @@ def read_task_input(
         "entry": entry,
         "assumptions": list(assumptions),
     }
-    if no_project:
-        options["project"] = False
     source = read_source(path)
     reference_source = None if reference is None else read_source(reference)
     if reference_source is not None:
@@ -149,7 +149,7 @@ def read_task_input(
 
         data = read_performance_file(perf)
         options |= {"performance": data.text, "performance_path": data.path}
-    return TaskInput(source, reference_source, options)
+    return TaskInput(source, reference_source, options, not no_project)
 
 
 def device_id(name: str) -> str:

@@ -187,6 +187,9 @@ def call(h: HostEvaluator, instance: Instance, args: list[Any], kwargs: dict[str
         return torch_ops.transposed_convolution(h, function, x, attrs.get("weight"), attrs.get("bias"), node, *geometry)
     if name in ("LayerNorm", "RMSNorm", "GroupNorm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm2d"):
         extra = [v for k in ("weight", "bias") if isinstance(v := attrs.get(k), Tensor)]
+        if name.startswith("BatchNorm") and attrs["training"] and _given(attrs, 4, "track_running_stats") is not False:
+            count = h.allocate(dt.INT64, (), "parameter", None, "num_batches_tracked")
+            h.torch_op("add_", "elementwise", (count,), (count,), node, flops=1)
         return torch_ops.function(h, "layer_norm" if name == "LayerNorm" else "batch_norm", [x, *extra], {}, node)
     if name == "Embedding":
         return torch_ops.function(h, "embedding", [x, attrs.get("weight")], {}, node)

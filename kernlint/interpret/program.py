@@ -63,6 +63,9 @@ from kernlint.workload.kernel import Access
 
 _ROUNDS = 5
 
+#: Functions that give the result of a test, or end one.
+_ANSWERS = frozenset("bool isinstance hasattr all any allclose equal is_available skip xfail fail".split())
+
 #: More inputs than an autograd function has, and what the host keeps of what checks tell.
 _MOST_GRADIENTS = 64
 _HINTS = ("size_names", "choices", "dtype_choices", "alike", "same_shape", "axes", "annotated")
@@ -556,7 +559,7 @@ class _Reading:
             if workload is not None:
                 return [workload]
         if self.only:
-            candidates = [value for value in candidates if _entry(value) == self.only]
+            candidates = [value for value in candidates if self.only in _entries(value)]
         public = [w for value in candidates if not value.name.startswith("_") for w in self._launching(value)]
         return public or [w for value in candidates if value.name.startswith("_") for w in self._launching(value)]
 
@@ -1002,7 +1005,7 @@ def _is_answer(value: cst.BaseExpression | None) -> bool:
         return _is_answer(value.left) and _is_answer(value.right)
     if isinstance(value, cst.Call):
         name = (dotted_name(value.func) or "").rpartition(".")[2]
-        return name in ("bool", "isinstance", "hasattr", "all", "any", "allclose", "equal", "is_available")
+        return name in _ANSWERS
     return isinstance(value, cst.Name) and value.value in ("None", "True", "False")
 
 
@@ -1046,6 +1049,11 @@ def _writes_to_others(step: Step) -> bool:
 def _entry(value: Function | Class) -> str:
     """What the workload of a function, or of a layer that is no ``ModelNew``, is called."""
     return value.symbol if isinstance(value, Function) else f"{value.name}.forward"
+
+
+def _entries(value: Function | Class) -> tuple[str, ...]:
+    """What the workloads of a function, or of both passes of an autograd function, are called."""
+    return (_entry(value), f"{value.name}.backward") if isinstance(value, Class) else (_entry(value),)
 
 
 def _definition(jit: Jit) -> cst.FunctionDef:

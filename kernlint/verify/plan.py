@@ -236,7 +236,6 @@ def _changed_workload(
             path=f"{path}.py" if not path.endswith(".py") else path,
             reference=text,
             assume=False,
-            project=False,
             **own,
         )
     except AnalysisError as error:

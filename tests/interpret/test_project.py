@@ -65,6 +65,7 @@ def sites(project: Path, *functions: str) -> list[CallSite]:
 
 
 def ask(path: Path, **options: object) -> Analysis:
+    options = {"project": True, **options}
     return analysis(path.read_text(), path=str(path), **options)  # type: ignore[arg-type]
 
 

@@ -27,11 +27,14 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from kernlint.verify.child.modes import mapped, pretend_cuda
-from kernlint.verify.child.recorder import Recorder, doubtful
+from kernlint.verify.child.recorder import Recorder, doubtful, mentions_doubt
 
-#: Elements up to which the contents of a tensor are computed beside its fake, where they follow from the program.
-_MOST_CONTENTS = 1 << 16
-_MOST_RANDOM = 4_096
+#: Elements up to which the contents of a tensor are computed beside its fake, where they follow from the program: of whole numbers
+#: and truth values, which index and select, more than of others.
+_MOST_CONTENTS = 1 << 18
+_MOST_FLOATS = 1 << 16
+#: Items of a list that stands for what a tensor holds.
+_MOST_ITEMS = 4_096
 #: Between the addresses that tensors say they have.
 _APART = 1 << 42
 
@@ -76,6 +79,7 @@ def _device_type(device: Any) -> str | None:
     return "cuda" if isinstance(device, int) and not isinstance(device, bool) else None
 
 
+_IS_CUDA, _IS_CPU = (getattr(torch.Tensor, name).__get__ for name in ("is_cuda", "is_cpu"))
 _HOST = torch.device("cpu")
 _DEVICE = torch.device("cuda", 0)
 
@@ -119,6 +123,9 @@ class Above(TorchFunctionMode):
             return self._to(args, kwargs)
         if func in (torch.tensor, torch.as_tensor) and args and not isinstance(args[0], torch.Tensor):
             return self._written_out(func, args, kwargs)
+        if func is torch.Tensor.__getitem__ and mentions_doubt(args[1]):
+            self.recorder.doubt("how long a slice is, between bounds read from a tensor (all of the axis is taken)")
+            args = args[0], mapped(args[1], lambda v: slice(None) if isinstance(v, slice) and mentions_doubt(v) else v)
         if func in _WHOLE:
             return self._whole(_WHOLE[func], func, args, kwargs)
         wanted = _device_type(kwargs.get("device")) if kwargs.get("device") is not None else None
@@ -136,8 +143,8 @@ class Above(TorchFunctionMode):
 
     def _getter(self, func: Any, args: Any) -> Any:
         # Each look at a getter makes another wrapper of it: equal, not the same.
-        if func in (torch.Tensor.is_cuda.__get__, torch.Tensor.is_cpu.__get__):
-            return self.recorder.is_hosted(args[0]) == (func == torch.Tensor.is_cpu.__get__)
+        if func in (_IS_CUDA, _IS_CPU):
+            return self.recorder.is_hosted(args[0]) == (func == _IS_CPU)
         return func(*args)
 
     def _moved(self, x: torch.Tensor, where: str) -> torch.Tensor:
@@ -218,7 +225,7 @@ class Above(TorchFunctionMode):
 
 def _filled(x: torch.Tensor, shape: tuple[int, ...], func: Any, recorder: Recorder) -> Any:
     if shape:
-        return [_filled(x, shape[1:], func, recorder) for _ in range(min(shape[0], _MOST_RANDOM))]
+        return [_filled(x, shape[1:], func, recorder) for _ in range(min(shape[0], _MOST_ITEMS))]
     if func is torch.Tensor.__index__:
         recorder.doubt("an index read from a tensor (it is taken to be 1)")
         return 1
@@ -264,9 +271,9 @@ class Below(TorchDispatchMode):
     def _compute(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
         given = [*_tensors(args), *_tensors(kwargs)]
         made = _tensors(result)
-        random = "rand" in func.name() or "normal" in func.name() or "bernoulli" in func.name()
-        most = _MOST_RANDOM if random else _MOST_CONTENTS
-        if not made or any(x.numel() > most for x in made) or any(x.is_complex() for x in made):
+        if not made or any(
+            x.is_complex() or x.numel() > (_MOST_FLOATS if x.is_floating_point() else _MOST_CONTENTS) for x in made
+        ):
             self._forget(func, given)
             return
         real = {id(x): self._real(x) for x in given}
@@ -450,9 +457,9 @@ def _apply(self: torch.nn.Module, fn: Callable[[Any], Any], recurse: bool = True
         if value is not None:
             new = fn(value.detach())
             self._parameters[name] = torch.nn.Parameter(new, value.requires_grad and new.is_floating_point())
-    for name, value in list(self._buffers.items()):
-        if value is not None:
-            self._buffers[name] = fn(value)
+    for name, buffer in list(self._buffers.items()):
+        if buffer is not None:
+            self._buffers[name] = fn(buffer)
     return self
 
 
@@ -501,12 +508,12 @@ def pretend(device: Mapping[str, Any], recorder: Recorder) -> None:
         setattr(torch.cuda, name, answer)
     FakeTensor.device = _device_for(recorder, FakeTensor.device)  # type: ignore[assignment,method-assign]
     # Fakes have a way of their own, which reads each element.
-    FakeTensor.tolist = lambda self: torch.Tensor.tolist(self)  # type: ignore[method-assign,assignment]
-    torch.compile = _unscripted
-    torch.jit.script = _unscripted
+    FakeTensor.tolist = lambda self: torch.Tensor.tolist(self)  # type: ignore[method-assign]
+    torch.compile = _unscripted  # type: ignore[assignment]
+    torch.jit.script = _unscripted  # type: ignore[assignment]
     torch.nn.Module._apply = _apply  # type: ignore[method-assign]
     torch.set_default_device = lambda *_: None  # type: ignore[assignment]
-    torch.cuda.nvtx = types.SimpleNamespace(range_push=lambda *_: 0, range_pop=lambda *_: 0, range=_Stub)  # type: ignore[assignment]
+    torch.cuda.nvtx = types.SimpleNamespace(range_push=lambda *_: 0, range_pop=lambda *_: 0, range=_Stub)
 
 
 @contextmanager
