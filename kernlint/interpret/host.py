@@ -1395,16 +1395,17 @@ class HostEvaluator(Evaluator):
         """Record the iteration for ``item``, after one for ``before`` that settles loop-carried variables. ``entered`` are the
         steps of a first iteration that was followed before that, from the variables ``start``."""
         entry = dict(scope.vars)
+        lengths = _lengths(scope) if initial is None else initial
         with self.recording() as earlier:
             try:
                 whole = self._iteration(node, target, before, scope)
             except (Raised, Return):
                 return
         second = dict(scope.vars)
-        lengths = _lengths(scope)
+        grown = _lengths(scope)
         with self.recording() as body:
             whole = self._iteration(node, target, item, scope) and whole
-        self._lengthen(scope, lengths, count, initial)
+        self._lengthen(scope, grown, count, lengths)
         _forward(scope, entry if start is None else start, entry, second, count if whole else None)
         if body:
             if count is None:
