@@ -24,7 +24,7 @@ from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Retu
 from kernlint.interpret.recoded import KernelCalls, recoded
 from kernlint.interpret.substituted import Substitution
 from kernlint.interpret.trace import Trace
-from kernlint.interpret.values import Class, Deferred, Function, Jit, Namespace, Presumed, Scope, Unknown
+from kernlint.interpret.values import Class, Deferred, Function, Instance, Jit, Namespace, Presumed, Scope, Unknown
 from kernlint.interpret.vendor import other_vendor, package_files
 from kernlint.records import dataclass, replace
 from kernlint.syntax.names import bound_by, dotted_name
@@ -656,8 +656,6 @@ class _Reading:
         if not isinstance(forward, Function):
             return None
         is_function = any(isinstance(b, Namespace) and b.path == "torch.autograd.Function" for b in cls.bases)
-        from kernlint.interpret.values import Instance
-
         first: Any = Instance(None, "torch.autograd.function.FunctionCtx")
         if not is_function:
             first = self._guard(lambda: self.host.construct(cls, [], {}), Unknown("layer"))
@@ -779,6 +777,9 @@ class _Reading:
             elsewhere=frozenset(host.untaken),
             read_sizes=dict(host.read_sizes),
             first_steps=first if first != later else None,
+            result=_tensors_of(result),
+            arguments=_by_parameter(function, args),
+            held=dict(_held(args[0])) if args and isinstance(args[0], Instance) else {},
         )
         return replace(workload, symbols=open_symbols(workload.first_call()))
 
@@ -947,3 +948,37 @@ def _is_main_guard(node: cst.CSTNode) -> bool:
         and isinstance(node.test.left, cst.Name)
         and node.test.left.value == "__name__"
     )
+
+
+def _tensors_of(result: Any) -> Any:
+    """``result`` as tuples, lists and dictionaries of tensors; None for anything else in it."""
+    if isinstance(result, Tensor):
+        return result
+    if isinstance(result, (tuple, list)):
+        return type(result)(map(_tensors_of, result))
+    if isinstance(result, dict):
+        return {key: _tensors_of(value) for key, value in result.items()}
+    return None
+
+
+def _by_parameter(function: Function, args: Sequence[Any]) -> dict[str, Any]:
+    """The tensors and numbers among ``args``, by the name of the parameter."""
+    if not isinstance(function.node, cst.FunctionDef):
+        return {}
+    params = [*function.node.params.posonly_params, *function.node.params.params]
+    return {p.name.value: v for p, v in zip(params, args) if isinstance(v, (Tensor, int, float, Expr))}
+
+
+#: Attributes of an object, and objects inside objects, that are looked at.
+_MOST_HELD, _DEEPEST_HELD = 512, 4
+
+
+def _held(instance: Instance, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """The tensors and numbers that ``instance`` and the objects in it have, by dotted path."""
+    items = [(f"{path}{name}", value) for name, value in instance.attrs.items() if not name.startswith("_")]
+    items += [(f"{path}{i}", value) for i, value in enumerate(instance.attrs.get("_items", ()))]
+    for name, value in items[:_MOST_HELD]:
+        if isinstance(value, (Tensor, int, float, Expr)) and not isinstance(value, bool):
+            yield name, value
+        elif isinstance(value, Instance) and depth < _DEEPEST_HELD:
+            yield from _held(value, f"{name}.", depth + 1)

@@ -89,13 +89,22 @@ class Tensor:
 
 
 @dataclass(frozen=True)
+class Call:
+    """A torch function with its arguments: tensors, numbers, element types, strings, and tuples of these."""
+
+    function: str
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class TorchOp:
     """A call that torch answers, usually with one device kernel.
 
     ``kind`` is what it costs: copy, transpose (a copy that permutes), cast, fill, elementwise, reduce, matmul, softmax,
     norm, attention, conv, scan, gather, cat, random, rnn, alloc (no device work), unknown.
     ``dims`` carries what the cost needs beyond the tensors: batch, m, n, k of a matmul; axis of a reduction ...
-    ``flops`` counts a multiply-add as two.
+    ``flops`` counts a multiply-add as two. ``call`` is the call as it was written, None where an argument is not known.
     """
 
     name: str
@@ -106,6 +115,7 @@ class TorchOp:
     function: str
     flops: int | None = 0
     dims: Mapping[str, int] = field(default_factory=dict)
+    call: Call | None = None
 
 
 @dataclass(frozen=True)
@@ -297,7 +307,8 @@ class Workload:
     guards and branches tell. ``elsewhere`` are the storages that branches which were not followed may write.
     ``read_sizes`` are the storages whose size the host has read from a tensor, with the places where it did.
     ``steps`` are those of any later call; ``first_steps`` those of a first one, which also fills caches, None where it is
-    like the others.
+    like the others. ``result`` is what the call returns, as it is nested (None for what is no tensor in it), ``arguments`` what
+    it was given, by parameter, and ``held`` the tensors and numbers that the object has whose method it is, by dotted path.
     """
 
     entry: str
@@ -316,6 +327,9 @@ class Workload:
     elsewhere: frozenset[int] = frozenset()
     first_steps: tuple[Step, ...] | None = None
     read_sizes: Mapping[int, frozenset[Span]] = field(default_factory=dict)
+    result: Any = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    held: Mapping[str, Any] = field(default_factory=dict)
 
     def first_call(self) -> Workload:
         """The call that also does what is kept for later ones."""

@@ -1,0 +1,195 @@
+"""A program's call written anew from its reference: what torch computes there, as kernels of known good forms."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from kernlint.generate.host import Host, Unbound, allocation, contiguous_strides, launch_text, returned, values_of
+from kernlint.generate.plan import plan, view_value
+from kernlint.generate.terms import Buffer
+from kernlint.generate.tile_kernel import Kernel, TileWriter
+from kernlint.generate.torch_calls import Reader
+from kernlint.generate.values import CannotGenerate, Named, Value
+from kernlint.interpret.edits import NO_EDITS
+from kernlint.interpret.program import Program
+from kernlint.records import replace
+from kernlint.workload import Dtype, Expr, Symbol, Tensor, Workload
+from kernlint.workload.expr import Atom
+
+#: Kernels of one call up to which it is worth writing them.
+_MOST_KERNELS = 8
+
+
+class Rewritten:
+    """The text of the kernels and of the body of the function that launches them."""
+
+    def __init__(self, kernels: Sequence[Kernel], body: Sequence[str]) -> None:
+        self.kernels = kernels
+        self.body = body
+
+
+def rewritten(program: Program, entry: str) -> Rewritten:
+    """``entry`` of ``program`` with the computation of the reference. Raises :class:`CannotGenerate`."""
+    constants = _constants(program)
+    open_sizes = {name for name, value in constants.items() if isinstance(value, int)}
+    while True:
+        try:
+            return _Writing(program, entry, constants, open_sizes).write()
+        except Unbound as found:
+            # Nothing at hand tells this size: it is written as the number that it is.
+            if found.name not in open_sizes:
+                raise CannotGenerate(f"nothing tells the size {found.name}") from None
+            open_sizes = open_sizes - {found.name}
+
+
+def _constants(program: Program) -> dict[str, int | float]:
+    """The numbers that the module of the reference (of the kernel, where they are one) gives names to, as they are in force."""
+    module = program.reference or program.kernel
+    found: dict[str, int | float] = {}
+    for statement in ast.parse(module.text).body:
+        if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
+            try:
+                value = ast.literal_eval(statement.value)
+            except ValueError:
+                continue
+            if type(value) in (int, float) and math.isfinite(value):
+                found[statement.targets[0].id] = value
+    return {**found, **{name: v for name, v in program.question.overrides.items() if name in found and type(v) in (int, float)}}
+
+
+class _Writing:
+    """One attempt, with the module's numbers ``open_sizes`` left open."""
+
+    def __init__(self, program: Program, entry: str, constants: Mapping[str, int | float], open_sizes: Iterable[str]) -> None:
+        overrides: dict[str, Any] = dict(program.question.overrides)
+        for name, value in constants.items():
+            if name in open_sizes:
+                overrides[name] = Expr.atom(Symbol(name))
+            elif isinstance(value, float):
+                overrides[name] = Named(value, name)
+        self.sizes: dict[Atom, float] = {Symbol(name): constants[name] for name in open_sizes}
+        question = replace(program.question, overrides=overrides, entry=program.question.entry)
+        variant = program.variant(program.kernel, question)
+        workload = variant.workload(entry, NO_EDITS)
+        if workload is None or workload.reference is None:
+            raise CannotGenerate("there is no reference to write it from")
+        self.workload: Workload = workload
+        reference = workload.reference
+        if reference.unknowns:
+            raise CannotGenerate(f"the reference is not followed to its end ({reference.unknowns[0]})")
+        self.reference: Workload = reference
+        self.reader = Reader(reference, self.sizes)
+        self.host = Host(workload.arguments, workload.held, ())
+        self.names: dict[int, str] = {}
+        self.buffers: dict[int, Buffer] = {}
+        self.used_inputs: dict[str, Tensor] = {}
+
+    # -- inputs -----------------------------------------------------------------------------------------------------
+
+    def _here(self, path: str) -> tuple[str, Tensor]:
+        """The expression for an input of the reference in the program, and the tensor it is there."""
+        if path.startswith("self."):
+            tensor = self.workload.held.get(path.removeprefix("self."))
+            if not isinstance(tensor, Tensor):
+                raise CannotGenerate(f"the program has no `{path}`")
+            return path, tensor
+        of_reference = [name for name, value in self.reference.arguments.items() if isinstance(value, Tensor)]
+        own = [name for name, value in self.workload.arguments.items() if isinstance(value, Tensor)]
+        name = path if path in own else own[of_reference.index(path)] if len(own) == len(of_reference) else ""
+        tensor = self.workload.arguments.get(name)
+        if not isinstance(tensor, Tensor):
+            raise CannotGenerate(f"the program has no argument `{path}`")
+        return name, tensor
+
+    def _buffer(self, value: Value) -> Buffer | None:
+        if id(value) in self.buffers:
+            return self.buffers[id(value)]
+        if value.op != "input":
+            return None
+        expression, tensor = self._here(value.attributes["path"])
+        if tensor.shape != value.shape or tensor.dtype != value.dtype:
+            raise CannotGenerate(f"`{expression}` is another tensor in the program than in the reference")
+        if not tensor.is_contiguous and tensor.is_contiguous is not None:
+            raise CannotGenerate(f"`{expression}` is not contiguous")
+        self.used_inputs[expression] = tensor
+        self.names[id(value)] = expression
+        name = expression.rpartition(".")[2]
+        others = {buffer.name for buffer in self.buffers.values()}
+        while name in others:
+            name += "_in"
+        self.buffers[id(value)] = Buffer(name, value, contiguous_strides(value.shape))
+        return self.buffers[id(value)]
+
+    def _store(self, value: Value, final: bool) -> Buffer:
+        """The memory that ``value`` is written to."""
+        taken = {buffer.name for buffer in self.buffers.values()}
+        wish = "out" if final else value.name or "partial"
+        name = self.host.new(value.name or wish)
+        while name in taken:
+            name = self.host.new(name)
+        self.names[id(value)] = name
+        self.buffers[id(value)] = Buffer(name.lower(), value, contiguous_strides(value.shape))
+        return self.buffers[id(value)]
+
+    # -- all of it --------------------------------------------------------------------------------------------------
+
+    def write(self) -> Rewritten:
+        results = values_of(self.reference.result)
+        outputs: dict[int, Value] = {}
+        for tensor in results:
+            outputs[id(tensor)] = view_value(self.reader.view(tensor), tensor.shape or ())
+        works = plan(list({id(v): v for v in outputs.values()}.values()))
+        if len(works) > _MOST_KERNELS:
+            raise CannotGenerate(f"it would take {len(works)} kernels")
+        finals = {id(value) for value in outputs.values()}
+        body: list[str] = []
+        kernels: list[Kernel] = []
+        for value in self.reader.inputs.values():
+            pass
+        for work in works:
+            for root, _ in work.roots:
+                self._store(root, id(root) in finals)
+        device = self._device()
+        for number, work in enumerate(works):
+            kernel = self._kernel(work, self._kernel_name(number, len(works)))
+            kernels.append(kernel)
+            for root, _ in work.roots:
+                body.append(allocation(self.buffers[id(root)], self.names[id(root)], self.host, self._type, device))
+            body += launch_text(kernel, self.host, self.names)
+        body.append(f"return {returned(self.reference.result, lambda t: self._result(outputs[id(t)]))}")
+        prepared = [
+            f"{name} = {name}.contiguous()" for name in self.used_inputs if not name.startswith("self.")
+        ]
+        return Rewritten(kernels, [*prepared, *self.host.size_lines(), *body])
+
+    def _result(self, value: Value) -> str:
+        if value.op == "input":
+            return self._here(value.attributes["path"])[0]
+        return self.names[id(value)]
+
+    def _kernel(self, work: Any, name: str) -> Kernel:
+        if work.product is not None:
+            raise CannotGenerate("a matrix product")
+        return TileWriter(work, name, self._buffer, self.sizes).write()
+
+    def _kernel_name(self, number: int, count: int) -> str:
+        owner, _, method = self.workload.entry.rpartition(".")
+        base = "fused" if method == "forward" else method
+        return f"{base}_kernel" if count == 1 else f"{base}_{number + 1}_kernel"
+
+    def _device(self) -> str:
+        for name, value in self.workload.arguments.items():
+            if isinstance(value, Tensor):
+                return f"{name}.device"
+        raise CannotGenerate("a function without tensors")
+
+    def _type(self, dtype: Dtype) -> str:
+        for name, value in self.workload.arguments.items():
+            if isinstance(value, Tensor) and value.dtype == dtype:
+                return f"{name}.dtype"
+        return f"torch.{dtype}"
+
+
