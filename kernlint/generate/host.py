@@ -11,6 +11,7 @@ from kernlint.generate.terms import Buffer
 from kernlint.generate.tile_kernel import Kernel, NextPower
 from kernlint.generate.values import CannotGenerate, Named
 from kernlint.workload import Dtype, Expr, Size, Symbol, Tensor
+from kernlint.workload import expr as ex
 from kernlint.workload.expr import Atom, lift
 
 
@@ -43,22 +44,20 @@ class Host:
         return self.sizes[symbol]
 
     def _source(self, symbol: Symbol) -> str:
-        for name, value in self.arguments.items():
-            if isinstance(value, Tensor):
-                for axis, extent in enumerate(value.shape or ()):
-                    if extent == Expr.atom(symbol):
-                        return f"{name}.shape[{axis}]"
-        for name, value in self.arguments.items():
-            if isinstance(value, Expr) and value == Expr.atom(symbol):
-                return name
-        for path, value in self.held.items():
-            if isinstance(value, Expr) and value == Expr.atom(symbol):
-                return f"self.{path}"
-        for path, value in self.held.items():
-            if isinstance(value, Tensor):
-                for axis, extent in enumerate(value.shape or ()):
-                    if extent == Expr.atom(symbol):
-                        return f"self.{path}.shape[{axis}]"
+        """Where the size stands: an extent, a number among the arguments or attributes, or what is left of one that is a product with
+        it."""
+        places = [(f"{name}.shape[{axis}]", extent) for name, axis, extent in _extents(self.arguments)]
+        places += [(name, value) for name, value in self.arguments.items() if isinstance(value, Expr)]
+        places += [(f"self.{path}", value) for path, value in self.held.items() if isinstance(value, Expr)]
+        places += [(f"self.{path}.shape[{axis}]", extent) for path, axis, extent in _extents(self.held)]
+        wanted = Expr.atom(symbol)
+        for text, value in places:
+            if value == wanted:
+                return text
+        for text, value in places:
+            rest = ex.floordiv(value, wanted) if isinstance(value, Expr) and symbol in value.atoms() else None
+            if rest is not None and lift(rest) * wanted == value and symbol not in lift(rest).atoms():
+                return f"{text} // {wrapped(self.expression(rest), 7)}"
         raise Unbound(symbol.name)
 
     def number(self, value: Named) -> str:
@@ -92,8 +91,12 @@ class Host:
             if sum(name != "_" for name in names) > 1:
                 lines.append(f"{', '.join(names)} = {argument}.shape")
                 left = {symbol: name for symbol, name in left.items() if name not in names}
-        lines += [f"{name} = {self._source(symbol)}" for symbol, name in left.items()]
+        lines += sorted((f"{name} = {self._source(symbol)}" for symbol, name in left.items()), key=lambda line: "//" in line)
         return lines
+
+
+def _extents(values: Mapping[str, Any]) -> list[tuple[str, int, Size]]:
+    return [(n, axis, e) for n, v in values.items() if isinstance(v, Tensor) for axis, e in enumerate(v.shape or ())]
 
 
 class Unbound(Exception):

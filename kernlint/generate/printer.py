@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from keyword import iskeyword
 
 from kernlint.generate.spelling import REPEATS, Spelled, expression, number, operation, wrapped
-from kernlint.generate.terms import Term, Terms
+from kernlint.generate.terms import Bounds, Term, Terms
 from kernlint.generate.values import CannotGenerate, Named
 from kernlint.workload import Expr, Lane, Opaque, Symbol
 from kernlint.workload.expr import Atom
@@ -72,11 +72,12 @@ class Printer:
         self.simplified = simplified
         self.lines: list[str] = []
         self.known: dict[int, Spelled] = {}
+        self.conditions: dict[str, str] = {}
 
     def scope(self) -> Printer:
         """A printer for a block inside: it knows what is known here, what it finds is known inside only."""
         inner = Printer(self.terms, self.names, self.places, self.mask_of, self.uses, self.simplified)
-        inner.known = dict(self.known)
+        inner.known, inner.conditions = dict(self.known), dict(self.conditions)
         return inner
 
     def atom(self, atom: Atom) -> str:
@@ -131,7 +132,7 @@ class Printer:
             inside = " & ".join(self.bounds(term.bounds)) or "True"
             first, second = (self.spell(one)[0] for one in term.operands)
             return (f"tl.where({inside}, {first}, {second})", 9) if inside != "True" else (first, 0)
-        if term.op in ("cast", "round"):
+        if term.op in ("cast", "narrow"):
             text = wrapped(self.spell(term.operands[0]), 9)
             if term.op == "cast":
                 if text.replace(".", "").lstrip("-").isdigit():
@@ -171,14 +172,20 @@ class Printer:
             convert = ".to(tl.int1)"
         return f"tl.load({pointer}{guard}){convert}"
 
-    def bounds(self, bounds: tuple[tuple[Expr, Expr, Expr], ...]) -> list[str]:
-        """The conditions of ``bounds`` that do not hold of themselves."""
+    def bounds(self, bounds: Bounds) -> list[str]:
+        """The conditions of ``bounds`` that do not hold of themselves, as variables."""
         found = []
         for low, place, high in bounds:
+            at = self.expression(place)[0]
             if not (low.value == 0 and place.is_natural):
-                found.append(f"({self.expression(place)[0]} >= {self.expression(low)[0]})")
-            found.append(f"({self.expression(place)[0]} < {self.expression(high)[0]})")
-        return list(dict.fromkeys(found))
+                found.append(f"{at} >= {self.expression(low)[0]}")
+            if high is not None:
+                found.append(f"{at} < {self.expression(high)[0]}")
+        for text in found:
+            if text not in self.conditions:
+                self.conditions[text] = self.names.new("inside")
+                self.lines.append(f"{self.conditions[text]} = {text}")
+        return [self.conditions[text] for text in dict.fromkeys(found)]
 
 
 _COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})

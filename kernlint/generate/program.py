@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kernlint.generate.host import Host, Unbound, allocation, contiguous_strides, launch_text, returned, values_of
@@ -16,8 +16,8 @@ from kernlint.generate.values import CannotGenerate, Named, Value
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
 from kernlint.records import replace
-from kernlint.workload import Dtype, Expr, Symbol, Tensor, Workload
-from kernlint.workload.expr import Atom
+from kernlint.workload import Dtype, Expr, Opaque, Repeat, Symbol, Tensor, TorchOp, Workload
+from kernlint.workload.expr import Atom, lift
 
 #: Kernels of one call up to which it is worth writing them.
 _MOST_KERNELS = 8
@@ -34,15 +34,27 @@ class Rewritten:
 def rewritten(program: Program, entry: str) -> Rewritten:
     """``entry`` of ``program`` with the computation of the reference. Raises :class:`CannotGenerate`."""
     constants = _constants(program)
-    open_sizes = {name for name, value in constants.items() if isinstance(value, int)}
-    while True:
+    sizes: dict[str, Expr] = {name: Expr.atom(Symbol(name)) for name, v in constants.items() if isinstance(v, int)}
+    for _ in range(2 * len(constants) + 2):
         try:
-            return _Writing(program, entry, constants, open_sizes).write()
+            return _Writing(program, entry, constants, sizes).write()
+        except Divided as found:
+            sizes[found.name] = found.whole
         except Unbound as found:
             # Nothing at hand tells this size: it is written as the number that it is.
-            if found.name not in open_sizes:
-                raise CannotGenerate(f"nothing tells the size {found.name}") from None
-            open_sizes = open_sizes - {found.name}
+            known = [name for name, size in sizes.items() if Symbol(found.name) in size.atoms()]
+            if not known:
+                break
+            del sizes[known[0]]
+    raise CannotGenerate("its sizes are not known")
+
+
+class Divided(Exception):
+    """The size ``name`` is divided into equal parts: it had better be written as ``whole``, a product."""
+
+    def __init__(self, name: str, whole: Expr) -> None:
+        super().__init__(name)
+        self.name, self.whole = name, whole
 
 
 def _constants(program: Program) -> dict[str, int | float]:
@@ -60,17 +72,33 @@ def _constants(program: Program) -> dict[str, int | float]:
     return {**found, **{name: v for name, v in program.question.overrides.items() if name in found and type(v) in (int, float)}}
 
 
-class _Writing:
-    """One attempt, with the module's numbers ``open_sizes`` left open."""
+def _numbers(sizes: Mapping[str, Expr], constants: Mapping[str, int | float]) -> dict[Atom, float]:
+    """What the symbols in ``sizes`` are at the sizes in force."""
+    found: dict[Atom, float] = {Symbol(n): constants[n] for n, size in sizes.items() if size == Expr.atom(Symbol(n))}
+    for _ in range(3):
+        for name, size in sizes.items():
+            new = [atom for atom in size.atoms() if atom not in found]
+            if len(new) == 1:
+                rest = size.coefficient(new[0])
+                known = rest.evaluate(found) if rest is not None else None
+                if known:
+                    found[new[0]] = constants[name] // known
+    return found
 
-    def __init__(self, program: Program, entry: str, constants: Mapping[str, int | float], open_sizes: Iterable[str]) -> None:
+
+class _Writing:
+    """One attempt, with ``open_sizes`` in the place of the module's numbers of these names."""
+
+    def __init__(
+        self, program: Program, entry: str, constants: Mapping[str, int | float], open_sizes: Mapping[str, Expr]
+    ) -> None:
         overrides: dict[str, Any] = dict(program.question.overrides)
         for name, value in constants.items():
             if name in open_sizes:
-                overrides[name] = Expr.atom(Symbol(name))
+                overrides[name] = open_sizes[name]
             elif isinstance(value, float):
                 overrides[name] = Named(value, name)
-        self.sizes: dict[Atom, float] = {Symbol(name): constants[name] for name in open_sizes}
+        self.sizes = _numbers(open_sizes, constants)
         question = replace(program.question, overrides=overrides, entry=program.question.entry)
         variant = program.variant(program.kernel, question)
         workload = variant.workload(entry, NO_EDITS)
@@ -81,11 +109,33 @@ class _Writing:
         if reference.unknowns:
             raise CannotGenerate(f"the reference is not followed to its end ({reference.unknowns[0]})")
         self.reference: Workload = reference
+        for step in reference.steps:
+            if isinstance(step, Repeat) and isinstance(step.count, Expr):
+                symbol = next(atom for atom in step.count.atoms() if isinstance(atom, Symbol))
+                raise Unbound(symbol.name)
+        self._look_for_parts(reference)
         self.reader = Reader(reference, self.sizes)
         self.host = Host(workload.arguments, workload.held, ())
         self.names: dict[int, str] = {}
         self.buffers: dict[int, Buffer] = {}
         self.used_inputs: dict[str, Tensor] = {}
+
+    def _look_for_parts(self, reference: Workload) -> None:
+        """Raise :class:`Divided` for a size that is divided without a rest."""
+        tensors = [t for s in reference.steps if isinstance(s, TorchOp) for t in (*s.reads, *s.writes)]
+        for size in (lift(s) for t in tensors for s in (*(t.shape or ()), *(t.strides or ()), t.offset)):
+            for atom in size.atoms():
+                if not isinstance(atom, Opaque) or atom.op != "floordiv":
+                    continue
+                whole, part = atom.args
+                if len(whole.atoms()) != 1 or whole.terms != {tuple(whole.atoms()): 1}:
+                    whole = -whole  # rounded up
+                (symbol, *others) = whole.atoms()
+                first, second = whole.evaluate(self.sizes), part.evaluate(self.sizes)
+                if others or whole != Expr.atom(symbol) or not first or not second or first % second:
+                    continue
+                inner = f"{symbol}_PER_{part}" if part.value is None else f"{symbol}_PART"
+                raise Divided(str(symbol), part * Expr.atom(Symbol(inner)))
 
     # -- inputs -----------------------------------------------------------------------------------------------------
 

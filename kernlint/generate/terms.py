@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
-from typing import Any
+from typing import Any, Optional
 
 from kernlint.generate.values import CannotGenerate, Value, View, looked_through
 from kernlint.records import dataclass
@@ -20,7 +20,8 @@ from kernlint.workload.expr import Atom, lift
 #: Lanes below are places along the rows of a tile, those from here on along its columns.
 COLUMNS = 100
 
-Bounds = tuple[tuple[Expr, Expr, Expr], ...]
+#: ``low <= place < high`` for each; no upper end where None.
+Bounds = tuple[tuple[Expr, Expr, Optional[Expr]], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +80,8 @@ class Terms:
         self.regions: dict[tuple[Size, ...], int] = {columns: COLUMNS} if columns else {}
         self._made: dict[Any, Term] = {}
         self._same: dict[Any, Term] = {}
+        #: Loads that nothing guards, by buffer and address.
+        self._free: dict[tuple[str, Expr], Term] = {}
         self.loaded: dict[int, Term] = {}
         self.buffers: dict[str, Buffer] = {}
 
@@ -122,7 +125,7 @@ class Terms:
             if source == target or term.op == "load" and term.kind == str(target):
                 return term
             # Rounded as the source asks for, and computed with in fp32 from there.
-            return self.new("round", dt.FLOAT32, (term,), kind=str(target), name=value.name)
+            return self.new("narrow", dt.FLOAT32, (term,), kind=str(target), name=value.name)
         if register_type(target) == term.dtype:
             return term
         return self.new("cast", register_type(target), (term,), name=value.name)
@@ -133,8 +136,13 @@ class Terms:
             address = address + place * stride
         self.buffers[buffer.name] = buffer
         dtype = buffer.value.dtype
-        return self.new("load", register_type(dtype), (), buffer=buffer.name, address=address, bounds=bounds,
+        if bounds and (buffer.name, address) in self._free:
+            return self._free[buffer.name, address]  # it is there to be read for other places as well
+        made = self.new("load", register_type(dtype), (), buffer=buffer.name, address=address, bounds=bounds,
                         lanes=self._lanes(address, bounds), kind=str(dtype), name=buffer.value.name)  # fmt: skip
+        if not bounds:
+            self._free[buffer.name, address] = made
+        return made
 
     def _reduce(self, value: Value, index: tuple[Expr, ...], bounds: Bounds) -> Term:
         over = value.attributes["over"]
@@ -142,6 +150,8 @@ class Terms:
             raise CannotGenerate("a reduction whose result is needed along the columns")
         first = self.regions.setdefault(over, COLUMNS * (1 + len(self.regions)))
         columns = [Expr.atom(Lane(first + i)) for i in range(len(over))]
+        # A guard that depends on the columns is about who uses the result, not about what it is made of.
+        bounds = tuple(bound for bound in bounds if not any(dim >= COLUMNS for dim in self._lanes(*_known(bound))))
         body = self.view(value.operands[0], [*index, *columns], bounds)
         lanes = frozenset(lane for lane in body.lanes if lane < COLUMNS)
         dtype = register_type(value.dtype)
@@ -150,12 +160,12 @@ class Terms:
     def _choose(self, value: Value, index: tuple[Expr, ...], bounds: Bounds) -> Term:
         found: Term | None = None
         for view, case in reversed(list(zip(value.operands, value.attributes["cases"]))):
-            held = tuple((looked_through(bound, index)) for bound in case)
+            held = tuple(_through(bound, index) for bound in case)
             term = self.view(view, index, (*bounds, *held))
             if found is None:
                 found = term  # the last case takes what is left
                 continue
-            lanes = frozenset().union(*(self._lanes(*bound) for bound in held), term.lanes, found.lanes)
+            lanes = frozenset().union(*(self._lanes(*_known(bound)) for bound in held), term.lanes, found.lanes)
             found = self.new("choose", register_type(value.dtype), (term, found), lanes=lanes, bounds=held)
         assert found is not None
         return found
@@ -181,7 +191,7 @@ class Terms:
         found: set[int] = set()
         for expr in exprs:
             if isinstance(expr, tuple):
-                found |= self._lanes(*expr)
+                found |= self._lanes(*_known(expr))
                 continue
             for atom in expr.atoms():
                 if isinstance(atom, Lane):
@@ -201,3 +211,13 @@ class Terms:
         if key not in self._same:
             self._same[key] = Term(op, dtype, operands, lanes, **rest)
         return self._same[key]
+
+
+def _known(bound: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(one for one in bound if one is not None)
+
+
+def _through(bound: tuple[Expr, Expr, Expr | None], index: Sequence[Expr]) -> tuple[Expr, Expr, Expr | None]:
+    low, place, high = bound
+    (low, place), end = looked_through((low, place), index), () if high is None else looked_through((high,), index)
+    return low, place, end[0] if end else None

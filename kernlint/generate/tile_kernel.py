@@ -23,6 +23,8 @@ _TILE = 2048
 _SMS = 132
 #: Where in its region the lane of a flat index is.
 _FLAT = COLUMNS - 1
+#: What the lines that every kernel has call things.
+_WORDS = frozenset({"row", "rows", "cols", "mask", "row_mask", "col_mask", "start", "ROWS", "BLOCK"})
 _LEAST, _MOST = 'float("-inf")', 'float("inf")'
 
 
@@ -74,7 +76,7 @@ class Axes:
                 self.addresses.append(term.address)
             elif term.address is not None:
                 self.others.append(term.address)
-            self.others += [expr for bound in term.bounds for expr in bound]
+            self.others += [expr for bound in term.bounds for expr in bound if expr is not None]
         for term in terms.loaded.values():
             for inner in term.walk(seen):
                 if inner.op == "load" and inner.address is not None:
@@ -150,9 +152,12 @@ class Axes:
         return dim
 
     def contiguous(self, lanes: Iterable[tuple[int, Size]]) -> dict[int, int]:
-        """By lane: in how many accesses its neighbours lie side by side."""
+        """By lane: in how many accesses to tiles its neighbours lie side by side."""
         counts = {dim: 0 for dim, _ in lanes}
         for address in map(self.simplified, self.addresses):
+            dims = {atom.dim for atom in address.atoms() if isinstance(atom, Lane)}
+            if not (any(dim < COLUMNS for dim in dims) and any(dim >= COLUMNS for dim in dims)):
+                continue
             for dim in counts:
                 if address.coefficient(Lane(dim)) == 1:
                     counts[dim] += 1
@@ -255,8 +260,7 @@ class TileWriter:
             names.taken.add(f"{output.buffer.name}_ptr")
         for name in self.terms.buffers:
             names.taken.add(f"{name}_ptr")
-        for word in ("row", "rows", "cols", "mask", "row_mask", "col_mask", "ROWS", "BLOCK"):
-            names.taken.add(word)
+        names.taken |= _WORDS
         places: dict[int, str] = {}
         printer = Printer(self.terms, names, places, self._mask, self.uses, self.axes.spelled)
         self._place_rows(printer)
@@ -334,7 +338,7 @@ class TileWriter:
     def _store(self, printer: Printer, outputs: Sequence[Output]) -> None:
         for output in outputs:
             term = output.term
-            if term.op == "round" and term.kind == str(output.buffer.value.dtype):
+            if term.op == "narrow" and term.kind == str(output.buffer.value.dtype):
                 term = term.operands[0]  # which storing does
             value = printer.spell(term)[0]
             lanes = frozenset(a.dim for a in self.axes.simplified(output.address).atoms() if isinstance(a, Lane))
@@ -451,6 +455,10 @@ class TileWriter:
     @staticmethod
     def _close(printer: Printer, inner: Printer) -> None:
         printer.lines += [f"    {line}" for line in inner.lines]
+        # What a loop has called its own the next one may call so too.
+        assigned = {line.split(" = ")[0] for line in inner.lines if " = " in line}
+        outer = {line.split(" = ")[0] for line in printer.lines if not line.startswith(" ")}
+        printer.names.taken -= assigned - outer - _WORDS
 
     def _loop(self, printer: Printer, ready: Sequence[Term]) -> None:
         """One pass over the columns for the reductions that are ``ready``."""
@@ -579,7 +587,7 @@ def _zero_outside(term: Term) -> bool:
     """Whether ``term`` is zero where its loads were masked."""
     if term.op == "load":
         return term.in_columns
-    if term.op in ("square", "abs", "neg", "cast", "round", "relu"):
+    if term.op in ("square", "abs", "neg", "cast", "narrow", "relu"):
         return _zero_outside(term.operands[0])
     if term.op == "mul":
         first, second = term.operands
@@ -592,6 +600,6 @@ def _zero_outside(term: Term) -> bool:
 def _is_finite(term: Term) -> bool:
     """Whether ``term`` is a number wherever its loads are: no division and no function that could overflow on zero."""
     return term.op in ("load", "number") or (
-        term.op in ("square", "abs", "neg", "cast", "round", "mul", "add", "sub", "relu") and all(map(_is_finite, term.operands))
+        term.op in ("square", "abs", "neg", "cast", "narrow", "mul", "add", "sub", "relu") and all(map(_is_finite, term.operands))
     )
 

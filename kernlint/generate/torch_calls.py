@@ -18,7 +18,7 @@ from kernlint.generate.values import (
     looked_through,
 )
 from kernlint.records import replace
-from kernlint.workload import Call, Dtype, Expr, Size, Tensor, TorchOp, Workload
+from kernlint.workload import Call, Dtype, Expr, Lane, Size, Tensor, TorchOp, Workload
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import Atom, lift
@@ -74,8 +74,7 @@ class Reader:
         for step in workload.steps:
             if not isinstance(step, TorchOp):
                 raise CannotGenerate(f"the reference has a {_WORDS.get(type(step).__name__, 'step')} that is no torch function")
-            if step.kind != "alloc":
-                self._read(step)
+            self._read(step)
 
     def _input(self, path: str, tensor: Tensor) -> None:
         if tensor.shape is None or tensor.dtype is None:
@@ -89,6 +88,8 @@ class Reader:
         if tensor.storage.id not in self.holds:
             raise CannotGenerate(f"it is not known what `{tensor.name}` holds")
         value, base = self.holds[tensor.storage.id]
+        if tensor.name and not value.name and tensor.shape == base.shape:
+            object.__setattr__(value, "name", tensor.name)  # the source names a result after it has made it
         return View(value, index_of(base, tensor, self.sizes))
 
     def outputs(self) -> list[Tensor]:
@@ -119,7 +120,28 @@ class Reader:
         self.holds[out.storage.id] = replace_name(made, out), out
 
     def _set(self, writer: Writer, out: Tensor, call: Call) -> None:
-        raise CannotGenerate("an assignment to a part of a tensor")
+        """An assignment to a rectangular part of a tensor: there the new elements, elsewhere the old ones."""
+        if out.storage.id not in self.holds or out.storage.id in self.inputs:
+            raise CannotGenerate("an assignment to a part of a tensor that is not known")
+        old, base = self.holds[out.storage.id]
+        places = index_of(base, out, self.sizes)
+        bounds: list[tuple[Expr, Expr, Expr | None]] = []
+        back: dict[int, Expr] = {}
+        for axis, place in enumerate(places):
+            dims = [atom.dim for atom in place.atoms() if isinstance(atom, Lane)]
+            if len(dims) > 1 or (dims and place.coefficient(Lane(dims[0])) != 1):
+                raise CannotGenerate("an assignment to a part of a tensor that is no rectangle")
+            first = place.substitute({Lane(dims[0]): 0}) if dims else place
+            extent = (out.shape or ())[dims[0]] if dims else 1
+            if dims:
+                back[dims[0]] = lane(axis) - first
+            if first.value != 0 or lift(extent) != lift((base.shape or ())[axis]):
+                bounds.append((first, lane(axis), first + extent))
+        given = writer.spread(call.args[1], len(out.shape or ()))
+        index = looked_through(given.index, [back.get(d, lift(0)) for d in range(len(out.shape or ()))])
+        views = View(given.value, index), View(old, identity(old.shape))
+        made = Value("choose", old.shape, old.dtype, views, {"cases": (tuple(bounds), ())})
+        self.holds[out.storage.id] = made, base
 
 
 _WORDS = {"Launch": "kernel launch", "HostSync": "wait for the device", "Repeat": "Python loop", "Event": "host step"}
@@ -345,9 +367,14 @@ def _standardised(w: Writer, x: Tensor, axes: Sequence[int], eps: Any) -> Value:
     total = w.reduce("sum", x, axes, True, _wide(x.dtype))
     squares = w.reduce("m2", x, axes, True, _wide(x.dtype))
     small = total.shape
-    mean = w.map("div", total, count, shape=small)
+    mean = _called("mean", w.map("div", total, count, shape=small))
     spread = w.map("add", w.map("div", squares, count, shape=small), eps, shape=small)
-    return w.map("mul", w.map("sub", x, mean, shape=shape), w.map("rsqrt", spread, shape=small), shape=shape)
+    rstd = _called("rstd", w.map("rsqrt", spread, shape=small))
+    return w.map("mul", w.map("sub", x, mean, shape=shape), rstd, shape=shape)
+
+
+def _called(name: str, value: Value) -> Value:
+    return Value(value.op, value.shape, value.dtype, value.operands, value.attributes, name)
 
 
 def _affine(w: Writer, x: Value, weight: Any, bias: Any) -> Value:
@@ -405,9 +432,10 @@ def _group_norm(w: Writer) -> Value:
 def _standardised_value(w: Writer, x: Value, axes: Sequence[int], eps: Any) -> Value:
     count = w.count([x.shape[d] for d in axes])
     total, squares = (w.reduce(kind, x, axes, True, x.dtype) for kind in ("sum", "m2"))
-    mean = w.map("div", total, count, shape=total.shape)
+    mean = _called("mean", w.map("div", total, count, shape=total.shape))
     spread = w.map("add", w.map("div", squares, count, shape=total.shape), eps, shape=total.shape)
-    return w.map("mul", w.map("sub", x, mean, shape=x.shape), w.map("rsqrt", spread, shape=total.shape), shape=x.shape)
+    rstd = _called("rstd", w.map("rsqrt", spread, shape=total.shape))
+    return w.map("mul", w.map("sub", x, mean, shape=x.shape), rstd, shape=x.shape)
 
 
 def _per_channel(w: Writer, given: Any, rank: int) -> Any:
@@ -502,7 +530,10 @@ def _power(w: Writer) -> Value:
         found = _POWERS.get(float(exponent))
         if found is not None:
             return found(w, base)
-    raise CannotGenerate("a power that is no square, cube or root")
+        if not float(exponent).is_integer():
+            # Of a negative base both are not a number.
+            return w.map("exp", w.map("mul", w.map("log", base), float(exponent)))
+    raise CannotGenerate("a power whose exponent is not known")
 
 
 _POWERS: dict[float, Callable[[Writer, Tensor], Value]] = {
@@ -667,7 +698,7 @@ def _cat(w: Writer) -> Value:
             places[axis] = lane(axis) - start if lift(extent).value != 1 else lift(0)
         view = w.operand(part)
         views.append(View(view.value, looked_through(view.index, places)))
-        cases.append(((lift(start), lane(axis), lift(end)),))
+        cases.append(((lift(start), lane(axis), lift(end) if part is not parts[-1] else None),))
         start = end
     return Value("choose", w.shape, w.dtype, tuple(views), {"cases": tuple(cases)})
 
@@ -754,7 +785,27 @@ def _gather(w: Writer) -> Value:
 
 
 def _indexed(w: Writer) -> Value:
-    raise CannotGenerate("indexing by tensors")
+    """``x[i, :, j]``: tensors of integers beside whole axes."""
+    x, key = w.tensor(0, "input"), w.argument(1, "key")
+    shape = x.shape or ()
+    parts = list(key) if isinstance(key, tuple) else [key]
+    parts += [slice(None)] * (len(shape) - len(parts))
+    at = [d for d, part in enumerate(parts) if isinstance(part, Tensor)]
+    tensors = [parts[d] for d in at]
+    plain = all(isinstance(p, Tensor) or p == slice(None) for p in parts)
+    if not plain or any(t.dtype == dt.BOOL for t in tensors) or at != list(range(at[0], at[-1] + 1)):
+        raise CannotGenerate("indexing by masks, or by tensors and numbers")
+    rank = max(len(t.shape or ()) for t in tensors)
+    first, places, views = at[0], [], []
+    for axis in range(len(shape)):
+        if axis in at:
+            places.append(element(1 + at.index(axis)))
+            spread = w.spread(parts[axis], rank)
+            views.append(View(spread.value, looked_through(spread.index, [lane(first + d) for d in range(rank)])))
+        else:
+            own = axis if axis < first else axis - len(at) + rank
+            places.append(lane(own) if lift(shape[axis]).value != 1 else lift(0))
+    return _picked(w, x, places, views, True)
 
 
 def _product(w: Writer) -> Value:
@@ -989,6 +1040,8 @@ _FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
     "tril": _triangle(True),
     "triu": _triangle(False),
     "zeros": _filled(0), "zeros_like": _filled(0), "new_zeros": _filled(0), "zero": _filled(0),
+    # What nobody has written yet may hold anything: zeros are as good.
+    **dict.fromkeys(("empty", "empty_like", "new_empty"), _filled(0)),
     "ones": _filled(1), "ones_like": _filled(1), "new_ones": _filled(1),
     "full": _full, "full_like": _full, "new_full": _full, "fill": _full,
     "arange": _arange,

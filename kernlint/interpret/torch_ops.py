@@ -646,7 +646,9 @@ def _gathered(h: HostEvaluator, x: Tensor, parts: list[Any], node: cst.CSTNode) 
         h.sync("boolean-mask indexing waits for the number of true elements", node, x)
     result = h.allocate(x.dtype, shape, "result", node)
     dims = _run(x) if len(indices) == 1 and not lists and not boolean and parts[0] is indices[0] else {}
+    outer, h.calling = h.calling, ("index", [x, tuple(parts)], {})
     h.torch_op("index", "gather", (x, *indices), (result,), node, dims=dims)
+    h.calling = outer
     return result
 
 
