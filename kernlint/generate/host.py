@@ -110,9 +110,13 @@ class Unbound(Exception):
 def launch_text(kernel: Kernel, host: Host, names: Mapping[int, str]) -> list[str]:
     """The launch of ``kernel``; ``names`` are the variables of values that lie in memory."""
     extents = []
-    for total, block in kernel.grid:
-        text = host.expression(total)[0]
-        extents.append(f"triton.cdiv({text}, {_constant(kernel, block, host)})" if block else text)
+    for factors in kernel.grid:
+        texts = []
+        for total, block in factors:
+            text = host.expression(total)
+            cut = f"triton.cdiv({text[0]}, {_constant(kernel, block, host)})"
+            texts.append(cut if block else text[0] if len(factors) == 1 else wrapped(text, 6))
+        extents.append(" * ".join(texts))
     grid = f"({', '.join(extents)},)" if len(extents) == 1 else f"({', '.join(extents)})"
     given = [names[id(buffer.value)] for buffer, _ in kernel.buffers]
     given += [host.size(symbol) for symbol in kernel.sizes]

@@ -158,7 +158,8 @@ class Printer:
             return f"({spelled[0]}).to(tl.{term.dtype})", 9
         return spelled
 
-    def _load(self, term: Term) -> str:
+    def _load(self, term: Term, raw: bool = False) -> str:
+        """A load, converted to what is computed in unless ``raw``."""
         assert term.address is not None
         address = self.expression(term.address)[0]
         conditions = [self.mask_of(term.lanes), *self.bounds(term.bounds)]
@@ -167,7 +168,7 @@ class Printer:
         pointer = base if address == "0" else f"{base} + {address}"
         zero = "0.0" if term.dtype.is_float else "False" if term.dtype.kind == "bool" else "0"
         guard = f", mask={mask}, other={zero}" if mask else ""
-        convert = "" if term.kind == str(term.dtype) else f".to(tl.{_triton(str(term.dtype))})"
+        convert = "" if raw or term.kind == str(term.dtype) else f".to(tl.{_triton(str(term.dtype))})"
         if term.dtype.kind == "bool":
             convert = ".to(tl.int1)"
         return f"tl.load({pointer}{guard}){convert}"

@@ -9,6 +9,7 @@ from typing import Any
 
 from kernlint.generate.host import Host, Unbound, allocation, contiguous_strides, launch_text, returned, values_of
 from kernlint.generate.plan import plan, view_value
+from kernlint.generate.product_kernel import ProductWriter, axes_of, default_tile
 from kernlint.generate.terms import Buffer
 from kernlint.generate.tile_kernel import Kernel, TileWriter
 from kernlint.generate.torch_calls import Reader
@@ -16,7 +17,7 @@ from kernlint.generate.values import CannotGenerate, Named, Value
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
 from kernlint.records import replace
-from kernlint.workload import Dtype, Expr, Opaque, Repeat, Symbol, Tensor, TorchOp, Workload
+from kernlint.workload import Dtype, Expr, Opaque, Repeat, Size, Symbol, Tensor, TorchOp, Workload
 from kernlint.workload.expr import Atom, lift
 
 #: Kernels of one call up to which it is worth writing them.
@@ -222,8 +223,14 @@ class _Writing:
 
     def _kernel(self, work: Any, name: str) -> Kernel:
         if work.product is not None:
-            raise CannotGenerate("a matrix product")
+            axes = axes_of(work.product)
+            m, n, k = (self._count(part) for part in ([n for _, n in axes.rows], [n for _, n in axes.columns], axes.over))
+            bits = max(view.value.dtype.bits for view in work.product.operands)
+            return ProductWriter(work, name, self._buffer, self.sizes, default_tile(m, n, k, bits)).write()
         return TileWriter(work, name, self._buffer, self.sizes).write()
+
+    def _count(self, extents: Sequence[Size]) -> float:
+        return float(math.prod(lift(extent).evaluate(self.sizes) or 0 for extent in extents))
 
     def _kernel_name(self, number: int, count: int) -> str:
         owner, _, method = self.workload.entry.rpartition(".")

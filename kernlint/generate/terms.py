@@ -83,6 +83,8 @@ class Terms:
         #: Loads that nothing guards, by buffer and address.
         self._free: dict[tuple[str, Expr], Term] = {}
         self.loaded: dict[int, Term] = {}
+        #: Products that are made here, by value and place: the accumulator.
+        self.products: dict[tuple[int, tuple[Expr, ...]], Term] = {}
         self.buffers: dict[str, Buffer] = {}
 
     def at(self, value: Value, index: Sequence[Expr], bounds: Bounds = ()) -> Term:
@@ -100,6 +102,8 @@ class Terms:
         if buffer is not None:
             return self._load(buffer, index, bounds)
         op = value.op
+        if op == "product" and (id(value), index) in self.products:
+            return self.products[id(value), index]
         if op == "number":
             return self.new("number", register_type(value.dtype), number=value.attributes["value"])
         if op == "place":

@@ -37,12 +37,13 @@ class NextPower:
 
 @dataclass(frozen=True)
 class Kernel:
-    """The source of a kernel and what a launch of it says: ``grid`` and the values of parameters as expressions over sizes,
+    """The source of a kernel and what a launch of it says: ``grid`` (along each axis factors: an extent and the constant that
+    it is divided by, rounded up) and the values of parameters as expressions over sizes,
     ``buffers`` in the order of the pointers."""
 
     name: str
     source: str
-    grid: tuple[tuple[Size, str], ...]
+    grid: tuple[tuple[tuple[Size, str], ...], ...]
     buffers: tuple[tuple[Buffer, bool], ...]
     sizes: Mapping[Symbol, str]
     numbers: Mapping[str, Named]
@@ -549,18 +550,18 @@ class TileWriter:
             constants["BLOCK"] = _next_power(total) if self.whole else self.columns
             for number, one in enumerate(lanes[1:], 2):
                 constants[f"BLOCK_{number}"] = _next_power(product_of(n for _, n in one))
-        grid: list[tuple[Size, str]] = []
+        grid: list[tuple[tuple[Size, str], ...]] = []
         if rows:
-            grid.append((product_of(n for _, n in rows), "" if self.flat else "ROWS"))
+            grid.append(((product_of(n for _, n in rows), "" if self.flat else "ROWS"),))
         if lanes and not self.reductions:
-            grid.append((product_of(n for _, n in lanes[0]), "BLOCK"))
+            grid.append(((product_of(n for _, n in lanes[0]), "BLOCK"),))
         buffers = [(buffer, False) for buffer in self.terms.buffers.values() if f"{buffer.name}_ptr" in text]
         buffers += [(one.buffer, True) for one in self.outputs]
         parameters = [f"{buffer.name}_ptr" for buffer, _ in buffers]
         parameters += [*self.names.sizes.values(), *(name.lower() for name in self.names.numbers)]
         parameters += [f"{name}: tl.constexpr" for name in constants]
         source = function_text(self.name, parameters, body)
-        return Kernel(self.name, source, tuple(grid) or ((1, ""),), tuple(buffers), self.names.sizes, self.names.numbers,
+        return Kernel(self.name, source, tuple(grid) or (((1, ""),),), tuple(buffers), self.names.sizes, self.names.numbers,
                       constants, self.num_warps)  # fmt: skip
 
 
