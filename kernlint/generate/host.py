@@ -8,7 +8,7 @@ from typing import Any
 
 from kernlint.generate.spelling import expression, wrapped
 from kernlint.generate.terms import Buffer
-from kernlint.generate.tile_kernel import Kernel, NextPower
+from kernlint.generate.kernel import Kernel, NextPower
 from kernlint.generate.values import CannotGenerate, Named
 from kernlint.workload import Dtype, Expr, Size, Symbol, Tensor
 from kernlint.workload import expr as ex
@@ -114,8 +114,10 @@ def launch_text(kernel: Kernel, host: Host, names: Mapping[int, str]) -> list[st
         texts = []
         for total, block in factors:
             text = host.expression(total)
-            cut = f"triton.cdiv({text[0]}, {_constant(kernel, block, host)})"
-            texts.append(cut if block else text[0] if len(factors) == 1 else wrapped(text, 6))
+            if block:
+                texts.append(f"triton.cdiv({text[0]}, {_constant(kernel, block, host)})")
+            else:
+                texts.append(text[0] if len(factors) == 1 else wrapped(text, 6))
         extents.append(" * ".join(texts))
     grid = f"({', '.join(extents)},)" if len(extents) == 1 else f"({', '.join(extents)})"
     given = [names[id(buffer.value)] for buffer, _ in kernel.buffers]

@@ -10,22 +10,35 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 
-from kernlint.generate.terms import COLUMNS
+from kernlint.generate.terms import CHUNK, COLUMNS
 from kernlint.generate.values import CannotGenerate, Value, View, identity, lane, lanes_of, looked_through
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.workload import Expr, Lane, Size
 from kernlint.workload.expr import lift
 
 
 @dataclass(frozen=True)
-class Work:
-    """One kernel: the ``roots`` that it stores, each seen from ``rows`` and ``columns`` (extents) by its index. ``product`` is the
-    contraction that it is built around, None where there is none."""
+class Root:
+    """``value``, seen from the lanes of a kernel by ``index``, which goes to the memory of ``target``: the same, or one of which
+    it is the part that begins at ``shift`` along each axis."""
 
-    roots: tuple[tuple[Value, tuple[Expr, ...]], ...]
+    value: Value
+    index: tuple[Expr, ...]
+    target: Value
+    shift: tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Work:
+    """One kernel: the ``roots`` that it stores, over ``rows`` and ``columns`` (extents). ``product`` is the contraction that it
+    is built around, None where there is none; ``chunks`` the number of equal parts of the columns whose reductions are stored apart, 0
+    where they are whole."""
+
+    roots: tuple[Root, ...]
     rows: tuple[Size, ...]
     columns: tuple[Size, ...]
     product: Value | None = None
+    chunks: int = 0
 
 
 class _Stored(Exception):
@@ -40,15 +53,57 @@ def plan(outputs: Sequence[Value]) -> list[Work]:
     order = list(_walk_all(outputs))
     rank = {id(value): number for number, value in enumerate(order)}
     stored: dict[int, Value] = {id(value): value for value in outputs if value.op != "input"}
-    works: dict[int, Work] = {}
+    works: dict[int, list[Work]] = {}
     for _ in range(len(order) + 1):
         try:
-            works = {key: _work(value, stored) for key, value in stored.items()}
+            works = {key: _works(value, stored) for key, value in stored.items()}
             break
         except _Stored as found:
             stored[id(found.value)] = found.value
-    ordered = [works[key] for key in sorted(works, key=lambda key: rank[key])]
+    ordered = [work for key in sorted(works, key=lambda key: rank[key]) for work in works[key]]
     return _merged(ordered, stored)
+
+
+#: Parts of a result that get a store each.
+_MOST_PARTS = 4
+
+
+def _works(target: Value, stored: dict[int, Value]) -> list[Work]:
+    """The kernels of ``target``: of what is put together of parts one for each, where there are few."""
+    parts = _parts(target)
+    if not 1 < len(parts) <= _MOST_PARTS:
+        return [_work(target, stored)]
+    works = []
+    for value, axis, start in parts:
+        work = _work(value, stored)
+        if work.product is not None:
+            raise _Stored(work.product)
+        shift = tuple(start if d == axis else lift(0) for d in range(len(target.shape)))
+        works.append(replace(work, roots=(replace(work.roots[0], target=target, shift=shift),)))
+    return works
+
+
+def _parts(target: Value) -> list[tuple[Value, int, Expr]]:
+    """What ``target`` is put together of: values, with the axis and where along it each begins."""
+    index, inner, dtype = identity(target.shape), target, target.dtype
+    while inner.op == "cast" and "axis" not in inner.attributes:
+        index = looked_through(inner.operands[0].index, index)
+        inner = inner.operands[0].value
+    axis = inner.attributes.get("axis")
+    if inner.op != "choose" or axis is None:
+        return []
+    place = index[axis]
+    if not _is_lane(place):
+        return []
+    (own,) = (atom.dim for atom in place.atoms() if isinstance(atom, Lane))
+    parts = []
+    for view, (start, extent) in zip(inner.operands, inner.attributes["extents"]):
+        shape = tuple(extent if d == own else n for d, n in enumerate(target.shape))
+        at = lane(own) + start if lift(extent).value != 1 else lift(start)
+        places = [p.substitute({Lane(own): at}) for p in index]
+        value = Value("cast", shape, dtype, (View(view.value, looked_through(view.index, places)),), name=view.value.name)
+        parts.append((value, own, lift(start)))
+    return parts
 
 
 def _walk_all(outputs: Iterable[Value]) -> Iterator[Value]:
@@ -61,6 +116,8 @@ def _work(root: Value, stored: dict[int, Value]) -> Work:
     """The kernel of ``root``; raises :class:`_Stored` for what must be stored before."""
     if root.op == "library":
         raise CannotGenerate(f"torch function {root.attributes['name']}")
+    if root.op == "partial":
+        return _partial(root, stored)
     seen = _Seen()
     _look(root, identity(root.shape), stored, seen, root)
     dims = [d for d, n in enumerate(root.shape) if lift(n).value != 1]
@@ -71,21 +128,40 @@ def _work(root: Value, stored: dict[int, Value]) -> Work:
     kept = max((lanes_of(index) for _, index in seen.reductions), key=len)
     for value, index in seen.reductions:
         plain = [place for place in index if place.value is None]
-        if lanes_of(index) != kept or any(len(p.terms) != 1 or not _is_lane(p) for p in plain):
+        if lanes_of(index) != kept or not all(map(_is_lane, plain)):
             if value is root:
                 raise CannotGenerate("a reduction to a part of its own result")
             raise _Stored(value)
     return _placed(root, [d for d in dims if d in kept], [d for d in dims if d not in kept])
 
 
+def _partial(root: Value, stored: dict[int, Value]) -> Work:
+    """The kernel of a reduction in parts: its rows are those of the result."""
+    reduction = root.operands[0].value
+    seen = _Seen()
+    _look(reduction, identity(reduction.shape), stored, seen, reduction)
+    if seen.products or len(seen.reductions) > 1:
+        inner = [value for value, _ in (*seen.products, *seen.reductions) if value is not reduction]
+        raise _Stored(inner[0])
+    dims = [d for d, n in enumerate(reduction.shape) if lift(n).value != 1]
+    index = (*_index(reduction, dims, ()), lane(CHUNK))
+    made = Root(root, index, root, (lift(0),) * len(index))
+    rows = tuple(reduction.shape[d] for d in dims)
+    return Work((made,), rows, reduction.attributes["over"], None, root.attributes["chunks"])
+
+
 def _is_lane(place: Expr) -> bool:
+    if len(place.terms) != 1:
+        return False
     ((monomial, count),) = place.terms.items()
     return count == 1 and len(monomial) == 1 and isinstance(monomial[0], Lane)
 
 
 def _placed(root: Value, rows: Sequence[int], columns: Sequence[int]) -> Work:
     """``root`` with its axes dealt out to rows and columns."""
-    return Work(((root, _index(root, rows, columns)),), *(tuple(root.shape[d] for d in dims) for dims in (rows, columns)))
+    index = _index(root, rows, columns)
+    made = Root(root, index, root, (lift(0),) * len(index))
+    return Work((made,), *(tuple(root.shape[d] for d in dims) for dims in (rows, columns)))
 
 
 def _index(root: Value, rows: Sequence[int], columns: Sequence[int]) -> tuple[Expr, ...]:
@@ -113,7 +189,7 @@ def _look(value: Value, index: tuple[Expr, ...], stored: dict[int, Value], seen:
     seen.visited.add(key)
     if value is not root and (id(value) in stored or value.op == "input"):
         return
-    if value.op == "library":
+    if value.op in ("library", "partial"):
         raise _Stored(value)
     lanes = list(index)
     if value.op in ("reduce", "product"):
@@ -138,7 +214,8 @@ def _around_product(root: Value, seen: _Seen) -> Work:
         inner = [value for value, _ in (*seen.products, *seen.reductions) if value is not root]
         raise _Stored(inner[0])
     product = root if root.op == "product" else next(iter(products.values()))[0]
-    return Work(((root, identity(root.shape)),), root.shape, (), product)
+    made = Root(root, identity(root.shape), root, (lift(0),) * len(root.shape))
+    return Work((made,), root.shape, (), product)
 
 
 # -- kernels that become one -----------------------------------------------------------------------------------------
@@ -147,8 +224,8 @@ def _around_product(root: Value, seen: _Seen) -> Work:
 def _merged(works: Sequence[Work], stored: dict[int, Value]) -> list[Work]:
     made: list[Work] = []
     for work in works:
-        needs = {id(value) for root, _ in work.roots for value in _needed(root, stored)}
-        late = [i for i, one in enumerate(made) if any(id(root) in needs for root, _ in one.roots)]
+        needs = {id(value) for root in work.roots for value in _needed(root.value, stored)}
+        late = [i for i, one in enumerate(made) if any(id(root.target) in needs for root in one.roots)]
         for at, other in enumerate(made):
             if any(i > at for i in late):
                 continue
@@ -177,29 +254,30 @@ def _needed(root: Value, stored: dict[int, Value]) -> Iterator[Value]:
 
 
 def _together(one: Work, other: Work) -> Work | None:
-    if one.product is not None or other.product is not None or one.rows != other.rows:
+    if one.product is not None or other.product is not None or one.rows != other.rows or one.chunks != other.chunks:
         return None
     if one.columns and other.columns and one.columns != other.columns:
         return None
-    return Work((*one.roots, *other.roots), one.rows, one.columns or other.columns)
+    return Work((*one.roots, *other.roots), one.rows, one.columns or other.columns, None, one.chunks)
 
 
 def _still_fits(work: Work, stored: dict[int, Value]) -> bool:
     """Whether each root can be made from what lies in memory before, with reductions over the columns alone."""
-    own = {id(root) for root, _ in work.roots}
+    own = {id(root.target) for root in work.roots}
     before = {key: value for key, value in stored.items() if key not in own}
-    for root, index in work.roots:
+    if work.chunks:
+        return True
+    overs = {work.columns}
+    for root in work.roots:
         seen = _Seen()
         try:
-            _look(root, index, before, seen, root)
+            _look(root.value, root.index, before, seen, root.value)
         except _Stored:
             return False
         if seen.products:
             return False
-        overs = {value.attributes["over"] for value, _ in seen.reductions}
-        if any(over != work.columns for over in overs) and work.columns:
-            return False
-    return True
+        overs |= {value.attributes["over"] for value, _ in seen.reductions}
+    return len(overs - {()}) <= 2
 
 
 def view_value(view: View, shape: tuple[Size, ...]) -> Value:

@@ -62,6 +62,7 @@ class Printer:
         mask_of: Callable[[frozenset[int]], str],
         uses: Mapping[int, int],
         simplified: Callable[[Expr], Expr] = lambda expr: expr,
+        reduce: Callable[[Printer, Term], None] | None = None,
     ) -> None:
         self.terms = terms
         self.names = names
@@ -70,13 +71,15 @@ class Printer:
         self.uses = uses
         #: An expression over the lanes that have a variable.
         self.simplified = simplified
+        #: Writes down a reduction that is not known yet.
+        self.reduce = reduce
         self.lines: list[str] = []
         self.known: dict[int, Spelled] = {}
         self.conditions: dict[str, str] = {}
 
     def scope(self) -> Printer:
         """A printer for a block inside: it knows what is known here, what it finds is known inside only."""
-        inner = Printer(self.terms, self.names, self.places, self.mask_of, self.uses, self.simplified)
+        inner = Printer(self.terms, self.names, self.places, self.mask_of, self.uses, self.simplified, self.reduce)
         inner.known, inner.conditions = dict(self.known), dict(self.conditions)
         return inner
 
@@ -90,11 +93,14 @@ class Printer:
         raise CannotGenerate(f"an index that holds {atom}")
 
     def expression(self, expr: Expr) -> Spelled:
-        return expression(self.simplified(expr), self.atom)
+        return expression(self.simplified(expr), self.atom, "tl.")
 
     def spell(self, term: Term) -> Spelled:
         """``term`` as an expression; lines that it needs are written before."""
         if id(term) in self.known:
+            return self.known[id(term)]
+        if term.op == "reduce" and self.reduce is not None:
+            self.reduce(self, term)
             return self.known[id(term)]
         spelled = self._spell(term)
         if term.op in ("number", "place") or (
@@ -139,7 +145,7 @@ class Printer:
                     return number(float(text) if term.dtype.is_float else int(float(text)), term.dtype)
                 return f"{text}.to(tl.{_triton(str(term.dtype))})", 9
             return f"{text}.to(tl.{_triton(term.kind)}).to(tl.float32)", 9
-        if term.op in ("reduce", "product"):
+        if term.op in ("reduce", "product", "state"):
             raise CannotGenerate("a reduction inside another")
         operands = [self._converted(one, term) for one in term.operands]
         if term.op in REPEATS and operands[0][1] < 9:

@@ -9,7 +9,7 @@ from kernlint.generate.plan import Work
 from kernlint.generate.printer import Names, Printer
 from kernlint.generate.spelling import Spelled, wrapped
 from kernlint.generate.terms import COLUMNS, Buffer, Term, Terms
-from kernlint.generate.tile_kernel import Kernel, function_text, product_of
+from kernlint.generate.kernel import Kernel, function_text, product_of
 from kernlint.generate.values import CannotGenerate, Value, View, lane, lanes_of, looked_through
 from kernlint.records import dataclass
 from kernlint.workload import Dtype, Expr, Size
@@ -63,17 +63,17 @@ class ProductWriter:
     """Writes the kernel of ``work``, which is built around a product."""
 
     def __init__(
-        self, work: Work, name: str, buffer_of: Callable[[Value], Buffer | None], sizes: Mapping[Atom, float], tile: Tile
+        self, work: Work, name: str, buffer_of: Callable[[Value], Buffer | None], sizes: Mapping[Atom, float]
     ) -> None:
         assert work.product is not None
-        ((self.root, _),) = work.roots
-        self.product, self.name, self.sizes, self.tile = work.product, name, sizes, tile
+        (root,) = work.roots
+        self.root = root.value
+        self.product, self.name, self.sizes = work.product, name, sizes
         self.axes = axes_of(self.product)
         if not self.axes.rows or not self.axes.columns:
             raise CannotGenerate("a product with a vector")
-        root = self.root
-        self.terms = Terms(lambda value: None if value is root else buffer_of(value))
-        out = buffer_of(root)
+        self.terms = Terms(lambda value: None if value is self.root else buffer_of(value))
+        out = buffer_of(self.root)
         assert out is not None
         self.out = out
         self.names = Names()
@@ -89,7 +89,10 @@ class ProductWriter:
         a, b = self.product.operands
         self.operands = [self._operand(view, [*places, *summed]) for view in (a, b)]
         self.terms.products[id(self.product), tuple(places)] = self.accumulator
-        self.result = self.terms.at(root, places)
+        self.result = self.terms.at(self.root, places)
+        m, n, k = (self._count(product_of(part)) for part in
+                   ([n for _, n in self.axes.rows], [n for _, n in self.axes.columns], self.axes.over))  # fmt: skip
+        self.tile = default_tile(m, n, k, self._fed()[0].bits)
 
     def _operand(self, view: View, places: Sequence[Expr]) -> Operand:
         term = self.terms.at(view.value, looked_through(view.index, places))

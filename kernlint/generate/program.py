@@ -8,16 +8,18 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kernlint.generate.host import Host, Unbound, allocation, contiguous_strides, launch_text, returned, values_of
-from kernlint.generate.plan import plan, view_value
-from kernlint.generate.product_kernel import ProductWriter, axes_of, default_tile
+from kernlint.generate.plan import Work, plan, view_value
+from kernlint.generate.product_kernel import ProductWriter
 from kernlint.generate.terms import Buffer
-from kernlint.generate.tile_kernel import Kernel, TileWriter
+from kernlint.generate.kernel import Kernel
+from kernlint.generate.parts import in_parts
+from kernlint.generate.tile_kernel import TileWriter
 from kernlint.generate.torch_calls import Reader
-from kernlint.generate.values import CannotGenerate, Named, Value
+from kernlint.generate.values import CannotGenerate, Named, Value, exchanged
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
 from kernlint.records import replace
-from kernlint.workload import Dtype, Expr, Opaque, Repeat, Size, Symbol, Tensor, TorchOp, Workload
+from kernlint.workload import Dtype, Expr, Opaque, Repeat, Symbol, Tensor, TorchOp, Workload
 from kernlint.workload.expr import Atom, lift
 
 #: Kernels of one call up to which it is worth writing them.
@@ -193,28 +195,56 @@ class _Writing:
         for tensor in results:
             outputs[id(tensor)] = view_value(self.reader.view(tensor), tensor.shape or ())
         works = plan(list({id(v): v for v in outputs.values()}.values()))
+        for _ in range(_MOST_KERNELS):
+            new = self._cut(works)
+            if not new:
+                break
+            made: dict[int, Value] = {}
+            outputs = {key: exchanged(value, new, made) for key, value in outputs.items()}
+            works = plan(list({id(v): v for v in outputs.values()}.values()))
         if len(works) > _MOST_KERNELS:
             raise CannotGenerate(f"it would take {len(works)} kernels")
         finals = {id(value) for value in outputs.values()}
         body: list[str] = []
         kernels: list[Kernel] = []
-        for value in self.reader.inputs.values():
-            pass
-        for work in works:
-            for root, _ in work.roots:
-                self._store(root, id(root) in finals)
-        device = self._device()
+        targets = list({id(root.target): root.target for work in works for root in work.roots}.values())
+        for target in targets:
+            self._store(target, id(target) in finals)
+        device, allocated = self._device(), set[int]()
         for number, work in enumerate(works):
             kernel = self._kernel(work, self._kernel_name(number, len(works)))
             kernels.append(kernel)
-            for root, _ in work.roots:
-                body.append(allocation(self.buffers[id(root)], self.names[id(root)], self.host, self._type, device))
+            for target in {id(root.target): root.target for root in work.roots}.values():
+                if id(target) not in allocated:
+                    allocated.add(id(target))
+                    body.append(allocation(self.buffers[id(target)], self.names[id(target)], self.host, self._type, device))
             body += launch_text(kernel, self.host, self.names)
         body.append(f"return {returned(self.reference.result, lambda t: self._result(outputs[id(t)]))}")
         prepared = [
             f"{name} = {name}.contiguous()" for name in self.used_inputs if not name.startswith("self.")
         ]
         return Rewritten(kernels, [*prepared, *self.host.size_lines(), *body])
+
+    def _cut(self, works: Sequence[Work]) -> dict[int, Value]:
+        """Reductions that had better be done in parts, as what puts the parts together."""
+        for work in works:
+            if work.product is not None:
+                continue
+            buffers = {id(root.target): Buffer("out", root.target, contiguous_strides(root.target.shape)) for root in work.roots}
+
+            def buffer_of(value: Value, here: dict[int, Buffer] = buffers) -> Buffer | None:
+                known = here.get(id(value)) or self._buffer(value)
+                return known or (Buffer("x", value, contiguous_strides(value.shape)) if id(value) in stored else None)
+
+            stored = {id(root.target) for one in works for root in one.roots}
+            chunks = TileWriter(work, "", buffer_of, self.sizes).chunks
+            if chunks:
+                inner = [v for root in work.roots for v in root.value.walk() if v.op == "reduce" and id(v) not in stored]
+                inner += [root.target for root in work.roots if root.target.op == "reduce"]
+                deep = {id(v) for v in inner}
+                first = [v for v in inner if not any(id(o) in deep and o is not v for o in v.walk())]
+                return {id(v): in_parts(v, chunks) for v in first if v.attributes["over"] == _over(work, first)}
+        return {}
 
     def _result(self, value: Value) -> str:
         if value.op == "input":
@@ -223,14 +253,8 @@ class _Writing:
 
     def _kernel(self, work: Any, name: str) -> Kernel:
         if work.product is not None:
-            axes = axes_of(work.product)
-            m, n, k = (self._count(part) for part in ([n for _, n in axes.rows], [n for _, n in axes.columns], axes.over))
-            bits = max(view.value.dtype.bits for view in work.product.operands)
-            return ProductWriter(work, name, self._buffer, self.sizes, default_tile(m, n, k, bits)).write()
+            return ProductWriter(work, name, self._buffer, self.sizes).write()
         return TileWriter(work, name, self._buffer, self.sizes).write()
-
-    def _count(self, extents: Sequence[Size]) -> float:
-        return float(math.prod(lift(extent).evaluate(self.sizes) or 0 for extent in extents))
 
     def _kernel_name(self, number: int, count: int) -> str:
         owner, _, method = self.workload.entry.rpartition(".")
@@ -250,3 +274,8 @@ class _Writing:
         return f"torch.{dtype}"
 
 
+def _over(work: Work, reductions: Sequence[Value]) -> Any:
+    """The extents that the reductions of ``work`` go over which are to be cut: the longest."""
+    if work.columns and any(v.attributes["over"] == work.columns for v in reductions):
+        return work.columns
+    return max((v.attributes["over"] for v in reductions), key=len, default=())

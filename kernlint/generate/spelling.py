@@ -91,14 +91,14 @@ def number(value: float | bool, dtype: Dtype) -> Spelled:
     return repr(int(value)), _ATOM if value >= 0 else _UNARY
 
 
-def expression(expr: Expr, names: Callable[[Atom], str]) -> Spelled:
-    """``expr`` as Python, atoms as ``names`` says."""
+def expression(expr: Expr, names: Callable[[Atom], str], extremes: str = "") -> Spelled:
+    """``expr`` as Python, atoms as ``names`` says; ``extremes`` stands before min and max."""
     if not expr.terms:
         return "0", _ATOM
     parts: list[tuple[str, str]] = []
     # What is added first is what there is most of, so that an address reads from the outer axis to the inner one.
     for monomial, count in sorted(expr.terms.items(), key=lambda one: (not one[0], -len(one[0]), str(one[0]))):
-        sign, text = ("-" if count < 0 else "+"), _product(monomial, abs(count), names)
+        sign, text = ("-" if count < 0 else "+"), _product(monomial, abs(count), names, extremes)
         parts.append((sign, text))
     positive = sorted(range(len(parts)), key=lambda i: parts[i][0] == "-")
     parts = [parts[i] for i in positive]
@@ -112,17 +112,18 @@ def expression(expr: Expr, names: Callable[[Atom], str]) -> Spelled:
     return text, 6 if len(monomial) + (count != 1) > 1 else _ATOM
 
 
-def _product(monomial: Monomial, count: int, names: Callable[[Atom], str]) -> str:
-    factors = [_atom(atom, names) for atom in monomial]
+def _product(monomial: Monomial, count: int, names: Callable[[Atom], str], extremes: str) -> str:
+    factors = [_atom(atom, names, extremes) for atom in monomial]
     if count != 1 or not factors:
         factors.insert(0, str(count))
     return " * ".join(factors)
 
 
-def _atom(atom: Atom, names: Callable[[Atom], str]) -> str:
+def _atom(atom: Atom, names: Callable[[Atom], str], extremes: str) -> str:
     if isinstance(atom, Opaque) and atom.op in ("floordiv", "mod", "min", "max"):
-        first, second = (wrapped(expression(arg, names), 7) for arg in atom.args[:2])
         if atom.op in ("min", "max"):
-            return f"{atom.op}({', '.join(expression(arg, names)[0] for arg in atom.args)})"
+            word = {"tl.": {"min": "tl.minimum", "max": "tl.maximum"}}.get(extremes, {}).get(atom.op, atom.op)
+            return f"{word}({', '.join(expression(arg, names, extremes)[0] for arg in atom.args)})"
+        first, second = (wrapped(expression(arg, names, extremes), 7) for arg in atom.args)
         return f"({first} {'//' if atom.op == 'floordiv' else '%'} {second})"
     return names(atom)

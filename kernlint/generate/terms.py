@@ -19,6 +19,8 @@ from kernlint.workload.expr import Atom, lift
 
 #: Lanes below are places along the rows of a tile, those from here on along its columns.
 COLUMNS = 100
+#: The lane that tells the parts of a reduction that is done in parts.
+CHUNK = 90
 
 #: ``low <= place < high`` for each; no upper end where None.
 Bounds = tuple[tuple[Expr, Expr, Optional[Expr]], ...]
@@ -115,6 +117,10 @@ class Terms:
             return self._choose(value, index, bounds)
         if op == "pick":
             return self._pick(value, index, bounds)
+        if op == "partial":
+            # The kernel that makes it reduces its own part of the columns: what it stores is a state of that reduction.
+            term = self.view(value.operands[0], index[:-1])
+            return self.new("state", dt.FLOAT32, (term,), lanes=term.lanes, kind=value.attributes["state"])
         if op in ("product", "library", "input"):
             raise CannotGenerate(f"a {op} inside another kernel")
         operands = tuple(self.view(one, index, bounds) for one in value.operands)

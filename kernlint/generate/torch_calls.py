@@ -526,6 +526,8 @@ def _bounded(op: str, name: str) -> Callable[[Writer], Value]:
 
 def _power(w: Writer) -> Value:
     base, exponent = w.args[0], w.argument(1, "exponent")
+    if isinstance(base, (int, float)) and base > 0 and isinstance(exponent, Tensor):
+        return w.map("exp", w.map("mul", exponent, math.log(base)))
     if isinstance(base, Tensor) and isinstance(exponent, (int, float)):
         found = _POWERS.get(float(exponent))
         if found is not None:
@@ -686,7 +688,7 @@ def _cat(w: Writer) -> Value:
     parts = w.args[0] if w.args else w.kwargs.get("tensors")
     axis = w.axis(w.argument(1, "dim", 0), len(w.shape))
     stacked = w.call.function == "stack"
-    cases, views = [], []
+    cases, views, extents = [], [], []
     start: Size = 0
     for part in parts:
         extent: Size = 1 if stacked else (part.shape or ())[axis]
@@ -699,8 +701,10 @@ def _cat(w: Writer) -> Value:
         view = w.operand(part)
         views.append(View(view.value, looked_through(view.index, places)))
         cases.append(((lift(start), lane(axis), lift(end) if part is not parts[-1] else None),))
+        extents.append((start, extent))
         start = end
-    return Value("choose", w.shape, w.dtype, tuple(views), {"cases": tuple(cases)})
+    attributes = {"cases": tuple(cases), "axis": axis, "extents": tuple(extents)}
+    return Value("choose", w.shape, w.dtype, tuple(views), attributes)
 
 
 def _pad(w: Writer) -> Value:

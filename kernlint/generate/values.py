@@ -49,8 +49,9 @@ class Value:
     ``attributes["kind"]``: sum, max, min, m2: the sum of squared deviations from the mean, expsum: the sum of exponentials of what lies
     below the maximum; over the extents ``attributes["over"]``), ``product`` (operands 0 and 1 multiplied and summed over
     ``attributes["over"]``), ``choose`` (operand ``i`` where the bounds ``attributes["cases"][i]`` hold, the first that do), ``pick``
-    (operand 0 at a place that the other operands tell), ``library`` (what ``attributes["call"]`` returns) or the name of an
-    elementwise function of torch's. ``dtype`` is torch's for it.
+    (operand 0 at a place that the other operands tell), ``partial`` (the ``attributes["state"]`` of the reduction that is its
+    operand in each of ``attributes["chunks"]`` equal parts of what is reduced, along a last axis), ``library`` (what
+    ``attributes["call"]`` returns) or the name of an elementwise function of torch's. ``dtype`` is torch's for it.
     """
 
     op: str
@@ -99,3 +100,17 @@ def looked_through(index: Sequence[Expr], places: Sequence[Expr]) -> tuple[Expr,
     """``index`` with ``places[d]`` for ``Lane(d)``."""
     values = {Lane(d): place for d, place in enumerate(places)}
     return tuple(expr.substitute(values) for expr in index)  # type: ignore[arg-type]
+
+
+def exchanged(value: Value, new: Mapping[int, Value], made: dict[int, Value]) -> Value:
+    """``value`` made of the values of ``new`` where it was made of those with these identities; ``made`` keeps what was exchanged."""
+    if id(value) in new:
+        return new[id(value)]
+    if id(value) not in made:
+        views = tuple(View(exchanged(view.value, new, made), view.index) for view in value.operands)
+        same = all(one.value is other.value for one, other in zip(views, value.operands))
+        attributes = value.attributes
+        made[id(value)] = (
+            value if same else Value(value.op, value.shape, value.dtype, views, attributes, value.name)
+        )
+    return made[id(value)]
