@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from kernlint.generate.kernel import product_of
-from kernlint.generate.terms import CHUNK, COLUMNS, Buffer, Term, Terms
+from kernlint.generate.terms import CHUNK, COLUMNS, Buffer, Term
 from kernlint.records import dataclass
 from kernlint.workload import Expr, Lane, Size
 from kernlint.workload import expr as ex
@@ -28,17 +28,18 @@ class Output:
 
 
 class Axes:
-    """``rows`` and, by the first lane of their region, ``columns``."""
+    """``rows`` and, by the first lane of their region, ``columns``, as ``roots`` (terms) and ``stores`` (addresses) see them."""
 
-    def __init__(self, rows: Sequence[Size], terms: Terms, outputs: Sequence[Output]) -> None:
+    def __init__(
+        self, rows: Sequence[Size], columns: Mapping[int, Sequence[Size]], roots: Sequence[Term], stores: Sequence[Expr]
+    ) -> None:
         self.rows: list[Axis] = list(enumerate(rows))
         self.columns: dict[int, list[Axis]] = {
-            first: [(first + i, extent) for i, extent in enumerate(over)] for over, first in terms.regions.items()
+            first: [(first + i, extent) for i, extent in enumerate(extents)] for first, extents in columns.items()
         }
-        self.addresses = [one.address for one in outputs]
+        self.addresses = [*stores]
         self.others: list[Expr] = []
         seen: set[int] = set()
-        roots = [one.term for one in outputs] + list(terms.loaded.values())
         for term in (t for root in roots for t in root.walk(seen)):
             if term.address is not None:
                 (self.addresses if term.op == "load" else self.others).append(term.address)

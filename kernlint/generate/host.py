@@ -9,7 +9,7 @@ from typing import Any
 from kernlint.generate.spelling import expression, wrapped
 from kernlint.generate.terms import Buffer
 from kernlint.generate.kernel import Kernel, NextPower
-from kernlint.generate.values import CannotGenerate, Named
+from kernlint.generate.values import CannotGenerate, Named, Unbound
 from kernlint.workload import Dtype, Expr, Size, Symbol, Tensor
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import Atom, lift
@@ -97,14 +97,6 @@ class Host:
 
 def _extents(values: Mapping[str, Any]) -> list[tuple[str, int, Size]]:
     return [(n, axis, e) for n, v in values.items() if isinstance(v, Tensor) for axis, e in enumerate(v.shape or ())]
-
-
-class Unbound(Exception):
-    """No argument and no attribute tells the size ``name``."""
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name)
-        self.name = name
 
 
 def launch_text(kernel: Kernel, host: Host, names: Mapping[int, str]) -> list[str]:

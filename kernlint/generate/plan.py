@@ -7,6 +7,7 @@ reduction goes over the columns, so that its results are one for each row. Kerne
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import field
 
@@ -64,6 +65,8 @@ def plan(outputs: Sequence[Value]) -> list[Work]:
     return _merged(ordered, stored)
 
 
+#: Values at places that one kernel looks at.
+_MOST_PLACES = 1500
 #: Parts of a result that get a store each.
 _MOST_PARTS = 4
 
@@ -125,14 +128,26 @@ def _work(root: Value, stored: dict[int, Value]) -> Work:
         return _around_product(root, seen)
     if not seen.reductions:
         return _placed(root, dims[:-1], dims[-1:])
-    kept = max((lanes_of(index) for _, index in seen.reductions), key=len)
+    long = [(value, index) for value, index in seen.reductions if not _is_short(value)]
+    kept = max((lanes_of(index) for _, index in long or seen.reductions), key=len)
     for value, index in seen.reductions:
+        if _is_short(value) and lanes_of(index) <= kept:
+            continue  # over a few elements: each row may do it for itself
         plain = [place for place in index if place.value is None]
         if lanes_of(index) != kept or not all(map(_is_lane, plain)):
             if value is root:
                 raise CannotGenerate("a reduction to a part of its own result")
             raise _Stored(value)
     return _placed(root, [d for d in dims if d in kept], [d for d in dims if d not in kept])
+
+
+#: Elements up to which a reduction may be done again for each row.
+_SHORT = 64
+
+
+def _is_short(reduction: Value) -> bool:
+    extents = [lift(extent).value for extent in reduction.attributes["over"]]
+    return None not in extents and math.prod(extent or 1 for extent in extents) <= _SHORT
 
 
 def _partial(root: Value, stored: dict[int, Value]) -> Work:
@@ -187,6 +202,8 @@ def _look(value: Value, index: tuple[Expr, ...], stored: dict[int, Value], seen:
     if key in seen.visited:
         return
     seen.visited.add(key)
+    if len(seen.visited) > _MOST_PLACES:
+        raise CannotGenerate("each element is made of too many others")
     if value is not root and (id(value) in stored or value.op == "input"):
         return
     if value.op in ("library", "partial"):

@@ -103,6 +103,8 @@ class Printer:
             self.reduce(self, term)
             return self.known[id(term)]
         spelled = self._spell(term)
+        if term.op == "place" and len(spelled[0]) > _SHORT // 2 and self.uses.get(id(term), 2) > 1:
+            return self.bind(term, spelled[0], "count")
         if term.op in ("number", "place") or (
             self.uses.get(id(term), 2) < 2 and len(spelled[0]) <= _SHORT and term.op != "load" and not term.name
         ):

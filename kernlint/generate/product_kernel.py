@@ -9,6 +9,7 @@ from kernlint.generate.plan import Work
 from kernlint.generate.printer import Names, Printer
 from kernlint.generate.spelling import Spelled, wrapped
 from kernlint.generate.terms import COLUMNS, Buffer, Term, Terms
+from kernlint.generate.axes import Axes, flat_lane
 from kernlint.generate.kernel import Kernel, function_text, product_of
 from kernlint.generate.values import CannotGenerate, Value, View, lane, lanes_of, looked_through
 from kernlint.records import dataclass
@@ -17,13 +18,13 @@ from kernlint.workload import dtype as dt
 from kernlint.workload.expr import Atom, lift
 
 #: Where the lanes of batches and of the summed axes begin.
-_BATCH, _SUMMED = 50, 3 * COLUMNS
+_BATCH, _SUMMED = 2 * COLUMNS, 3 * COLUMNS
 #: Rows of tiles that neighbouring programs walk together, so that they share operands in L2.
 _GROUP = 8
 
 
 @dataclass(frozen=True)
-class Axes:
+class Kinds:
     """The axes of a product by what they do: those of the first operand alone are rows, of the second alone columns, of both
     batches. Each is a lane of the product with its extent."""
 
@@ -33,7 +34,7 @@ class Axes:
     over: tuple[Size, ...]
 
 
-def axes_of(product: Value) -> Axes:
+def kinds_of(product: Value) -> Kinds:
     """Raises :class:`CannotGenerate` where an axis is in neither operand."""
     first, second = (lanes_of(view.index) for view in product.operands)
     found: dict[str, list[tuple[int, Size]]] = {"batch": [], "rows": [], "columns": []}
@@ -45,7 +46,7 @@ def axes_of(product: Value) -> Axes:
             raise CannotGenerate("a product with an axis of neither operand")
         kind = "batch" if in_first and in_second else "rows" if in_first else "columns"
         found[kind].append((dim, extent))
-    return Axes(*(tuple(found[kind]) for kind in ("batch", "rows", "columns")), product.attributes["over"])
+    return Kinds(*(tuple(found[kind]) for kind in ("batch", "rows", "columns")), product.attributes["over"])
 
 
 @dataclass(frozen=True)
@@ -69,8 +70,8 @@ class ProductWriter:
         (root,) = work.roots
         self.root = root.value
         self.product, self.name, self.sizes = work.product, name, sizes
-        self.axes = axes_of(self.product)
-        if not self.axes.rows or not self.axes.columns:
+        self.kinds = kinds_of(self.product)
+        if not self.kinds.rows or not self.kinds.columns:
             raise CannotGenerate("a product with a vector")
         self.terms = Terms(lambda value: None if value is self.root else buffer_of(value))
         out = buffer_of(self.root)
@@ -80,18 +81,28 @@ class ProductWriter:
         places: list[Expr] = [lift(0)] * len(self.product.shape)
         self.lanes: dict[int, int] = {}
         for kind, first in (("batch", _BATCH), ("rows", 0), ("columns", COLUMNS)):
-            for number, (dim, _) in enumerate(getattr(self.axes, kind)):
+            for number, (dim, _) in enumerate(getattr(self.kinds, kind)):
                 places[dim] = lane(first + number)
                 self.lanes[dim] = first + number
         self.places = places
-        summed = [lane(_SUMMED + number) for number in range(len(self.axes.over))]
+        summed = [lane(_SUMMED + number) for number in range(len(self.kinds.over))]
         self.accumulator = Term("product", dt.FLOAT32, lanes=frozenset(self.lanes.values()))
         a, b = self.product.operands
         self.operands = [self._operand(view, [*places, *summed]) for view in (a, b)]
         self.terms.products[id(self.product), tuple(places)] = self.accumulator
         self.result = self.terms.at(self.root, places)
-        m, n, k = (self._count(product_of(part)) for part in
-                   ([n for _, n in self.axes.rows], [n for _, n in self.axes.columns], self.axes.over))  # fmt: skip
+        address = lift(0)
+        for place, stride in zip(places, self.out.strides):
+            address = address + place * stride
+        self.address = address
+        regions = {COLUMNS: self.kinds.columns, _BATCH: self.kinds.batch}
+        extents = {first: [n for _, n in part] for first, part in regions.items()}
+        roots = [*(one.term for one in self.operands), *(f for one in self.operands for _, f in one.factors), self.result]
+        rows = [n for _, n in self.kinds.rows]
+        self.axes = Axes(rows, {**extents, _SUMMED: self.kinds.over}, [*roots, *self.terms.loaded.values()], [address])
+        self.axes.merge()
+        self.totals = [product_of(part) for part in (rows, extents[COLUMNS], self.kinds.over)]
+        m, n, k = map(self._count, self.totals)
         self.tile = default_tile(m, n, k, self._fed()[0].bits)
 
     def _operand(self, view: View, places: Sequence[Expr]) -> Operand:
@@ -129,9 +140,9 @@ class ProductWriter:
         for term in self.result.walk(seen):
             for operand in term.operands:
                 uses[id(operand)] = uses.get(id(operand), 0) + 1
-        printer = Printer(self.terms, names, {}, lambda lanes: self._mask(lanes, None), uses)
+        printer = Printer(self.terms, names, {}, lambda lanes: self._mask(lanes, None), uses, axes.spelled)
         lines = printer.lines
-        total_m, total_n, total_k = (product_of(n for _, n in part) for part in (axes.rows, axes.columns, [(0, n) for n in axes.over]))
+        total_m, total_n, total_k = self.totals
         m, n = (printer.expression(lift(total))[0] for total in (total_m, total_n))
         k = printer.expression(lift(total_k))[0]
         grid_m, grid_n = (self._count(total) / block for total, block in ((total_m, self.tile.m), (total_n, self.tile.n)))
@@ -146,10 +157,10 @@ class ProductWriter:
             ]
         else:
             lines += [f"pid_m = pid // tl.cdiv({n}, BN)", f"pid_n = pid % tl.cdiv({n}, BN)"]
-        if axes.batch:
+        if axes.columns[_BATCH]:
             lines.append("batch = tl.program_id(1).to(tl.int64)")
             names.taken.add("batch")
-            self._divide(printer, "batch", [(_BATCH + i, n) for i, (_, n) in enumerate(axes.batch)])
+            self._divide(printer, "batch", axes.columns[_BATCH])
         lines += ["rows = pid_m * BM + tl.arange(0, BM)", "cols = pid_n * BN + tl.arange(0, BN)"]
         lines += [f"row_mask = rows < {m}", f"col_mask = cols < {n}"]
         integer = self._fed()[0].is_integer
@@ -191,10 +202,9 @@ class ProductWriter:
         printer = inner.scope()
         printer.places = dict(inner.places)
         rows, columns = ("rows[:, None]", "ks[None, :]") if number == 0 else ("ks[:, None]", "cols[None, :]")
-        part = self.axes.rows if number == 0 else self.axes.columns
-        first = 0 if number == 0 else COLUMNS
-        self._divide(printer, rows if number == 0 else columns, [(first + i, n) for i, (_, n) in enumerate(part)])
-        self._divide(printer, columns if number == 0 else rows, [(_SUMMED + i, n) for i, n in enumerate(self.axes.over)])
+        part = self.axes.rows if number == 0 else self.axes.columns[COLUMNS]
+        self._divide(printer, rows if number == 0 else columns, part)
+        self._divide(printer, columns if number == 0 else rows, self.axes.columns[_SUMMED])
         printer.mask_of = lambda lanes: self._mask(lanes, number)
         term = operand.term
         if term.op == "load":
@@ -212,6 +222,8 @@ class ProductWriter:
 
     def _divide(self, printer: Printer, flat: str, lanes: Sequence[tuple[int, Size]]) -> None:
         rest = flat
+        if len(lanes) > 1:
+            printer.places[flat_lane(lanes)] = flat
         for number, (dim, extent) in reversed(list(enumerate(lanes))):
             if number == 0:
                 printer.places[dim] = rest if rest == flat else f"({rest})"
@@ -224,18 +236,17 @@ class ProductWriter:
         shapes = {None: ("[:, None]", "[None, :]", ""), 0: ("[:, None]", "", "[None, :]"), 1: ("", "[None, :]", "[:, None]")}
         row, column, summed = shapes[operand]
         parts = []
-        if any(dim < _BATCH for dim in lanes):
+        if any(dim < COLUMNS for dim in lanes):
             parts.append(f"row_mask{row}")
-        if any(COLUMNS <= dim < _SUMMED for dim in lanes):
+        if any(COLUMNS <= dim < _BATCH for dim in lanes):
             parts.append(f"col_mask{column}")
         if any(dim >= _SUMMED for dim in lanes):
             parts.append(f"k_mask{summed}")
         return " & ".join(parts)
 
     def _finish(self, printer: Printer, integer: bool) -> None:
-        axes = self.axes
-        self._divide(printer, "rows[:, None]", [(i, n) for i, (_, n) in enumerate(axes.rows)])
-        self._divide(printer, "cols[None, :]", [(COLUMNS + i, n) for i, (_, n) in enumerate(axes.columns)])
+        self._divide(printer, "rows[:, None]", self.axes.rows)
+        self._divide(printer, "cols[None, :]", self.axes.columns[COLUMNS])
         value: Spelled = ("acc", 9)
         if integer and self.product.dtype.is_float:
             value = ("acc.to(tl.float32)", 9)
@@ -251,10 +262,7 @@ class ProductWriter:
         if term.op == "narrow" and term.kind == str(self.out.value.dtype):
             term = term.operands[0]
         text = printer.spell(term)[0]
-        address = lift(0)
-        for place, stride in zip(self.places, self.out.strides):
-            address = address + place * stride
-        pointer = f"{self.out.name}_ptr + {printer.expression(address)[0]}"
+        pointer = f"{self.out.name}_ptr + {printer.expression(self.address)[0]}"
         printer.lines.append(f"tl.store({pointer}, {text}, mask=row_mask[:, None] & col_mask[None, :])")
 
     def _kernel(self, body: Sequence[str], total_m: Size, total_n: Size) -> Kernel:
@@ -266,8 +274,8 @@ class ProductWriter:
         constants = {"BM": self.tile.m, "BN": self.tile.n, "BK": self.tile.k}
         parameters += [f"{name}: tl.constexpr" for name in constants]
         tiles = ((total_m, "BM"), (total_n, "BN"))
-        batch = product_of(n for _, n in self.axes.batch)
-        grid: tuple[tuple[tuple[Size, str], ...], ...] = (tiles, ((batch, ""),)) if self.axes.batch else (tiles,)
+        batch = product_of(n for _, n in self.kinds.batch)
+        grid: tuple[tuple[tuple[Size, str], ...], ...] = (tiles, ((batch, ""),)) if self.kinds.batch else (tiles,)
         return Kernel(self.name, function_text(self.name, parameters, body), grid, tuple(buffers), self.names.sizes,
                       self.names.numbers, constants, self.tile.num_warps, self.tile.num_stages)  # fmt: skip
 

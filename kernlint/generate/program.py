@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kernlint.generate.host import Host, Unbound, allocation, contiguous_strides, launch_text, returned, values_of
+from kernlint.generate.host import Host, allocation, contiguous_strides, launch_text, returned, values_of
 from kernlint.generate.plan import Work, plan, view_value
 from kernlint.generate.product_kernel import ProductWriter
 from kernlint.generate.terms import Buffer
@@ -15,7 +15,7 @@ from kernlint.generate.kernel import Kernel
 from kernlint.generate.parts import in_parts
 from kernlint.generate.tile_kernel import TileWriter
 from kernlint.generate.torch_calls import Reader
-from kernlint.generate.values import CannotGenerate, Named, Value, exchanged
+from kernlint.generate.values import CannotGenerate, Named, Unbound, Value, exchanged
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
 from kernlint.records import replace
@@ -41,6 +41,8 @@ def rewritten(program: Program, entry: str) -> Rewritten:
     for _ in range(2 * len(constants) + 2):
         try:
             return _Writing(program, entry, constants, sizes).write()
+        except RecursionError:
+            raise CannotGenerate("the reference nests too deep") from None
         except Divided as found:
             sizes[found.name] = found.whole
         except Unbound as found:
@@ -109,36 +111,49 @@ class _Writing:
             raise CannotGenerate("there is no reference to write it from")
         self.workload: Workload = workload
         reference = workload.reference
-        if reference.unknowns:
-            raise CannotGenerate(f"the reference is not followed to its end ({reference.unknowns[0]})")
+        self._check_followed(reference)
         self.reference: Workload = reference
-        for step in reference.steps:
-            if isinstance(step, Repeat) and isinstance(step.count, Expr):
-                symbol = next(atom for atom in step.count.atoms() if isinstance(atom, Symbol))
-                raise Unbound(symbol.name)
-        self._look_for_parts(reference)
         self.reader = Reader(reference, self.sizes)
         self.host = Host(workload.arguments, workload.held, ())
         self.names: dict[int, str] = {}
         self.buffers: dict[int, Buffer] = {}
         self.used_inputs: dict[str, Tensor] = {}
 
-    def _look_for_parts(self, reference: Workload) -> None:
+    def _check_followed(self, reference: Workload) -> None:
+        """Raise :class:`Unbound` for a size without which the reference is not followed."""
+        lost = [s for s in reference.steps if isinstance(s, TorchOp) and (s.call is None or not s.writes or s.writes[0].shape is None)]
+        loops = [s for s in reference.steps if isinstance(s, Repeat)]
+        for loop in loops:
+            for atom in lift(loop.count if loop.count is not None else 0).atoms():
+                if isinstance(atom, Symbol):
+                    raise Unbound(atom.name)
+        if lost or loops or reference.unknowns:
+            # The shortest axes first: those that code counts, not those that it only walks along.
+            for symbol in sorted(self.sizes, key=lambda symbol: self.sizes[symbol]):
+                raise Unbound(str(symbol))
+        if reference.unknowns:
+            raise CannotGenerate(f"the reference is not followed to its end ({reference.unknowns[0]})")
+
+    def _look_for_parts(self, outputs: Iterable[Value]) -> None:
         """Raise :class:`Divided` for a size that is divided without a rest."""
-        tensors = [t for s in reference.steps if isinstance(s, TorchOp) for t in (*s.reads, *s.writes)]
-        for size in (lift(s) for t in tensors for s in (*(t.shape or ()), *(t.strides or ()), t.offset)):
+        seen: set[int] = set()
+        values = [value for one in outputs for value in one.walk(seen)]
+        sizes = [size for value in values for size in (*value.shape, *value.attributes.get("over", ()))]
+        sizes += [place for value in values for view in value.operands for place in view.index]
+        for size in map(lift, sizes):
             for atom in size.atoms():
                 if not isinstance(atom, Opaque) or atom.op != "floordiv":
                     continue
                 whole, part = atom.args
-                if len(whole.atoms()) != 1 or whole.terms != {tuple(whole.atoms()): 1}:
+                if (-whole).is_natural:
                     whole = -whole  # rounded up
-                (symbol, *others) = whole.atoms()
-                first, second = whole.evaluate(self.sizes), part.evaluate(self.sizes)
-                if others or whole != Expr.atom(symbol) or not first or not second or first % second:
+                (symbol, *others) = whole.atoms() or (None,)
+                if others or not isinstance(symbol, Symbol) or whole != Expr.atom(symbol) or part.value == 1:
                     continue
-                inner = f"{symbol}_PER_{part}" if part.value is None else f"{symbol}_PART"
-                raise Divided(str(symbol), part * Expr.atom(Symbol(inner)))
+                first, second = whole.evaluate(self.sizes), part.evaluate(self.sizes)
+                if first and second and first % second == 0:
+                    inner = f"{symbol.name}_PER_{part}" if part.value is None else f"{symbol.name}_PART"
+                    raise Divided(symbol.name, part * Expr.atom(Symbol(inner)))
 
     # -- inputs -----------------------------------------------------------------------------------------------------
 
@@ -194,6 +209,7 @@ class _Writing:
         outputs: dict[int, Value] = {}
         for tensor in results:
             outputs[id(tensor)] = view_value(self.reader.view(tensor), tensor.shape or ())
+        self._look_for_parts(outputs.values())
         works = plan(list({id(v): v for v in outputs.values()}.values()))
         for _ in range(_MOST_KERNELS):
             new = self._cut(works)

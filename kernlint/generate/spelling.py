@@ -98,6 +98,8 @@ def expression(expr: Expr, names: Callable[[Atom], str], extremes: str = "") -> 
     parts: list[tuple[str, str]] = []
     # What is added first is what there is most of, so that an address reads from the outer axis to the inner one.
     for monomial, count in sorted(expr.terms.items(), key=lambda one: (not one[0], -len(one[0]), str(one[0]))):
+        if sum(map(_rounds_up, monomial)) % 2:
+            count = -count
         sign, text = ("-" if count < 0 else "+"), _product(monomial, abs(count), names, extremes)
         parts.append((sign, text))
     positive = sorted(range(len(parts)), key=lambda i: parts[i][0] == "-")
@@ -107,9 +109,15 @@ def expression(expr: Expr, names: Callable[[Atom], str], extremes: str = "") -> 
     if len(parts) > 1:
         return text, 5
     (monomial, count), *_ = expr.terms.items()
-    if count < 0:
+    if parts[0][0] == "-":
         return text, _UNARY
     return text, 6 if len(monomial) + (count != 1) > 1 else _ATOM
+
+
+def _rounds_up(atom: Atom) -> bool:
+    """Whether ``atom`` is a quotient of something below zero: it is spelled as the negative of one that is rounded up, as kernels
+    round towards zero."""
+    return isinstance(atom, Opaque) and atom.op == "floordiv" and (-atom.args[0]).is_natural
 
 
 def _product(monomial: Monomial, count: int, names: Callable[[Atom], str], extremes: str) -> str:
@@ -124,6 +132,9 @@ def _atom(atom: Atom, names: Callable[[Atom], str], extremes: str) -> str:
         if atom.op in ("min", "max"):
             word = {"tl.": {"min": "tl.minimum", "max": "tl.maximum"}}.get(extremes, {}).get(atom.op, atom.op)
             return f"{word}({', '.join(expression(arg, names, extremes)[0] for arg in atom.args)})"
+        if _rounds_up(atom):
+            whole, part = (expression(arg, names, extremes)[0] for arg in (-atom.args[0], atom.args[1]))
+            return f"{'tl' if extremes else 'triton'}.cdiv({whole}, {part})"
         first, second = (wrapped(expression(arg, names, extremes), 7) for arg in atom.args)
         return f"({first} {'//' if atom.op == 'floordiv' else '%'} {second})"
     return names(atom)

@@ -22,6 +22,9 @@ COLUMNS = 100
 #: The lane that tells the parts of a reduction that is done in parts.
 CHUNK = 90
 
+#: Values at places that one kernel looks at.
+_MOST_PLACES = 1500
+
 #: ``low <= place < high`` for each; no upper end where None.
 Bounds = tuple[tuple[Expr, Expr, Optional[Expr]], ...]
 
@@ -93,6 +96,8 @@ class Terms:
         """The element of ``value`` at ``index``; loads are guarded by ``bounds``."""
         key = id(value), tuple(index), bounds
         if key not in self._made:
+            if len(self._made) >= _MOST_PLACES:
+                raise CannotGenerate("each element is made of too many others")
             self._made[key] = self._term(value, tuple(index), bounds)
         return self._made[key]
 

@@ -46,7 +46,9 @@ class TileWriter:
                 address = address + (place + shift) * stride
             self.outputs.append(Output(self.terms.at(root.value, root.index), buffer, address))
         self.names = Names()
-        self.axes = Axes(work.rows, self.terms, self.outputs)
+        columns = {first: over for over, first in self.terms.regions.items()}
+        roots = [*(one.term for one in self.outputs), *self.terms.loaded.values()]
+        self.axes = Axes(work.rows, columns, roots, [one.address for one in self.outputs])
         self.all_terms = self._all_terms()
         self.reductions = [t for t in self.all_terms if t.op == "reduce"]
         self.axes.merge()

@@ -9,6 +9,7 @@ from typing import Any
 from kernlint.generate.layouts import index_of
 from kernlint.generate.values import (
     CannotGenerate,
+    Unbound,
     Value,
     View,
     broadcast_index,
@@ -56,6 +57,10 @@ ELEMENTWISE = {
 }
 
 
+#: Torch calls of a reference up to which it is worth writing anew.
+_MOST_STEPS = 200
+
+
 class Reader:
     """Reads the steps of a workload into values; ``sizes`` are numbers for the sizes that are left open."""
 
@@ -71,6 +76,8 @@ class Reader:
         for path, tensor in workload.held.items():
             if isinstance(tensor, Tensor) and tensor.storage.id not in self.holds:
                 self._input(f"self.{path}", tensor)
+        if len(workload.steps) > _MOST_STEPS:
+            raise CannotGenerate(f"the reference makes {len(workload.steps)} torch calls")
         for step in workload.steps:
             if not isinstance(step, TorchOp):
                 raise CannotGenerate(f"the reference has a {_WORDS.get(type(step).__name__, 'step')} that is no torch function")
@@ -898,10 +905,16 @@ def _conv(w: Writer) -> Value:
     depthwise = groups == shape[1] and groups == filters[0] and filters[1] == 1
     extents = [ex.concrete(n) for n in filters[2:]]
     taps = math.prod(n or 0 for n in extents)
-    if not depthwise or not 0 < taps <= _MOST_TAPS or None in (stride, padding, dilation):
-        raise CannotGenerate("a convolution that is not depthwise")
+    for atom in (atom for extent in filters[2:] for atom in lift(extent).atoms()):
+        raise Unbound(str(atom))
+    if None in (stride, padding, dilation) or None in extents:
+        raise CannotGenerate("a convolution whose geometry is not known")
     assert stride is not None and padding is not None and dilation is not None
     image, kernel = w.operand(x), w.operand(weight)
+    if groups == 1:
+        return _implicit_product(w, (image, kernel), (shape, filters), (stride, padding, dilation))
+    if not depthwise or not 0 < taps <= _MOST_TAPS:
+        raise CannotGenerate("a convolution in groups")
     total: Any = None
     for number in range(taps):
         at, rest = [], number
@@ -919,6 +932,31 @@ def _conv(w: Writer) -> Value:
         total = product if total is None else w.map("add", total, product)
     bias = w.argument(2, "bias")
     return w.map("add", total, _per_channel(w, bias, rank + 2)) if isinstance(bias, Tensor) else total
+
+
+def _implicit_product(
+    w: Writer, operands: tuple[View, View], shapes: tuple[tuple[Size, ...], tuple[Size, ...]], geometry: tuple[list[int], ...]
+) -> Value:
+    """A convolution as a product of pixels by filters, summed over channels and taps."""
+    (image, kernel), (shape, filters), (stride, padding, dilation) = operands, shapes, geometry
+    rank = len(w.shape) - 2
+    channel, taps = lane(rank + 2), [lane(rank + 3 + d) for d in range(rank)]
+    if all(lift(n).value == 1 for n in filters[2:]):
+        taps = [lift(0)] * rank
+    places = [lane(2 + d) * stride[d] + taps[d] * dilation[d] - padding[d] for d in range(rank)]
+    over = (filters[1], *(filters[2:] if taps[0].value is None else ()))
+    look = View(image.value, looked_through(image.index, [lane(0), channel, *places]))
+    if any(padding):
+        # Seen from the space of the product: result axes, then the summed ones.
+        space = (*w.shape, *over)
+        bounds = tuple((lift(padding[d]), places[d] + padding[d], lift(shape[2 + d]) + padding[d]) for d in range(rank))
+        nothing = View(Value("number", (), dt.FLOAT32, attributes={"value": 0.0}), ())
+        padded = Value("choose", space, image.value.dtype, (look, nothing), {"cases": (bounds, ())})
+        look = View(padded, tuple(lane(d) for d in range(len(space))))
+    factor = View(kernel.value, looked_through(kernel.index, [lane(1), channel, *taps]))
+    made = Value("product", w.shape, w.dtype, (look, factor), {"over": over})
+    bias = w.argument(2, "bias")
+    return w.map("add", made, _per_channel(w, bias, rank + 2)) if isinstance(bias, Tensor) else made
 
 
 def _per_axis(value: Any, rank: int) -> list[int] | None:

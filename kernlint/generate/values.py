@@ -20,6 +20,14 @@ class CannotGenerate(Exception):
     """The computation holds something that no generated kernel does; the message says what, for the user."""
 
 
+class Unbound(Exception):
+    """The size ``name`` has to be a number: nothing at hand tells it, or what is done depends on it."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
 class Named(float):
     """A number that the source calls ``name``: a constant of the module, or an argument of the constructor."""
 
