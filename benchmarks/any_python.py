@@ -25,10 +25,11 @@ from collections.abc import Iterator
 from kernlint.errors import SourceError
 from kernlint.lint.check_file import Job
 from kernlint.lint.diagnostics import DIAGNOSTICS
-from kernlint.lint.pool import _processor_s, run_jobs
+from kernlint.lint.pool import run_jobs
 from kernlint.lint.reading import read_bytes
 from kernlint.lint.settings import FileSettings
 from kernlint.rules.registry import all_rules
+from kernlint.sandbox import processor_s
 from kernlint.syntax.source import decode_source
 from kernlint.write import encoded
 
@@ -107,7 +108,7 @@ def jobs_of(paths: Iterator[str], seen: set[bytes]) -> Iterator[Job]:
 
 def worker_s() -> float:
     """The processor time of the one worker there is, a new one where the last one died; 0 where the system does not tell."""
-    return max((_processor_s(child.pid) or 0.0 for child in multiprocessing.active_children()), default=0.0)
+    return max((processor_s(child.pid) or 0.0 for child in multiprocessing.active_children()), default=0.0)
 
 
 def main() -> None:

@@ -130,18 +130,26 @@ PROGRAM_FILES = {
     "h100-spilling.csv": ("spilling",),
     "h200-lanes.csv": ("lanes",),
     "h100-scatter.csv": ("scatter",),
+    "h200-grids.csv": ("grids",),
+    "h200-products.csv": ("products",),
+    "h200-blends.csv": ("blends",),
 }
+#: Terms of these files that are fitted; of the others all are. The rest tells what the model makes of kernels that it never met.
+FITTED = {"h200-products.csv": frozenset({"depthwise"}), "h200-blends.csv": frozenset({"sort_rows"})}
+UNSEEN_FILES = {name: PROGRAM_FILES[name] for name in FITTED}
 #: Chains of one operation and formulas, which ``calibration/fit_arithmetic.py`` reads.
 ARITHMETIC_FILES = {"h100-arithmetic.csv": ("arithmetic",)}
 #: Products that Triton turns into a ``tl.dot`` of its own.
 _DOTS = frozenset({"broadcast_product", "implicit_gemm_conv"})
 #: Orders of loaded indices in which neighbours meet in memory.
-_ORDERED = ("sorted", "near", "few")
-_SIZES = ("n", "rows", "cols", "steps", "table", "M", "N", "K", "B", "C", "H", "programs", "count")
+ORDERED = ("sorted", "near", "few")
+_SIZES = ("n", "rows", "cols", "steps", "table", "M", "N", "K", "B", "C", "H", "programs", "count", "megabytes")
 
 
-def bench_samples(step: int = 1, files: Mapping[str, tuple[str, ...]] = PROGRAM_FILES) -> Iterator[Sample]:
-    """Measured cases of one launch without a dot: all, or every ``step``-th of a file."""
+def bench_samples(
+    step: int = 1, files: Mapping[str, tuple[str, ...]] = PROGRAM_FILES, fitted: bool = True
+) -> Iterator[Sample]:
+    """Measured cases of one launch without a dot: all, or every ``step``-th of a file; those that are fitted, or the others."""
     for file, modules in files.items():
         if not (FACTS / file).exists():
             continue
@@ -149,10 +157,14 @@ def bench_samples(step: int = 1, files: Mapping[str, tuple[str, ...]] = PROGRAM_
         for case in itertools.islice(bench_cases(modules), 0, None, step):
             if case.key not in us or len(case.launches) > 1 or case.term in _DOTS:
                 continue
+            if (case.term in FITTED.get(file, {case.term})) != fitted:
+                continue
             if case.term != "chain_gemm_elementwise":
                 size = ";".join(f"{name}={case.params[name]}" for name in _SIZES if name in case.params)
-                name, ordered = case.key.replace(",", " "), case.params.get("order") in _ORDERED
-                yield Sample(case.term, name, read(case.launches[0]), us[case.key], size, device, ordered)
+                name, ordered = case.key.replace(",", " "), case.params.get("order") in ORDERED
+                launch = read(case.launches[0])
+                if not launch.kernel.dots():
+                    yield Sample(case.term, name, launch, us[case.key], size, device, ordered)
 
 
 def card_of(file: str) -> str:

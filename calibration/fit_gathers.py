@@ -2,7 +2,8 @@
 
     python calibration/fit_gathers.py            write the constants and print the residuals
 
-Reads the ``implicit_gemm_conv`` rows of ``calibration/facts/h100-micro-2.csv`` through the interpreter. The sigma is that of
+Reads the ``implicit_gemm_conv`` rows of ``calibration/facts/h100-micro-2.csv`` through the interpreter, and those of ``conv_by_taps`` of
+``h200-products.csv`` whose images are of a width that leaves no runs of neighbours. The sigma is that of
 constants fitted without the image size of the row (leave one size out).
 """
 
@@ -18,29 +19,31 @@ import bench_launches
 from kernlint.cost.device import find_device
 from kernlint.cost.dot_launch import dot_loop
 from kernlint.cost.dots import dot_time
-from kernlint.cost.gathers import gather_us, gathered_elements
+from kernlint.cost.gathers import GatherConstants, gather_us, gathered_cycles
 from kernlint.cost.traffic import traffic
 
 TARGET = Path(__file__).parent.parent / "kernlint" / "cost" / "data" / "gathers.json"
-H100 = find_device("h100-sxm")
 
 #: Measured us, the dot model's us, us per cycle of gathering, and the size that the row belongs to.
 Row = tuple[float, float, float, str]
 
 
-def rows() -> list[Row]:
-    measured = bench_launches.measured("h100-micro-2.csv")
+def rows(file: str, module: str, term: str, priced: GatherConstants) -> list[Row]:
+    """The rows of ``term`` that gather, a cycle of each as ``priced`` says."""
+    measured, device = bench_launches.measured(file), find_device(bench_launches.card_of(file))
     found: list[Row] = []
-    for case in bench_launches.bench_cases(["fma"]):
-        if case.term != "implicit_gemm_conv" or case.key not in measured:
+    for case in bench_launches.bench_cases([module]):
+        if case.term != term or case.key not in measured:
             continue
         launch = bench_launches.read(case.launches[0])
         moved = traffic(launch)
         loop = dot_loop(launch, moved)
         assert loop is not None
-        weight = gather_us(gathered_elements(launch, moved), moved.programs, H100, 1.0)
+        weight = gather_us(gathered_cycles(launch, moved, priced), moved.programs, device)
+        if not weight:
+            continue
         size = "x".join(str(case.params[name]) for name in ("C", "H", "KS"))
-        found.append((measured[case.key], dot_time(loop, H100).us, weight, size))
+        found.append((measured[case.key], dot_time(loop, device).us, weight, size))
     return found
 
 
@@ -63,7 +66,9 @@ def fit(data: Sequence[Row]) -> float:
 
 
 def main() -> None:
-    data = rows()
+    data = rows("h100-micro-2.csv", "fma", "implicit_gemm_conv", GatherConstants(1.0, 0.0))
+    broken = fit(rows("h200-products.csv", "products", "conv_by_taps", GatherConstants(0.0, 0.0, 1.0)))
+    print(f"broken runs: {broken:.3f} cycles per element")
     cycles = fit(data)
     held_out = []
     for size in sorted({row[3] for row in data}):
@@ -73,7 +78,8 @@ def main() -> None:
     mean = sum(map(abs, held_out)) / len(held_out)
     print(f"{len(data)} rows, {cycles:.3f} cycles per element, held out: rms {sigma:.3f}, mean |ln| {mean:.3f}")
     about = "Constants of kernlint/cost/gathers.py, written by calibration/fit_gathers.py; do not edit."
-    values = {"_about": about, "cycles_per_element": round(cycles, 4), "sigma": round(sigma, 3), "rows": len(data)}
+    values = {"_about": about, "cycles_per_element": round(cycles, 4), "broken_cycles": round(broken, 4)}
+    values |= {"sigma": round(sigma, 3), "rows": len(data)}
     TARGET.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
 
 

@@ -1,7 +1,7 @@
 """kernlint: a static analyser and linter for Triton kernels.
 
-``analyze`` and ``Verdict`` are the whole public interface; they are loaded on first use, so that ``import kernlint``
-costs nothing.
+``analyze``, ``analyze_columns`` and ``Verdict`` are the whole public interface; they are loaded on first use, so that
+``import kernlint`` costs nothing.
 """
 
 from __future__ import annotations
@@ -13,11 +13,16 @@ from kernlint.version import __version__
 
 if TYPE_CHECKING:
     from kernlint.analysis import analyze
+    from kernlint.batch.columns import analyze_columns
     from kernlint.verdict.model import Verdict
 
-__all__ = ["Verdict", "__version__", "analyze"]
+__all__ = ["Verdict", "__version__", "analyze", "analyze_columns"]
 
-_HOME = {"analyze": "kernlint.analysis", "Verdict": "kernlint.verdict.model"}
+_HOME = {
+    "analyze": "kernlint.analysis",
+    "analyze_columns": "kernlint.batch.columns",
+    "Verdict": "kernlint.verdict.model",
+}
 
 
 def __getattr__(name: str) -> Any:

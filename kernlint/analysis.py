@@ -7,14 +7,16 @@ from typing import Any
 
 from kernlint.cost.device import Device, UnknownDevice, find_device
 from kernlint.cost.estimate import MODEL_VERSION, estimate
+from kernlint.cost.traffic import assumed_trips
 from kernlint.errors import AnalysisError, UsageError
 from kernlint.interpret.api import Target, find_target
 from kernlint.interpret.assume import parse_fact
 from kernlint.interpret.host import HostFacts
 from kernlint.interpret.program import Program, Question
+from kernlint.interpret.recorded import RecordedProgram, Recording
 from kernlint.perf.model import Performance
 from kernlint.perf.read import read_performance
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.rules.base import NOT_ABOUT_SPEED
 from kernlint.rules.registry import all_rules
 from kernlint.syntax.dialect import dialect, has_kernel
@@ -23,8 +25,9 @@ from kernlint.syntax.task import Task, read_task
 from kernlint.syntax.tree import Module
 from kernlint.verdict.judge import MOST_WORK, Allowance, Judgement, judge, with_errors
 from kernlint.verdict.measured import calibrate
-from kernlint.verdict.model import Verdict
-from kernlint.verdict.words import write_verdict
+from kernlint.verdict.model import AssumedFact, Scenario, Verdict
+from kernlint.verdict.scenarios import Plan, Planner, is_open, undecided
+from kernlint.verdict.words import speedup_text, write_verdict
 from kernlint.workload import Launch, Tensor, Workload, concrete
 
 DEFAULT_DEVICE = "h100-sxm"
@@ -75,6 +78,7 @@ def analyze(
     assumptions: Iterable[str] = (),
     performance: str | None = None,
     performance_path: str = "performance data",
+    recording: Recording | None = None,
 ) -> Verdict:
     """Whether the Triton code in ``source`` is worth optimising, and how.
 
@@ -83,7 +87,8 @@ def analyze(
     facts such as ``x:int8[128,2048]`` or ``M=128``. ``device`` is the GPU that times are predicted for; where none is named, an
     H100 is meant, and no tile is changed for it without asking. ``entry`` names the function to analyse, ``scope`` is ``gpu``
     (device time of a call) or ``call`` (wall time of a call). ``performance`` is the text of latencies or of a profile
-    (:func:`kernlint.perf.read.read_performance`), in place of the Performance section that a task file may have.
+    (:func:`kernlint.perf.read.read_performance`), in place of the Performance section that a task file may have. ``recording`` is what
+    :func:`kernlint.verify.trace.record` has traced of the program, which counts where the source does not tell.
 
     Raises :class:`~kernlint.errors.SourceError` for input that cannot be parsed,
     :class:`~kernlint.errors.UsageError` for an unknown device, scope, entry, override or fact, and
@@ -101,6 +106,7 @@ def analyze(
         assumptions=assumptions,
         performance=performance,
         performance_path=performance_path,
+        recording=recording,
     ).verdict
 
 
@@ -118,9 +124,11 @@ def analysis(
     performance: str | None = None,
     performance_path: str = "performance data",
     autotune: bool = False,
+    assume: bool = True,
+    recording: Recording | None = None,
 ) -> Analysis:
     """As :func:`analyze`, with everything the verdict was made from. ``autotune`` asks for tiles that the autotuner chooses
-    where a fixed one would do for the sizes at hand."""
+    where a fixed one would do for the sizes at hand; unless told to ``assume`` plausible facts, it rests on those that are known."""
     reading = read_program(
         source,
         path=path,
@@ -130,8 +138,9 @@ def analysis(
         entry=entry,
         overrides=overrides,
         assumptions=assumptions,
+        recording=recording,
     )
-    return judged(reading, scope, performance, performance_path, autotune)
+    return judged(reading, scope, performance, performance_path, autotune, assume)
 
 
 def read_program(
@@ -145,6 +154,7 @@ def read_program(
     overrides: Mapping[str, Any] | None = None,
     assumptions: Iterable[str] = (),
     for_rules: bool = False,
+    recording: Recording | None = None,
 ) -> Reading:
     """What the source does, not yet judged. Raises as :func:`analyze` does; ``for_rules`` is for asking rules about wrong code
     too, which also look at kernels that nothing launches and at what the newest Triton refuses."""
@@ -156,12 +166,20 @@ def read_program(
     _check_dialect(task.kernel)
     facts = tuple(parse_fact(text) for text in assumptions)
     target = target_for(None, gpu) if for_rules else None
-    program = Program(task.kernel, module, Question(entry, overrides or {}, facts, host_facts(gpu), target))
+    question = Question(entry, overrides or {}, facts, host_facts(gpu), target)
+    program = (
+        Program(task.kernel, module, question)
+        if recording is None
+        else RecordedProgram(task.kernel, module, question, recording)
+    )
     followed = program.workloads()
     workloads = [w for w in followed if (w.first_call() if for_rules else w).launches()]
     # Where all that is launched fills a cache, or tests something, that is what the question is about.
     workloads = workloads or [w for w in (v.first_call() for v in followed) if w.launches()]
     if not workloads and not for_rules:
+        contradictions = program.contradictions
+        if contradictions and facts:
+            raise UsageError(f"--assume: {contradictions[0]}")
         raise AnalysisError(_nothing_launched(task.kernel, program))
     for workload in workloads:
         _check_sizes(workload, overrides or {})
@@ -174,9 +192,10 @@ def judged(
     performance: str | None = None,
     performance_path: str = "performance data",
     autotune: bool = False,
+    assume: bool = True,
 ) -> Analysis:
     """The verdict on what was read, in ``scope``, with measured times where there are any."""
-    best = best_change(reading, scope, performance, performance_path, autotune)
+    best = best_change(reading, scope, performance, performance_path, autotune, assume)
     best = with_what_is_wrong(best, reading)
     return Analysis(reading, best, write_verdict(best, reading.device, MODEL_VERSION))
 
@@ -193,21 +212,112 @@ def best_change(
     performance: str | None = None,
     performance_path: str = "performance data",
     autotune: bool = False,
+    assume: bool = False,
 ) -> Judgement:
-    """What the verdict of :func:`judged` would choose, without the errors and the words."""
+    """What the verdict of :func:`judged` would choose, without the errors and the words. Unless told to ``assume`` plausible facts,
+    nothing is known of the times of a call with open sizes."""
     if scope not in ("gpu", "call"):
         raise UsageError(f"unknown scope {scope!r}; it is gpu or call")
-    program, gpu = reading.program, reading.device
-    rules = [rule for rule in all_rules() if rule.default and rule.category not in NOT_ABOUT_SPEED]
     measured = _performance(reading.task, performance, performance_path)
-    judgements = []
-    allowance = Allowance(MOST_WORK)
-    for workload in reading.workloads:
-        calibration = calibrate(estimate(workload, gpu), measured, scope) if measured else None
-        named = reading.device_named
-        judgements.append(judge(program, workload, gpu, scope, rules, calibration, autotune, named, allowance))
+    judge_one = _Judge(reading, scope, measured, autotune)
+    judgements = [judge_one(reading.program, workload, judge_one.allowance) for workload in reading.workloads]
+    if assume:
+        judgements = [judge_one.answered(judgement) for judgement in judgements]
     # Of several public functions the one with the largest saving; of equals the first.
-    return max(judgements, key=lambda j: (j.worth, j.saving_us))
+    best = max(judgements, key=lambda j: (j.worth, j.certainty != "unknown", j.saving_us))
+    return judge_one.with_other_scenarios(best) if assume else best
+
+
+#: What-ifs for the first scenario of each function, for each of the others, and functions for which any is made up.
+_SCENARIO_WORK, _OTHER_WORK, _MOST_ASSUMED = 1_500_000, 600_000, 4
+
+
+class _Judge:
+    """Judges calls of one reading in ``scope``, those with open facts by scenarios."""
+
+    def __init__(self, reading: Reading, scope: str, measured: Performance, autotune: bool) -> None:
+        self.reading, self.scope, self.measured, self.autotune = reading, scope, measured, autotune
+        self.rules = [rule for rule in all_rules() if rule.default and rule.category not in NOT_ABOUT_SPEED]
+        self.allowance = Allowance(MOST_WORK)
+        self._planners: dict[str, Planner] = {}
+        self._plans: dict[str, list[Plan]] = {}
+
+    def __call__(self, program: Program, workload: Workload, allowance: Allowance) -> Judgement:
+        gpu, measured = self.reading.device, self.measured
+        calibration = calibrate(estimate(workload, gpu), measured, self.scope) if measured else None
+        named = self.reading.device_named
+        return judge(program, workload, gpu, self.scope, self.rules, calibration, self.autotune, named, allowance)
+
+    def answered(self, base: Judgement) -> Judgement:
+        """``base`` where nothing of it is open, else the judgement on the likeliest call, or that nothing can be said."""
+        workload = base.workload
+        guessed = _guessed(workload)
+        if not is_open(workload, base.before.missing):
+            if not guessed:
+                return base
+            facts = tuple(AssumedFact(*fact) for fact in guessed)
+            return replace(base, certainty="assumed", scenarios=(_scenario("as it stands", facts, base),))
+        wanted = tuple(undecided(workload, base.before.missing))
+        if len(self._plans) >= _MOST_ASSUMED:
+            return replace(base, certainty="unknown", undecided=wanted)
+        gpu = self.reading.device
+        planner = Planner(self.reading.program, workload, gpu, target_for(None, gpu))
+        plans = self._plans[workload.entry] = planner.plans()
+        if not plans:
+            return replace(base, certainty="unknown", undecided=wanted)
+        plan = plans[0]
+        found = self(plan.program, plan.workload, Allowance(_SCENARIO_WORK))
+        scenario = _scenario(plan.name, plan.facts + tuple(AssumedFact(*f) for f in _guessed(plan.workload)), found)
+        # What is wrong at every size does not rest on any.
+        sure = (
+            base.chosen is not None
+            and base.chosen.finding.severity == "error"
+            and base.chosen.worth(self.scope) is None
+        )
+        if (
+            sure
+            and base.chosen is not None
+            and (found.chosen is None or found.chosen.finding.key != base.chosen.finding.key)
+        ):
+            found = replace(found, chosen=base.chosen)
+        certainty = "proven" if sure else "assumed"
+        return replace(found, certainty=certainty, scenarios=(scenario,), base=base, undecided=wanted)
+
+    def with_other_scenarios(self, judgement: Judgement) -> Judgement:
+        """``judgement`` with the answers for the other plausible calls beside it."""
+        others = []
+        for plan in self._plans.get(judgement.workload.entry, ())[1:] if judgement.base is not None else ():
+            found = self(plan.program, plan.workload, Allowance(_OTHER_WORK))
+            facts = plan.facts + tuple(AssumedFact(*fact) for fact in _guessed(plan.workload))
+            others.append(_scenario(plan.name, facts, found))
+        return replace(judgement, scenarios=(*judgement.scenarios, *others))
+
+
+def _scenario(name: str, facts: tuple[AssumedFact, ...], judgement: Judgement) -> Scenario:
+    chosen, scope = judgement.chosen, judgement.scope
+    before = judgement.before.total_us(scope)
+    worth = chosen is not None and chosen.worth(scope) is not False and chosen.finding.change is not None
+    if chosen is None or not worth:
+        return Scenario(name, facts, False, before)
+    rule = chosen.finding.rule
+    return Scenario(name, facts, True, before, f"{rule.code} {rule.name}".lstrip(), speedup_text(chosen, scope))
+
+
+def _guessed(workload: Workload) -> list[tuple[str, str, str, str]]:
+    """What the times of a call whose types and sizes are known still rest on: constants and trip counts that were assumed."""
+    found: dict[str, tuple[str, str, str, str]] = {}
+    for launch in workload.launches():
+        for assumed in launch.kernel.assumed:
+            name, _, value = assumed.partition(" = ")
+            found[assumed] = (f"{launch.kernel.name}.{name}", value, "guess", "its value does not follow from the call")
+        for line, text in assumed_trips(launch):
+            found[f"{line} {text}"] = (
+                f"{launch.kernel.name}: trips of the loop at line {line}",
+                text,
+                "guess",
+                "its bounds are loaded values",
+            )
+    return list(found.values())
 
 
 def _performance(task: Task, given: str | None, name: str) -> Performance:
@@ -267,8 +377,10 @@ def _check_dialect(module: Module) -> None:
 def _nothing_launched(module: Module, program: Program) -> str:
     workloads = program.workloads()
     if not workloads:
-        return f"{module.path}: no function in it launches a kernel; name one with --entry"
+        return f"{module.path}: no function in it launches a kernel; name one with --entry, or run its host code with --trace"
     unknown = "; ".join(workloads[0].unknowns[:3])
     return f"{module.path}: {workloads[0].entry} launches no kernel" + (
-        f" that could be followed ({unknown})" if unknown else ""
+        f" that could be followed ({unknown}); --trace runs the host code on fake tensors, in a sandbox"
+        if unknown
+        else ""
     )

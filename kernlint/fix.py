@@ -234,7 +234,7 @@ def fix_source(
 def _first_version(source: str, path: str, asked: _Question, analysed: Analysis | None) -> _Version:
     """The program as it is given, read by ``analysed`` where that is about the same."""
     if analysed is not None and not asked.mends:
-        return _Version(analysed.reading, asked, analysed.judgement)
+        return _Version(analysed.reading, asked, analysed.judgement.proven)
     return _Version(read_program(source, path=path, **asked.options), asked)
 
 

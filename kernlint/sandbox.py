@@ -27,12 +27,13 @@ _RECURSION_LIMIT = 20_000
 NO_ROOM = f"the analysis needs {_STACK_BYTES >> 20} MiB of memory for its stack, which the system does not grant"
 
 
-def become_child(parents_end: Connection) -> None:
-    """Leave it to the parent to answer to Ctrl-C, and close its end of the pipe, of which a forked child has a copy: with that
-    open the pipe would never close, and the child would outlive a parent that was killed."""
+def become_child(parents_end: Connection | None) -> None:
+    """Leave it to the parent to answer to Ctrl-C, and close its end of the pipe, of which a child forked from it has a copy: with
+    that open the pipe would never close, and the child would outlive a parent that was killed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
-    parents_end.close()
+    if parents_end is not None:
+        parents_end.close()
 
 
 def run_on_large_stack(call: Callable[[], None]) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from kernlint.errors import UsageError
@@ -43,6 +44,16 @@ def write_whole(path: str, data: bytes, expected: bytes | None = None) -> None:
     ``expected`` is what an existing file must still hold. Raises ``UsageError`` where it does not, and where the file
     cannot be written.
     """
+    with replacing(path, expected) as temporary, open(temporary, "wb") as file:
+        file.write(data)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+@contextmanager
+def replacing(path: str, expected: bytes | None = None) -> Iterator[str]:
+    """The name of an empty file for the block to fill, which then takes the place of the one at ``path``; raises as, and is otherwise
+    like, :func:`write_whole`."""
     target = os.path.realpath(path)
     temporary = ""
     try:
@@ -54,10 +65,8 @@ def write_whole(path: str, data: bytes, expected: bytes | None = None) -> None:
                 if file.read() != expected:
                     raise UsageError(f"{path}: has changed since it was read; nothing was written")
         handle, temporary = tempfile.mkstemp(dir=os.path.dirname(target), prefix=".kernlint-", suffix=".tmp")
-        with os.fdopen(handle, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
+        os.close(handle)
+        yield temporary
         os.chmod(temporary, mode if mode is not None else 0o666 & ~_umask())
         os.replace(temporary, target)
         temporary = ""

@@ -85,16 +85,27 @@ def storages(tensors: list[Tensor]) -> set[int]:
 def fed_by(workload: Workload, sources: Iterable[int]) -> set[int]:
     """The storages whose contents depend on those of ``sources`` (ids), themselves included."""
     found = set(sources)
+    # What a loop is handed shows in its earlier iteration: the recorded one reads what that has made.
+    steps = [inner for step, _ in workload.walk() for inner in (step, *_earlier(step))]
     while True:
         more = {
             storage
-            for step, _ in workload.walk()
+            for step in steps
             if storages(read_tensors(step)) & found
             for storage in storages(written_tensors(step))
         }
         if more <= found:
             return found
         found |= more
+
+
+def _earlier(step: Step) -> Iterator[Step]:
+    """The steps of the iterations before the recorded ones, at any depth, of a loop; none of another step."""
+    for inner in step.earlier if isinstance(step, Repeat) else ():
+        yield inner
+        if isinstance(inner, Repeat):
+            yield from inner.body
+            yield from _earlier(inner)
 
 
 def blocks(workload: Workload) -> Iterator[tuple[Step, ...]]:

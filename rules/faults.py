@@ -37,14 +37,15 @@ class FaultRule(Rule, abstract=True):
             if fault.kind not in self.kinds or (not fault.certain and fault.kind in self.if_certain):
                 continue
             kernel = launch.kernel.name
+            severity = self.severity_of(fault, context)
             yield Finding(
                 self,
-                self.severity_of(fault, context),
+                "warning" if launch.tried and severity == "error" else severity,
                 fault.text,
                 fault.span,
                 fault.function or kernel,
                 kernel,
-                tuple(self.evidence_of(launch, fault, context)),
+                (*self.evidence_of(launch, fault, context), *_carried_on(launch)),
                 self.change_of(launch, fault, context),
             )
 
@@ -67,14 +68,24 @@ class FaultRule(Rule, abstract=True):
         )
 
 
+def _carried_on(launch: Launch) -> Iterator[Evidence]:
+    """That the program survives a launch that fails, where it does."""
+    if launch.tried:
+        yield Evidence("the program catches what a launch raises, and carries on without it", launch.span)
+
+
 def _faults(workload: Workload) -> list[tuple[Launch, Fault]]:
     """The faults of each launch and its kernel, further autotune configurations included: one of a kind at a place, the
-    certain one where launches differ."""
+    certain one, and that by which the program ends, where launches differ."""
     found: dict[object, tuple[Launch, Fault]] = {}
     for launch in workload.launches():
         for one in launch.configurations:
             for fault in (*one.faults, *one.kernel.faults):
                 key = (fault.kind, fault.span, one.kernel.name)
-                if key not in found or (fault.certain and not found[key][1].certain):
+                if key not in found or _weight(one, fault) > _weight(*found[key]):
                     found[key] = (one, fault)
     return list(found.values())
+
+
+def _weight(launch: Launch, fault: Fault) -> tuple[bool, bool]:
+    return fault.certain, not launch.tried

@@ -50,7 +50,8 @@ class Change:
 
     ``bottleneck`` says in a sentence or two what holds the code back, ``method`` what to do, ``plan`` the steps.
     ``priced`` is false where what it mends is no time of the
-    running program that the cost model knows (a launch that fails, compilation on each call), so that it has no number.
+    running program that the cost model knows (a launch that fails, compilation on each call), so that it has no number;
+    ``saves_us`` is then what a call is known to spend on it beside the running program, in microseconds, from and to.
     """
 
     variant: Variant | None
@@ -58,6 +59,7 @@ class Change:
     method: str
     plan: str
     priced: bool = True
+    saves_us: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,8 @@ def overflowing(launch: Launch, device: Device) -> list[tuple[Loop, list[Load]]]
 
 
 def _staged(launch: Launch, device: Device) -> list[tuple[Loop, list[Load]]]:
-    """Each loop with the loads of it that feed its dots through shared memory, asynchronously."""
+    """Each loop with the loads of it that feed its dots through shared memory, asynchronously. Loads under a run-time ``if``
+    are not buffered ahead: nobody knows yet whether they will be made."""
     found: dict[int, tuple[Loop, list[Load]]] = {}
     for dot, loops in launch.kernel.walk(Dot):
         if not loops or loops[-1].kind == "while":
@@ -46,6 +47,7 @@ def _staged(launch: Launch, device: Device) -> list[tuple[Loop, list[Load]]]:
             # Of a tensor of unknown type the tile's bytes are a guess.
             known = isinstance(load, Load) and launch.tensor(load.base) is not None
             known = known and launch.tensor(load.base).dtype is not None  # type: ignore[union-attr]
+            known = known and any(load is node for node in loops[-1].body)
             if isinstance(load, Load) and known and not synchronous and all(load is not other for other in tiles):
                 tiles.append(load)
     return [(loop, tiles) for loop, tiles in found.values() if tiles]

@@ -13,12 +13,15 @@ from collections.abc import Callable
 
 import arithmetic
 import attention
+import blends
 import columns
 import elementwise
 import fma
 import gemm
+import grids
 import lanes
 import matvec
+import products
 import recurrent
 import rows
 import scatter
@@ -508,7 +511,135 @@ def pairs() -> list[tuple[Case, Reference]]:
     found += [(fma.scan_case(3, 100, "float32", block, 4), running) for block in (0, 32)]
     found.append((recurrent.persistent_case(4, 32, 16, 16, 4, "float32", "ieee"), recur(4, 32, 16)))
     found.append((recurrent.stepwise_case(1, 32, 64, 16, 32), step(32, 64)))
-    return found + scattered()
+    return found + scattered() + gridded() + multiplied() + blended()
+
+
+def gridded() -> list[tuple[Case, Reference]]:
+    """The kernels of `grids.py`."""
+    half = lambda x: {"y": x["x"] * 0.5 + 1.0}  # noqa: E731
+
+    def strided(x: Tensors) -> Tensors:
+        whole = torch.zeros(4 * 96).double()
+        whole[:300] = x["x"].double()
+        return {"y": whole.view(4, 3, 32).sum((0, 2))}
+
+    def steps(x: Tensors) -> Tensors:
+        value = x["x"].double()
+        for _ in range(5):
+            value = value * 0.75 + 0.5
+        return {"y": value}
+
+    def chain(x: Tensors) -> Tensors:
+        return {"part2": (x["part0"].double() * 0.5 + 1) * 0.5 + 1}
+
+    small = lambda x: {"small1": x["small0"] * 0.5 + 1.0}  # noqa: E731
+    eight = lambda x: {  # noqa: E731
+        "small8": sum(x[f"small{i}"] * f for i, f in enumerate((0.5, 0.25, 2.0, 1.5, 1.0, 1.0, 1.0, 1.0)))
+    }
+    return [
+        (grids.walk_case("walk_tiles", 3, 300, 32, "float32", 1), half),
+        (grids.walk_case("walk_sum", 3, 300, 32, "float32", 1), strided),
+        (grids.walk_softmax_case(2, 5, 50, 64, "float32", 1), lambda x: {"y": softmax(x["x"], 50)}),
+        (grids.deep_case("deep_map", 3, 100, 32, "float32", 1), half),
+        (
+            grids.deep_case("deep_sum", 3, 100, 32, "float32", 1),
+            lambda x: {"sums": x["x"].double().view(3, 100).sum(1)},
+        ),
+        (
+            grids.deep_case("deep_product", 3, 100, 32, "float32", 1),
+            lambda x: {"sums": (x["x"].double() * x["other"].double()).view(3, 100).sum(1)},
+        ),
+        (grids.deep_tile_case(70, 50, (16, 16), "float32", 1), lambda x: {"sums": x["x"].double().view(70, 50).sum(0)}),
+        (grids.same_work_case(3, 5, 32, 1), steps),
+        (grids.stairs_case(5, 32, 1), lambda x: {"y": x["x"].double().view(5, 32).cumsum(0).flatten()}),
+        (grids.near_l2_case("chain_2", 1, "float32", 65536, 1), chain),
+        (grids.launches_case("turns", 2, 32, 2, 1), small),
+        (grids.launches_case("arguments", 2, 32, 1, 1), eight),
+    ]
+
+
+def multiplied() -> list[tuple[Case, Reference]]:
+    """The kernels of `products.py`."""
+
+    def square(m: int, n: int, k: int) -> Reference:
+        return lambda x: {"c": (x["a"].view(m, k).double() @ x["b"].view(k, n).double()).flatten()}
+
+    def batched(count: int, m: int, n: int, k: int) -> Reference:
+        return lambda x: {
+            "c": (x["a"].view(count, m, k).double() @ x["b"].view(count, k, n).double()).flatten()
+        }  # fmt: skip
+
+    def unpacked(x: Tensors) -> Tensors:
+        shifts = torch.arange(8, dtype=torch.int32) * 4
+        weight = ((x["packed"].view(8, 1, 64) >> shifts[None, :, None]) & 15).view(64, 64) - 8
+        product = x["a"].view(20, 64).double() @ weight.double()
+        return {"c": (product * x["scales"].double()).flatten()}
+
+    def by_bytes(x: Tensors) -> Tensors:
+        product = x["a"].view(20, 64).double() @ x["w8"].view(64, 64).double()
+        return {"c": (product * x["scales"].double()).flatten()}
+
+    def experts(x: Tensors) -> Tensors:
+        weight = x["w"].view(2, 32, 64).double()[x["expert"].long()]
+        return {"c": (x["a"].view(3, 16, 32).double() @ weight).flatten()}
+
+    def last(x: Tensors) -> Tensors:
+        image, weight = x["x"].view(2, 7, 7, 32).double(), x["w"].view(3, 3, 32, 16).double()
+        y = torch.nn.functional.conv2d(image.permute(0, 3, 1, 2), weight.permute(3, 2, 0, 1), padding=1)
+        return {"y": y.permute(0, 2, 3, 1).flatten()}
+
+    def planes(x: Tensors) -> Tensors:
+        image, weight = x["x"].view(2, 3, 7, 7).double(), x["w"].view(3, 1, 3, 3).double()
+        return {"y": torch.nn.functional.conv2d(image, weight, padding=1, groups=3).flatten()}
+
+    def causal(x: Tensors) -> Tensors:
+        image, weight = x["x"].view(2, 32, 16).double().mT, x["w"].view(16, 1, 4).double()
+        y = torch.nn.functional.conv1d(torch.nn.functional.pad(image, (3, 0)), weight, groups=16)
+        return {"y": y.mT.flatten()}
+
+    def query(x: Tensors) -> Tensors:
+        q, k, v = x["q"].view(2, 1, 16).double(), x["k"].view(2, 50, 16).double(), x["v"].view(2, 50, 16).double()
+        return {"o": ((q @ k.mT * 0.125).softmax(-1) @ v).flatten()}
+
+    return [
+        (products.persistent_case((64, 96, 64), (16, 32, 16), 5, "float32", 1, group=2), square(64, 96, 64)),
+        (products.small_case(3, (16, 16, 32), 16, "float32", True), batched(3, 16, 16, 32)),
+        (products.narrow_case("unpacked_product", (20, 64, 64), (16, 32, 32), "float32"), unpacked),
+        (products.narrow_case("byte_product", (20, 64, 64), (16, 32, 32), "float32"), by_bytes),
+        (products.expert_case(3, 2, 64, 32, (16, 32, 16)), experts),
+        (products.conv_case("conv_by_taps", 2, 32, 16, 7, 3, (16, 16, 16), "float32"), conv(2, 32, 16, 7, 3)),
+        (products.conv_case("conv_channels_last", 2, 32, 16, 7, 3, (16, 16, 16), "float32"), last),
+        (products.depthwise_case(2, 3, 7, 3, 32, "float32"), planes),
+        (products.causal_case(2, 32, 16, 4, (16, 16), "float32"), causal),
+        (products.query_case(2, 50, 16, 32, "float32"), query),
+    ]
+
+
+def blended() -> list[tuple[Case, Reference]]:
+    """Some kernels of `blends.py`."""
+
+    def added(x: Tensors) -> Tensors:
+        total = (x["x"] + x["residual"]).double().view(3, 50)
+        return {"residual": total.flatten(), "y": (normalised(total, 50, False).view(3, 50) * x["w"]).flatten()}
+
+    def gradient(x: Tensors) -> Tensors:
+        value, w = x["x"].double().view(3, 50).requires_grad_(), x["w"].double().requires_grad_()
+        y = value * torch.rsqrt(value.pow(2).mean(-1, keepdim=True) + 1e-6) * w
+        y.backward(x["y"].double().view(3, 50))
+        assert value.grad is not None and w.grad is not None
+        return {"dx": value.grad.flatten(), "dw": x["dw"] + w.grad}
+
+    scales = lambda x: {"scales": x["x"].double().view(3, 50).abs().amax(1) / 127}  # noqa: E731
+    return [
+        (blends.rows_case("quantise_rows", 3, 50, "float32", 1), scales),
+        (blends.rows_case("add_norm", 3, 50, "float32", 1), added),
+        (blends.rows_case("norm_backward", 3, 50, "float32", 1), gradient),
+        (blends.rows_case("sum_along", 3, 50, "float32", 1), lambda x: {"y": x["x"].view(3, 50).cumsum(1).flatten()}),
+        (
+            blends.rows_case("sort_rows", 3, 64, "float32", 1),
+            lambda x: {"y": x["x"].view(3, 64).sort(1).values.flatten()},
+        ),
+    ]
 
 
 def main() -> int:

@@ -21,15 +21,19 @@ from concurrent.futures import Future, ProcessPoolExecutor, wait
 from multiprocessing import get_context
 from pathlib import Path
 
+import again
 import arithmetic
 import attention
+import blends
 import columns
 import compiled
 import elementwise
 import fma
 import gemm
+import grids
 import lanes
 import matvec
+import products
 import recurrent
 import rows
 import scatter
@@ -64,9 +68,16 @@ MICRO_FILES = {
     "lanes": ("h200-lanes.csv", "h200-lanes-binaries.csv"),
     "arithmetic": ("h100-arithmetic.csv", "h100-arithmetic-binaries.csv"),
     "scatter": ("h100-scatter.csv", "h100-scatter-binaries.csv"),
+    "grids": ("h200-grids.csv", "h200-grids-binaries.csv"),
+    "products": ("h200-products.csv", "h200-products-binaries.csv"),
+    "blends": ("h200-blends.csv", "h200-blends-binaries.csv"),
+    "again": ("h200-again.csv", "h200-again-binaries.csv"),
 }
 #: Modules whose results are files of their own.
 ALONE = {"spilling": spilling, "lanes": lanes, "arithmetic": arithmetic, "scatter": scatter}
+ALONE |= {"grids": grids, "products": products, "blends": blends, "again": again}
+#: Modules beside which torch operations are timed, and every how many of them.
+TORCH_STEPS = {None: 1, "again": 3}
 TORCH_SECONDS = 40.0  # kept back for the torch operations, which run last
 MAX_US = 30_000.0
 
@@ -76,8 +87,8 @@ def all_cases() -> list[Case]:
     (set by `--only`, inherited by the workers) those of that module alone."""
     if os.environ.get("ONLY"):
         return ALONE[os.environ["ONLY"]].cases()
-    products = gemm.cases()
-    grid, drawn = products[: -gemm.DRAWN], products[-gemm.DRAWN :]
+    tiles = gemm.cases()
+    grid, drawn = tiles[: -gemm.DRAWN], tiles[-gemm.DRAWN :]
     parts = [grid, rows.cases(), elementwise.cases(), attention.cases(), columns.cases(), matvec.cases(), fma.cases()]
     parts += [recurrent.cases(), drawn]
     return [case for part in parts for case in part]
@@ -286,7 +297,7 @@ def main() -> None:
     gc.disable()  # a collection between capture and replay would cost more than the measurement
     started, measured = time.time(), 0
     for number, case in enumerate(cases):
-        if time.time() > deadline - (0 if options.only else TORCH_SECONDS):
+        if time.time() > deadline - (TORCH_SECONDS if options.only in TORCH_STEPS else 0):
             break
         needed = [futures[compiled.identity(launch)] for launch in case.launches]
         error = next((text for future in needed if (text := outcome(future))), "")
@@ -302,7 +313,7 @@ def main() -> None:
             print(f"{number + 1} cases after {time.time() - started:.0f} s", flush=True)
     import torch_ops
 
-    operations = [] if options.only else torch_ops.operations()
+    operations = torch_ops.operations()[:: TORCH_STEPS.get(options.only, 1)] if options.only in TORCH_STEPS else []
     print(f"{len(operations)} torch operations after {time.time() - started:.0f} s", flush=True)
     for operation in operations:
         key = f"torch,{operation.op},{operation.dtype},{operation.shape}"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, TextIO
@@ -36,9 +35,6 @@ _WITH_FIXES = frozenset({"json", "json-lines", "rdjson"})
 #: The formats that `--statistics` has.
 _COUNTED = ("text", "concise", "json", "json-lines")
 
-#: Before this a progress bar would only flicker.
-_PATIENCE_S = 1.0
-
 _FINDINGS = 1
 _STDIN_NAME = "<stdin>"
 
@@ -51,6 +47,9 @@ _STDIN_NAME = "<stdin>"
 @click.option("--per-file-ignores", metavar="PATTERN:RULES", multiple=True, help="Not these rules on these files.")
 @click.option("--severity", metavar="RULES=LEVEL", multiple=True, help="Report these rules as error, warning or info.")
 @click.option("--device", metavar="NAME", help="GPU that gains are predicted for.  [default: h100-sxm]")
+@click.option("--reference", metavar="FILE", help="Python file with the PyTorch reference of what is checked.")
+@click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="Override a module-level constant.")
+@click.option("--assume", "assumptions", metavar="FACT", multiple=True, help="A fact, as of `kernlint PATH`.")
 @click.option("--target-triton", metavar="VERSION", help="Triton version that the code is for.")
 @click.option("--exclude", metavar="PATTERN", multiple=True, help="Leave out files and folders, besides the usual.")
 @click.option("--no-respect-gitignore", is_flag=True, help="Check files that git ignores too.")
@@ -61,6 +60,9 @@ _STDIN_NAME = "<stdin>"
 @click.option("--output-format", type=click.Choice(_FORMATS), help="How to print the findings.  [default: text]")
 @click.option("--output-file", metavar="FILE", help="Write the findings there; - for standard output.")
 @click.option("--statistics", is_flag=True, help="Count the findings of each rule instead of listing them.")
+@click.option(
+    "--hide", type=click.Choice(["info"]), help="Do not print findings of this level (text and concise only)."
+)
 @click.option("--fail-on", type=_SEVERITY, help="Exit 1 from this severity on.  [default: warning]")
 @click.option("--exit-zero", is_flag=True, help="Exit 0 whatever is found.")
 @click.option("--baseline", metavar="FILE", help="Leave out the findings that this file holds.")
@@ -86,6 +88,9 @@ def check(
     per_file_ignores: tuple[str, ...],
     severity: tuple[str, ...],
     device: str | None,
+    reference: str | None,
+    settings: tuple[str, ...],
+    assumptions: tuple[str, ...],
     target_triton: str | None,
     exclude: tuple[str, ...],
     no_respect_gitignore: bool,
@@ -96,6 +101,7 @@ def check(
     output_format: str | None,
     output_file: str | None,
     statistics: bool,
+    hide: str | None,
     fail_on: str | None,
     exit_zero: bool,
     baseline: str | None,
@@ -118,6 +124,7 @@ def check(
     them is run. Status 0: nothing found; 1: findings; 2: wrong usage or configuration, or an internal error. Findings
     of level info do not count.
     """
+    from kernlint.cli.settings import parse_overrides
     from kernlint.lint.config import Configurations, Overrides, device_id
     from kernlint.lint.diff import changed_lines
     from kernlint.lint.run import narrow
@@ -159,6 +166,9 @@ def check(
         baseline=baseline,
         fail_on=fail_on,
         output_format=output_format,
+        reference=None if reference is None else os.path.abspath(reference),
+        assumptions=_facts(assumptions),
+        constants=tuple(parse_overrides(settings).items()),
     )
     _check_overrides(overrides)
     configurations = Configurations(overrides, config, isolated)
@@ -204,6 +214,8 @@ def check(
     report = _report(outcome)
     # With --fix standard output takes the new source of standard input.
     stream = sys.stderr if fixing and stdin is not None else sys.stdout
+    if hide is not None and here.output_format in _FOR_PEOPLE and not statistics:
+        report = report.without(hide)
     _print(report, here.output_format, output_file, stream, statistics)
     _tell(outcome, report, here)
     if not exit_zero and _fails(outcome.findings, here.fail_on):
@@ -211,6 +223,16 @@ def check(
 
 
 # -- reading the options ----------------------------------------------------------------------------------------------
+
+
+def _facts(texts: tuple[str, ...]) -> tuple[str, ...]:
+    """``texts``, each of them a fact. Raises ``UsageError`` where one is none."""
+    if texts:
+        from kernlint.interpret.assume import parse_fact
+
+        for text in texts:
+            parse_fact(text)
+    return texts
 
 
 def _refuse_together(*cases: tuple[bool, str]) -> None:
@@ -345,24 +367,25 @@ def _run(
     contents: Mapping[str, bytes],
 ) -> Outcome:
     """What is found; in the files that ``contents`` gives other bytes for, by shown name, where it gives any."""
+    from kernlint.cli.progress import ProgressBar
+    from kernlint.crew import processors
     from kernlint.lint.run import check_targets
 
-    progress = _Progress() if sys.stderr.isatty() else None
+    progress = ProgressBar("files")
     try:
         return check_targets(
             [target for target in targets if target.shown in contents] if contents else targets,
             configurations,
             cache=cache,  # type: ignore[arg-type]
-            workers=jobs or _processors(),
-            progress=progress or (lambda done, total: None),
+            workers=jobs or processors(),
+            progress=progress,
             stdin=stdin,
             contents={target.path: contents[target.shown] for target in targets if target.shown in contents},
             fixes=fixes,
             found=findings,
         )
     finally:
-        if progress is not None:
-            progress.close()
+        progress.close()
 
 
 def _baseline(path: str | None, update: bool) -> Baseline | None:
@@ -374,44 +397,6 @@ def _baseline(path: str | None, update: bool) -> Baseline | None:
             raise UsageError("--update-baseline needs --baseline FILE, or `baseline` in the configuration")
         return None
     return Baseline(path) if update and not os.path.exists(path) else read_baseline(path)
-
-
-def _processors() -> int:
-    try:
-        return len(os.sched_getaffinity(0))
-    except AttributeError:  # macOS and Windows
-        return os.cpu_count() or 1
-
-
-class _Progress:
-    """A progress bar on standard error, once a run has taken a while.
-
-    It draws itself when told to, and not by a thread: a process that is forked must have only one.
-    """
-
-    def __init__(self) -> None:
-        from rich.progress import Progress
-
-        self._started = time.monotonic()
-        self._bar: Progress | None = None
-
-    def __call__(self, done: int, total: int) -> None:
-        if self._bar is None:
-            if time.monotonic() - self._started < _PATIENCE_S:
-                return
-            from rich.console import Console
-            from rich.progress import BarColumn, MofNCompleteColumn, Progress, TimeRemainingColumn
-
-            columns = (BarColumn(), MofNCompleteColumn(), "files", TimeRemainingColumn())
-            self._bar = Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False)
-            self._task = self._bar.add_task("check", total=total)
-            self._bar.start()
-        self._bar.update(self._task, completed=done, refresh=True)
-
-    def close(self) -> None:
-        """Take the bar off the screen."""
-        if self._bar is not None:
-            self._bar.stop()
 
 
 # -- fixes ------------------------------------------------------------------------------------------------------------

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kernlint.cli.options import DEFAULT_DEVICE, TaskInput, list_devices, read_task_input, task_options
+from kernlint.cli.options import DEFAULT_DEVICE, TaskInput, list_devices, read_task_input, task_options, trace_option
 from kernlint.cli.streams import encodable
 from kernlint.errors import KernlintError, UsageError
+from kernlint.records import dataclass
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,39 +25,68 @@ if TYPE_CHECKING:
 
 @click.command()
 @task_options
+@trace_option
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON (`kernlint schema explain`).")
 @click.option("--plot", metavar="FILE", help="Also draw a roofline plot, .svg or .png (needs kernlint[plot]).")
-def explain(device: str | None, settings: tuple[str, ...], as_json: bool, plot: str | None, **given: Any) -> None:
+def explain(
+    device: str | None,
+    settings: tuple[str, ...],
+    assumptions: tuple[str, ...],
+    as_json: bool,
+    plot: str | None,
+    trace: bool,
+    **given: Any,
+) -> None:
     """Show the time budget of one call: every step before and after the best change, beside PyTorch's own.
 
-    Options are those of `kernlint PATH`. A comma list, such as --set M=16,128,4096, sweeps over sizes instead: one row
-    each, and where the best change flips.
+    Options are those of `kernlint PATH`. A list, such as --set M=16,128,4096 or --assume 'x:int8[16|128,2048]', sweeps over
+    sizes instead: one row each, and where the best change flips.
     """
     if list_devices(device):
         return
     from kernlint.cli.settings import parse_sweep
+    from kernlint.interpret.assume import MAX_SWEEP, sweep
 
-    points = parse_sweep(settings)
+    facts = sweep(assumptions)
+    points = [_Point(swept, overrides, texts) for swept, texts in facts for overrides in parse_sweep(settings)]
+    if len(points) > MAX_SWEEP:
+        raise UsageError(f"--set and --assume ask for {len(points)} sizes; a sweep takes {MAX_SWEEP} at most")
     if plot is not None:
         from kernlint.report.roofline import check_plot_path
 
         if len(points) > 1:
-            raise UsageError("--plot draws one size; give --set one value each")
+            raise UsageError("--plot draws one size; give --set and --assume one value each")
         check_plot_path(plot)
-    task = read_task_input(device=device or DEFAULT_DEVICE, **given)
+    task = read_task_input(device=device, default_device=DEFAULT_DEVICE, assumptions=(), **given)
     if len(points) > 1:
+        if trace:
+            raise UsageError("--trace follows one call; give --set one value each")
         _show_sweep(_sweep(task, points), as_json)
         return
-    result = _run(_budget, task, points[0])
+    result = _run(_budget, task, points[0], trace)
     _show_budget(result, as_json)
     if plot is not None:
         _plot(result, plot)
 
 
-def _run(call: Any, task: TaskInput, overrides: Mapping[str, Any]) -> Any:
+@dataclass(frozen=True)
+class _Point:
+    """One point of a sweep: what is special about its facts, and what is set and assumed there."""
+
+    swept: Mapping[str, str]
+    overrides: Mapping[str, Any]
+    assumptions: list[str]
+
+
+def _run(call: Any, task: TaskInput, point: _Point, trace: bool = False) -> Any:
     from kernlint.cli import worker
 
-    return worker.run_on_task(call, task, {"overrides": dict(overrides)})
+    options: dict[str, Any] = {"overrides": dict(point.overrides), "assumptions": point.assumptions}
+    if trace:
+        from kernlint.cli.tracing import traced
+
+        options |= traced(task, point.overrides)
+    return worker.run_on_task(call, task, options)
 
 
 def _budget(source: SourceText, options: dict[str, Any]) -> Budget:
@@ -72,15 +102,15 @@ def _verdict(source: SourceText, options: dict[str, Any]) -> Verdict:
     return analyze(source.text, path=source.path, **options)
 
 
-def _sweep(task: TaskInput, points: list[dict[str, Any]]) -> Sweep:
+def _sweep(task: TaskInput, points: list[_Point]) -> Sweep:
     """Every size on its own; one that has no verdict costs only its row, unless none has."""
     from kernlint.report.sweep import SizeAnswer, Sweep
 
-    swept = [name for name in points[0] if len({repr(point[name]) for point in points}) > 1]
+    names = [name for name in points[0].overrides if len({repr(point.overrides[name]) for point in points}) > 1]
     answers: list[SizeAnswer] = []
     first: KernlintError | None = None
     for point in points:
-        settings = {name: point[name] for name in swept}
+        settings = {**{name: point.overrides[name] for name in names}, **point.swept}
         try:
             answers.append(SizeAnswer(settings, _run(_verdict, task, point)))
         except KernlintError as error:

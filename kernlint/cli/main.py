@@ -20,13 +20,17 @@ from kernlint.version import __version__
 #: Subcommand to the place of its ``click.Command``, imported only when it runs: `--help` and `--version` must not pay
 #: for LibCST. ``verdict`` is what `kernlint PATH` means.
 _COMMANDS = {
+    "batch": "kernlint.cli.batch_command:batch",
     "check": "kernlint.cli.check_command:check",
     "verdict": "kernlint.cli.verdict_command:verdict",
     "explain": "kernlint.cli.explain_command:explain",
     "fix": "kernlint.cli.fix_command:fix",
+    "mcp": "kernlint.cli.server_command:mcp",
+    "report": "kernlint.cli.report_command:report",
     "rule": "kernlint.cli.rule_command:rule",
     "rules": "kernlint.cli.rule_command:rules",
     "schema": "kernlint.cli.schema_command:schema",
+    "server": "kernlint.cli.server_command:server",
     "verify": "kernlint.cli.verify_command:verify",
 }
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,6 +12,7 @@ from kernlint.errors import UsageError
 from kernlint.records import dataclass
 
 if TYPE_CHECKING:
+    from kernlint.lint.settings import Settings
     from kernlint.syntax.source import SourceText
 
 DEFAULT_DEVICE = "h100-sxm"
@@ -26,20 +28,24 @@ _OPTIONS = (
         "assumptions",
         metavar="FACT",
         multiple=True,
-        help="A fact about an argument: [FUNC.]NAME:dtype[dims] or NAME=INT, such as x:int8[128,2048].",
+        help="A fact: [FUNC.]NAME:dtype[dims], NAME=VALUE or x.shape[0]=INT, such as x:int8[?,2048] or causal=False.",
     ),
     click.option("--perf", metavar="FILE", help="Measured times: latencies, Nsight Compute, torch or Proton profile."),
     click.option("--device", metavar="NAME", help=f"GPU, or `list` for all.  [default: {DEFAULT_DEVICE}]"),
     click.option(
         "--scope",
         type=click.Choice(["gpu", "call"]),
-        default="gpu",
-        show_default=True,
-        help="Which time the answer is about: device time, or wall time per call.",
+        help="Which time the answer is about: device time, or wall time per call.  [default: gpu]",
     ),
     click.option(
         "--entry", metavar="NAME", help="Function to analyse; else ModelNew.forward, else each launching one."
     ),
+)
+
+_TRACE_OPTION = click.option(
+    "--trace",
+    is_flag=True,
+    help="Run the host code, on fake tensors in a sandbox and without a GPU, where reading it does not tell (needs kernlint[verify]).",
 )
 
 _FIX_OPTIONS = (
@@ -57,6 +63,11 @@ def task_options(command: _Function) -> _Function:
     for option in reversed(_OPTIONS):
         command = option(command)
     return command
+
+
+def trace_option(command: _Function) -> _Function:
+    """Adds ``--trace``."""
+    return _TRACE_OPTION(command)
 
 
 def fix_options(command: _Function) -> _Function:
@@ -96,10 +107,12 @@ def read_task_input(
     assumptions: tuple[str, ...],
     perf: str | None,
     device: str | None,
-    scope: str,
+    scope: str | None,
     entry: str | None,
+    default_device: str | None = None,
 ) -> TaskInput:
-    """Read the files that the options name. Raises ``UsageError`` and ``SourceError``."""
+    """Read the files that the options name; device, scope and reference are those of the nearest configuration where they are not
+    given. Raises ``UsageError`` and ``SourceError``."""
     from kernlint.syntax.source import read_source
 
     if path is None:
@@ -108,8 +121,15 @@ def read_task_input(
         raise UsageError("kernel and reference cannot both come from standard input")
     if perf == "-" and "-" in (path, reference):
         raise UsageError("--perf and another file cannot both come from standard input")
+    configured = _configured(path)
+    if device is None and configured.device_named:
+        device = configured.device
+    device = device or default_device
+    if reference is None and path != "-":
+        reference = configured.of_file(os.path.abspath(path)).reference
+    scope = scope or configured.scope
     options: dict[str, Any] = {
-        "device": None if device is None else _device_id(device),
+        "device": None if device is None else device_id(device),
         "scope": scope,
         "entry": entry,
         "assumptions": list(assumptions),
@@ -126,10 +146,17 @@ def read_task_input(
     return TaskInput(source, reference_source, options)
 
 
-def _device_id(name: str) -> str:
+def device_id(name: str) -> str:
     from kernlint.cost.device import UnknownDevice, find_device
 
     try:
         return find_device(name).id
     except UnknownDevice as error:
         raise UsageError(f"{error}; `kernlint --device list` shows all") from None
+
+
+def _configured(path: str) -> Settings:
+    """The settings of the folder that ``path`` is in."""
+    from kernlint.lint.config import Configurations
+
+    return Configurations().of(os.getcwd() if path == "-" else os.path.dirname(os.path.abspath(path)))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from kernlint.cli.options import list_devices, read_task_input, task_options
+from kernlint.cli.options import list_devices, read_task_input, task_options, trace_option
 
 if TYPE_CHECKING:
     from kernlint.syntax.source import SourceText
@@ -16,12 +16,13 @@ if TYPE_CHECKING:
 
 @click.command()
 @task_options
+@trace_option
 @click.option("--details/--no-details", default=True, help="With or without what the answer rests on.  [default: with]")
-def verdict(device: str | None, settings: tuple[str, ...], details: bool, **given: Any) -> None:
+def verdict(device: str | None, settings: tuple[str, ...], details: bool, trace: bool, **given: Any) -> None:
     """Say whether a Triton kernel is worth optimizing, how, and by how much.
 
     PATH is a Python file with the kernel and its launcher, a Markdown task file, or - for standard input. Nothing of
-    it is run. The verdict is one JSON object on standard output; status 0 for any verdict, 2 when there is none.
+    it is run, unless --trace says so. The verdict is one JSON object on standard output; status 0 for any verdict, 2 when there is none.
     """
     if list_devices(device):
         return
@@ -31,7 +32,12 @@ def verdict(device: str | None, settings: tuple[str, ...], details: bool, **give
 
     overrides = parse_overrides(settings)
     task = read_task_input(device=device, **given)
-    result = worker.run_on_task(_analyze, task, {"overrides": overrides})
+    options: dict[str, Any] = {"overrides": overrides}
+    if trace:
+        from kernlint.cli.tracing import traced
+
+        options |= traced(task, overrides)
+    result = worker.run_on_task(_analyze, task, options)
     sys.stdout.write(json_.render(result, details))
     sys.stdout.flush()
     if sys.stderr.isatty():

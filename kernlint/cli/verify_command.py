@@ -85,7 +85,7 @@ def verify(
         )
     options: dict[str, Any] = {"rules": list(rules), "follow_ups": follow_ups, "autotune": autotune}
     options |= {"unsafe": unsafe_fixes, "overrides": parse_overrides(settings), "numerics": numerics}
-    task = read_task_input(device=device or DEFAULT_DEVICE, **given)
+    task = read_task_input(device=device, default_device=DEFAULT_DEVICE, **given)
     if fixed is not None:
         changed = read_source(fixed)
         options |= {"fixed": changed.text, "fixed_path": changed.path}

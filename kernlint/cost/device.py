@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import difflib
+import json
+import math
+import os
 import re
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import field, fields, replace
 from functools import lru_cache
+from pathlib import Path
+from typing import Any
 
 from kernlint.cost.fitted import fitted
 from kernlint.records import dataclass
@@ -14,8 +19,16 @@ from kernlint.records import dataclass
 #: Words that open the name a driver gives a card: what follows is a model number and its variant.
 _BRANDS = frozenset({"nvidia", "amd", "tesla", "geforce", "instinct"})
 
-#: The one device all constants were fitted on.
+#: The device that the constants are of; any other is scaled from it.
 MEASURED_DEVICE = "h100-sxm"
+
+
+#: Short names that stand for one of several devices, and the one that they take.
+ALIASES: Mapping[str, str] = {
+    "h100": "h100-sxm", "h200": "h200-sxm", "gh200": "h200-sxm", "a100": "a100-80gb-sxm", "a100-80gb": "a100-80gb-sxm",
+    "a100-pcie": "a100-80gb-pcie", "a6000": "rtx-a6000", "3090": "rtx-3090", "4090": "rtx-4090", "5090": "rtx-5090",
+    "a10": "a10g", "mi250": "mi250x", "mi300": "mi300x", "mi355": "mi355x",
+}  # fmt: skip
 
 
 class UnknownDevice(ValueError):
@@ -78,11 +91,20 @@ class Device:
     source_memory: str = ""
     source_limits: str = ""
     source_measured: str = ""
+    #: Measured times over those that follow from the data sheet, by term of the model, where the card was measured.
+    factors: Mapping[str, float] = field(default_factory=dict)
+    #: Standard deviation of ln(measured / predicted) by class of kernel, and how many rows it is of, where the card was measured.
+    residuals: Mapping[str, float] = field(default_factory=dict)
+    source_factors: str = ""
+
+    def factor(self, term: str) -> float:
+        """What ``term`` takes on this card over what it takes by the data sheet; 1 where that was not measured."""
+        return self.factors.get(term, 1.0)
 
     @property
     def measured(self) -> bool:
-        """True for the device whose timings fitted the model's constants; every other one is scaled from it."""
-        return self.id == MEASURED_DEVICE
+        """True for a device with timings of its own; every other one is scaled from the first of them."""
+        return self.id == MEASURED_DEVICE or bool(self.factors)
 
     @property
     def sm(self) -> tuple[int, int] | None:
@@ -126,7 +148,7 @@ class Device:
     @property
     def kinship(self) -> str:
         """How near the model's measurements are: measured, architecture, vendor, or other (another vendor)."""
-        if self.measured:
+        if self.measured or self.residuals:
             return "measured"
         if self.is_hopper:
             return "architecture"
@@ -136,12 +158,61 @@ class Device:
         return f"{self.id} ({self.name})"
 
 
+class BadDeviceFile(UnknownDevice):
+    """A file that was given for a device and is none."""
+
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(path, ())
+        self.args = (f"{path} is no device file: {reason}",)
+
+
+#: The form of device files that ``kernlint calibrate`` writes.
+_FILE_FORMAT = 1
+#: What a device file may say of its card in place of what its base has.
+_NUMBERS = frozenset(
+    {"sm_count", "l2_cache_mb", "memory_gb", "memory_bandwidth_gb_per_s", "shared_memory_bytes_per_sm",
+     "shared_memory_max_bytes_per_block", "boost_clock_mhz", "tensor_clock_mhz"}
+)  # fmt: skip
+
+
+@lru_cache(maxsize=16)
+def _from_file(path: str, changed_ns: int) -> Device:
+    """The device of the file ``path`` that ``kernlint calibrate`` wrote. Its id is the path, by which it is found again."""
+    try:
+        data = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise BadDeviceFile(path, str(error)) from None
+    if not isinstance(data, dict) or data.get("kernlint_device") != _FILE_FORMAT:
+        raise BadDeviceFile(path, f'it does not say "kernlint_device": {_FILE_FORMAT}')
+    base = _table().get(str(data.get("base")))
+    if base is None:
+        raise BadDeviceFile(path, f"its base {data.get('base')!r} is no known device")
+    changed: dict[str, Any] = {"id": path, "name": str(data.get("name", base.name)), "notes": ""}
+    for name, value in data.items():
+        if name in _NUMBERS or name.startswith("peak_"):
+            if not _is_positive(value) or name not in {field.name for field in fields(Device)}:
+                raise BadDeviceFile(path, f"{name} is {value!r}")
+            changed[name] = int(value) if isinstance(getattr(base, name), int) else float(value)
+    for name in ("factors", "residuals"):
+        table = data.get(name, {})
+        if not isinstance(table, dict) or not all(_is_positive(value) for value in table.values()):
+            raise BadDeviceFile(path, f"{name} are not positive numbers by name")
+        changed[name] = {str(key): float(value) for key, value in table.items()}
+    return replace(base, **changed, source_factors=str(data.get("source_factors", "")))
+
+
+def _is_positive(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value < math.inf
+
+
 @lru_cache(maxsize=1)
 def _table() -> dict[str, Device]:
     known = {field.name for field in fields(Device)}
     table: dict[str, Device] = {}
+    measured = fitted("cards")
     for key, entry in fitted("devices").items():
         if not key.startswith("_"):
+            entry = {**entry, **measured.get(key, {})}
             table[key] = Device(id=key, **{name: value for name, value in entry.items() if name in known})
     return table
 
@@ -154,14 +225,25 @@ def devices() -> list[Device]:
 def find_device(name: str) -> Device:
     """The device called ``name``: an id, the marketing name, or an unambiguous part of either.
 
-    Case and punctuation do not matter (``H100_SXM``, ``h100 sxm``). A short name stands for the first device of the
-    data file that it begins (``h100`` is ``h100-sxm``). Raises :class:`UnknownDevice`, with suggestions.
+    Case and punctuation do not matter (``H100_SXM``, ``h100 sxm``). A short name stands for the device that ``ALIASES`` says, or the
+    first of the data file that it begins. A name that ends in ``.json`` is the path of a device file that ``kernlint calibrate``
+    wrote. Raises :class:`UnknownDevice`, with suggestions.
     """
-    wanted = _plain(name)
     table = _table()
+    if name in table:
+        return table[name]
+    if name.endswith(".json"):
+        try:
+            return _from_file(name, os.stat(name).st_mtime_ns)
+        except OSError as error:
+            raise BadDeviceFile(name, error.strerror or str(error)) from None
+    wanted = _plain(name)
     plain_ids = {_plain(key): key for key in table}
     if wanted in plain_ids:
         return table[plain_ids[wanted]]
+    for alias, key in ALIASES.items():
+        if wanted == _plain(alias):
+            return table[key]
     if wanted:
         for device in table.values():
             if wanted == _plain(device.name) or wanted == _plain(device.name.replace("NVIDIA", "").replace("AMD", "")):

@@ -17,9 +17,10 @@ from kernlint.cost import gathers
 from kernlint.cost.arithmetic import operations
 from kernlint.cost.combine import with_combined_dots
 from kernlint.cost.device import Device
-from kernlint.cost.dots import DotLoop, DotOperand, DotStep, dot_time
+from kernlint.cost.dot_lowering import fed_class
+from kernlint.cost.dots import DotLoop, DotOperand, DotStep, dot_time, is_chained
 from kernlint.cost.evaluate import evaluator, origin
-from kernlint.cost.gathers import gather_us, gathered_elements
+from kernlint.cost.gathers import gather_us, gathered_cycles
 from kernlint.cost.layout import vector_bytes
 from kernlint.cost.programs import SEGMENT_SIGMA, program_time, widen
 from kernlint.cost.programs import constants as program_constants
@@ -115,15 +116,26 @@ def _dot_time(launch: Launch, device: Device) -> KernelTime | None:
         extra.append(1.0)
     if any(_layout_unknown(dot) for dot in launch.kernel.dots()):
         extra.append(0.3)
-    gathered = gather_us(
-        gathered_elements(launch, moved), loop.programs, device, gathers.constants().cycles_per_element
-    )
+    gathered = gather_us(gathered_cycles(launch, moved, gathers.constants()), loop.programs, device)
     if gathered:
         extra.append(gathers.constants().sigma)
     sigma = math.sqrt(time.sigma**2 + sum(value**2 for value in extra))
     bound = "issue" if gathered > time.us else time.bound
     terms = {**time.terms, "gather": gathered} if gathered else time.terms
-    return KernelTime(time.us + gathered, sigma, bound, terms)
+    us = (time.us + gathered) * _card_factor(loop, device)
+    return KernelTime(us, sigma, bound, terms, kind=_class(loop, gathered))
+
+
+def _class(loop: DotLoop, gathered: float) -> str:
+    """The class of kernels with dots that a loop belongs to."""
+    return "convolution" if gathered else "attention" if is_chained(loop) else "dot"
+
+
+def _card_factor(loop: DotLoop, device: Device) -> float:
+    """What dots of the type that is fed take on this card over what follows from its data sheet."""
+    step = max(loop.steps, key=lambda step: step.m * step.n * step.k)
+    fed = f"dot_{fed_class(step.a, step.precision)}"
+    return device.factor(fed if fed in device.factors else "dot")
 
 
 def dot_loop(launch: Launch, moved: Traffic | None = None) -> DotLoop | None:
@@ -204,8 +216,8 @@ def _dots(body: tuple[Node, ...], executions: float, loops: tuple[Loop, ...], mo
         elif isinstance(node, Loop):
             result += _dots(node.body, executions * moved.trips.get(node.id, 1.0), (*loops, node), moved)
         elif isinstance(node, Branch):
-            for arm in node.arms:
-                result += _dots(arm, executions * node.share, loops, moved)
+            for arm, share in moved.arms(node):
+                result += _dots(arm, executions * share, loops, moved)
     return result
 
 

@@ -122,7 +122,24 @@ def spilled_bytes(loop: DotLoop, device: Device) -> float:
     spilled = max(0.0, accumulators + staged + _BASE_REGISTERS - limit)
     if accumulators + _BASE_REGISTERS > limit:
         spilled += min(accumulators, limit)
-    return 8 * spilled * threads
+    return 8 * (spilled + _swept_accumulators(loop, device)) * threads
+
+
+#: Accumulators of a thread from which the FMA units' operands leave no room for them, and how often each then goes to memory and back
+#: for a step of k, once for all and once more where they live on in a loop (``small_products``, 128 x 128 by 4 warps).
+_MOST_FMA_ACCUMULATORS = 100
+_SWEEPS = 0.38
+
+
+def _swept_accumulators(loop: DotLoop, device: Device) -> float:
+    """Accumulators of a thread that an iteration moves to memory and back, where dots on the FMA units keep too many: each step along k
+    sweeps over all of them."""
+    swept = 0.0
+    for step in loop.steps:
+        accumulators = step.m * step.n / (device.warp_size_threads * loop.num_warps)
+        if instruction(step, loop.num_warps, device) == "fma" and accumulators > _MOST_FMA_ACCUMULATORS:
+            swept += accumulators * step.k * _SWEEPS * (1.0 if loop.iterations <= 1 else 2.0)
+    return swept
 
 
 def resident_programs(loop: DotLoop, device: Device) -> int:

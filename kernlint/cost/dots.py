@@ -160,6 +160,7 @@ def _sigma(loop: DotLoop, device: Device) -> float:
     """
     sigma, widening = _residuals()["sigma"], _data()["widening"]
     own = sigma.get(residual_key(loop, device), sigma["chained" if is_chained(loop) else "all"])
+    own = max(own, device.residuals.get("attention" if is_chained(loop) else "dot", 0.0))
     extra = [widening["device"][device.kinship], *(widening[name] for name in deviations(loop, device))]
     return math.sqrt(own**2 + sum(value**2 for value in extra))
 

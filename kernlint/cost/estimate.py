@@ -53,7 +53,7 @@ from kernlint.workload import (
 )
 
 #: Changes whenever a predicted number may: part of the output, so that a verdict can be told from another's.
-MODEL_VERSION = "2026.11-9"
+MODEL_VERSION = "2026.11-10"
 
 SCOPES = ("gpu", "call")
 
@@ -72,7 +72,7 @@ class StepTime:
     ``count`` is how often it runs in one call, ``gpu_us`` and ``host_us`` are microseconds of one run, ``bound`` the
     deciding term, ``sigma`` the standard deviation of ln(measured / predicted) of ``gpu_us``, ``terms`` the named
     microseconds behind it, ``family`` the group of steps whose errors move together, ``configuration`` the alternative of
-    an autotuned launch that the time is of.
+    an autotuned launch that the time is of, ``kind`` the class of kernels whose residuals make ``sigma``.
     """
 
     step: Step
@@ -84,6 +84,7 @@ class StepTime:
     terms: Mapping[str, float] = field(default_factory=dict)
     family: str = ""
     configuration: Launch | None = None
+    kind: str = ""
 
     @property
     def total_gpu_us(self) -> float:
@@ -286,7 +287,7 @@ class _Pricer:
         if isinstance(step, Event):
             return StepTime(step, count, 0.0, host_us, "host", _EVENT_SIGMA, {}, "host")
         time = self._time(step, distance)
-        named = (time.bound, math.hypot(time.sigma, doubt), time.terms, _family(step), time.configuration)
+        named = (time.bound, math.hypot(time.sigma, doubt), time.terms, _family(step), time.configuration, time.kind)
         return StepTime(step, count, time.us, host_us, *named)
 
     def _time(self, step: Launch | TorchOp, distance: Mapping[int, float]) -> KernelTime:
@@ -317,10 +318,9 @@ def _touched(step: Step) -> dict[int, float]:
     """Bytes of cache per storage that ``step`` takes; a loop's body counts once."""
     touched: dict[int, float] = {}
     if isinstance(step, Launch):
-        for base, size in traffic(step).held_bytes.items():
-            tensor = step.tensor(base)
-            if tensor is not None:
-                touched[tensor.storage.id] = touched.get(tensor.storage.id, 0.0) + size
+        touched.update(
+            (storage, size) for storage, size in traffic(step).held_storages(step).items() if isinstance(storage, int)
+        )
     elif isinstance(step, TorchOp) and step.kind != "alloc":
         for tensor in (*step.reads, *step.writes):
             touched[tensor.storage.id] = max(touched.get(tensor.storage.id, 0.0), float(tensor.nbytes or 0))
@@ -590,7 +590,9 @@ def _pair_sigma(family: str, before: StepTime, after: StepTime, device: Device) 
             table = _data()["program_ratios"][kind]
             apart = float(table.get("|".join(sorted((before.bound, after.bound))), table["all"]))
             # What widens one of the times and not the other widens the ratio; of what widens both, half is taken.
-            extra = [math.sqrt(max(0.0, row.sigma**2 - regime_sigma(row.bound) ** 2)) for row in (before, after)]
+            extra = [
+                math.sqrt(max(0.0, row.sigma**2 - regime_sigma(row.bound, row.kind) ** 2)) for row in (before, after)
+            ]
             return math.hypot(apart, extra[0] - extra[1], min(extra) / 2)
     rho = float(_data()["correlation"].get(family, _data()["correlation"]["other"]))
     if before.bound != after.bound:

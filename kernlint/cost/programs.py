@@ -41,6 +41,7 @@ from functools import lru_cache
 
 from kernlint.cost.arithmetic import Operations, on_special_unit
 from kernlint.cost.arithmetic import operations as measured_operations
+from kernlint.cost.classes import class_of, unmeasured
 from kernlint.cost.device import Device, find_device
 from kernlint.cost.fitted import fitted
 from kernlint.cost.layout import Layout, blocked, fastest_axis
@@ -54,9 +55,12 @@ from kernlint.workload import (
     Compute,
     Dot,
     Dtype,
+    Expr,
+    Lane,
     Launch,
     Load,
     Loop,
+    LoopIndex,
     Node,
     Opaque,
     ProgramId,
@@ -71,6 +75,8 @@ from kernlint.workload.expr import simplify
 INTERVAL_80 = 1.2816
 #: More sigma where loaded indices decide how many atomics meet: ``sorted``, ``near`` and ``few`` of ``h100-scatter.csv``.
 _HOT_SIGMA = 0.5
+#: How much further than the time of indices in order the interval reaches: some orders are better still (``few``, ``near``).
+_ORDER = 1.1
 #: More sigma where additions of 16-bit floats are tried until they succeed: fp16 and bf16 differ by up to three.
 _RETRY_SIGMA = 0.5
 #: More sigma where loops run as long as segments are in the mean: some are longer.
@@ -84,6 +90,11 @@ _SPECIAL_SIGMA = 0.5
 #: (``h100-row-stages.csv``: where threads copy 4 bytes at a time, a pipelined loop takes as long as it has copies).
 _LEAST_COPY = 4
 _COPY_NS = 2.95
+#: Turns of a loop of known length that the compiler lays out one after the other.
+_UNROLLED = 16
+#: Sigma where nothing like it was measured, and what comes to that of its class where a kernel does something that was not.
+_UNKNOWN_SIGMA = 0.4
+_UNMEASURED_SIGMA = 0.4
 #: More sigma where tiles live in memory: in ``h100-spilling.csv`` such kernels err by a factor 1.5.
 _COLLAPSE_SIGMA = 0.4
 
@@ -121,6 +132,13 @@ class Constants:
     stored_step: float = 0.7
     pipelined_iteration_ns: float = 100.0
     loop_iteration_ns: float = 4.0
+    loop_slots: float = 0.9
+    stored_most: float = 1.1
+    strided_step: float = 0.65
+    condition_slots: float = 2.0
+    division_slots: float = 12.0
+    sort_slots: float = 6.0
+    lockstep: float = 0.4
     shuffle_ns: float = 30.0
     barrier_ns: float = 40.0
     scan_step_ns: float = 30.0
@@ -170,7 +188,8 @@ def _data() -> tuple[Constants, Mapping[str, float]]:
         return Constants(), {}
     known = {field.name for field in fields(Constants)}
     constants = {name: entry["value"] for name, entry in data["constants"].items() if name in known}
-    return Constants(**constants), {name: entry["sigma"] for name, entry in data["regimes"].items()}
+    tables = {**data["regimes"], **data["classes"]}
+    return Constants(**constants), {name: entry["sigma"] for name, entry in tables.items()}
 
 
 def program_time(
@@ -198,14 +217,27 @@ def program_time(
     return _Price(launch, moved, device, constants, reuse_bytes or {}, operations).time()
 
 
+def programs_on_an_sm(launch: Launch, device: Device) -> int:
+    """How many programs of a launch without ``tl.dot`` fit on an SM at a time."""
+    return _Price(launch, traffic(launch), device, _data()[0], {}, measured_operations()).resident
+
+
+def program_us(launch: Launch, device: Device, constants: Constants, moved: Traffic) -> float:
+    """The microseconds of :func:`program_time` alone, for fits."""
+    return _Price(launch, moved, device, constants, {}, measured_operations()).spent()[0] if moved.programs else 0.0
+
+
 def constants() -> Constants:
     """The fitted constants."""
     return _data()[0]
 
 
-def regime_sigma(bound: str) -> float:
-    """Sigma of the ln error of a time that the term ``bound`` decides, for a known kernel on the measured device."""
-    return _data()[1].get(bound, 0.3)
+def regime_sigma(bound: str, kind: str = "") -> float:
+    """Sigma of the ln error of a time that the term ``bound`` decides, for a kernel of the class ``kind`` on a measured device: that of
+    kernels of the class that the term decides, else of the class, else of all that the term decides."""
+    sigmas = _data()[1]
+    found = sigmas.get(f"{kind}|{bound}") or sigmas.get(kind)
+    return sigmas.get(bound, _UNKNOWN_SIGMA) if found is None else found
 
 
 def launch_floor_us() -> float:
@@ -276,15 +308,17 @@ class _Price(TileSizes):
         self.programs = max(0, moved.programs)
         self.warps = max(1, launch.num_warps)
         self.threads = 32 * self.warps
+        self._layouts: dict[tuple[int, ...], Layout] = {}
         self.largest_tile = self._largest_tile()
         self.pressures = list(pressures(launch.kernel.body, self))
         self.register_limit = min(float(device.max_registers_per_thread), device.registers_32bit_per_sm / self.threads)
         self.registers = max((p.registers for p in self.pressures), default=28.0)
         self.exchanged = 0.0
         self.resident = self._resident()
+        self.working = self._working()
         self.active_programs = min(self.programs, self.resident * device.sm_count)
         # L2 keeps lines, so sectors that stand alone crowd it out four times as fast (``stride_copy``).
-        self.footprint = sum(moved.held_bytes.values())
+        self.footprint = sum(moved.held_storages(launch).values())
         self.program_footprint = self._program_footprint()
         self.instructions = 0.0
         self.arithmetic = 0.0
@@ -299,6 +333,12 @@ class _Price(TileSizes):
 
     def layout(self, shape: tuple[int, ...]) -> Layout:
         """How a tile is dealt out: as the widest access of that shape is, else last axis first, an element a thread."""
+        found = self._layouts.get(shape)
+        if found is None:
+            found = self._layouts[shape] = self._layout(shape)
+        return found
+
+    def _layout(self, shape: tuple[int, ...]) -> Layout:
         made = [node for node, _ in self.launch.kernel.walk((Load, Store)) if node.shape == shape]  # type: ignore[union-attr]
         if not made:
             return blocked(shape, len(shape) - 1, 4 if len(shape) == 1 else 1, self.warps)
@@ -328,6 +368,19 @@ class _Price(TileSizes):
                 staged += node.bytes * (loops[-1].num_stages or 1)  # type: ignore[union-attr]
         by_shared = device.shared_memory_bytes_per_sm / staged if staged else math.inf
         return max(1, int(min(by_registers, by_warps, by_blocks, by_shared)))
+
+    def _working(self) -> float:
+        """The part of programs that do not return at once: those that take the arm which the whole kernel stands in."""
+        part, body = 1.0, self.launch.kernel.body
+        while (
+            body and isinstance(body[-1], Branch) and not any(isinstance(n, (Store, Atomic, Loop)) for n in body[:-1])
+        ):
+            arms = [(arm, share) for arm, share in self.moved.arms(body[-1]) if arm]
+            if len(arms) != 1:
+                break
+            body, share = arms[0]
+            part *= share
+        return max(part, 1 / max(1, self.programs))
 
     # -- caches -----------------------------------------------------------------------------------------------------
 
@@ -388,6 +441,9 @@ class _Price(TileSizes):
                 kept = 1.0 - ramp(period * sm_live, c.l1_keeps * l1, c.l1_drops * l1)
                 once = min(first, access.footprint_bytes * self.device.sm_count)
                 first = kept * once + (1.0 - kept) * first
+                if 0 in access.shared_axes and access.executions > 1:
+                    # Neighbours on an SM walk the same memory at about the same time (``stairs``).
+                    first *= max(c.lockstep, 1 / max(1.0, on_an_sm)) if kept < 1.0 else 1.0
             reach_l2 = first + later
             if access.kind == "atomic":
                 reach_l2 = moved
@@ -518,16 +574,27 @@ class _Price(TileSizes):
         if isinstance(node, Scan):
             extent = node.shape[node.axis] if node.shape else 1
             elements = math.prod(node.shape)
+            if node.op in ("sort", "topk"):
+                return self._sort_ns(extent, elements, executions)
             work = 2 * self._arithmetic_ns("arith", elements, None, executions)
             exchange = self._exchange_ns(node.shape, node.axis, executions)
             return work + c.scan_step_ns * math.log2(max(2, extent)) + exchange
         if isinstance(node, Dot):
             return self._arithmetic_ns("arith", node.m * node.n * node.k * node.batch, None, executions)
         if isinstance(node, Branch):
-            return max((self.path_ns(arm, executions * node.share) for arm in node.arms), default=0.0)
+            return max(
+                (self.path_ns(arm, executions * share) for arm, share in self.moved.arms(node) if arm), default=0.0
+            )
         if isinstance(node, Loop):
             return self._loop_ns(node, executions)
         return 0.0
+
+    def _sort_ns(self, extent: int, elements: int, executions: float) -> float:
+        """A bitonic network: each of its steps exchanges every element with another one, compares and selects."""
+        depth = math.log2(max(2, extent))
+        slots = depth * (depth + 1) / 2 * self.c.sort_slots
+        self.instructions += self._issued(slots, elements, executions)
+        return self._issue_ns(slots, elements)
 
     def _exchange_ns(self, shape: tuple[int, ...], axis: int | None, executions: float) -> float:
         """A reduction across the lanes of a warp (shuffles), then across warps (shared memory and a barrier)."""
@@ -615,12 +682,47 @@ class _Price(TileSizes):
         cost = self.c.instructions_per_access * self._vectors(node) + self.c.instructions_per_element * per_thread
         self.instructions += cost * self.warps * executions
 
+    def _count_indices(self) -> None:
+        """Adds the instructions that work out masks and divided indices, element by element where a load is not vectorised. What
+        does not change in a loop is worked out before it, and the same bound or quotient once for all accesses."""
+        c, seen = self.c, set[object]()
+        for node, loops in self.launch.kernel.walk((Load, Store, Atomic)):
+            assert isinstance(node, (Load, Store, Atomic))
+            if node.elements <= 1 or self._vector(node) > node.dtype.bytes:
+                continue
+            each = max(1.0, node.elements / self.threads) * self.warps
+            bounds = [left - right for left, right in node.mask or () if _on_lanes(left) or _on_lanes(right)]
+            for bound in bounds[1:]:
+                if (bound, node.shape) not in seen:
+                    seen.add((bound, node.shape))
+                    self.instructions += c.condition_slots * each * self._runs_of(bound, loops)
+            for expr in (node.offset, *bounds):
+                for atom in expr.atoms() if expr is not None else ():
+                    if isinstance(atom, Opaque) and atom.op in ("floordiv", "mod") and _on_lanes(*atom.args):
+                        key = (atom.args, node.shape)
+                        if key not in seen:
+                            seen.add(key)
+                            self.instructions += c.division_slots * each * self._runs_of(atom.args[0], loops)
+
+    def _runs_of(self, expr: Expr, loops: tuple[Loop, ...]) -> float:
+        """How often a program works out ``expr``: once for each turn of the loops outside the innermost that it changes in. Short
+        loops of a known length are unrolled, so that what changes in them alone is worked out before the loops around them."""
+        atoms = expr.atoms()
+        changing = [place for place, loop in enumerate(loops) if LoopIndex(loop.id) in atoms]
+        if not changing:
+            return self.working
+        unrolled = all(isinstance(loops[place].trip, int) and loops[place].trip <= _UNROLLED for place in changing)  # type: ignore[operator]
+        around = [loops[place] for place in changing] if unrolled else loops[: changing[-1] + 1]
+        return math.prod(self.moved.trips.get(loop.id, 1.0) for loop in around) * self.working
+
     def _loop_ns(self, loop: Loop, executions: float) -> float:
         c = self.c
         trip = self.moved.trips.get(loop.id, 1.0)
         if trip <= 0:
             return 0.0
         runs = executions * trip
+        if loop.kind != "static_range":
+            self.instructions += c.loop_slots * self.warps * runs
         body = loop.body
         loads = [node for node in body if isinstance(node, Load)]
         others = tuple(node for node in body if not isinstance(node, Load))
@@ -663,9 +765,12 @@ class _Price(TileSizes):
                 self._count_access(load, runs)
             rest = self.path_ns(others, runs)
             share = self._exposed_share(loads)
+            if _strided(loop):
+                # A step that is known at run time only: ptxas does not unroll (``walk_sum``).
+                share = max(share, c.strided_step)
             if any(isinstance(node, Store) for node in others):
                 # The next load may alias this store, so ptxas cannot move it ahead (gather_rows, scalar_chain).
-                share = max(share, c.stored_step)
+                share = min(max(share, c.stored_step), c.stored_most)
             step = latency * share
             each = max(step, serial) + rest + c.loop_iteration_ns
             return latency + serial + rest + (trip - 1) * each if trip > 1 else latency + trip * each
@@ -712,7 +817,7 @@ class _Price(TileSizes):
             return 0.0
         moved = replace(self.moved, accesses=accesses, by_node={id(access.access): access for access in accesses})
         local, _ = _Price(self.launch, moved, self.device, self.c, self.reuse_bytes, self.operations).spent()
-        return math.log(max(1.0, us / local)) / INTERVAL_80
+        return _ORDER * math.log(max(1.0, us / local)) / INTERVAL_80
 
     # -- the sum ----------------------------------------------------------------------------------------------------
 
@@ -723,13 +828,16 @@ class _Price(TileSizes):
         bound = max(terms, key=lambda name: terms[name])
         sigma = self._sigma(bound, us)
         norm = self._norm(self._waves() - 1)
-        return KernelTime(us, sigma, bound, {**terms, "floor": self.c.floor_us}, norm=norm)
+        return KernelTime(
+            us, sigma, bound, {**terms, "floor": self._floor_us()}, norm=norm, kind=class_of(self.launch, self.moved)
+        )
 
     def spent(self) -> tuple[float, dict[str, float]]:
         """Microseconds of the launch, and those of each term."""
         c, device = self.c, self.device
         # The first program starts with the kernel (floor); each later one on the same slot starts anew.
         path = self.path_ns(self.launch.kernel.body, 1.0)
+        self._count_indices()
         rounds = self._waves() - 1
         terms = {
             "launch": self.programs * c.program_interval_ns / 1000,
@@ -741,8 +849,12 @@ class _Price(TileSizes):
             "shared": self._shared_us(),
             "atomics": self._atomics_us(),
         }
+        terms = {name: value * device.factor(name) for name, value in terms.items()}
         norm = self._norm(rounds)
-        return c.floor_us + sum(value**norm for value in terms.values()) ** (1 / norm), terms
+        return self._floor_us() + sum(value**norm for value in terms.values()) ** (1 / norm), terms
+
+    def _floor_us(self) -> float:
+        return self.c.floor_us * self.device.factor("floor")
 
     def _norm(self, rounds: float) -> float:
         """How well the terms overlap: programs without a loop go from loading to computing to storing, so that only
@@ -753,7 +865,7 @@ class _Price(TileSizes):
 
     def _waves(self) -> float:
         """Rounds of resident programs; a started round counts in part, as programs end one by one."""
-        waves = self.programs / (self.resident * self.device.sm_count)
+        waves = self.programs * self.working / (self.resident * self.device.sm_count)
         return max(1.0, waves)
 
     def _l2_us(self) -> float:
@@ -853,12 +965,16 @@ class _Price(TileSizes):
 
     def _issue_us(self) -> float:
         """Four issue slots an SM and cycle; with half the fp32 lanes an fp32 instruction takes two of them."""
-        slots = self.device.sm_count * 4 * self.scale.clock_ghz * self.c.issue_efficiency
-        used = min(1.0, self.programs / self.device.sm_count)
+        slots = 4 * self.scale.clock_ghz * self.c.issue_efficiency
         lanes = self.instructions - self.arithmetic + self.c.warp_start_instructions * self.warps
         lanes += self.arithmetic / self.scale.lanes
-        total = self.operations.together(lanes, self.special_unit) * self.programs
-        return total / (slots * used) / 1000
+        return self.operations.together(lanes, self.special_unit) * self._on_busiest() / slots / 1000
+
+    def _on_busiest(self) -> float:
+        """Programs of the SM that has the most. They are as many as fit evenly: with one more than that, one SM works alone at
+        the end (``same_work``: 267 programs on 132 SMs take as long as 396). Programs that return early do not count."""
+        working = self.programs * self.working / self.device.sm_count
+        return math.ceil(working) if self.working == 1.0 else max(1.0, working)
 
     def _atomics_us(self) -> float:
         total = 0.0
@@ -953,7 +1069,10 @@ class _Price(TileSizes):
         return min(addresses, window * max(1.0, slots)) if window < math.inf else addresses
 
     def _sigma(self, bound: str, us: float) -> float:
-        sigma = regime_sigma(bound)
+        kind = class_of(self.launch, self.moved)
+        sigma = max(regime_sigma(bound, kind), self.device.residuals.get(kind, 0.0))
+        if kind == "gather":  # where the order of the indices decides little, it still decides something
+            sigma = max(sigma, regime_sigma(bound))
         extra = [0.35 * self._unfollowed_share(), self._locality_sigma(us)]
         if bound == "atomics" and any(a.kind == "atomic" and not a.known for a in self.moved.accesses):
             extra.append(_HOT_SIGMA)
@@ -973,6 +1092,8 @@ class _Price(TileSizes):
             extra.append(_SPECIAL_SIGMA * self.special / (self.instructions + self.special_unit))
         if any(self._collapsed(pressure) for pressure in self.pressures):
             extra.append(_COLLAPSE_SIGMA)
+        if unmeasured(self.launch):
+            extra.append(_UNMEASURED_SIGMA)
         return widen(sigma, self.device, *extra)
 
 
@@ -1015,6 +1136,16 @@ def _local(access: AccessTraffic) -> AccessTraffic:
         near_bytes=access.near_bytes * share, window_bytes=access.window_bytes * share,
         contiguous_bytes=max(float(LINE_BYTES), access.contiguous_bytes),
     )  # fmt: skip
+
+
+def _on_lanes(*exprs: Expr) -> bool:
+    """Lanes have different values of one of these."""
+    return any(isinstance(atom, Lane) for expr in exprs for atom in expr.atoms())
+
+
+def _strided(loop: Loop) -> bool:
+    """The loop goes on by as much as there are programs: its step is known at run time only."""
+    return isinstance(loop.trip, Expr) and any(isinstance(atom, ProgramId) for atom in loop.trip.atoms())
 
 
 def _pipelined(loop: Loop) -> bool:

@@ -27,3 +27,5 @@ class KernelTime:
     configuration: Launch | None = None
     #: The terms come together as the norm of this exponent, above the floor among them.
     norm: float = 4.0
+    #: The class of kernels whose residuals make ``sigma``.
+    kind: str = ""

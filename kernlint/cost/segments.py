@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from kernlint.workload import Expr, Launch, Load, Loop, LoopIndex, Opaque, Size, concrete
+from kernlint.workload import Expr, Launch, Load, Loop, LoopIndex, Opaque, ProgramId, Size, concrete
 from kernlint.workload.expr import Atom, simplify
 
 
@@ -64,16 +64,29 @@ def _segment(launch: Launch, loop: Loop, bounds: list[Opaque], loads: dict[int, 
         if pointer is None or pointer.offset is None or pointer.shape or elements is None or not step:
             continue
         places = launch.tensor(pointer.base)
-        if places is None or not places.numel or not elements.numel:
+        if places is None or not elements.numel:
             continue
         ends = {atom: _beyond(loads.get(atom.key), pointer) for atom in bounds if atom != start}
-        count = places.numel - (None not in ends.values() and bool(ends))
+        if places.numel:
+            count = places.numel - (None not in ends.values() and bool(ends))
+        else:
+            count = _programs(launch, pointer)
+            if not count:
+                continue
         length = max(1, round(elements.numel / (abs(step) * max(1, count))))
         found: dict[Atom, Expr] = {start: pointer.offset * length}
         for atom, end in ends.items():
             found[atom] = Expr.constant(length) if end is None else end * length
         return found
     return {}
+
+
+def _programs(launch: Launch, pointer: Load) -> int:
+    """How many segments there are where each program of one axis of the grid reads the place of its own; 0 where that is not so."""
+    for axis, extent in enumerate(launch.grid):
+        if pointer.offset is not None and pointer.offset == Expr.atom(ProgramId(axis)):
+            return concrete(extent) or 0
+    return 0
 
 
 def _along_an_axis(launch: Launch, loop: Loop, bounds: list[Opaque]) -> dict[Atom, Expr]:

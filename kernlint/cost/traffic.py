@@ -9,7 +9,7 @@ evaluated (a gather through a loaded index) is taken as new addresses for every 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
 from functools import cached_property
 
@@ -33,10 +33,12 @@ from kernlint.workload import (
     ProgramId,
     Size,
     Store,
+    Symbol,
     Tensor,
     concrete,
 )
 from kernlint.workload.expr import Atom, lift
+from kernlint.workload.kernel import Bounds
 
 #: The unit in which L2 and DRAM answer on NVIDIA hardware (CUDA C++ Best Practices Guide, "Coalesced access").
 SECTOR_BYTES = 32
@@ -47,6 +49,9 @@ WARP_LANES = 32
 #: Iterations assumed of a loop whose trip count cannot be evaluated; the price then carries a wide sigma.
 ASSUMED_TRIP = 16.0
 _PROGRAM_SAMPLES = (0.03, 0.29, 0.5, 0.71, 0.97)
+#: Programs and iterations looked at to tell how many of them take an arm, and the irrational paces of their coordinates.
+_LATTICE = 64
+_PACES = (0.7548776662, 0.5698402910, 0.8191725134, 0.6710436067, 0.5497004779)
 
 
 @dataclass(frozen=True)
@@ -93,6 +98,8 @@ class AccessTraffic:
     twins: int = 1
     request_addresses: float = float(WARP_LANES)
     strides: tuple[float, ...] | None = None
+    #: Whether a program comes to it as often as ``executions`` says: not behind a condition on what is read.
+    certain: bool = True
 
     @property
     def line_share(self) -> float:
@@ -131,6 +138,12 @@ class Traffic:
     counted_trips: int = 0
     footprints: Mapping[str, float] = field(default_factory=dict)
     by_node: Mapping[int, AccessTraffic] = field(default_factory=dict)
+    #: The part of programs that take each arm of a branch, by the identity of the branch.
+    shares: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
+
+    def arms(self, branch: Branch) -> Iterator[tuple[tuple[Node, ...], float]]:
+        """The arms of ``branch`` with the part of programs that take each."""
+        yield from zip(branch.arms, self.shares.get(id(branch)) or [branch.share] * len(branch.arms))
 
     @property
     def footprint_bytes(self) -> float:
@@ -144,6 +157,19 @@ class Traffic:
         for access in self.accesses:
             share[access.base] = max(share.get(access.base, 1.0), access.line_share)
         return {base: size * share.get(base, 1.0) for base, size in self.footprints.items()}
+
+    def held_storages(self, launch: Launch) -> dict[int | str, float]:
+        """Bytes of cache lines that ``launch`` takes, by storage (by base where that is not known): what reads and writes the same
+        tensor takes its place once, and what walks two parts of a storage both."""
+        held: dict[tuple[int | str, object], float] = {}
+        for base, size in self.held_bytes.items():
+            tensor = launch.tensor(base)
+            key = (base, None) if tensor is None else (tensor.storage.id, (tensor.offset, tensor.shape, tensor.strides))
+            held[key] = max(held.get(key, 0.0), size)
+        total: dict[int | str, float] = {}
+        for (storage, _), size in held.items():
+            total[storage] = total.get(storage, 0.0) + size
+        return total
 
     @property
     def loaded_bytes(self) -> float:
@@ -196,6 +222,42 @@ class Probe:
             elif isinstance(node, Branch):
                 for arm in node.arms:
                     self._add_loops(arm)
+
+    def arm_shares(self, branch: Branch) -> tuple[float, ...] | None:
+        """The part of programs and iterations that take each arm: counted where its condition is made of bounds that can be
+        evaluated; arms with something to do that are left share the rest. None where no condition can."""
+        conditions = branch.conditions if len(branch.conditions) == len(branch.arms) else (None,) * len(branch.arms)
+        known = [self._share_inside(bounds) if bounds else None for bounds in conditions]
+        if all(share is None for share in known):
+            return None
+        left = max(0.0, 1.0 - sum(share for share in known if share is not None))
+        others = sum(bool(arm) for arm, share in zip(branch.arms, known) if share is None)
+        return tuple(left / max(1, others) if share is None else share for share in known)
+
+    def _share_inside(self, bounds: Bounds) -> float | None:
+        """The part of programs and iterations inside ``bounds``; None where they depend on what cannot be evaluated."""
+        functions = [evaluator(lift(self.likely(right - left) or 0)) for left, right in bounds]
+        inside = 0
+        points = self._lattice()
+        for point in points:
+            gaps = [function(point) for function in functions]
+            if None in gaps:
+                return None
+            inside += all(gap > 0 for gap in gaps if gap is not None)
+        return inside / len(points)
+
+    def _lattice(self) -> list[Point]:
+        """Many programs and iterations spread over the launch: each coordinate runs through its range at a pace of its own."""
+        points = []
+        ranges = [(ProgramId(axis), extent) for axis, extent in enumerate(self.grid)]
+        ranges += [(LoopIndex(loop), max(1, math.ceil(trip))) for loop, trip in self.trips.items()]
+        for index in range(_LATTICE):
+            point = list(self.centre)
+            for place, (atom, extent) in enumerate(ranges):
+                fraction = (index + 0.5) * _PACES[place % len(_PACES)] % 1.0 if place else (index + 0.5) / _LATTICE
+                put(point, atom, float(int(fraction * extent)))
+            points.append(point)
+        return points
 
     def likely(self, size: Size | None) -> Size | None:
         """``size`` with the loaded bounds of segments as they are in the mean."""
@@ -272,6 +334,28 @@ def traffic(launch: Launch) -> Traffic:
     return found
 
 
+def assumed_trips(launch: Launch) -> list[tuple[int, str]]:
+    """The loops of ``launch`` whose trip counts no source tells, by line, each with how often it is taken to run: those bounded by
+    loaded values, and those of which nothing is known."""
+    found: dict[int, tuple[int, str]] = {}
+    bounds = likely_bounds(launch)
+    lengths = greatest_lengths(launch, bounds)
+    trips = traffic(launch).trips
+    for node, _ in launch.kernel.walk(Loop):
+        assert isinstance(node, Loop)
+        read = loaded(node.trip)
+        symbolic = isinstance(node.trip, Expr) and any(isinstance(atom, Symbol) for atom in node.trip.atoms())
+        if node.trip is not None and (not read or symbolic):
+            continue
+        times = f"{trips.get(node.id, ASSUMED_TRIP):.3g}"
+        if any(atom in lengths for atom in read):
+            times += " at most, the extent of the axis that it goes along"
+        elif read and all(atom in bounds for atom in read):
+            times += " in the mean, the elements over the number of segments"
+        found[node.id] = node.span.line, times
+    return list(found.values())
+
+
 def _traffic(launch: Launch) -> Traffic:
     grid = [extent if (extent := concrete(size)) is not None else 1 for size in launch.grid]
     programs = 1
@@ -284,8 +368,8 @@ def _traffic(launch: Launch) -> Traffic:
         launch = replace(launch, kernel=replace(launch.kernel, likely=(*launch.kernel.likely, *read)))
     probe = Probe(launch.kernel, grid, bounds, lengths)
     accesses: list[AccessTraffic] = []
-    by_node: dict[int, AccessTraffic] = {}
-    _visit(launch.kernel.body, 1.0, (), probe, launch, programs, accesses, by_node)
+    shares: dict[int, tuple[float, ...]] = {}
+    _visit(launch.kernel.body, 1.0, 1.0, (), probe, launch, programs, accesses, shares)
     accesses = _share_windows(accesses, launch, probe)
     by_node = {id(access.access): access for access in accesses}
     return Traffic(
@@ -296,6 +380,7 @@ def _traffic(launch: Launch) -> Traffic:
         counted_trips=probe.counted_trips,
         footprints=_footprints(accesses, launch),
         by_node=by_node,
+        shares=shares,
     )
 
 
@@ -379,24 +464,30 @@ def _runs(access: AccessTraffic) -> tuple[list[float], float] | None:
 def _visit(
     body: tuple[Node, ...],
     executions: float,
+    part: float,
     loops: tuple[Loop, ...],
     probe: Probe,
     launch: Launch,
     programs: int,
     accesses: list[AccessTraffic],
-    by_node: dict[int, AccessTraffic],
+    shares: dict[int, tuple[float, ...]],
 ) -> None:
+    """Adds the accesses of ``body``, which ``part`` of the programs come to and run ``executions`` times in the mean of all."""
     for node in body:
         if isinstance(node, Loop):
             inner = executions * probe.trips[node.id]
-            _visit(node.body, inner, (*loops, node), probe, launch, programs, accesses, by_node)
+            _visit(node.body, inner, part, (*loops, node), probe, launch, programs, accesses, shares)
         elif isinstance(node, Branch):
-            for arm in node.arms:
-                _visit(arm, executions * node.share, loops, probe, launch, programs, accesses, by_node)
+            found = probe.arm_shares(node)
+            shares[id(node)] = found or (node.share,) * len(node.arms)
+            first = len(accesses)
+            for arm, share in zip(node.arms, shares[id(node)]):
+                _visit(arm, executions * share, part * share, loops, probe, launch, programs, accesses, shares)
+            if found is None:
+                accesses[first:] = [replace(access, certain=False) for access in accesses[first:]]
         elif isinstance(node, (Load, Store, Atomic)):
             result = _access(node, executions, loops, probe, launch, programs)
-            accesses.append(result)
-            by_node[id(node)] = result
+            accesses.append(result if part == 1.0 else replace(result, footprint_bytes=result.footprint_bytes * part))
 
 
 def _access(
@@ -449,7 +540,9 @@ def _anywhere(
 ) -> AccessTraffic:
     """The traffic of an access at addresses that the source does not tell: each run of lanes in sectors of its own."""
     size = access.dtype.bytes
-    gather = offset is None or _has_load(offset)
+    gather = _has_load(offset) if offset is not None else bool(access.through)
+    if offset is None and not gather:
+        return _somewhere_near(access, executions, active, whole, programs)
     run = _contiguous_run(access) * size
     rows = max(1.0, active * size / run) if active else 0.0
     sectors = rows * _sectors_of_run(run, size, aligned=False)
@@ -460,6 +553,22 @@ def _anywhere(
         sectors * SECTOR_BYTES * executions * programs, run, False, False, gather,
         (float(access.id), float(id(access) % 2**31)), frozenset(), float("inf"),
         1.0, program_bytes, sectors * SECTOR_BYTES, vector_bytes(access),
+    )  # fmt: skip
+
+
+def _somewhere_near(
+    access: Load | Store | Atomic, executions: float, active: float, whole: float, programs: int
+) -> AccessTraffic:
+    """The traffic of an access at addresses that the program computes from no loaded value (by way of floating point, say, as a
+    resampling does): neighbouring lanes are taken to name neighbouring elements, and programs to share none."""
+    size = access.dtype.bytes
+    asked = active * size
+    sectors = asked / SECTOR_BYTES
+    moved = asked * executions * programs
+    return AccessTraffic(
+        access, access.base, executions, active, sectors, asked * executions, min(moved, whole), moved, float(LINE_BYTES),
+        False, True, False, (float(access.id), float(id(access) % 2**31)), frozenset(), float("inf"),
+        1.0, asked * executions, asked, size,
     )  # fmt: skip
 
 

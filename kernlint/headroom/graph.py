@@ -139,7 +139,8 @@ class _Builder:
         index = len(self.nodes)
         written = tuple(writes)
         amounts = footprints(step) if isinstance(step, Launch) else {}
-        chosen = picked(step)
+        doubtful = conditional(step) if isinstance(step, Launch) else set()
+        chosen = picked(step) | doubtful
         used = []
         for tensor in reads:
             value = (tensor.storage.id, self.version.get(tensor.storage.id, 0))
@@ -152,7 +153,8 @@ class _Builder:
             self.version[tensor.storage.id] = self.version.get(tensor.storage.id, 0) + 1
             size = amounts.get(tensor.storage.id)
             amount = view_bytes(tensor) if size is None else min(size, view_bytes(tensor))
-            made.append(Use(tensor, (tensor.storage.id, self.version[tensor.storage.id]), amount, amount))
+            least = 0.0 if tensor.storage.id in doubtful else amount
+            made.append(Use(tensor, (tensor.storage.id, self.version[tensor.storage.id]), amount, least))
         tensors = [*(use.tensor for use in used), *written]
         elements = max([float(t.numel or 1) for t in tensors], default=1.0)
         if isinstance(step, TorchOp) and step.kind == "gather" and written:
@@ -227,6 +229,15 @@ def footprints(launch: Launch) -> dict[int, float]:
         if tensor is not None:
             found[tensor.storage.id] = found.get(tensor.storage.id, 0.0) + size
     return found
+
+
+def conditional(launch: Launch) -> set[int]:
+    """Storages that ``launch`` comes to behind conditions on what it reads alone: perhaps none of its programs does."""
+    certain: dict[str, bool] = {}
+    for access in traffic(launch).accesses:
+        certain[access.base] = certain.get(access.base, False) or access.certain
+    bases = [launch.tensor(base) for base, sure in certain.items() if not sure]
+    return {tensor.storage.id for tensor in bases if tensor is not None}
 
 
 def picked(step: TorchOp | Launch) -> set[int]:

@@ -63,3 +63,6 @@ class Literal(int):
         self = super().__new__(cls, value)
         self.span = span
         return self
+
+    def __getnewargs__(self) -> tuple[int, Span]:  # type: ignore[override]
+        return int(self), self.span

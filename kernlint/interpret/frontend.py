@@ -61,6 +61,7 @@ from kernlint.interpret.values import (
     Instance,
     Jit,
     Namespace,
+    OpenFloat,
     Scope,
     Unknown,
     dtype_attribute,
@@ -917,7 +918,8 @@ class FrontEnd(Evaluator):
         if isinstance(function, Builtin):
             return function.call(args, kwargs, node)
         if isinstance(function, Dtype):
-            return tl_types.call(self, "cast", [args[0], function], {}, node) if args else Unknown("type")
+            text = f"`{_code(node.func)}` is a type, and types cannot be called in a kernel; use `.to(...)` or tl.cast"
+            return self.fault("dtype-call", node, text, _code(node.func))
         if isinstance(function, Namespace):
             return self._call_external(function.path, args, kwargs, node)
         if isinstance(function, Typed):
@@ -1064,7 +1066,7 @@ def _from_host(name: str, value: Any, bare: bool) -> Any:
         return Typed(dt.BOOL, argument=name)
     if isinstance(value, int):
         return Typed(literal(value), argument=name)
-    if isinstance(value, float):
+    if isinstance(value, (float, OpenFloat)):
         return Typed(dt.FLOAT32, argument=name)
     if isinstance(value, Expr):
         return Typed(None, argument=name)

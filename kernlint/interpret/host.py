@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import libcst as cst
 
-from kernlint.interpret import layers, releases, torch_ops
+from kernlint.interpret import checks, layers, releases, torch_ops
 from kernlint.interpret.api import Target
 from kernlint.interpret.binding import grid_fault, launch_faults
 from kernlint.interpret.edits import NO_EDITS, Edits, Literal
@@ -53,6 +53,7 @@ from kernlint.interpret.values import (
     Instance,
     Jit,
     Namespace,
+    OpenFloat,
     Presumed,
     ReadValue,
     Scope,
@@ -91,6 +92,12 @@ _OPTIONS = frozenset(
     "ctas_per_cga launch_cooperative_grid launch_pdl ir_override".split()
 )
 
+#: The attributes of a triton.Config, of every release from 3.2 on.
+_OF_CONFIG = frozenset(
+    "kwargs num_warps num_stages num_ctas maxnreg pre_hook ir_override num_buffers_warp_spec num_consumer_groups "
+    "reg_dec_producer reg_inc_consumer all_kwargs".split()
+)
+
 #: Methods of lists and dictionaries that change nothing.
 _READING = frozenset({"get", "items", "keys", "values", "copy", "index"})
 #: Stands for "not by this one" among functions that may know a call.
@@ -102,6 +109,8 @@ _OF_THE_GPU: Mapping[str, Any] = {
     "torch.cuda.is_available": True, "torch.cuda.is_bf16_supported": True, "torch.cuda.device_count": 1,
     "torch.cuda.current_device": 0,
 }  # fmt: skip
+#: What torch has for checks beside `assert`, by its last name.
+_CHECKS = {"_assert": "torch._assert", "_check": "torch._check", "_check_value": "torch._check_value"}
 #: torch's interfaces to devices that this analysis knows nothing of.
 _OTHER_DEVICES = ("torch.npu.", "torch.xpu.", "torch.mps.", "torch.mlu.", "torch.musa.", "torch.hpu.")
 
@@ -128,6 +137,13 @@ class ShapeOf:
 
     tensor: Tensor
     what: str
+
+
+@dataclass(frozen=True)
+class DtypeOf(Unknown):
+    """The element type of ``tensor``, where that is not known."""
+
+    tensor: Tensor | None = None
 
 
 @dataclass(frozen=True)
@@ -183,6 +199,19 @@ class HostEvaluator(Evaluator):
         self.learned: dict[Symbol, Size] = {}
         self.refined: dict[int, Tensor] = {}
         self.contiguous: set[int] = set()
+        #: The names that open sizes go by; the values, and for tensors the element types, that checks leave them; pairs of tensors
+        #: of one element type, and of one shape whose rank is not known yet.
+        self.size_names: dict[str, dict[str, None]] = {}
+        self.choices: dict[str, tuple[int, ...]] = {}
+        self.dtype_choices: dict[str, tuple[Dtype, ...]] = {}
+        self.alike: list[tuple[Tensor, Tensor]] = []
+        self.same_shape: list[tuple[Tensor, Tensor]] = []
+        #: The sizes of the axes that annotations name, and the arguments whose types only annotations narrow.
+        self.axes: dict[str, Size] = {}
+        #: The sizes that were asked for and open, by name; what the code says against the facts that it was given.
+        self.asked: set[str] = set()
+        self.contradictions: list[str] = []
+        self.annotated: set[str] = set()
         self.sinks: list[list[Recorded]] = []
         #: The integer literals that each function has come by.
         self.numbers: dict[cst.CSTNode, dict[Span, int]] = {}
@@ -218,6 +247,12 @@ class HostEvaluator(Evaluator):
         #: The configuration of each tuner that counts as its first.
         self.configuration = 0
         self.refused: dict[Any, tuple[Fault, ...]] = {}
+        #: What Python or torch refuses of the host code that was followed; each once.
+        self.host_faults: dict[tuple[str, Span], Fault] = {}
+        #: How many conditions that nobody could decide are around the current statement.
+        self.doubts = 0
+        #: The tensors by their shapes (by identity) that were asked for.
+        self.shapes_told: dict[int, tuple[Any, Tensor]] = {}
         #: How the kernels of the launches (under their first configurations) came about, where anybody may read them again.
         self.kernel_calls: KernelCalls | None = None
         #: Gives the value of a name in another module of the same tree (importing module, package, level); None where
@@ -253,8 +288,9 @@ class HostEvaluator(Evaluator):
         journal = self.journal
         assert journal is not None
         entry = Entry(
-            node, again, function, tuple(self.modules), tuple(self.calls), not self.sinks, self.depth_once, self.guarded,
-            self.next_storage, dict(self.numbers.get(function, {})) if function is not None else {}, given, scope,
+            node, again, function, tuple(self.modules), tuple(self.calls), not self.sinks, self.depth_once,
+            (self.guarded, self.tried), self.next_storage,
+            dict(self.numbers.get(function, {})) if function is not None else {}, given, scope,
             journal.following, frozenset(id(one.node) for one in journal.open),
         )  # fmt: skip
         journal.add(entry)
@@ -269,6 +305,10 @@ class HostEvaluator(Evaluator):
             journal.close(entry)
 
     def eval_Call(self, node: cst.Call, scope: Scope) -> Any:
+        if type(node.func) is cst.Attribute and node.func.attr.value in _CHECKS and node.args:
+            function = self.eval(node.func, scope)
+            if isinstance(function, Namespace) and function.path in _CHECKS.values():
+                checks.holds(self, node.args[0].value, scope)
         if self.journal is None or type(node.func) is not cst.Subscript or not self.calls:
             return super().eval_Call(node, scope)
         then = Scope(scope.parent, dict(scope.vars))
@@ -360,6 +400,30 @@ class HostEvaluator(Evaluator):
             self.hosted.add(x.storage.id)
         return x
 
+    def refuse(self, kind: str, node: cst.CSTNode, text: str) -> None:
+        """Note that the code at ``node`` raises, where it is sure that it does and that nobody catches it."""
+        if self.guarded == 0 and not self.frozen:
+            span = self.span(node)
+            fault = Fault(kind, span, text, self.symbol, certain=self.doubts == 0)
+            known = self.host_faults.get((kind, span))
+            if known is None or (fault.certain and not known.certain):
+                self.host_faults[kind, span] = fault
+
+    def _unpack(self, elements: Sequence[cst.BaseElement], value: Any, scope: Scope) -> None:
+        told, x = self.shapes_told.get(id(value), (None, None))
+        starred = any(type(element) is cst.StarredElement for element in elements)
+        if told is value and x is not None and not starred and len(elements) != len(value) and self._is_given(x):
+            text = f"`{x.name or 'the tensor'}` has {len(value)} dimensions, and its shape is unpacked into {len(elements)} names"
+            self.refuse("unpacked-shape", elements[0], text)
+        super()._unpack(elements, value, scope)
+
+    def _is_given(self, x: Tensor) -> bool:
+        """Whether the shape of ``x`` is one that the program itself writes down, not one that its code implies."""
+        known = self.refined.get(x.storage.id)
+        written = x.storage.origin in ("input", "parameter", "empty", "filled")
+        written = written and x.shape is not None and all(isinstance(size, int) for size in x.shape)
+        return written and (known is None or known.name != x.name or known.shape is not x.shape)
+
     def assume(self, what: str) -> None:
         if self.sinks and what not in self.assumptions:
             self.assumptions.append(what)
@@ -399,10 +463,15 @@ class HostEvaluator(Evaluator):
     def refine(self, x: Tensor, **facts: Any) -> Tensor:
         known = replace(self.current(x), **facts)
         self.refined[x.storage.id] = known
+        for one, other in self.alike if "dtype" in facts else ():
+            twin = other if one.storage.id == x.storage.id else one if other.storage.id == x.storage.id else None
+            if twin is not None and self.current(twin).dtype is None:
+                self.refine(twin, dtype=known.dtype)
         return known
 
     def symbol_for(self, x: Tensor, what: str) -> Size:
         symbol = Symbol(f"{x.name or 'tensor'}.{what}")
+        self.asked.add(symbol.name)
         return self.resolved.get(symbol, Expr.atom(symbol))
 
     def rank(self, x: Tensor, rank: int) -> Tensor:
@@ -412,11 +481,33 @@ class HostEvaluator(Evaluator):
             shape = tuple(self.symbol_for(x, f"shape[{i}]") for i in range(rank))
             dense = x.storage.id in self.contiguous
             x = self.refine(x, shape=shape, strides=torch_ops.contiguous_strides(shape) if dense else None)
+            self._ranked(x, shape)
         return x
+
+    def _ranked(self, x: Tensor, shape: tuple[Size, ...]) -> None:
+        """Now that the rank of ``x`` is known, sizes that were counted from the end are those counted from the start, and tensors
+        of the same shape have that rank too."""
+        for back in range(1, len(shape) + 1):
+            symbol = Symbol(f"{x.name or 'tensor'}.shape[{-back}]")
+            if symbol not in ex.lift(shape[-back]).atoms():
+                self.learned.setdefault(symbol, shape[-back])
+        numel = Symbol(f"{x.name or 'tensor'}.numel")
+        product = torch_ops.product(shape)
+        if numel not in ex.lift(product).atoms():
+            self.learned.setdefault(numel, product)
+        waiting, self.same_shape = self.same_shape, []
+        for one, other in waiting:
+            if x.storage.id in (one.storage.id, other.storage.id):
+                checks.equal_shapes(self, one, other)
+            else:
+                self.same_shape.append((one, other))
 
     def shape(self, x: Tensor) -> Any:
         x = self.current(x)
-        return x.shape if x.shape is not None else ShapeOf(x, "shape")
+        if x.shape is None:
+            return ShapeOf(x, "shape")
+        self.shapes_told[id(x.shape)] = x.shape, x
+        return x.shape
 
     def strides(self, x: Tensor) -> Any:
         x = self.current(x)
@@ -429,6 +520,15 @@ class HostEvaluator(Evaluator):
     def contiguity_test(self, x: Any) -> Any:
         """``x.is_contiguous()`` of a tensor of unknown layout: a condition that an assert can settle."""
         return ContiguityTest(x) if isinstance(x, Tensor) else Unknown("layout")
+
+    def contradict(self, node: cst.CSTNode, what: str) -> None:
+        """``what``, at ``node``, cannot be with the arguments at hand."""
+        if self.sinks:
+            self.contradictions.append(f"{self.symbol} cannot be called so: {what} at line {self.span(node).line}")
+
+    def dtype_of(self, x: Tensor) -> Any:
+        """The element type of ``x`` where it is not known: what an assert can tell."""
+        return DtypeOf(f"dtype of {x.name}", x)
 
     def list_length(self, values: Any) -> Size | None:
         return getattr(values, "length", len(values)) if isinstance(values, (list, tuple)) else None
@@ -448,10 +548,18 @@ class HostEvaluator(Evaluator):
     def named(self, name: str, value: Any) -> Any:
         if isinstance(value, Tensor) and not value.name:
             return replace(value, name=name)
+        if isinstance(value, Expr):
+            self.name_size(name, value)
         if name in self.assumed_sizes and isinstance(value, (int, Expr)) and not isinstance(value, bool):
             self.used_sizes.add(name)
             return self._assume_size(name, value)
         return value
+
+    def name_size(self, name: str, value: Any) -> None:
+        """Remember what an open size is called."""
+        symbol = checks.open_size(value)
+        if symbol is not None:
+            self.size_names.setdefault(symbol.name, {})[name] = None
 
     def _assume_size(self, name: str, value: Size) -> Size:
         wanted = self.assumed_sizes[name]
@@ -481,6 +589,10 @@ class HostEvaluator(Evaluator):
             x = self.rank(value.tensor, count)
             found = self.shape(x) if value.what == "shape" else self.strides(x)
             return list(found)
+        if isinstance(value, tuple) and len(value) != count and not starred and id(value) in self.shapes_told:
+            x = self.shapes_told[id(value)][1]
+            if self.sinks:
+                self.contradictions.append(f"{self.symbol} takes {x.name} to have {count} dimensions, not {len(value)}")
         return super().unpack(value, count, starred)
 
     def iterate(self, value: Any) -> list[Any] | None:
@@ -512,6 +624,12 @@ class HostEvaluator(Evaluator):
             return self._operator(_OP_NAMES.get(name, name), [a, b], node)
         if isinstance(a, ReadValue) or isinstance(b, ReadValue):
             return computed_from_read(name, (a, b))
+        if all(isinstance(v, (int, float, Expr, OpenFloat)) for v in (a, b)) and (
+            any(isinstance(v, OpenFloat) for v in (a, b))
+            or (any(isinstance(v, Expr) for v in (a, b)) and (name == "/" or any(isinstance(v, float) for v in (a, b))))
+        ):
+            whole = name == "/" and not any(isinstance(v, (float, OpenFloat)) for v in (a, b))
+            return OpenFloat(f"{name} of a float", (ex.lift(a), ex.lift(b)) if whole else None)
         return super().binary(name, function, a, b, node)
 
     def _operator(
@@ -602,6 +720,10 @@ class HostEvaluator(Evaluator):
             if name == "best_config":
                 return Unknown("best_config")
         if isinstance(value, Config):
+            if name in value.kwargs and name not in _OF_CONFIG:
+                self.refuse(
+                    "config-attribute", node, f'a triton.Config has no attribute `{name}`; use `.kwargs["{name}"]`'
+                )
             return {"kwargs": dict(value.kwargs), "num_warps": value.num_warps, "num_stages": value.num_stages}.get(
                 name, Unknown(name)
             )
@@ -696,6 +818,10 @@ class HostEvaluator(Evaluator):
         return True if self.release.has_module(path) else self.release.has(path)
 
     def subscript(self, value: Any, index: Any, node: cst.CSTNode) -> Any:
+        if isinstance(value, Tuner):
+            text = f"triton.{value.name}(...) gives a decorator; the kernel is an argument of its result: triton.{value.name}(...)(kernel)"
+            self.refuse("tuner-subscript", node, text)
+            return GridLauncher(value.kernel, index)
         if isinstance(value, Jit):
             return GridLauncher(value, index)
         if isinstance(value, ReadValue):
@@ -710,6 +836,8 @@ class HostEvaluator(Evaluator):
             return Unknown("shape slice")
         if isinstance(value, Instance) and "_items" in value.attrs:
             value = value.attrs["_items"]
+        if isinstance(value, Instance) and value.kind == "device properties":
+            return value.attrs.get(index, Unknown("device property"))  # the driver's are a dictionary
         if isinstance(value, Namespace):
             return Unknown(f"{value.path}[...]")
         return super().subscript(value, index, node)
@@ -837,6 +965,9 @@ class HostEvaluator(Evaluator):
             return self.facts.capability
         if path.startswith(("functools.lru_cache", "functools.cache", "functools.wraps", "contextlib.")):
             return args[0] if len(args) == 1 and isinstance(args[0], Function) else Unknown(path)
+        if path == "functools.partial" and args:
+            function, given, named = args[0], args[1:], dict(kwargs)
+            return Builtin("partial", lambda a, k, n: self.call(function, [*given, *a], {**named, **k}, n))  # type: ignore[arg-type]
         if path in ("copy.deepcopy", "copy.copy"):
             return args[0] if args else None
         if path == "itertools.product":
@@ -873,6 +1004,7 @@ class HostEvaluator(Evaluator):
             "minor": self.facts.capability[1],
             "warp_size": 32,
             "warpSize": 32,
+            "sm_count": self.facts.sm_count,
         }
 
     def _descriptor(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -951,6 +1083,8 @@ class HostEvaluator(Evaluator):
     def _sequence(self, name: str, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
         if not args:
             return () if name == "tuple" else []
+        if name in ("tuple", "list") and isinstance(args[0], ShapeOf):
+            return args[0]
         if name in ("map", "filter"):
             items = self.iterate(args[1]) if len(args) > 1 else None
             if items is None:
@@ -1100,110 +1234,28 @@ class HostEvaluator(Evaluator):
 
     def exec_Assert(self, node: cst.Assert, scope: Scope) -> None:
         """A check the program makes is a fact about its arguments."""
-        self._learn(node.test, scope)
-        self._delimit(node.test, scope, True)
-
-    def _delimit(self, test: cst.BaseExpression, scope: Scope, holds: bool) -> None:
-        """Keep the bounds that follow from ``test`` being true, or false."""
-        if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-            self._delimit(test.expression, scope, not holds)
-        elif isinstance(test, cst.BooleanOperation):
-            if isinstance(test.operator, cst.And) == holds:
-                self._delimit(test.left, scope, holds)
-                self._delimit(test.right, scope, holds)
-        elif isinstance(test, cst.Comparison):
-            if len(test.comparisons) > 1 and not holds:
-                return
-            with self.silent():
-                left = self.eval(test.left, scope)
-                for target in test.comparisons:
-                    right = self.eval(target.comparator, scope)
-                    if all(isinstance(v, (int, Expr)) and not isinstance(v, bool) for v in (left, right)):
-                        self._compared(type(target.operator), ex.lift(left), ex.lift(right), holds)
-                    left = right
-        elif not holds:
-            with self.silent():
-                value = self.eval(test, scope)
-            if isinstance(value, Expr) and value.value is None:
-                self.zeros.append(value)
-
-    def _compared(self, operator: type, left: Expr, right: Expr, holds: bool) -> None:
-        if not holds:
-            operator = _OPPOSITE.get(operator, operator)
-        if operator in (cst.GreaterThan, cst.GreaterThanEqual):
-            left, right, operator = right, left, _MIRRORED[operator]
-        if operator is cst.LessThan:
-            self.bounds.append((left, right))
-        elif operator is cst.LessThanEqual:
-            self.bounds.append((left, right + 1))
-        elif operator is cst.Equal and (left - right).value is None:
-            self.zeros.append(left - right)
-
-    def _learn(self, test: cst.BaseExpression, scope: Scope) -> None:
-        if isinstance(test, cst.BooleanOperation) and isinstance(test.operator, cst.And):
-            self._learn(test.left, scope)
-            self._learn(test.right, scope)
-            return
-        if isinstance(test, cst.Comparison):
-            left = self.eval(test.left, scope)
-            for target in test.comparisons:
-                right = self.eval(target.comparator, scope)
-                if isinstance(target.operator, cst.Equal):
-                    self._equate(test.left, left, target.comparator, right, scope)
-                left = right
-            return
-        value = self.eval(test, scope)
-        if isinstance(value, ContiguityTest):
-            self._make_contiguous(value.tensor)
-
-    def _equate(self, left: cst.BaseExpression, a: Any, right: cst.BaseExpression, b: Any, scope: Scope) -> None:
-        for node, value, other in ((left, a, b), (right, b, a)):
-            if isinstance(other, Dtype) and isinstance(value, Unknown) and isinstance(node, cst.Attribute):
-                owner = self.eval(node.value, scope)
-                if isinstance(owner, Tensor) and node.attr.value == "dtype":
-                    self.refine(owner, dtype=other)
-            if isinstance(other, int) and isinstance(node, (cst.Call, cst.Attribute)) and isinstance(value, Unknown):
-                owner_node = node.func if isinstance(node, cst.Call) else node
-                if isinstance(owner_node, cst.Attribute) and owner_node.attr.value in ("dim", "ndim", "ndimension"):
-                    owner = self.eval(owner_node.value, scope)
-                    if isinstance(owner, Tensor) and 0 <= other <= 8:
-                        self.rank(owner, other)
-                elif isinstance(owner_node, cst.Attribute) and owner_node.attr.value == "stride":
-                    pass
-        if isinstance(a, (int, Expr)) and isinstance(b, (int, Expr)) and not isinstance(a, bool):
-            for x, y in ((a, b), (b, a)):
-                if isinstance(x, Expr):
-                    atoms = [t for t in x.atoms() if isinstance(t, Symbol)]
-                    if len(atoms) == 1 and x == Expr.atom(atoms[0]) and atoms[0] not in ex.lift(y).atoms():
-                        self.learned.setdefault(atoms[0], y)
-                        return
-
-    def _make_contiguous(self, x: Tensor) -> None:
-        x = self.current(x)
-        if x.shape is not None and x.strides is None:
-            self.refine(x, strides=torch_ops.contiguous_strides(x.shape))
-        elif x.shape is None:
-            self.contiguous.add(x.storage.id)
+        if self.truth(self.eval(node.test, scope)) is False:
+            self.contradict(node, f"`assert {_code(node.test)}` fails")
+        checks.holds(self, node.test, scope)
 
     def undecided(self, node: cst.If, test: Any, scope: Scope) -> None:
         if isinstance(test, ContiguityTest):
             # `if x.is_contiguous(): fast path` and its negation: take the path of a contiguous tensor.
             self.assume(f"{test.tensor.name} is contiguous")
-            self._make_contiguous(test.tensor)
+            checks.make_contiguous(self, test.tensor)
             self.run(node.body.body, scope)
             return
         if _only_raises(node.body):
             if node.orelse is not None:
                 self.execute(node.orelse, scope)
-            self._learn_negated(node.test, scope)
-            self._delimit(node.test, scope, False)
+            checks.fails(self, node.test, scope)
             return
         before = dict(scope.vars)
         outcomes: list[tuple[dict[str, Any], list[Recorded], Return | Continue | Break | None]] = []
         for arm in (node.body, node.orelse):
             scope.vars = dict(before)
             leaves: Return | Continue | Break | None = None
-            with self.recording() as steps:
+            with self.recording() as steps, self._doubting():
                 try:
                     if isinstance(arm, cst.If):
                         self.exec_If(arm, scope)
@@ -1224,7 +1276,7 @@ class HostEvaluator(Evaluator):
         if len(outcomes) > 1 and (weight[0] or weight[1]):
             taken = "holds" if best == 0 else "does not hold"
             self.assume(f"line {self.span(node.test).line}: `{_code(node.test)}` {taken}")
-            self._delimit(node.test, scope, best == 0)
+            checks.delimit(self, node.test, scope, best == 0)
         for step in steps:
             self.record(step)
         left_out = [steps for index, (_, steps, _) in enumerate(outcomes) if index != best]
@@ -1242,15 +1294,14 @@ class HostEvaluator(Evaluator):
                     merged[name] = self.merge(merged[name], value, test, node) if name in merged else value
         scope.vars = merged
 
-    def _learn_negated(self, test: cst.BaseExpression, scope: Scope) -> None:
-        """After ``if bad: raise``, the opposite of ``bad`` holds."""
-        if isinstance(test, cst.Comparison) and len(test.comparisons) == 1:
-            target = test.comparisons[0]
-            if isinstance(target.operator, cst.NotEqual):
-                left, right = self.eval(test.left, scope), self.eval(target.comparator, scope)
-                self._equate(test.left, left, target.comparator, right, scope)
-        elif isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
-            self._learn(test.expression, scope)
+    @contextmanager
+    def _doubting(self) -> Iterator[None]:
+        """What happens inside may not happen."""
+        self.doubts += 1
+        try:
+            yield
+        finally:
+            self.doubts -= 1
 
     def loop(self, node: cst.For, iterable: Any, scope: Scope) -> None:
         items = self.iterate(iterable)
@@ -1301,11 +1352,11 @@ class HostEvaluator(Evaluator):
         if items is not None:
             with self.recording() as steps:
                 self._iteration(node, target, items[0], scope)
-            if not _works(steps):
-                scope.vars = before
-                if len(items) <= MAX_UNROLL:
-                    self.budget = max(self.budget, budget - 1000)
-                    return False
+            works = _works(steps)
+            scope.vars = before  # the iterations that are recorded begin where the loop does
+            if not works and len(items) <= MAX_UNROLL:
+                self.budget = max(self.budget, budget - 1000)
+                return False
         if items:
             middle = len(items) // 2
             self._repeat(node, target, len(items), items[max(0, middle - 1)], items[middle], scope)
@@ -1324,15 +1375,18 @@ class HostEvaluator(Evaluator):
         scope: Scope,
     ) -> None:
         """Record the iteration for ``item``, after one for ``before`` that settles loop-carried variables."""
+        entry = dict(scope.vars)
         with self.recording() as earlier:
             try:
-                self._iteration(node, target, before, scope)
+                whole = self._iteration(node, target, before, scope)
             except (Raised, Return):
                 return
+        second = dict(scope.vars)
         lengths = {name: len(value) for name, value in scope.vars.items() if isinstance(value, list)}
         with self.recording() as body:
-            self._iteration(node, target, item, scope)
+            whole = self._iteration(node, target, item, scope) and whole
         self._lengthen(scope, lengths, count)
+        _forward(scope, entry, second, count if whole else None)
         if body:
             if count is None:
                 self.unknown(f"trip count of the loop at line {self.span(node).line}")
@@ -1379,8 +1433,10 @@ class HostEvaluator(Evaluator):
             if endless and (number == _UNROLLED or self._recorded() - before > _UNROLLED):
                 truth = None  # what ends it depends on what is not known
             if truth is None:
+                entry = dict(scope.vars)
                 with self.recording() as body, suppress(Break, Continue):
                     self.run(node.body.body, scope)
+                _forget(scope, entry)
                 if body:
                     self.unknown(f"trip count of the loop at line {self.span(node).line}")
                     self.record(_loop(None, body, self.span(node), self.symbol))
@@ -1527,7 +1583,8 @@ class HostEvaluator(Evaluator):
             )
             return replace(jit, configs=found[:MAX_CONFIGS], key=names, autotuned=True, tuning=tuning)
 
-        return Builtin(name, wrap)
+        misused = next((a for a in (*args, *kwargs.values()) if isinstance(a, Jit)), None)
+        return Builtin(name, wrap) if misused is None else Tuner(name, wrap, wrap([misused], {}, node))
 
     def _safeguards(self, configs: tuple[Config, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         """What keeps the measurements of an autotuner from changing results, and what its configurations set."""
@@ -1586,6 +1643,8 @@ class HostEvaluator(Evaluator):
         values, options, presumed = passed.values, passed.options, passed.presumed
         bound = self._by_parameter(function, values)
         arguments, constexprs = bound.arguments, bound.constexprs
+        for name, value in (*arguments.items(), *bound.opened.items()):
+            self.name_size(name, value)
         span = self.span(node)
         for name, value in self.new_options.get(span, {}).items():
             if name in constexprs:
@@ -1649,6 +1708,7 @@ class HostEvaluator(Evaluator):
             premises=bound.premises,
             unspecialised=jit.unspecialised,
             faults=faults,
+            tried=self.tried > 0,
         )
 
     def _passed(
@@ -1747,7 +1807,7 @@ class HostEvaluator(Evaluator):
             grid = tuple(grid)
         if not isinstance(grid, tuple) or not 1 <= len(grid) <= 3:
             self.unknown(f"launch grid at line {self.span(node).line}")
-            return (Expr.atom(Symbol("grid[0]")),)
+            return (self.open_extent(0),)
         self._integers(grid)
         extents: list[Size] = []
         for axis, extent in enumerate(grid):
@@ -1757,8 +1817,14 @@ class HostEvaluator(Evaluator):
                 extents.append(int(extent))
             else:
                 self.unknown(f"extent {axis} of the launch grid at line {self.span(node).line}")
-                extents.append(Expr.atom(Symbol(f"grid[{axis}]")))
+                extents.append(self.open_extent(axis))
         return tuple(extents)
+
+    def open_extent(self, axis: int) -> Size:
+        """An extent of a grid that was not followed; the user may give it."""
+        symbol = Symbol(f"grid[{axis}]")
+        self.asked.add(symbol.name)
+        return self.resolved.get(symbol, Expr.atom(symbol))
 
     def _kernel(
         self, jit: Jit, arguments: Mapping[str, Any], constexprs: Mapping[str, Any], grid: tuple[Size, ...], span: Span
@@ -1784,6 +1850,14 @@ class HostEvaluator(Evaluator):
             kernel = read_kernel(jit, inside, constexprs, grid, self.edits)
             self.kernels[coarse] = self.kernels[exact] = kernel
         return kernel
+
+
+@dataclass(frozen=True)
+class Tuner(Builtin):
+    """What ``triton.autotune(configs, kernel)`` gives, the kernel in place of the key: a decorator that nothing is decorated
+    with."""
+
+    kernel: Jit
 
 
 class _Meta(dict[str, Any]):
@@ -2014,6 +2088,33 @@ def computed_from_read(name: str, values: Iterable[Any]) -> ReadValue:
     return ReadValue(name, frozenset[Span]().union(*places))
 
 
+def _forward(scope: Scope, entry: Mapping[str, Any], second: Mapping[str, Any], count: Size | None) -> None:
+    """Give the numbers of ``scope`` the values that they have after ``count`` iterations, of which two were followed:
+    from ``entry`` to ``second`` and on to what they are now. What does not advance evenly is unknown."""
+    for name, last in scope.vars.items():
+        first, middle = entry.get(name), second.get(name)
+        if (
+            isinstance(last, bool)
+            or not isinstance(last, (int, float, Expr))
+            or name not in entry
+            or same(middle, last)
+        ):
+            continue
+        scope.vars[name] = Unknown(f"{name} after a loop")
+        if all(isinstance(v, (int, Expr)) and not isinstance(v, bool) for v in (first, middle, last)):
+            step = ex.simplify(ex.lift(last) - middle)
+            if count is not None and ex.simplify(ex.lift(middle) - first) == step:  # type: ignore[operator,arg-type]
+                scope.vars[name] = ex.simplify(ex.lift(first) + ex.lift(step) * count)  # type: ignore[arg-type]
+
+
+def _forget(scope: Scope, entry: Mapping[str, Any]) -> None:
+    """Make unknown what a loop of unknown length has changed since ``entry`` and what is no tensor: one iteration was
+    followed, and its numbers are those of no other."""
+    for name, value in scope.vars.items():
+        if name in entry and not same(entry[name], value) and not isinstance(value, (Tensor, LongList)):
+            scope.vars[name] = Unknown(f"{name} after a loop")
+
+
 def _loop(
     count: Size | None, body: list[Recorded], span: Span, function: str, earlier: Sequence[Recorded] = ()
 ) -> Repeat:
@@ -2074,8 +2175,11 @@ def _pure(function: Callable[..., Any], args: list[Any]) -> Any:
 
 
 def _math(name: str, args: list[Any]) -> Any:
-    if name == "ceil" and args and isinstance(args[0], Expr):
-        return args[0]
+    if name in ("ceil", "floor") and args:
+        if isinstance(args[0], Expr):
+            return args[0]
+        if isinstance(args[0], OpenFloat) and args[0].ratio is not None:
+            return bounded((ex.ceildiv if name == "ceil" else ex.floordiv)(*args[0].ratio))
     if (
         name == "prod"
         and args
@@ -2088,6 +2192,9 @@ def _math(name: str, args: list[Any]) -> Any:
             if isinstance(product, Unknown):
                 break
         return product
+    numbers = all(isinstance(a, (int, float, Expr, OpenFloat)) for a in args) and not is_concrete(args)
+    if numbers and name in ("sqrt", "exp", "exp2", "log", "log2", "log10", "pow", "fabs"):
+        return OpenFloat(f"math.{name}")
     function = getattr(math, name, None)
     if callable(function) and args and is_concrete(args) and all(isinstance(a, (int, float)) for a in args):
         if name in ("factorial", "comb", "perm") or any(isinstance(a, int) and abs(a) > 10**15 for a in args):
@@ -2109,17 +2216,6 @@ def _code(node: cst.CSTNode) -> str:
     text = cst.Module([]).code_for_node(node)
     return " ".join(text.split())[:80]
 
-
-_OPPOSITE: dict[type, type] = {
-    cst.LessThan: cst.GreaterThanEqual,
-    cst.LessThanEqual: cst.GreaterThan,
-    cst.GreaterThan: cst.LessThanEqual,
-    cst.GreaterThanEqual: cst.LessThan,
-    cst.Equal: cst.NotEqual,
-    cst.NotEqual: cst.Equal,
-}
-
-_MIRRORED: dict[type, type] = {cst.GreaterThan: cst.LessThan, cst.GreaterThanEqual: cst.LessThanEqual}
 
 _OP_NAMES = {
     "+": "add",

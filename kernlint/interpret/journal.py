@@ -41,7 +41,7 @@ class Entry:
     calls: tuple[Function, ...]
     silent: bool
     depth_once: int
-    guarded: int
+    guarded: tuple[int, int]
     storage: int
     numbers: Mapping[Span, int]
     given: Callable[[], tuple[Any, ...]]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -31,6 +31,7 @@ from kernlint.interpret.python import (
     rounded,
     same,
 )
+from kernlint.interpret.recorder import LoopRecord, Recorder, unchanged
 from kernlint.interpret.tiles import align, broadcast, expand, permute
 from kernlint.interpret.trace import Values
 from kernlint.interpret.values import (
@@ -40,6 +41,7 @@ from kernlint.interpret.values import (
     Function,
     Jit,
     Namespace,
+    OpenFloat,
     PointerType,
     Scope,
     Unknown,
@@ -66,7 +68,8 @@ from kernlint.workload import (
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import Atom
-from kernlint.workload.kernel import Access, Bounds, Narrow, rewrite
+from kernlint.workload.kernel import Access, Bounds, Coarse, Narrow, rewrite
+from kernlint.workload.values import Region
 
 MAX_STATIC_UNROLL = 16
 
@@ -79,7 +82,8 @@ ASSUMED_CONSTEXPR = 64
 
 @dataclass(frozen=True)
 class Range:
-    """``range``, ``tl.range`` or ``tl.static_range`` inside a kernel; ``dtype`` is that of the loop variable."""
+    """``range``, ``tl.range`` or ``tl.static_range`` inside a kernel; ``dtype`` is that of the loop variable, ``given``
+    are start, stop and step as the source gives them."""
 
     kind: str
     start: ex.Size
@@ -87,6 +91,7 @@ class Range:
     step: ex.Size
     num_stages: int | None = None
     dtype: Dtype = dt.INT32
+    given: tuple[Any, ...] = (0, None, 1)
 
     @property
     def trip(self) -> ex.Size | None:
@@ -124,6 +129,8 @@ class KernelEvaluator(Evaluator):
         self.barriers = 0
         self.random: list[Narrow] = []
         self.likely: dict[Atom, Expr] = {}
+        self.recorder: Recorder | None = None
+        self.coarse: dict[Span, Coarse] = {}
         #: The masks, by the loads that decide them, of which the branch that is being followed makes sure that some hold.
         self.occupied: set[frozenset[int]] = set()
 
@@ -231,7 +238,13 @@ class KernelEvaluator(Evaluator):
         left, right = self.lift(a), self.lift(b)
         if left is None or right is None:
             return Unknown("operand")
-        return self.elementwise(name, left, right, node, weak=(not isinstance(a, Block), not isinstance(b, Block)))
+        result = self.elementwise(name, left, right, node, weak=(not isinstance(a, Block), not isinstance(b, Block)))
+        return self.noted(name, (a, b), result, node)
+
+    def noted(self, op: str, args: Sequence[Any], result: Any, node: cst.CSTNode) -> Any:
+        """``result`` as the value of ``op`` on ``args``."""
+        recorder = self.recorder
+        return result if recorder is None else recorder.note(op, args, result, node, self.modules[-1])
 
     def elementwise(
         self, name: str, a: Block, b: Block, node: cst.CSTNode, weak: tuple[bool, bool] = (False, False), op: str = ""
@@ -255,6 +268,8 @@ class KernelEvaluator(Evaluator):
         if a.expr is not None and b.expr is not None:
             value = python_binary(name, _NO_PYTHON, a.expr, b.expr)
             expr = ex.lift(value) if isinstance(value, (int, Expr)) else None
+        if name == "//" and a.expr is not None and b.expr is not None and not shape:
+            self._note_coarse(a.expr, b.expr.value, span)
         if a.base or b.base:
             pointer, offset = (a, b) if a.base else (b, a)
             index = widths.index_of(offset)
@@ -298,6 +313,14 @@ class KernelEvaluator(Evaluator):
         self.compute("special" if name in ("/", "**") else "arith", op or name, result, node, accumulates)
         return scaling.scaled(name, *whole, result, span, self.symbol, self._is_invariant)
 
+    def _note_coarse(self, index: Expr, divisor: int | None, span: Span) -> None:
+        """Remember a division of a loop's index that steps by several of what it is divided by."""
+        for loop in self.loops:
+            step = index.coefficient(LoopIndex(loop))
+            number = step.value if step is not None else None
+            if divisor is not None and number is not None and 1 < divisor < number and number % divisor == 0:
+                self.coarse[span] = Coarse(loop, number, divisor, span)
+
     def _is_invariant(self, value: Block) -> bool:
         """Whether ``value`` is known to be the same in each step of the loops that are being read."""
         return value.constant is not None or value.steady.issuperset(self.loops)
@@ -340,6 +363,11 @@ class KernelEvaluator(Evaluator):
     def augmented(self, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any, node: cst.CSTNode) -> Any:
         return self.binary(name, function, a, b, node)
 
+    def named(self, name: str, value: Any) -> Any:
+        if self.recorder is not None:
+            self.recorder.named(name, value)
+        return value
+
     def unary(self, name: str, value: Any, node: cst.CSTNode) -> Any:
         if isinstance(value, Block):
             if name == "-":
@@ -354,8 +382,9 @@ class KernelEvaluator(Evaluator):
                     form=value.form if numerics.spoilt_by(value) is not None else None,
                 )
                 self.compute("arith", "negative", result, node)
-                return result
-            return value.computed(form=value.form if numerics.is_read_mask(value) else None)
+                return self.noted("negative", (value,), result, node)
+            inverse = value.computed(form=value.form if numerics.is_read_mask(value) else None)
+            return self.noted(name, (value,), inverse, node)
         return super().unary(name, value, node)
 
     def compare(self, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any, node: cst.CSTNode) -> Any:
@@ -387,13 +416,15 @@ class KernelEvaluator(Evaluator):
         loads, carried = left.loads | right.loads, left.carried | right.carried
         form = numerics.of_comparison(name, left, right)
         classes = _residue_class(x, y) if name == "==" else ()
-        return Block(dt.BOOL, shape, bounds=bounds, loads=loads, carried=carried, form=form, classes=classes)
+        result = Block(dt.BOOL, shape, bounds=bounds, loads=loads, carried=carried, form=form, classes=classes)
+        return self.noted(name, (a, b), result, node)
 
     def boolean(self, name: str, a: Any, b: Any, node: cst.CSTNode) -> Any:
         left, right = self.lift(a), self.lift(b)
         if left is None or right is None:
             return Unknown(name)
-        return self.elementwise("&" if name == "and" else "|", left, right, node)
+        sign = "&" if name == "and" else "|"
+        return self.noted(sign, (a, b), self.elementwise(sign, left, right, node), node)
 
     def truth(self, value: Any) -> bool | None:
         if isinstance(value, Block):
@@ -405,6 +436,15 @@ class KernelEvaluator(Evaluator):
         return super().truth(value)
 
     def merge(self, a: Any, b: Any, test: Any, node: cst.CSTNode) -> Any:
+        merged = self._merged(a, b)
+        if self.recorder is None or unchanged(a, b):
+            return merged
+        if type(merged) is not Block:
+            self.recorder.followed = False
+            return merged
+        return self.recorder.either(test, a, b, merged, node, self.module)
+
+    def _merged(self, a: Any, b: Any) -> Any:
         if same(a, b):
             return a
         left, right = self.lift(a), self.lift(b)
@@ -446,8 +486,11 @@ class KernelEvaluator(Evaluator):
         if name == "value" and is_concrete(value):
             return value  # constexpr.value
         if name == "to" and isinstance(value, (int, float)):
-            return Builtin("to", lambda a, k, n: tl_ops.cast(self, self.lift(value), a[0] if a else None, n))
+            return Builtin("to", lambda a, k, n: self._converted(value, a[0] if a else None, n))
         return super().getattr(value, name, node)
+
+    def _converted(self, value: Any, target: Any, node: cst.CSTNode) -> Any:
+        return self.noted("cast", (value, target), tl_ops.cast(self, self.lift(value), target, node), node)
 
     def _block_attribute(self, value: Block, name: str, node: cst.CSTNode) -> Any:
         if name == "dtype" or name == "type":
@@ -464,14 +507,13 @@ class KernelEvaluator(Evaluator):
                 count *= extent
             return count
         if name == "T":
-            return permute(value, tuple(reversed(range(len(value.shape)))))
+            order = tuple(reversed(range(len(value.shape))))
+            return self.noted("trans", (value, order), permute(value, order), node)
         return Builtin(name, lambda args, kwargs, n: tl_ops.call(self, name, [value, *args], kwargs, n, method=True))
 
     def _descriptor_method(self, value: Descriptor, name: str) -> Any:
-        if name == "load":
-            return Builtin(name, lambda a, k, n: tl_ops.descriptor_load(self, value, a, k, n))
-        if name in ("store", "atomic_add", "atomic_max", "atomic_min"):
-            return Builtin(name, lambda a, k, n: tl_ops.descriptor_store(self, value, name, a, k, n))
+        if name in ("load", "store", "atomic_add", "atomic_max", "atomic_min"):
+            return Builtin(name, lambda a, k, n: tl_ops.call(self, f"descriptor.{name}", [value, *a], k, n))
         if name in ("shape", "strides", "block_shape"):
             return {"shape": value.shape, "strides": value.strides, "block_shape": value.block}[name]
         if name == "dtype":
@@ -480,7 +522,9 @@ class KernelEvaluator(Evaluator):
 
     def subscript(self, value: Any, index: Any, node: cst.CSTNode) -> Any:
         if isinstance(value, Block):
-            return expand(value, index if isinstance(index, tuple) else (index,))
+            return self.noted(
+                "axes", (value, index), expand(value, index if isinstance(index, tuple) else (index,)), node
+            )
         return super().subscript(value, index, node)
 
     def call(self, function: Any, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
@@ -491,7 +535,7 @@ class KernelEvaluator(Evaluator):
         if isinstance(function, Builtin):
             return function.call(args, kwargs, node)
         if isinstance(function, Dtype):
-            return tl_ops.cast(self, self.lift(args[0]) if args else None, function, node)
+            return self._converted(args[0] if args else None, function, node)
         if isinstance(function, Namespace):
             return self._external(function.path, args, kwargs, node)
         self.give_up(f"call of {_text(node.func)}")
@@ -500,7 +544,7 @@ class KernelEvaluator(Evaluator):
         for arg in args:
             if isinstance(arg, Block):
                 shape = broadcast(shape, arg.shape) or arg.shape
-        return Block(dt.FLOAT32, shape, loads=loads) if loads else Unknown("call")
+        return self.noted("call", args, Block(dt.FLOAT32, shape, loads=loads), node) if loads else Unknown("call")
 
     def _external(self, path: str, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
         name = path.rsplit(".", 1)[-1]
@@ -537,6 +581,8 @@ class KernelEvaluator(Evaluator):
         if kind != "range":
             kwargs = keywords(kind.removeprefix("tl."), args, kwargs, 0)
             args = [kwargs[name] for name in ("arg1", "arg2") if kwargs.get(name) is not None]
+        given = [0, *args] if len(args) == 1 else list(args)
+        given += [kwargs.get("step", 1)] if len(given) == 2 else []
         bounds: list[ex.Size | None] = [self._index(a) for a in args]
         if not 1 <= len(bounds) <= 3:
             raise Raised  # which Triton does
@@ -556,6 +602,7 @@ class KernelEvaluator(Evaluator):
             step if step is not None else 1,
             stages if isinstance(stages, int) else None,
             dt.INT64 if wide else dt.INT32,
+            tuple(given),
         )
 
     def _index(self, value: Any) -> ex.Size | None:
@@ -576,7 +623,7 @@ class KernelEvaluator(Evaluator):
         values: list[Any] = []
         arms: list[tuple[Node, ...]] = []
         for arm in (node.body, node.orelse):
-            with self.recording() as nodes:
+            with self.recording() as nodes, self._where(test, arm is node.body):
                 values.append(self.eval(arm, scope))
             arms.append(tuple(nodes))
         if any(arms):
@@ -594,7 +641,11 @@ class KernelEvaluator(Evaluator):
         arms_returned: list[bool] = []
         for arm in (node.body, node.orelse):
             scope.vars = dict(before)
-            with self.recording() as body, self._occupying(test if arm is node.body else None):
+            with (
+                self.recording() as body,
+                self._occupying(test if arm is node.body else None),
+                self._where(test, arm is node.body),
+            ):
                 try:
                     if isinstance(arm, cst.If):
                         self.exec_If(arm, scope)
@@ -607,12 +658,17 @@ class KernelEvaluator(Evaluator):
                     arms_returned.append(True)
                 except (Raised, Break, Continue):
                     arms_returned.append(False)
+                    self._lose_track()
             arms.append(tuple(body))
         if returned and ends and self._at_top:
             # The rest of the kernel runs only where this did not return: it is the other arm.
             self.guards.append((arms, 1 if arms_returned == [True, False] else 0, self.span(node), conditions))
             self.stack.append(list(arms[self.guards[-1][1]]))
+            if self.recorder is not None:
+                self.recorder.region = self._arm(test, arms_returned == [False, True])
         else:
+            if returned and not (len(self.calls) == 1 and not ends):
+                self._lose_track()
             # In a helper a return only ends the helper.
             self.may_leave |= bool(returned and ends) and len(self.calls) == 1
             if any(arms):
@@ -630,6 +686,24 @@ class KernelEvaluator(Evaluator):
                 elif name in other:
                     merged[name] = self.merge(merged[name], other[name], test, node)
         scope.vars = merged
+
+    def _lose_track(self) -> None:
+        """What is computed from here on is not told by operations on values: how the program got here counts too."""
+        if self.recorder is not None:
+            self.recorder.followed = False
+
+    def _arm(self, test: Any, holds: bool) -> Region:
+        assert self.recorder is not None
+        return Region(self.recorder.region, 0, test.value if isinstance(test, Block) else 0, holds)
+
+    @contextmanager
+    def _where(self, test: Any, holds: bool) -> Iterator[None]:
+        """Inside, ``test`` is ``holds``."""
+        if self.recorder is None:
+            yield
+        else:
+            with self.recorder.inside(self._arm(test, holds)):
+                yield
 
     @contextmanager
     def _occupying(self, test: Any) -> Iterator[None]:
@@ -671,14 +745,19 @@ class KernelEvaluator(Evaluator):
 
         def begin(id: int) -> ex.Size | None:
             index = ex.lift(iterable.start) + ex.lift(iterable.step) * Expr.atom(LoopIndex(id))
-            self.assign(node.target, Block(iterable.dtype, expr=index), scope)
+            self.assign(
+                node.target, self.noted("index", iterable.given, Block(iterable.dtype, expr=index), node), scope
+            )
             return None
 
-        self._loop(iterable.kind, trip, iterable.num_stages, node.body.body, begin, scope, span)
+        self._loop(iterable.kind, trip, iterable.num_stages, node, begin, scope, span)
 
     def exec_While(self, node: cst.While, scope: Scope) -> None:
+        mark = self.recorder.mark if self.recorder is not None else 0
         with self.recording():
             test = self.eval(node.test, scope)
+        if self.recorder is not None:
+            self.recorder.forget(mark)
         if self.truth(test) is False:
             return
 
@@ -686,7 +765,7 @@ class KernelEvaluator(Evaluator):
             test = self.eval(node.test, scope)
             return _trips(test, id) if isinstance(test, Block) else None
 
-        self._loop("while", None, None, node.body.body, begin, scope, self.span(node))
+        self._loop("while", None, None, node, begin, scope, self.span(node))
 
     def _iteration(self, body: Any, scope: Scope) -> bool:
         """Run one unrolled iteration; False when it breaks out."""
@@ -703,7 +782,7 @@ class KernelEvaluator(Evaluator):
         kind: str,
         trip: ex.Size | None,
         num_stages: int | None,
-        body: Any,
+        node: cst.For | cst.While,
         begin: Callable[[int], ex.Size | None],
         scope: Scope,
         span: Span,
@@ -714,23 +793,26 @@ class KernelEvaluator(Evaluator):
         entry = dict(scope.vars)
         first_id = self.next_id
         counted: ex.Size | None = None
+        carrying = LoopRecord(self.recorder, id, node, self.module)
 
         def once(start: dict[str, Any]) -> tuple[dict[str, Any], tuple[Node, ...]]:
             nonlocal counted
             # The same node gets the same id each time, so that what depends on it stays right.
             self.next_id = first_id
-            scope.vars = dict(start)
+            scope.vars = carrying.begin(dict(start), entry)
             self.loops.append(id)
-            with self.recording() as nodes:
+            with self.recording() as nodes, carrying.inside():
                 try:
                     counted = begin(id)
-                    self._iteration(body, scope)
+                    if not self._iteration(node.body.body, scope):
+                        self._lose_track()
                 finally:
                     self.loops.pop()
             return scope.vars, tuple(nodes)
 
         marked = {n: replace(v, carried=v.carried | {id}) if isinstance(v, Block) else v for n, v in entry.items()}
         end, _ = once(marked)
+        carrying.found(entry, end)
         start, steps, carried = self._generalise(marked, end, id, index)
         start |= {n: _steady(entry[n], id) for n, value in marked.items() if end.get(n) is value}
         nodes: tuple[Node, ...] = ()
@@ -758,7 +840,7 @@ class KernelEvaluator(Evaluator):
             else:
                 after = block.expr + step * ex.lift(trip)
             final[name] = replace(end[name], expr=after)
-        scope.vars = {name: _leave(value, id) for name, value in final.items()}
+        scope.vars = carrying.close({name: _leave(value, id) for name, value in final.items()}, entry, end)
 
     def _generalise(
         self, entry: dict[str, Any], end: dict[str, Any], id: int, index: Expr
@@ -828,7 +910,7 @@ def read_kernel(
     for name in _wide_parameters(jit.function):
         if isinstance(blocks.get(name), Block) and not blocks[name].base:
             blocks[name] = replace(blocks[name], dtype=dt.INT64)
-    unknown = [name for name, value in arguments.items() if isinstance(value, Unknown)]
+    unknown = [n for n, value in arguments.items() if isinstance(value, Unknown) and not isinstance(value, OpenFloat)]
     evaluator = _evaluated(jit.function, {**blocks, **given}, unknown, grid, edits, seen)
     if unknown:
         # What a parameter is shows in how the kernel uses it: as a pointer, as an index, or as neither.
@@ -860,6 +942,8 @@ def read_kernel(
         dims=max(evaluator.dims, len(grid)),
         random=tuple(dict.fromkeys(evaluator.random)),
         likely=tuple(evaluator.likely.items()),
+        read=evaluator.recorder.values if evaluator.recorder is not None else None,
+        coarse=tuple(evaluator.coarse.values()),
         faults=tuple(sorted(evaluator.faults.values(), key=lambda fault: (fault.span, fault.kind))),
     )
 
@@ -875,20 +959,27 @@ def _evaluated(
     """An evaluator that has run the body of ``function``; ``unknown`` parameters may turn out to be pointers."""
     evaluator = KernelEvaluator(grid, edits)
     evaluator.seen = seen
+    evaluator.recorder = Recorder(function.module)
     evaluator.maybe_pointers += unknown
     scope = Scope(function.closure)
     scope.vars.update(variables)
+    if evaluator.recorder is not None:
+        scope.vars = evaluator.recorder.parameters(scope.vars, function.node)
     evaluator.modules.append(function.module)
     evaluator.calls.append(function)
     assert isinstance(function.node, cst.FunctionDef)
     try:
         evaluator.run(function.node.body.body, scope)
-    except (Return, Raised):
+    except Return:
         pass
+    except Raised:
+        evaluator._lose_track()
     except OutOfBudget:
         evaluator.give_up("kernel too long to follow to its end")
+        evaluator._lose_track()
     except (Break, Continue):
         evaluator.give_up("break outside a loop")
+        evaluator._lose_track()
     evaluator.close_guards()
     evaluator.count()
     return evaluator
@@ -946,7 +1037,7 @@ def argument_block(name: str, value: Any) -> Any:
         return Block(dt.INT32 if abs(value) < 2**31 else dt.INT64, expr=Expr.constant(value))
     if isinstance(value, Expr):
         return Block(dt.INT32, expr=value)
-    if isinstance(value, float):
+    if isinstance(value, (float, OpenFloat)):
         return Block(dt.FLOAT32)
     if isinstance(value, (tuple, list)):
         return tuple(argument_block(f"{name}[{i}]", item) for i, item in enumerate(value))

@@ -65,12 +65,19 @@ def construct(h: HostEvaluator, path: str, args: list[Any], kwargs: dict[str, An
     make = _PARAMETERS.get(name)
     if make is not None:
         dtype = kwargs.get("dtype") if isinstance(kwargs.get("dtype"), Dtype) else dt.FLOAT32
-        for attr, shape in make(_arguments(name, args, kwargs)).items():
+        given = _arguments(name, args, kwargs)
+        for attr, shape in make(given).items():
             if shape is None:
                 instance.attrs[attr] = None
+            elif isinstance(given.get(attr), Unknown):
+                instance.attrs[attr] = given[attr]  # the flag that decides whether there is one
             elif all(isinstance(s, (int, Expr)) for s in shape):
                 tensor = h.allocate(dtype, tuple(shape), "parameter", None, name=attr)
                 instance.attrs[attr] = tensor
+            else:
+                # Of open size, but a tensor: the flag of its name (`bias=True`) must not stand in for it.
+                tensor = h.allocate(dtype, None, "parameter", None)
+                instance.attrs[attr] = replace(tensor, name=f"{attr}_{tensor.storage.id}")
     instance.attrs.update({k: v for k, v in _arguments(name, args, kwargs).items() if k not in instance.attrs})
     if name.startswith("Conv") and name[-2:-1].isdigit():
         # These layers keep their geometry as one number for each dimension.
@@ -96,7 +103,7 @@ def attribute(h: HostEvaluator, instance: Instance, name: str) -> Any:
     if name == "append" and "_items" in instance.attrs:
         return Builtin(name, lambda a, k, n: instance.attrs["_items"].append(a[0]) if a else None)
     if name == "save_for_backward":
-        return Builtin(name, lambda a, k, n: h.save(torch_ops._tensors(a)))
+        return Builtin(name, lambda a, k, n: _save(h, instance, a))
     if name in ("mark_dirty", "mark_non_differentiable", "set_materialize_grads"):
         return Builtin(name, lambda a, k, n: None)
     if name in ("parameters", "named_parameters", "buffers", "modules", "children"):
@@ -106,6 +113,12 @@ def attribute(h: HostEvaluator, instance: Instance, name: str) -> Any:
     if name in ("forward", "__call__"):
         return Builtin(name, lambda a, k, n: call(h, instance, a, k, n))
     return Unknown(f"attribute {name}")
+
+
+def _save(h: HostEvaluator, context: Instance, args: list[Any]) -> None:
+    """``ctx.save_for_backward(...)``."""
+    h.save(torch_ops._tensors(args))
+    context.attrs["saved_tensors"] = tuple(args)
 
 
 def changes(name: str) -> bool:

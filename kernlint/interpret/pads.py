@@ -104,7 +104,11 @@ def combined(name: str, a: Block, b: Block) -> tuple[Pad, ...]:
     found: dict[Bounds, Pad] = {}
     for pad in (*a.pads, *b.pads):
         if pad.bounds not in found:
-            found[pad.bounds] = replace(pad, value=binary(name, _value(a, pad), _value(b, pad)))
+            value = binary(name, _value(a, pad), _value(b, pad))
+            # What is undefined comes from the load that is, whichever operand that is.
+            same = (other for other in (*a.pads, *b.pads) if other.bounds == pad.bounds)
+            source = next((other for other in same if value == other.value == "undefined"), pad)
+            found[pad.bounds] = replace(pad, value=value, load=source.load)
     return tuple(found.values())
 
 

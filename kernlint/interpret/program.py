@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakSet
 
 import libcst as cst
 
 from kernlint.errors import AnalysisError, UsageError
 from kernlint.interpret import torch_ops
+from kernlint.interpret.annotations import argument
 from kernlint.interpret.api import Target
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.host import HostEvaluator, HostFacts
@@ -24,7 +26,20 @@ from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Retu
 from kernlint.interpret.recoded import KernelCalls, recoded
 from kernlint.interpret.substituted import Substitution
 from kernlint.interpret.trace import Trace
+<<<<<<< HEAD
 from kernlint.interpret.values import Class, Deferred, Function, Instance, Jit, Namespace, Presumed, Scope, Unknown
+=======
+from kernlint.interpret.values import (
+    Class,
+    Deferred,
+    Function,
+    Instance,
+    Jit,
+    Namespace,
+    Scope,
+    Unknown,
+)
+>>>>>>> main
 from kernlint.interpret.vendor import other_vendor, package_files
 from kernlint.records import dataclass, replace
 from kernlint.syntax.names import bound_by, dotted_name
@@ -47,23 +62,34 @@ from kernlint.workload import (
     TorchOp,
     Workload,
 )
+from kernlint.workload.hints import Hints
 from kernlint.workload.kernel import Access
 
 _ROUNDS = 5
 
+#: More inputs than an autograd function has, and what the host keeps of what checks tell.
+_MOST_GRADIENTS = 64
+_HINTS = ("size_names", "choices", "dtype_choices", "alike", "same_shape", "axes", "annotated")
 #: Nodes that may be evaluated for one module-level statement, so that a test behind the kernels leaves something for them.
 _OF_A_STATEMENT = 100_000
 
 
 @dataclass(frozen=True)
 class Fact:
-    """One ``--assume``: ``function.name`` has this dtype and shape, or is this integer."""
+    """One ``--assume``: the argument ``function.name`` is a tensor of this ``dtype`` and ``shape`` (None for what stays open); or it,
+    or a local size, ``is_value``; or the size called ``name`` (``x.shape[0]``, ``grid[0]``) is ``size``."""
 
     name: str
     function: str = ""
     dtype: Dtype | None = None
-    shape: tuple[int, ...] | None = None
-    value: int | None = None
+    shape: tuple[int | None, ...] | None = None
+    value: Any = None
+    is_value: bool = False
+    size: int | None = None
+
+    @property
+    def is_tensor(self) -> bool:
+        return not self.is_value and self.size is None
 
 
 @dataclass(frozen=True)
@@ -71,7 +97,7 @@ class Question:
     """What to analyse: ``entry`` names a function or ``Class.method`` (None: the default), ``overrides`` module-level
     constants, ``facts`` what the user assumes, ``host`` what the program learns of its device, ``target`` the Triton release
     whose compiler and launcher are asked what they refuse, ``configuration`` which of the configurations of a tuner counts as
-    its first, so that a change can be tried under each."""
+    its first, so that a change can be tried under each. Unless ``strict``, facts and constants may be about other programs."""
 
     entry: str | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
@@ -79,6 +105,7 @@ class Question:
     host: HostFacts = field(default_factory=HostFacts)
     target: Target | None = None
     configuration: int = 0
+    strict: bool = True
 
 
 class Program:
@@ -103,7 +130,9 @@ class Program:
         self._substituted: dict[tuple[Edits, str], Workload | None] = {}
         self._open: dict[Span, Kernel | None] = {}
         self._opening: _Reading | None = None
-        self._resolved: dict[Symbol, Size] = {}
+        self._resolved: dict[Symbol, Size] = {
+            Symbol(fact.name): fact.size for fact in self.question.facts if fact.size is not None
+        }
         self._imported: dict[Path, Scope | None] = {}
         #: The file of each import, by the path of who imports, the package and the level.
         self._found: dict[tuple[str, str, int], Path | None] = {}
@@ -119,12 +148,24 @@ class Program:
         self._traces: dict[str, Trace] = {}
         self._tracing: _Reading | None = None
         self._under: dict[int, Program] = {}
+        #: Why a reference that was given says nothing of the workloads; empty where it does.
+        self._without_reference = ""
 
     @property
     def imported(self) -> Iterable[Path]:
         """The modules that were looked into so far for helpers, whether they could be read or not, and for the vendor."""
         around = package_files(self.kernel.path) if self._asked_vendor else ()
         return [*self._imported, *around]
+
+    @property
+    def without_reference(self) -> str:
+        """Why a reference that was given says nothing; empty where it does, and where there is none."""
+        return self._without_reference
+
+    @property
+    def contradictions(self) -> Sequence[str]:
+        """What the code says against the facts that it was given."""
+        return self._reading.host.contradictions
 
     @property
     def other_vendor(self) -> str:
@@ -225,7 +266,8 @@ class Program:
         facts = (*self.question.facts, *(Fact(name, dtype=dtype) for name, dtype in (dtypes or {}).items()))
         overrides = {**self.question.overrides, **(constants or {})}
         other = self.variant(self.kernel, replace(self.question, overrides=overrides, facts=facts))
-        other._resolved = _close({**self._resolved, **(sizes or {})}) if not constants else dict(sizes or {})
+        told = other._resolved  # what the user says of sizes
+        other._resolved = _close({**self._resolved, **(sizes or {})}) if not constants else {**told, **(sizes or {})}
         # The types of arguments that reading has shown are the same in any call.
         other._integers, other._needed = set(self._integers), set(self._needed)
         if key is not None:
@@ -327,6 +369,8 @@ class _Reading:
     """One pass over the program with the symbols resolved so far. Where several functions are entries it follows all, or the
     one called ``only``."""
 
+    evaluator: ClassVar[type[HostEvaluator]] = HostEvaluator
+
     def __init__(
         self, program: Program, edits: Edits, resolved: Mapping[Symbol, Size], only: str = "", journal: bool = False
     ) -> None:
@@ -334,8 +378,12 @@ class _Reading:
         self.question = question
         self.kernel_module = kernel
         self.edited = bool(edits)
-        sizes = {f.name: f.value for f in question.facts if f.value is not None}
-        self.host = HostEvaluator(question.host, question.overrides, sizes, resolved, edits, program._kernels)
+        sizes = {
+            f.name: f.value
+            for f in question.facts
+            if f.is_value and isinstance(f.value, int) and not isinstance(f.value, bool)
+        }
+        self.host = self.evaluator(question.host, question.overrides, sizes, resolved, edits, program._kernels)
         self.host.configuration = question.configuration
         if not edits:
             self.host.target, self.host.refused = question.target, program._refused
@@ -351,6 +399,8 @@ class _Reading:
         self.reference_scope = self._module_scope(reference) if reference is not None else None
         self.scope = self._module_scope(kernel)
         self.used_facts: set[str] = set()
+        #: The names of the arguments that facts may be about.
+        self.parameters: list[str] = []
         program._readings.add(self)
 
     def close(self) -> None:
@@ -452,15 +502,23 @@ class _Reading:
                 self.host.modules.pop()
 
     def check_used(self) -> None:
-        """Complain of names the user gave that nothing has."""
+        """Complain of names the user gave that nothing has, and of facts that contradict the code."""
+        if not self.question.strict:
+            return
         for name in self.question.overrides:
             if name not in self.host.used_overrides:
                 known = sorted(n for n in self.host.constants if n.isupper() or n[0].isupper())
                 hint = f" (constants: {', '.join(known[:12])})" if known else ""
                 raise UsageError(f"--set {name}: no module-level constant of that name{hint}")
         for fact in self.question.facts:
-            if fact.name not in self.used_facts and fact.name not in self.host.used_sizes:
-                raise UsageError(f"--assume {fact.name}: the analysed code has no argument or size of that name")
+            if fact.name in self.used_facts or fact.name in self.host.used_sizes or fact.name in self.host.asked:
+                continue
+            open_ones = sorted(name for name in self.host.asked if not name.startswith("tensor."))[:8]
+            known = [*dict.fromkeys(self.parameters), *open_ones]
+            hint = f" (there are: {', '.join(known[:16])})" if known else ""
+            raise UsageError(f"--assume {fact.name}: the analysed code has no argument or size of that name{hint}")
+        if self.question.facts and self.host.contradictions:
+            raise UsageError(f"--assume: {self.host.contradictions[0]}")
 
     # -- entries ----------------------------------------------------------------------------------------------------
 
@@ -482,13 +540,9 @@ class _Reading:
         ]
         fitting = self._fitting(candidates)
         if fitting is not None:
-            function, inputs = fitting
-            # It may refuse their types: harnesses cast what get_inputs gives.
-            for values in (inputs, [replace(x, dtype=None) if isinstance(x, Tensor) else x for x in inputs]):
-                given = self._arguments(function, values, skip=0)
-                workload = self._follow(function, given, function.symbol, given)
-                if workload.first_call().launches():
-                    return [replace(workload, reference=self._reference([], inputs))]
+            workload = self._with_inputs(*fitting)
+            if workload is not None:
+                return [workload]
         if self.only:
             candidates = [value for value in candidates if _entry(value) == self.only]
         public = [w for value in candidates if not value.name.startswith("_") for w in self._launching(value)]
@@ -567,6 +621,10 @@ class _Reading:
                 workload = replace(workload, steps=(), first_steps=workload.first_call().steps)
         if workload is not None and workload.first_call().launches():
             yield workload
+        if isinstance(value, Class) and _is_autograd(value) and isinstance(value.scope.vars.get("backward"), Function):
+            backward = self._of_backward(value)
+            if backward.first_call().launches():
+                yield backward
 
     def _has_effect(self, node: cst.FunctionDef, workload: Workload) -> bool:
         """Whether the call may be part of what a program is there for. One that returns no tensor is not where it works on
@@ -581,19 +639,67 @@ class _Reading:
             return not own or any(isinstance(step, Launch) and step.function == workload.entry for step in steps)
         return not made_up and (self.host.escapes or any(_writes_to_others(step) for step in steps))
 
+    def _with_inputs(self, function: Function, inputs: list[Any]) -> Workload | None:
+        """The workload of ``function`` on what the reference's ``get_inputs`` gives; None where it launches nothing then."""
+        # It may refuse their types: harnesses cast what get_inputs gives.
+        for values in (inputs, [replace(x, dtype=None) if isinstance(x, Tensor) else x for x in inputs]):
+            given = self._arguments(function, values, skip=0)
+            workload = self._follow(function, given, function.symbol, given)
+            if workload.first_call().launches():
+                return replace(workload, reference=self._reference([], inputs))
+        return None
+
     def _fitting(self, candidates: list[Any]) -> tuple[Function, list[Any]] | None:
-        """The one public function that the reference's ``get_inputs`` can be meant for, with what that returns: there is no
-        other, and its parameters without a default are as many."""
-        functions = [c for c in candidates if isinstance(c, Function) and not c.name.startswith("_")]
-        if self.reference_scope is None or len(functions) != 1 or any(isinstance(c, Class) for c in candidates):
+        """The one public function that the reference's ``get_inputs`` can be meant for, with what that returns in the order of its
+        parameters: the one whose parameters have the names of the reference's, else the only one that takes as many."""
+        public = [c for c in candidates if isinstance(c, Function) and not c.name.startswith("_")]
+        if self.reference_scope is None or any(isinstance(c, Class) for c in candidates):
+            self._left_out("the module has a class that is no ModelNew")
             return None
-        node = functions[0].node
         inputs = self._call_list(self.reference_scope, "get_inputs")
-        if inputs is None or not isinstance(node, cst.FunctionDef):
+        if inputs is None:
+            self._left_out("it has no get_inputs that can be followed")
+            return None
+        matched = [(function, self._matched(function, inputs)) for function in public]
+        for way in ("name", "order"):
+            found = [(function, match[1]) for function, match in matched if match is not None and match[0] == way]
+            if len(found) == 1:
+                return found[0]
+            if found:
+                self._left_out(
+                    f"{', '.join(function.name for function, _ in found)} all fit its get_inputs; name one with --entry"
+                )
+                return None
+        names = ", ".join(function.name for function in public) or "no public function"
+        self._left_out(f"its get_inputs gives {len(inputs)} values, which {names} cannot take")
+        return None
+
+    def _left_out(self, why: str) -> None:
+        """Say that the reference is of no use, where one was given."""
+        if self.reference_scope is not None:
+            self.program._without_reference = f"the reference is left out: {why}"
+
+    def _matched(self, function: Function, inputs: list[Any]) -> tuple[str, list[Any]] | None:
+        """``inputs`` in the order of the parameters of ``function``, and whether they are so by "name" or by "order"; None where
+        they do not fit."""
+        node = function.node
+        if not isinstance(node, cst.FunctionDef):
             return None
         params = [*node.params.posonly_params, *node.params.params]
+        names = [param.name.value for param in params]
         required = sum(param.default is None for param in params)
-        return (functions[0], inputs) if required <= len(inputs) <= len(params) else None
+        model = self.reference_scope.get("Model") if self.reference_scope is not None else None
+        forward = self.host._class_attribute(model, "forward", None) if isinstance(model, Class) else None
+        if isinstance(forward, Function) and isinstance(forward.node, cst.FunctionDef):
+            theirs = [p.name.value for p in (*forward.node.params.posonly_params, *forward.node.params.params)][1:]
+            by_name = dict(zip(theirs, inputs))
+            leading = [by_name[name] for name in itertools.takewhile(by_name.__contains__, names)]
+            if len(theirs) >= len(inputs) and len(leading) >= max(1, required) and len(leading) == len(by_name):
+                return "name", leading
+        starred = isinstance(node.params.star_arg, cst.Param)
+        if required <= len(inputs) and (starred or len(inputs) <= len(params)):
+            return "order", inputs
+        return None
 
     def _model(self, name: str) -> Class | None:
         """The class ``name`` of the module, if it is one with a ``forward``, its own or inherited."""
@@ -606,13 +712,21 @@ class _Reading:
         head, _, method = entry.partition(".")
         value = self.scope.get(head)
         if isinstance(value, Class):
+            if method in ("", "forward") and _is_autograd(value):
+                found = self._of_class(value)
+                if found is not None:
+                    return found
             if method in ("", "forward"):
                 return self._of_model(value)
             found = value.scope.vars.get(method)
+            if isinstance(found, Function) and method == "backward" and _is_autograd(value):
+                return self._of_backward(value)
             if isinstance(found, Function):
                 return self._of_model(value, method)
         elif isinstance(value, Function) and not method:
-            return self._of_function(value)
+            fitting = self._fitting([value]) if self.reference_scope is not None else None
+            workload = self._with_inputs(*fitting) if fitting is not None else None
+            return workload or self._of_function(value)
         elif isinstance(value, Jit):
             raise UsageError(f"--entry {entry}: is a kernel; name the function that launches it")
         names = [n for n, v in self.scope.vars.items() if isinstance(v, (Function, Class)) and not n.startswith("__")]
@@ -655,12 +769,48 @@ class _Reading:
         forward = cls.scope.vars.get("forward")
         if not isinstance(forward, Function):
             return None
+<<<<<<< HEAD
         is_function = any(isinstance(b, Namespace) and b.path == "torch.autograd.Function" for b in cls.bases)
+=======
+>>>>>>> main
         first: Any = Instance(None, "torch.autograd.function.FunctionCtx")
-        if not is_function:
+        if not _is_autograd(cls):
             first = self._guard(lambda: self.host.construct(cls, [], {}), Unknown("layer"))
         given = self._arguments(forward, None, skip=1)
         return self._follow(forward, [first, *given], _entry(cls), given)
+
+    def _of_backward(self, cls: Class) -> Workload:
+        """The ``backward`` of an autograd function, after its ``forward``: on gradients like the results of that, and on what it has
+        saved."""
+        forward, backward = (self.host._class_attribute(cls, name, None) for name in ("forward", "backward"))
+        context = Instance(None, "torch.autograd.function.FunctionCtx", {"needs_input_grad": (True,) * _MOST_GRADIENTS})
+        results: list[Tensor] = []
+        inputs: list[Any] = []
+        if isinstance(forward, Function):
+            inputs = self._arguments(forward, None, skip=1)
+            with self.host.recording():  # whose steps another call makes
+                results = list(
+                    torch_ops._tensors([self._guard(partial(self.host.invoke, forward, [context, *inputs], {}), None)])
+                )
+        assert isinstance(backward, Function)
+        asserted = {name: getattr(self.host, name) for name in _HINTS}
+        gradients = self._arguments(backward, None, skip=1)
+        for name, value in asserted.items():
+            setattr(self.host, name, value)
+        for place, gradient in enumerate(gradients):
+            if isinstance(gradient, Tensor) and place < len(results):
+                like = results[place]
+                known = gradient.dtype or like.dtype, gradient.shape if gradient.shape is not None else like.shape
+                strides = (
+                    gradient.strides
+                    if gradient.shape is not None
+                    else torch_ops.contiguous_strides(known[1])
+                    if known[1] is not None
+                    else None
+                )
+                gradients[place] = replace(gradient, dtype=known[0], shape=known[1], strides=strides)
+        # Its symbols are those of the forward pass, so what the user says of that counts here too.
+        return self._follow(backward, [context, *gradients], f"{cls.name}.backward", [*gradients, *inputs])
 
     def _of_function(self, function: Function) -> Workload:
         given = self._arguments(function, None, skip=0)
@@ -688,54 +838,72 @@ class _Reading:
 
     def _arguments(self, function: Function, values: list[Any] | None, skip: int) -> list[Any]:
         """The arguments of the entry: those of ``get_inputs``, else what annotations and the user tell."""
+        host = self.host
+        host.size_names, host.choices, host.dtype_choices, host.alike, host.same_shape = {}, {}, {}, [], []
+        host.axes, host.annotated = {}, set()
         node = function.node
         assert isinstance(node, cst.FunctionDef)
         params = [*node.params.posonly_params, *node.params.params][skip:]
-        facts = {f.name: f for f in self.question.facts if f.function in ("", function.name, function.symbol)}
+        facts = {
+            f.name: f
+            for f in self.question.facts
+            if f.size is None and f.function in ("", function.name, function.symbol, function.symbol.partition(".")[0])
+        }
         result: list[Any] = []
         for i, param in enumerate(params):
             name = param.name.value
             fact = facts.get(name)
-            if fact is not None and fact.value is None:
-                self.used_facts.add(name)
-                shape = fact.shape
-                tensor = self.host.unknown_tensor(name, fact.dtype, shape)
-                if shape is not None:
-                    tensor = replace(tensor, strides=torch_ops.contiguous_strides(shape))
-                result.append(tensor)
-            elif fact is not None:
+            self.parameters.append(name)
+            if fact is not None and fact.is_value:
                 self.used_facts.add(name)
                 result.append(fact.value)
-            elif values is not None and i < len(values):
+                continue
+            if values is not None and i < len(values):
                 value = values[i]
                 if isinstance(value, Tensor):
                     value = replace(value, name=name, storage=replace(value.storage, origin="input"))
-                result.append(value)
-            elif param.default is not None and (function.symbol, name) not in self.program._needed:
-                result.append(self._guard(partial(self.host.default, param, function), Unknown(name)))
+            elif param.default is not None and fact is None and (function.symbol, name) not in self.program._needed:
+                value = self._guard(partial(self.host.default, param, function), Unknown(name))
             else:
-                result.append(self._from_annotation(param, function))
+                value = self._from_annotation(param, function)
+            if fact is not None:
+                self.used_facts.add(name)
+                value = self._with_fact(name, value, fact)
+            result.append(value)
         if values is not None and isinstance(node.params.star_arg, cst.Param):
             result += values[len(params) :]  # what `*args` takes
         return result
 
+    def _with_fact(self, name: str, value: Any, fact: Fact) -> Tensor:
+        """The argument ``name`` as the user says, over what is known of it. Raises ``UsageError`` where that contradicts."""
+        host = self.host
+        known = value if isinstance(value, Tensor) else host.unknown_tensor(name)
+        if fact.dtype is not None:
+            known = replace(known, dtype=fact.dtype)
+        if fact.shape is None:
+            return known
+        if known.shape is not None and len(known.shape) != len(fact.shape):
+            raise UsageError(
+                f"--assume {name}: {len(fact.shape)} dimensions, but the code says that it has {len(known.shape)}"
+            )
+        shape = tuple(
+            extent if extent is not None else known.shape[axis] if known.shape is not None
+            else host.symbol_for(known, f"shape[{axis}]")
+            for axis, extent in enumerate(fact.shape)
+        )  # fmt: skip
+        for axis, (extent, before) in enumerate(zip(shape, known.shape or ())):
+            if (
+                isinstance(extent, int)
+                and isinstance(before, Expr)
+                and before == Expr.atom(Symbol(f"{name}.shape[{axis}]"))
+            ):
+                host.learned.setdefault(Symbol(f"{name}.shape[{axis}]"), extent)
+        return replace(known, shape=shape, strides=torch_ops.contiguous_strides(shape))
+
     def _from_annotation(self, param: cst.Param, function: Function) -> Any:
         name = param.name.value
-        kind = ""
-        if param.annotation is not None:
-            annotation = param.annotation.annotation
-            if isinstance(annotation, cst.SimpleString):
-                kind = annotation.raw_value
-            else:
-                kind = dotted_name(annotation) or ""
-        last = kind.split(".")[-1]
-        if last == "int" or (not kind and name in self.program._integers):
-            return self.host.resolved.get(Symbol(name), Expr.atom(Symbol(name)))
-        if last in ("float", "str"):
-            return Unknown(name)
-        if last == "bool":
-            return Presumed(False)
-        return self.host.unknown_tensor(name)
+        annotation = param.annotation.annotation if param.annotation is not None else None
+        return argument(self.host, name, annotation, name in self.program._integers)
 
     def _follow(self, function: Function, args: list[Any], entry: str, given: list[Any]) -> Workload:
         host = self.host
@@ -776,10 +944,21 @@ class _Reading:
             zeros=tuple(dict.fromkeys(host.zeros)),
             elsewhere=frozenset(host.untaken),
             read_sizes=dict(host.read_sizes),
+            hints=Hints(
+                {symbol: tuple(names) for symbol, names in host.size_names.items()},
+                dict(host.choices),
+                dict(host.dtype_choices),
+                tuple(frozenset({one.name, other.name}) for one, other in host.alike),
+                frozenset(host.annotated),
+            ),
             first_steps=first if first != later else None,
+<<<<<<< HEAD
             result=_tensors_of(result),
             arguments=_by_parameter(function, args),
             held=dict(_held(args[0])) if args and isinstance(args[0], Instance) else {},
+=======
+            faults=tuple(host.host_faults.values()),
+>>>>>>> main
         )
         return replace(workload, symbols=open_symbols(workload.first_call()))
 
@@ -798,6 +977,10 @@ class _Reading:
             return self._follow(forward, [instance, *arguments], f"{model.name}.forward", arguments)
         except OutOfBudget:
             return None
+
+
+def _is_autograd(cls: Class) -> bool:
+    return any(isinstance(base, Namespace) and base.path.endswith("autograd.Function") for base in cls.bases)
 
 
 def _returns_answers(node: cst.FunctionDef, module: Module) -> bool:
@@ -883,30 +1066,44 @@ def may_launch(module: Module) -> frozenset[str]:
 
 
 def _may_launch(module: Module) -> frozenset[str]:
-    definitions = [s for s in _statements(module.tree.body) if isinstance(s, (cst.FunctionDef, cst.ClassDef))]
-    decorated = {d.name.value for d in definitions if d.decorators}
+    definitions: list[tuple[str, cst.CSTNode]] = []
+    decorated: set[str] = set()
+    for statement in _statements(module.tree.body):
+        if isinstance(statement, (cst.FunctionDef, cst.ClassDef)):
+            definitions.append((statement.name.value, statement))
+            if statement.decorators:
+                decorated.add(statement.name.value)
+        elif isinstance(statement, cst.SimpleStatementLine):
+            # `launch = partial(run, block=512)`: what uses `launch` uses `run`.
+            definitions += [(name, statement) for part in statement.body for name in _assigned(part)]
     uses: dict[str, set[str]] = {}
     found: set[str] = set()
-    for definition in definitions:
-        names = uses.setdefault(definition.name.value, set())
-        names.update(name.value for name in module.within(definition, cst.Name))
-        calls, assignments = module.within(definition, cst.Call), module.within(definition, cst.Assign)
-        if any(_is_launch(node, decorated) for node in (*calls, *assignments)):
-            found.add(definition.name.value)
+    for name, definition in definitions:
+        names = uses.setdefault(name, set())
+        names.update(used.value for used in module.within(definition, cst.Name))
+        calls, subscripts = module.within(definition, cst.Call), module.within(definition, cst.Subscript)
+        if any(_is_launch(node, decorated) for node in (*calls, *subscripts)):
+            found.add(name)
     while more := {name for name, used in uses.items() if name not in found and used & found}:
         found |= more
     return frozenset(found)
 
 
+def _assigned(part: cst.CSTNode) -> list[str]:
+    """The names that a simple statement gives a value that calls make."""
+    if not isinstance(part, cst.Assign) or not isinstance(part.value, cst.Call):
+        return []
+    return [target.target.value for target in part.targets if isinstance(target.target, cst.Name)]
+
+
 def _is_launch(node: cst.CSTNode, decorated: set[str]) -> bool:
-    """``kernel[grid](...)``, ``kernel.run(...)`` or ``launch = kernel[grid]``, by their looks."""
+    """``kernel[grid](...)``, ``kernel.run(...)`` or ``kernel[grid]`` to be called later, by their looks."""
     if type(node) is cst.Call:
         function = node.func
         return type(function) is cst.Subscript or (
             type(function) is cst.Attribute and function.attr.value in ("run", "warmup")
         )
-    value = node.value if type(node) is cst.Assign else None
-    return isinstance(value, cst.Subscript) and isinstance(value.value, cst.Name) and value.value.value in decorated
+    return isinstance(node, cst.Subscript) and isinstance(node.value, cst.Name) and node.value.value in decorated
 
 
 def _statements(body: Sequence[cst.CSTNode]) -> Iterator[cst.CSTNode]:

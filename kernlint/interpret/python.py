@@ -35,6 +35,7 @@ from kernlint.interpret.values import (
     is_huge,
     weight,
 )
+from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
 from kernlint.workload import Span
 from kernlint.workload import expr as ex
@@ -155,6 +156,8 @@ class Evaluator:
         self.calls: list[Function] = []
         #: How many ``try`` statements are there to catch what is raised now.
         self.guarded = 0
+        #: How many of them carry on whatever a kernel raises that does not compile or start.
+        self.tried = 0
         self.modules: list[Module] = []
         #: Scopes that functions and classes refer to, which they in turn refer to by name.
         self.captured: list[Scope] = []
@@ -567,11 +570,14 @@ class Evaluator:
 
     @contextmanager
     def _guarding(self, node: cst.Try) -> Iterator[None]:
+        carries_on = any(map(_survives, node.handlers))
         self.guarded += bool(node.handlers)
+        self.tried += carries_on
         try:
             yield
         finally:
             self.guarded -= bool(node.handlers)
+            self.tried -= carries_on
 
     def exec_FunctionDef(self, node: cst.FunctionDef, scope: Scope) -> None:
         owner = self.calls[-1].symbol if self.calls else ""
@@ -839,6 +845,25 @@ def python_compare(name: str, function: Callable[[Any, Any], Any], a: Any, b: An
         return bool(function(a, b))
     except Exception:
         return Unknown("comparison")
+
+
+#: What catches a kernel that does not compile or start.
+_CATCH_ALL = frozenset(
+    {"BaseException", "CompilationError", "Exception", "OutOfResources", "RuntimeError", "TritonError"}
+)
+
+
+def _survives(handler: cst.ExceptHandler) -> bool:
+    """Whether ``handler`` catches what a launch raises and does not raise again."""
+    kinds = handler.type.elements if isinstance(handler.type, cst.Tuple) else (handler,)
+    names = [
+        dotted_name(kind.value if isinstance(kind, cst.BaseElement) else kind.type) for kind in kinds if handler.type
+    ]
+    if names and not any(name is not None and name.rpartition(".")[2] in _CATCH_ALL for name in names):
+        return False
+    body = handler.body.body
+    last = body[-1].body[-1] if body and isinstance(body[-1], cst.SimpleStatementLine) else None
+    return not isinstance(last, cst.Raise)
 
 
 def same(a: Any, b: Any) -> bool:

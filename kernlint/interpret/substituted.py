@@ -193,7 +193,8 @@ class Substitution:
         host.numbers = {entry.function: dict(entry.numbers)} if entry.function is not None else {}
         host.constants, host.captured, host.seen_kernels = dict(host.constants), [*host.captured], {}
         host.modules, host.calls, host.sinks = [*entry.modules], [*entry.calls], []
-        host.depth_once, host.guarded, host.next_storage = entry.depth_once, entry.guarded, entry.storage
+        host.depth_once, (host.guarded, host.tried) = entry.depth_once, entry.guarded
+        host.next_storage = entry.storage
         host.budget = host._budget_counted = _BUDGET
         host.frozen, host.journal, host.seen = True, None, None
         host.target = host.kernel_calls = None

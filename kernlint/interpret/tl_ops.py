@@ -40,6 +40,16 @@ def constant(path: str) -> Any:
 
 def call(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.CSTNode, method: bool = False) -> Any:
     """The result of ``tl.name(*args, **kwargs)``; noted as not followed when the arguments do not fit."""
+    recorder = k.recorder
+    if recorder is None:
+        return _answer(k, name, args, kwargs, node, method)
+    mark, before = recorder.mark, k.next_id
+    result = _answer(k, name, args, kwargs, node, method)
+    made = k.next_id if k.next_id != before else 0
+    return recorder.note(name, args, result, node, k.modules[-1], kwargs, mark, made)
+
+
+def _answer(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.CSTNode, method: bool) -> Any:
     try:
         return _call(k, name, args, kwargs, node, method)
     except (LookupError, AttributeError, TypeError, ValueError, AssertionError):
@@ -593,6 +603,10 @@ def descriptor_store(
     return _atomic(k, name[7:], [pointer, value], {}, node)
 
 
+def _descriptor_store(name: str) -> Callable[..., Any]:
+    return lambda k, a, kw, n: descriptor_store(k, a[0], name, a[1:], kw, n)
+
+
 # -- arithmetic -------------------------------------------------------------------------------------------------------
 
 
@@ -1091,6 +1105,8 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "advance": _advance,
     "make_tensor_descriptor": _make_descriptor,
     "_experimental_make_tensor_descriptor": _make_descriptor,
+    "descriptor.load": lambda k, a, kw, n: descriptor_load(k, a[0], a[1:], kw, n),
+    **{f"descriptor.{name}": _descriptor_store(name) for name in ("store", "atomic_add", "atomic_max", "atomic_min")},
     "load_tensor_descriptor": lambda k, a, kw, n: descriptor_load(k, a[0], a[1:], kw, n),
     "store_tensor_descriptor": lambda k, a, kw, n: descriptor_store(k, a[0], "store", a[1:], kw, n),
     "cast": _cast,

@@ -304,8 +304,43 @@ def _same(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return Typed(value.dtype, value.shape, value.pointer) if value is not None else Unknown("value")
 
 
-def _hint(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
-    return args[0] if args else Unknown("hint")
+def _hint(name: str) -> Any:
+    def hint(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+        """``tl.multiple_of(x, values)`` and its like: one value for each dimension of ``x``."""
+        x, values = _get(args, kwargs, 0, "input"), _get(args, kwargs, 1, "values")
+        if isinstance(x, Typed) and not x.argument and isinstance(values, (int, Constexpr, tuple)):
+            given = len(values) if isinstance(values, tuple) else 1
+            wanted = max(1, len(x.shape)) if name == "multiple_of" else len(x.shape)
+            if given != wanted:
+                text = (
+                    f"`tl.{name}` is given {given} {'value' if given == 1 else 'values'} for {len(x.shape)} dimensions; "
+                    "it takes one for each"
+                )
+                f.fault("hint-rank", node, text, name)
+        return x if x is not None else Unknown("hint")
+
+    return hint
+
+
+def _check_cache_modifier(f: FrontEnd, function: str, value: Any, node: cst.CSTNode) -> None:
+    """Note a cache modifier that ``tl.load`` or ``tl.store`` does not take in the release asked about."""
+    known = _CACHE_MODIFIERS[function]
+    if not isinstance(value, str) or not value:
+        return
+    since = known.get(value)
+    if since is None:
+        text = f"`{function}` takes no cache modifier {value!r}; there are {', '.join(known)}"
+        f.fault("cache-modifier", node, text, value)
+    elif f.target.version < since:
+        text = f"`{function}` takes the cache modifier {value!r} from Triton {since[0]}.{since[1]} on, not in {f.target.release}"
+        f.fault("cache-modifier", node, text, value)
+
+
+#: The cache modifiers of loads and stores with the first release (of 3.2 and later) that takes them.
+_CACHE_MODIFIERS: dict[str, dict[str, tuple[int, int]]] = {
+    "tl.load": {".ca": (3, 2), ".cg": (3, 2), ".cs": (3, 8), ".cv": (3, 2)},
+    "tl.store": {".wb": (3, 2), ".cg": (3, 2), ".cs": (3, 2), ".wt": (3, 2)},
+}
 
 
 def _nothing(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
@@ -318,6 +353,7 @@ def _nothing(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
 def _load(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     pointer = _get(args, kwargs, 0, "pointer")
     mask, other = _get(args, kwargs, 1, "mask"), _get(args, kwargs, 2, "other")
+    _check_cache_modifier(f, "tl.load", _get(args, kwargs, 5, "cache_modifier"), node)
     if isinstance(pointer, BlockPointer):
         return Typed(pointer.dtype, pointer.shape) if pointer.shape is not None else Unknown("load")
     if other is not None and not isinstance(other, Unknown) and mask is None:
@@ -370,6 +406,7 @@ def _fitted(f: FrontEnd, shape: Shape, value: Any, what: str, function: str, nod
 def _store(f: FrontEnd, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     pointer = _get(args, kwargs, 0, "pointer")
     value, mask = _get(args, kwargs, 1, "value"), _get(args, kwargs, 2, "mask")
+    _check_cache_modifier(f, "tl.store", _get(args, kwargs, 4, "cache_modifier"), node)
     if isinstance(pointer, BlockPointer):
         return None
     where = _target(f, pointer, "tl.store", node)
@@ -826,9 +863,9 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "sort": _same,
     "softmax": _same,
     "abs": _same,
-    "multiple_of": _hint,
-    "max_contiguous": _hint,
-    "max_constancy": _hint,
+    "multiple_of": _hint("multiple_of"),
+    "max_contiguous": _hint("max_contiguous"),
+    "max_constancy": _hint("max_constancy"),
     "assume": _nothing,
     "static_assert": _nothing,
     "static_print": _nothing,

@@ -64,7 +64,7 @@ def attribute(h: HostEvaluator, x: Tensor, name: str, node: cst.CSTNode) -> Any:
     if name == "shape":
         return h.shape(x)
     if name == "dtype":
-        return x.dtype if x.dtype is not None else Unknown(f"dtype of {x.name}")
+        return x.dtype if x.dtype is not None else h.dtype_of(x)
     if name == "device":
         return device_of("cpu" if h.is_hosted(x) else "cuda")
     if name in ("T", "mT", "H", "mH"):
@@ -424,11 +424,25 @@ def _view(name: str) -> Callable[..., Any]:
         strides = _view_strides(x, shape)
         if strides is not None:
             return replace(x, shape=shape, strides=strides)
+        if name == "view" and _is_exact(x, shape) and x.storage.origin in ("input", "parameter", "empty", "filled"):
+            text = (
+                f"`.view({', '.join(map(str, shape))})` cannot give `{x.name or 'the tensor'}`, of shape "
+                f"({', '.join(map(str, x.shape or ()))}) and strides ({', '.join(map(str, x.strides or ()))}), another "
+                "shape without a copy; use `.reshape` or `.contiguous()`"
+            )
+            h.refuse("strided-view", node, text)
         if name == "reshape" and x.is_contiguous is False:
             return _copied(h, "reshape", x, shape, x.dtype, node)
         return replace(x, shape=shape, strides=None)
 
     return handler
+
+
+def _is_exact(x: Tensor, shape: Shape) -> bool:
+    """Whether shape and strides of ``x`` and the new ``shape`` are numbers, of as many elements."""
+    old, strides = x.shape or (), x.strides or ()
+    numbers = all(isinstance(size, int) for size in (*old, *strides, *shape))
+    return numbers and math.prod(old) == math.prod(shape) > 0  # type: ignore[arg-type]
 
 
 def _view_dtype(x: Tensor, target: Dtype) -> Tensor:

@@ -32,6 +32,14 @@ class Rest(Unknown):
     reach."""
 
 
+@dataclass(frozen=True)
+class OpenFloat(Unknown):
+    """A Python float of unknown value, which an annotation (``scale: float``) tells, or arithmetic on one; ``ratio`` are the
+    integers that it is the quotient of, where it is one."""
+
+    ratio: tuple[Expr, Expr] | None = None
+
+
 class Presumed(int):
     """A flag of which only the type is known, an argument ``flag: bool`` of the entry: false for the path that is followed,
     and no proof of anything."""
@@ -223,7 +231,8 @@ class Block:
     indices that were widened on the way, ``shadow`` the index that a value of unknown type is if it is an integer.
     ``pads`` say what masked lanes hold, ``nonnegative`` that no value is below 0. ``classes`` are, for a boolean, the
     residue classes that it confines lanes to: pairs of a dividend and a divisor of which it tests the remainder. ``fresh``
-    marks the result of a dot without an accumulator, in the type that the dot gave it.
+    marks the result of a dot without an accumulator, in the type that the dot gave it. ``value`` is the id under which its
+    operation was noted (0: it was not): who computed it is not part of what it is.
     """
 
     dtype: Dtype | None
@@ -249,6 +258,7 @@ class Block:
     scaled: Scaled | None = None
     steady: frozenset[int] = frozenset()
     fresh: Dtype | None = None
+    value: int = field(default=0, compare=False)
 
     @property
     def origin(self) -> int | None:

@@ -284,6 +284,7 @@ class _Check:
         """What each rule finds in the program, which ``open_programs`` closes."""
         from kernlint.analysis import host_facts, target_for
         from kernlint.cost.device import find_device
+        from kernlint.interpret.assume import parse_fact
         from kernlint.interpret.program import Program, Question
         from kernlint.rules.registry import all_rules
         from kernlint.verdict.judge import Allowance
@@ -293,7 +294,11 @@ class _Check:
         rules = [rule for rule in all_rules() if rule.code in self.codes]
         self.silent = {rule.code for rule in rules if rule.silent_if_open} - self.job.settings.asked
         asked = target if any(rule.category in NOT_ABOUT_SPEED for rule in rules) else None
-        question = Question(host=host_facts(device), target=asked)
+        settings = self.job.settings
+        facts = tuple(map(parse_fact, settings.assumptions))
+        question = Question(
+            overrides=dict(settings.constants), facts=facts, host=host_facts(device), target=asked, strict=False
+        )
         self.allowance = Allowance(MOST_WORK)
         self.short = self.allowance.short
         program = open_programs.enter_context(closing(Program(module, reference, question)))

@@ -48,6 +48,9 @@ class Overrides:
     baseline: str | None = None
     fail_on: str | None = None
     output_format: str | None = None
+    reference: str | None = None
+    assumptions: tuple[str, ...] = ()
+    constants: tuple[tuple[str, int | float | bool], ...] = ()
 
     def apply(self, settings: Settings) -> Settings:
         """``settings`` with these on top."""
@@ -59,6 +62,9 @@ class Overrides:
             changed["choices"] = (*settings.choices, self.choice)
         return replace(
             settings,
+            reference=self.reference,
+            assumptions=self.assumptions,
+            constants=self.constants,
             per_file_ignores=(*settings.per_file_ignores, *self.per_file_ignores),
             severity=(*settings.severity, *self.severity),
             exclude=(*settings.exclude, (os.getcwd(), self.extend_exclude)),
@@ -171,6 +177,7 @@ class _Reader:
             "rules": self._rules,
             "references": self._references,
             "device": self._device,
+            "scope": lambda value: self._one_of(value, ("gpu", "call")),
             "target-triton": self._version,
             "include": self._patterns,
             "exclude": self._patterns,

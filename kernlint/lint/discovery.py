@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import field, replace
 
 from kernlint.errors import UsageError
 from kernlint.files import read_regular
@@ -57,6 +57,11 @@ def find_files(paths: Iterable[str], configurations: Configurations) -> Found:
 def is_left_out(path: str, configurations: Configurations) -> bool:
     """Whether the file at the absolute ``path`` is not to be checked although it is named."""
     return _Finder(configurations).leaves_out(path)
+
+
+def is_excluded(path: str, configurations: Configurations) -> bool:
+    """Whether the settings exclude the file at the absolute ``path``, or a folder that it is in, by a pattern."""
+    return _Finder(configurations).excludes(path)
 
 
 def shown_name(path: str) -> str:
@@ -117,6 +122,11 @@ class _Finder:
         """Whether ``force-exclude`` is set and the file excluded or ignored."""
         settings = self.configurations.of(os.path.dirname(path))
         return settings.force_exclude and self._excluded_above(path, settings)
+
+    def excludes(self, path: str) -> bool:
+        """Whether a pattern of the settings excludes the file, whatever git ignores."""
+        settings = self.configurations.of(os.path.dirname(path))
+        return self._excluded_above(path, replace(settings, respect_gitignore=False))
 
     def _excluded_above(self, path: str, settings: Settings) -> bool:
         """Whether the file or a folder that it is in is excluded or ignored."""

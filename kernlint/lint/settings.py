@@ -51,8 +51,9 @@ class Settings:
 
     ``root`` is the folder that patterns are relative to, ``source`` the file they came from. ``choices`` select the
     rules; ``severity`` maps selectors to levels, ``rules`` holds selectors with an option and its value, ``references``
-    maps patterns of kernel files to the absolute path of their PyTorch reference; ``timeout_s`` is the limit for one
-    file.
+    maps patterns of kernel files to the absolute path of their PyTorch reference, ``reference`` is that of all files; ``scope`` is
+    that of verdicts; ``assumptions`` and ``constants`` are what the command line says of programs; ``timeout_s`` is the limit for
+    one file.
     """
 
     root: str
@@ -62,6 +63,10 @@ class Settings:
     severity: tuple[tuple[str, str], ...] = ()
     rules: tuple[tuple[str, str, float], ...] = ()
     references: tuple[tuple[str, str], ...] = ()
+    scope: str = "gpu"
+    reference: str | None = None
+    assumptions: tuple[str, ...] = ()
+    constants: tuple[tuple[str, int | float | bool], ...] = ()
     device: str = DEFAULT_DEVICE
     device_named: bool = False
     target_triton: str | None = None
@@ -138,8 +143,10 @@ class Settings:
             self.device_named,
             self.target_triton,
             self.timeout_s,
-            reference,
+            self.reference or reference,
             self._asked,
+            self.assumptions,
+            self.constants,
         )
 
     def _options_of(self, code: str) -> dict[str, float]:
@@ -156,6 +163,7 @@ class Settings:
             "per-file-ignores": {pattern: sorted(codes_of(texts)) for _, pattern, texts in self.per_file_ignores},
             "references": dict(self.references),
             "device": self.device,
+            "scope": self.scope,
             "target-triton": self.target_triton,
             "include": list(self.include),
             "exclude": [pattern for _, patterns in self.exclude for pattern in patterns],
@@ -171,7 +179,8 @@ class Settings:
 @dataclass(frozen=True)
 class FileSettings:
     """What bears on the findings of one file; ``options`` are set options of rules, by code and name; ``reference``
-    is the path of its PyTorch reference; ``asked`` are the codes that a selector names."""
+    is the path of its PyTorch reference; ``asked`` are the codes that a selector names; ``assumptions`` and ``constants`` are what
+    the user says of arguments and module-level constants, of those that a file has."""
 
     codes: frozenset[str]
     severity: Mapping[str, str] = field(default_factory=dict)
@@ -182,6 +191,8 @@ class FileSettings:
     timeout_s: float = DEFAULT_TIMEOUT_S
     reference: str | None = None
     asked: frozenset[str] = frozenset()
+    assumptions: tuple[str, ...] = ()
+    constants: tuple[tuple[str, int | float | bool], ...] = ()
 
     def key(self) -> list[Any]:
         """What the cached findings of the file depend on; the reference counts by its content, not its path."""
@@ -189,4 +200,5 @@ class FileSettings:
         severity = sorted(self.severity.items())
         asked = sorted(self.asked)
         device = [self.device, self.device_named]
-        return [sorted(self.codes), asked, severity, options, *device, self.target_triton, self.timeout_s]
+        facts = [list(self.assumptions), [list(pair) for pair in self.constants]]
+        return [sorted(self.codes), asked, severity, options, *device, self.target_triton, self.timeout_s, *facts]

@@ -26,7 +26,7 @@ from kernlint.workload import Event, HostSync, Launch, Repeat, Step, TorchOp, co
 if TYPE_CHECKING:
     from kernlint.analysis import Analysis
     from kernlint.verdict.candidate import Candidate
-    from kernlint.verdict.model import HeadroomReport
+    from kernlint.verdict.model import HeadroomReport, Scenario
 
 #: Raised when a key of the JSON changes its meaning or goes; new keys do not count.
 SCHEMA_VERSION = 2
@@ -167,7 +167,8 @@ class Budget:
     ``scope`` is the one that shares refer to; ``after`` the call with the best ``change`` made (None where none was
     found), ``reference`` the PyTorch reference's own library calls (None without one), ``gains`` the speedup by scope
     (empty while sizes are open), ``reason`` the verdict's sentence, ``measured`` where measured times come from,
-    ``headroom`` what the call could take and why it does not.
+    ``headroom`` what the call could take and why it does not. Where types or sizes are open, this is the budget of the first of the
+    ``scenarios``; ``certainty`` is as in the verdict.
     """
 
     file: str
@@ -184,6 +185,8 @@ class Budget:
     reason: str
     measured: str | None = None
     headroom: HeadroomReport | None = None
+    certainty: str = "proven"
+    scenarios: tuple[Scenario, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready data as ``schema/explain.schema.json`` describes it."""
@@ -197,6 +200,8 @@ class Budget:
             "scope": self.scope,
             "sizes": dict(self.sizes),
             "reason": self.reason,
+            "certainty": self.certainty,
+            "scenarios": [scenario.to_json() for scenario in self.scenarios],
             "measured": self.measured,
             "change": None if self.change is None else self.change.to_json(),
             "headroom": None if self.headroom is None else self.headroom.to_json(),
@@ -232,6 +237,8 @@ def budget(analysis: Analysis) -> Budget:
         reason=analysis.verdict.reason,
         measured=judgement.measured.performance.source if judgement.measured is not None else None,
         headroom=analysis.verdict.details.headroom,
+        certainty=judgement.certainty,
+        scenarios=judgement.scenarios,
     )
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from kernlint.report.budget import Budget, CallBudget, StepBudget
 from kernlint.report.grid import Bar, Cell, Grid, paint, show
 from kernlint.report.text import printable
+from kernlint.report.waterfall import waterfall
 from kernlint.verdict.speedup import format_speedup
 
 if TYPE_CHECKING:
@@ -67,11 +68,22 @@ def _parts(budget: Budget, width: int | None) -> list[str | Grid]:
         parts += [_totals(budget), ""]
         parts += _terms(budget)
         parts += _waterfall(budget)
+    parts += _scenarios(budget)
     if budget.change is not None:
         advice = "change" if budget.change.worth else "best change found, not worth it"
         parts.append(f"{advice}: {budget.change.title}: {budget.change.method}")
     parts.append(budget.reason)
     return parts
+
+
+def tables(budget: Budget) -> list[str | Grid]:
+    """The tables of the calls, each after its title where it needs one, and the totals; none while sizes are open."""
+    if budget.before.missing:
+        return []
+    found = _calls(budget, None)
+    if budget.reference is not None and budget.reference.steps:
+        found += ["PyTorch's own steps for the reference:", _alone(budget.reference, _scale(budget)), ""]
+    return [*found, _totals(budget)]
 
 
 def _missing(names: Sequence[str]) -> list[str | Grid]:
@@ -215,23 +227,51 @@ def _waterfall(budget: Budget) -> list[str | Grid]:
     found = budget.headroom
     if found is None:
         return []
-    low, middle, high = found.achievable_us
-    rows: list[tuple[Cell, ...]] = [("now", _number(found.now_us), "", "", "")]
-    for cause in found.causes:
-        rows.append(
-            (f"- {cause.cause}", _number(cause.us), _number(cause.alone_us), _place(cause), printable(cause.evidence))
-        )
-    rest = found.now_us - middle - sum(cause.us for cause in found.causes)
-    if rest > 0.005:
-        rows.append(("- rest", _number(rest), "", "", "what no cause explains"))
-    rows.append(("achievable", _number(middle), "", f"{_number(low)} to {_number(high)}", "; ".join(found.witness[:1])))
-    if found.changed_us is not None:
-        rows.append(("... with tf32", _number(found.changed_us), "", "", "another numerics"))
-    if found.library_us is not None:
-        rows.append(("torch's kernels", _number(found.library_us), "", "", ""))
-    rows.append(("bound", _number(found.bound_us), "", "", "limits of the hardware"))
+    low, _, high = found.achievable_us
+    said = {
+        "rest": ("", "what no cause explains"),
+        "achievable": (f"{_number(low)} to {_number(high)}", "; ".join(found.witness[:1])),
+        "changed": ("", "another numerics"),
+        "bound": ("", "limits of the hardware"),
+    }
+    rows: list[tuple[Cell, ...]] = []
+    for row in waterfall(found):
+        if row.cause is not None:
+            alone, place, evidence = _number(row.cause.alone_us), _place(row.cause), printable(row.cause.evidence)
+        else:
+            alone, (place, evidence) = "", said.get(row.kind, ("", ""))
+        removed = row.kind in ("cause", "rest")
+        rows.append((f"- {row.name}" if removed else row.name, _number(row.us), alone, place, evidence))
     head = ("headroom (gpu)", "us", "alone us", "where", "evidence")
     return [Grid(head, tuple(rows), frozenset({1, 2})), ""]
+
+
+def _scenarios(budget: Budget) -> list[str | Grid]:
+    """The plausible calls beside one another where types or sizes are open, and what they rest on."""
+    if not budget.scenarios:
+        return []
+    names = list(
+        dict.fromkeys(fact.name for scenario in budget.scenarios for fact in scenario.facts if fact.source != "guess")
+    )
+    rows: list[tuple[Cell, ...]] = []
+    for scenario in budget.scenarios:
+        values = {fact.name: str(fact.value) for fact in scenario.facts}
+        answer = "yes" if scenario.worth else "no"
+        time = _number(scenario.before_us)
+        given = (values.get(name, "") for name in names)
+        rows.append(
+            (printable(scenario.name), answer, time, scenario.speedup or "-", scenario.change, *map(printable, given))
+        )
+    head = ("assumed call", "worth", "us", "gain", "change", *map(printable, names))
+    evidence = dict.fromkeys(f"{fact}: {fact.evidence} ({fact.source})" for fact in budget.scenarios[0].facts)
+    lines = [f"- {printable(line)}" for line in evidence]
+    return [
+        Grid(head, tuple(rows), frozenset({2})),
+        "",
+        "The first of these is what the rest is about. It rests on:",
+        *lines,
+        "",
+    ]
 
 
 def _place(cause: CauseReport) -> str:

@@ -10,17 +10,23 @@ from urllib.parse import quote
 
 from kernlint.lint.model import SEVERITIES, Finding
 from kernlint.lint.names import is_outside, relative_name
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 
 
 @dataclass(frozen=True)
 class LintReport:
     """``findings`` in order, the number of ``files`` looked at, and the ``root`` of the repository that reports for
-    other tools name files relative to."""
+    other tools name files relative to. ``hidden`` more findings are left out of what people read."""
 
     findings: Sequence[Finding]
     files: int
     root: str
+    hidden: int = 0
+
+    def without(self, severity: str) -> LintReport:
+        """The report without the findings of ``severity``, which it still counts."""
+        shown = [finding for finding in self.findings if finding.severity != severity]
+        return replace(self, findings=shown, hidden=self.hidden + len(self.findings) - len(shown))
 
     def path_of(self, finding: Finding) -> str:
         """The finding's file relative to the root, with forward slashes; absolute where it lies outside."""
@@ -41,14 +47,15 @@ class LintReport:
     def summary(self) -> str:
         """One sentence for people."""
         files = f"{self.files} file{'' if self.files == 1 else 's'}"
+        hidden = f" {self.hidden} more {'is' if self.hidden == 1 else 'are'} hidden." if self.hidden else ""
         if not self.findings:
-            return f"No findings in {files}."
+            return f"No findings in {files}.{hidden}"
         counts = self.counts()
         total = len(self.findings)
         parts = ", ".join(
             f"{counts[s]} {s}{'s' if counts[s] > 1 and s != 'info' else ''}" for s in SEVERITIES if counts[s]
         )
-        return f"{total} finding{'' if total == 1 else 's'} in {files} ({parts})."
+        return f"{total} finding{'' if total == 1 else 's'} in {files} ({parts}).{hidden}"
 
 
 def file_lines(finding: Finding) -> tuple[int, int, int, int]:

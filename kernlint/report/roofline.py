@@ -8,15 +8,14 @@ step touches, times are the model's (or measured ones where there are some).
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kernlint.errors import AnalysisError, UsageError
+from kernlint.records import dataclass
 from kernlint.report.budget import Budget, CallBudget, StepBudget
 from kernlint.report.text import printable
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 SUFFIXES = (".svg", ".png")
 
@@ -36,6 +35,33 @@ def check_plot_path(path: str) -> None:
         raise UsageError("--plot needs matplotlib: pip install 'kernlint[plot]'") from None
 
 
+@dataclass(frozen=True)
+class Frame:
+    """What a picture shows: the steps ``drawn`` by version (before, after), and the ends of both axes."""
+
+    drawn: Mapping[str, Sequence[StepBudget]]
+    x: tuple[float, float]
+    y: tuple[float, float]
+
+
+def frame_of(budget: Budget) -> Frame | None:
+    """The :class:`Frame` of ``budget``; None where no step has both operations and a predicted time."""
+    drawn = {
+        word: [step for step in busiest(call) if step.intensity and step.achieved]
+        for word, call in (("before", budget.before), ("after", budget.after))
+        if call is not None
+    }
+    points = [step for steps in drawn.values() for step in steps]
+    if not points:
+        return None
+    top = max(roof.value for roof in budget.roofs if roof.kind == "peak")
+    slope = next(roof for roof in budget.roofs if roof.kind == "bandwidth")
+    x_low = min([0.1, *(step.intensity / 3 for step in points if step.intensity)])
+    x_high = max([10 * top / slope.value, *(step.intensity * 3 for step in points if step.intensity)])
+    y_low = min([slope.value * x_low, *(step.achieved / 3 for step in points if step.achieved)])
+    return Frame(drawn, (x_low, x_high), (y_low, top * 3))
+
+
 def write_roofline(budget: Budget, path: str) -> None:
     """Draw ``budget`` into ``path``, SVG or PNG by its suffix; an SVG is the same to the byte each time.
 
@@ -43,12 +69,8 @@ def write_roofline(budget: Budget, path: str) -> None:
     ``OSError`` when the file cannot be written.
     """
     check_plot_path(path)
-    drawn = {
-        word: [step for step in _busiest(call) if step.intensity and step.achieved]
-        for word, call in (("before", budget.before), ("after", budget.after))
-        if call is not None
-    }
-    if not any(drawn.values()):
+    frame = frame_of(budget)
+    if frame is None:
         raise AnalysisError(f"{budget.file}: nothing to plot: no step has both operations and a predicted time")
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -63,8 +85,8 @@ def write_roofline(budget: Budget, path: str) -> None:
         FigureCanvasAgg(figure)
         figure.subplots_adjust(left=0.09, right=0.97, top=0.92, bottom=0.16)
         axes = figure.add_subplot()
-        _draw_roofs(axes, budget, drawn)
-        for word, steps in drawn.items():
+        _draw_roofs(axes, budget, frame)
+        for word, steps in frame.drawn.items():
             _draw_steps(axes, word, steps)
         _decorate(axes, figure, budget)
         kind = Path(path).suffix.lower()[1:]
@@ -72,23 +94,21 @@ def write_roofline(budget: Budget, path: str) -> None:
         figure.savefig(path, format=kind, dpi=150, metadata=metadata)
 
 
-def _busiest(call: CallBudget) -> list[StepBudget]:
+def busiest(call: CallBudget) -> list[StepBudget]:
+    """The steps that are drawn of ``call``, in order: those that take longest, where there are many."""
     ranked = sorted(range(len(call.steps)), key=lambda i: -call.steps[i].gpu_us)[:_MOST_POINTS]
     return [call.steps[i] for i in sorted(ranked)]
 
 
-def _draw_roofs(axes: Any, budget: Budget, drawn: dict[str, list[StepBudget]]) -> None:
+def _draw_roofs(axes: Any, budget: Budget, frame: Frame) -> None:
     peaks = [roof for roof in budget.roofs if roof.kind == "peak"]
     slopes = [roof for roof in budget.roofs if roof.kind == "bandwidth"]
     top = max(roof.value for roof in peaks)
-    points = [step for steps in drawn.values() for step in steps]
-    x_low = min([0.1, *(step.intensity / 3 for step in points if step.intensity)])
-    x_high = max([10 * top / slopes[0].value, *(step.intensity * 3 for step in points if step.intensity)])
-    y_low = min([slopes[0].value * x_low, *(step.achieved / 3 for step in points if step.achieved)])
+    x_low, x_high = frame.x
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.set_xlim(x_low, x_high)
-    axes.set_ylim(y_low, top * 3)
+    axes.set_ylim(*frame.y)
     for slope, style in zip(slopes, ("-", "--")):
         # Memory's name goes below its line, that of L2 above its own.
         below = style == "-"
@@ -130,16 +150,16 @@ def _decorate(axes: Any, figure: Any, budget: Budget) -> None:
     axes.set_title(f"{budget.entry} on {budget.device}{change}".replace("$", r"\$"), fontsize=10)
     axes.grid(True, which="major", color="#dddddd", linewidth=0.6)
     axes.legend(loc="lower right", fontsize=8)
-    silent = _silent(budget)
-    if silent:
-        figure.text(0.09, 0.03, f"without arithmetic: {silent}".replace("$", r"\$"), fontsize=7)
+    nothing = silent(budget)
+    if nothing:
+        figure.text(0.09, 0.03, f"without arithmetic: {nothing}".replace("$", r"\$"), fontsize=7)
 
 
-def _silent(budget: Budget) -> str:
+def silent(budget: Budget) -> str:
     """Steps that take time and compute nothing: they have no place in the plot, and may be the ones to mend."""
     texts = []
     for word, call in (("before", budget.before), ("after", budget.after)):
-        steps = [s for s in _busiest(call) if not s.flops and s.gpu_us > 0] if call is not None else []
+        steps = [s for s in busiest(call) if not s.flops and s.gpu_us > 0] if call is not None else []
         if steps:
             texts.append(f"{word} " + ", ".join(f"{printable(s.name)[:30]} {s.gpu_us:.3g} us" for s in steps[:4]))
     return "; ".join(texts)

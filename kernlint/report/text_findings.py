@@ -6,6 +6,8 @@ from kernlint.lint.model import Finding
 from kernlint.report.lint_report import LintReport, gain_text
 
 _TAB = "    "
+#: The places of remarks that a line names.
+_LINES_TOLD = 8
 _RESET = "\x1b[0m"
 _BOLD = "\x1b[1m"
 _DIM = "\x1b[2m"
@@ -14,8 +16,31 @@ _STYLES = {"error": "\x1b[1;31m", "warning": "\x1b[1;33m", "info": "\x1b[1;36m"}
 
 def render(report: LintReport, colour: bool = False) -> str:
     """All findings and a summary; ``colour`` adds ANSI escapes, which only a terminal wants."""
-    blocks = ["\n".join(_lines(finding, colour)) + "\n" for finding in report.findings]
+    remarks: dict[tuple[str, str, str], list[Finding]] = {}
+    for finding in report.findings:
+        if finding.severity == "info" and finding.kernel:
+            remarks.setdefault(_subject(finding), []).append(finding)
+    blocks = []
+    for finding in report.findings:
+        alike = remarks.get(_subject(finding), []) if finding.severity == "info" else []
+        if len(alike) < 2:
+            blocks.append("\n".join(_lines(finding, colour)) + "\n")
+        elif finding is alike[0]:
+            blocks.append(_together(alike, colour) + "\n")
     return "\n".join([*blocks, report.summary() + "\n"])
+
+
+def _subject(finding: Finding) -> tuple[str, str, str]:
+    """What remarks of one line have in common."""
+    return finding.file, finding.kernel, finding.code
+
+
+def _together(alike: list[Finding], colour: bool) -> str:
+    """Remarks of one rule on one kernel in a line: the first one, and where the others are."""
+    first = alike[0]
+    lines = list(dict.fromkeys(finding.place.line for finding in alike[1:]))
+    others = ", ".join(map(str, lines[:_LINES_TOLD])) + (", ..." if len(lines) > _LINES_TOLD else "")
+    return f"{_head(first, colour)}: {printable(first.message)} (and {len(alike) - 1} more in `{first.kernel}`, lines {others})"
 
 
 def where(finding: Finding) -> str:
@@ -25,16 +50,24 @@ def where(finding: Finding) -> str:
     return f"{printable(finding.file)}:{cell}{place.line}:{place.column}"
 
 
+def _styled(text: str, style: str, colour: bool) -> str:
+    return f"{style}{text}{_RESET}" if colour else text
+
+
+def _head(finding: Finding, colour: bool) -> str:
+    """Place, severity, rule and gain."""
+    gain = gain_text(finding)
+    return (
+        f"{_styled(where(finding), _BOLD, colour)}: {_styled(finding.severity, _STYLES[finding.severity], colour)} "
+        f"{_styled(f'{finding.code} {finding.name}', _BOLD, colour)}{f' [{gain}]' if gain else ''}"
+    )
+
+
 def _lines(finding: Finding, colour: bool) -> list[str]:
     def styled(text: str, style: str) -> str:
-        return f"{style}{text}{_RESET}" if colour else text
+        return _styled(text, style, colour)
 
-    gain = gain_text(finding)
-    head = (
-        f"{styled(where(finding), _BOLD)}: {styled(finding.severity, _STYLES[finding.severity])} "
-        f"{styled(f'{finding.code} {finding.name}', _BOLD)}{f' [{gain}]' if gain else ''}"
-    )
-    lines = [head, f"  {printable(finding.message)}", *excerpt(finding)]
+    lines = [_head(finding, colour), f"  {printable(finding.message)}", *excerpt(finding)]
     lines += [styled(f"  = {printable(fact)}", _DIM) for fact in finding.evidence]
     if finding.advice:
         lines.append(f"  {styled('help', _BOLD)}: {printable(finding.advice)}")

@@ -18,6 +18,7 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
 from kernlint.verdict.candidate import WORTH, Candidate, Priced
 from kernlint.verdict.measured import Calibration
+from kernlint.verdict.model import Scenario
 from kernlint.verdict.proposals import proposals
 from kernlint.work import OutOfWork
 from kernlint.workload import Workload
@@ -37,7 +38,10 @@ class Judgement:
     """All that a verdict needs: the workload, its time, the chosen change, what comes after it and what else was
     found. ``measured`` is where times are measured ones, None where all are predicted. ``errors`` are findings by which the
     call does not compute what it should: no question of speed, but worth nothing until they are mended. ``context`` and
-    ``rules`` are what was asked, ``short`` the codes of those of the rules that did not look at everything."""
+    ``rules`` are what was asked, ``short`` the codes of those of the rules that did not look at everything.
+
+    Where types or sizes are open, this is the judgement on the first of ``scenarios``, and ``base`` the one without anything
+    assumed; ``certainty`` says what the answer rests on, ``undecided`` what would make it certain."""
 
     workload: Workload
     before: Estimate
@@ -51,6 +55,15 @@ class Judgement:
     errors: tuple[Candidate, ...] = ()
     headroom: Headroom | None = None
     short: tuple[str, ...] = ()
+    certainty: str = "proven"
+    scenarios: tuple[Scenario, ...] = ()
+    base: Judgement | None = None
+    undecided: tuple[str, ...] = ()
+
+    @property
+    def proven(self) -> Judgement:
+        """The judgement that rests on nothing assumed."""
+        return self if self.base is None else self.base
 
     @cached_property
     def follow_ups(self) -> tuple[Candidate, ...]:

@@ -20,6 +20,8 @@ SCHEMA_VERSION = 2
 CATEGORIES = ("precision", "tiling", "fusion", "algorithm", "launch", "memory", "none")
 SEVERITIES = ("error", "warning", "info")
 SCOPES = ("gpu", "call")
+#: What an answer rests on: facts from the code, its project and the user; also on assumed ones; or there are none to rest on.
+CERTAINTIES = ("proven", "assumed", "unknown")
 
 
 @dataclass(frozen=True)
@@ -294,10 +296,51 @@ class HeadroomReport:
 
 
 @dataclass(frozen=True)
+class AssumedFact:
+    """A fact that was assumed: the type or the size ``value`` of ``name``. ``source`` is the kind of evidence for it, ``evidence``
+    what was seen."""
+
+    name: str
+    value: str | int
+    source: str
+    evidence: str
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.value}" if isinstance(self.value, str) else f"{self.name}={self.value}"
+
+    def to_json(self) -> dict[str, Any]:
+        return {"name": self.name, "value": self.value, "source": self.source, "evidence": self.evidence}
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A call with open facts assumed, and the answer for it: ``worth`` in the chosen scope, ``before_us`` microseconds of a call,
+    the ``change`` that is best there (empty without one) and its ``speedup``."""
+
+    name: str
+    facts: tuple[AssumedFact, ...]
+    worth: bool
+    before_us: float | None
+    change: str = ""
+    speedup: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "name": self.name,
+            "facts": [fact.to_json() for fact in self.facts],
+            "worth_optimizing": "yes" if self.worth else "no",
+            "before_us": round_us(self.before_us),
+            "change": self.change,
+            "expected_speedup": self.speedup,
+        }
+
+
+@dataclass(frozen=True)
 class Details:
     """What the answer rests on. ``location`` is that of the chosen change (None without one), ``rule`` and ``fix`` are None too where
     a cause was found that no rule knows; ``estimate`` is that of the chosen change, else of the best rejected one, else a speedup of
-    1.0. ``headroom`` is None while sizes are open, ``measured`` without performance data, ``verification`` until ``verify``."""
+    1.0. ``certainty`` is one of :data:`CERTAINTIES`; where it is "assumed" the answer is that of the first of ``scenarios``.
+    ``headroom`` is None while sizes are open, ``measured`` without performance data, ``verification`` until ``verify``."""
 
     file: str
     kernel: str | None
@@ -312,12 +355,16 @@ class Details:
     verification: Mapping[str, Any] | None = None
     fix: FixReport | None = None
     headroom: HeadroomReport | None = None
+    certainty: str = "proven"
+    scenarios: tuple[Scenario, ...] = ()
     kernlint_version: str = __version__
     schema_version: int = field(default=SCHEMA_VERSION)
 
     def __post_init__(self) -> None:
         if self.category not in CATEGORIES:
             raise ValueError(f"category is one of {', '.join(CATEGORIES)}, not {self.category!r}")
+        if self.certainty not in CERTAINTIES:
+            raise ValueError(f"certainty is one of {', '.join(CERTAINTIES)}, not {self.certainty!r}")
 
     def to_json(self) -> dict[str, Any]:
         return {
@@ -326,6 +373,8 @@ class Details:
             "model_version": self.model_version,
             "file": self.file,
             "kernel": self.kernel,
+            "certainty": self.certainty,
+            "scenarios": [scenario.to_json() for scenario in self.scenarios],
             "category": self.category,
             "rule": None if self.rule is None else self.rule.to_json(),
             "location": None if self.location is None else self.location.to_json(),
@@ -344,7 +393,7 @@ class Verdict:
     """The answer: six texts and what they rest on.
 
     ``bottleneck``, ``optimisation_method``, ``modification_plan`` and ``expected_speedup`` are empty when it is not
-    worth it. ``expected_speedup`` is also empty when it is worth it but no size is known.
+    worth it.
     """
 
     worth_optimizing: bool
@@ -361,8 +410,8 @@ class Verdict:
         advice = (self.bottleneck, self.optimisation_method, self.modification_plan, self.expected_speedup)
         if not self.worth_optimizing and any(advice):
             raise ValueError("a verdict of no carries no advice")
-        if self.worth_optimizing and not all(advice[:3]):
-            raise ValueError("a verdict of yes names bottleneck, method and plan")
+        if self.worth_optimizing and not all(advice):
+            raise ValueError("a verdict of yes names bottleneck, method, plan and what it gains")
 
     def to_json(self, details: bool = True) -> dict[str, Any]:
         """The verdict as JSON-ready data, keys in their published order; ``details=False`` leaves the six answers."""

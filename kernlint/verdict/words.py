@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from kernlint.cost.device import Device
+from kernlint.cost.traffic import assumed_trips
 from kernlint.headroom.causes import Cause
-from kernlint.headroom.headroom import described
+from kernlint.headroom.headroom import Headroom, described
 from kernlint.rules.finding import Finding
 from kernlint.verdict.candidate import NOT_WORTH, WORTH, Candidate, Priced
 from kernlint.verdict.judge import Judgement
@@ -20,11 +21,15 @@ from kernlint.verdict.model import (
     HeadroomReport,
     Location,
     RuleRef,
+    Scenario,
     ScopeEstimate,
     Verdict,
 )
 from kernlint.verdict.speedup import format_speedup
 from kernlint.workload import Span, Tensor
+
+#: Findings by key.
+Known = Mapping[tuple[str, str, Span], Candidate] | None
 
 #: The library is called clearly faster than the kernel from this ratio on.
 _CLEARLY = 1.25
@@ -34,6 +39,8 @@ def write_verdict(judgement: Judgement, device: Device, model_version: str) -> V
     """The verdict that says what ``judgement`` found."""
     chosen, scope = judgement.chosen, judgement.scope
     worth = judgement.worth or (chosen is not None and chosen.worth(scope) is None)
+    #: What is found without anything assumed, by key; None where nothing was assumed.
+    known = {c.finding.key: c for c in judgement.base.candidates} if judgement.base is not None else None
     details = Details(
         file=judgement.workload.file,
         kernel=_kernel(judgement),
@@ -44,11 +51,15 @@ def write_verdict(judgement: Judgement, device: Device, model_version: str) -> V
         model_version=model_version,
         follow_ups=tuple(_follow_up(judgement, c, device) for c in judgement.follow_ups),
         findings=tuple(
-            _finding(judgement, c, device) for c in (*judgement.errors, *judgement.candidates) if _worth_telling(c)
+            _finding(judgement, c, device, known)
+            for c in (*judgement.errors, *judgement.candidates)
+            if _worth_telling(c)
         ),
         measured=judgement.measured.report() if judgement.measured is not None else None,
-        fix=_fix(chosen) if worth and chosen is not None and chosen.finding.rule.code else None,
+        fix=_fix(chosen, known) if worth and chosen is not None and chosen.finding.rule.code else None,
         headroom=_headroom(judgement, chosen if worth else None),
+        certainty=judgement.certainty,
+        scenarios=judgement.scenarios,
     )
     if not worth or chosen is None or chosen.finding.change is None:
         return Verdict(False, _errors(judgement) + _why_not(judgement, device) + _caveats(judgement), details)
@@ -61,8 +72,23 @@ def write_verdict(judgement: Judgement, device: Device, model_version: str) -> V
         _bottleneck(chosen, gain, device, judgement),
         change.method,
         change.plan,
-        format_speedup(gain.low, gain.high) if gain is not None else "",
+        speedup_text(chosen, scope, judgement.before.total_us(scope)),
     )
+
+
+#: What stands for the speedup where there is a change that no time can be told of: code that does not run, say.
+NO_SPEEDUP = "not predicted"
+
+
+def speedup_text(chosen: Candidate, scope: str, call_us: float | None = None) -> str:
+    """What the change of ``chosen`` gains, as people write it; ``call_us`` is the predicted time of a call. Never empty."""
+    gain = chosen.gains.get(scope)
+    if gain is not None:
+        return format_speedup(gain.low, gain.high)
+    saves = chosen.finding.change.saves_us if chosen.finding.change is not None else None
+    if saves is not None and call_us:
+        return format_speedup(*(1.0 + saved / call_us for saved in saves))
+    return NO_SPEEDUP
 
 
 def _why(judgement: Judgement, chosen: Candidate, device: Device) -> str:
@@ -84,7 +110,59 @@ def _why(judgement: Judgement, chosen: Candidate, device: Device) -> str:
 
 def _caveats(judgement: Judgement) -> str:
     """What to know beside the answer, as further sentences; empty where there is nothing."""
-    return _contradictions(judgement) + _left_out(judgement)
+    return _resting(judgement) + _contradictions(judgement) + _left_out(judgement) + _unused_reference(judgement)
+
+
+def _unused_reference(judgement: Judgement) -> str:
+    """That the reference that was given is of no use, where that is so."""
+    why = judgement.proven.context.program.without_reference
+    return f" {_sentence(why)}." if why and judgement.workload.reference is None else ""
+
+
+#: Facts that a reason spells out; the others are under details.scenarios.
+_MOST_FACTS = 8
+
+
+def _resting(judgement: Judgement) -> str:
+    """What an answer rests on that nothing tells, and how it flips; empty where it rests on nothing such."""
+    if not judgement.scenarios:
+        return ""
+    first, *others = judgement.scenarios
+    text = ""
+    if judgement.certainty == "assumed":
+        types: dict[tuple[str, str], list[str]] = {}
+        for fact in first.facts:
+            if isinstance(fact.value, str) and fact.source != "guess":
+                types.setdefault((fact.value, fact.evidence), []).append(f"`{fact.name}`")
+        said = [f"{_listed(names)} {value} ({evidence})" for (value, evidence), names in types.items()]
+        sizes = [str(fact) for fact in first.facts if not isinstance(fact.value, str)]
+        said += [f"{', '.join(sizes[:_MOST_FACTS])} (plausible sizes)"] if sizes else []
+        said += [f"{fact.name}: {fact.value} ({fact.evidence})" for fact in first.facts if fact.source == "guess"]
+        text = f" This rests on assumed facts: {'; '.join(said[:_MOST_FACTS])}."
+    flips = [_flip(first, other) for other in others]
+    if flips:
+        text += f" {_sentence('; '.join(flips))}."
+    if judgement.certainty == "assumed" and judgement.undecided:
+        given = " ".join(f"--assume '{fact}'" for fact in judgement.undecided[:3])
+        text += f" To decide it give the facts, such as {given}."
+    return text
+
+
+def _flip(first: Scenario, other: Scenario) -> str:
+    """What another scenario answers, beside the first one."""
+    before = {fact.name: fact.value for fact in first.facts}
+    types: dict[str, list[str]] = {}
+    for fact in other.facts:
+        if isinstance(fact.value, str) and fact.source != "guess" and before.get(fact.name) != fact.value:
+            types.setdefault(fact.value, []).append(f"`{fact.name}`")
+    sizes = [str(f) for f in other.facts if isinstance(f.value, int) and before.get(f.name) != f.value]
+    what = " and ".join(f"{_listed(names)} {value}" for value, names in types.items())
+    where = f"if {what}" if what else f"at {other.name} sizes ({', '.join(sizes[:4])})"
+    return f"{other.speedup if other.worth else 'no'} {where}"
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _left_out(judgement: Judgement) -> str:
@@ -126,9 +204,12 @@ def _bottleneck(chosen: Candidate, gain: Priced | None, device: Device, judgemen
 def _why_not(judgement: Judgement, device: Device) -> str:
     before = judgement.before.total_us(judgement.scope)
     chosen = judgement.chosen
-    if before is None:
+    if before is None or judgement.certainty == "unknown":
+        wanted = " ".join(f"--assume '{fact}'" for fact in judgement.undecided[:6])
         missing = ", ".join(judgement.before.missing[:4])
-        return f"Not decided: times are unknown while sizes are open ({missing}); give them with --set or --assume."
+        open_ones = f"sizes are open ({missing})" if missing else "types are open"
+        how = f"what would decide it: {wanted}" if wanted else "give them with --set or --assume"
+        return f"Not decided: times are unknown while {open_ones}; {how}."
     bound = _dominant(judgement)
     head = f"The call takes about {before:.1f} us on {device.id}, {bound}"
     reference = judgement.reference.total_us(judgement.scope) if judgement.reference is not None else None
@@ -203,7 +284,11 @@ def _rule_of_change(chosen: Candidate) -> RuleRef | None:
     return _rule(chosen.finding) if chosen.finding.rule.code else None
 
 
-def _fix(chosen: Candidate) -> FixReport:
+def _fix(chosen: Candidate, known: Known) -> FixReport:
+    if known is not None:
+        if chosen.finding.key not in known:
+            return FixReport(False, reason="it rests on assumed facts; give them with --assume")
+        chosen = known[chosen.finding.key]
     made = chosen.attempt.rewriting
     if made is None or not chosen.attempt.automatic:
         return FixReport(False, reason=chosen.attempt.reason or "only a draft can be made automatically")
@@ -216,12 +301,16 @@ _MOST_CAUSES, _MOST_LAUNCHES = 8, 4
 
 
 def _headroom(judgement: Judgement, chosen: Candidate | None) -> HeadroomReport | None:
-    found = judgement.headroom
-    if found is None:
+    if judgement.headroom is None:
         return None
-    gap = found.now_us - found.achievable_us
     gain = chosen.gains.get("gpu") if chosen is not None else None
-    closed = min(1.0, max(0.0, gain.saving_us / gap)) if gain is not None and gap > 0 else 0.0
+    return headroom_report(judgement.headroom, gain.saving_us if gain is not None else 0.0)
+
+
+def headroom_report(found: Headroom, saving_us: float = 0.0) -> HeadroomReport:
+    """``found`` in numbers and words, beside a change that saves ``saving_us``."""
+    gap = found.now_us - found.achievable_us
+    closed = min(1.0, max(0.0, saving_us / gap)) if gap > 0 else 0.0
     largest = sorted(found.witnesses, key=lambda witness: -witness.us)[:_MOST_LAUNCHES]
     causes = [cause for cause in found.causes if cause.us > 0.005 or cause.alone_us > 0.02 * found.now_us]
     return HeadroomReport(
@@ -274,6 +363,11 @@ def _assumptions(judgement: Judgement) -> Iterable[str]:
     yield from judgement.workload.assumptions
     for unknown in judgement.workload.unknowns:
         yield f"not followed: {unknown}"
+    if judgement.workload.unknowns and not judgement.workload.traced:
+        yield "--trace may tell what was not followed: it runs the host code on fake tensors, in a sandbox"
+    for fact in judgement.scenarios[0].facts if judgement.scenarios else ():
+        if fact.source != "guess":
+            yield f"assumed: {fact} ({fact.evidence})"
     untyped = {
         value.name or name
         for launch in judgement.workload.launches()
@@ -281,10 +375,13 @@ def _assumptions(judgement: Judgement) -> Iterable[str]:
         if isinstance(value, Tensor) and value.dtype is None
     }
     if untyped:
-        yield f"dtype not known, taken as float32: {', '.join(sorted(untyped))}"
+        taken = ", its values taken as float32" if judgement.before.total_us(judgement.scope) is not None else ""
+        yield f"dtype not known{taken}: {', '.join(sorted(untyped))}"
     for launch in judgement.workload.launches():
         for assumed in launch.kernel.assumed:
             yield f"assumed in {launch.kernel.name}: {assumed}"
+        for line, times in assumed_trips(launch) if judgement.before.total_us(judgement.scope) is not None else ():
+            yield f"assumed in {launch.kernel.name}: the loop at line {line} runs {times}"
         for note in launch.kernel.notes:
             yield f"not followed in {launch.kernel.name}: {note}"
     for symbol in judgement.before.missing:
@@ -301,12 +398,13 @@ def _worth_telling(candidate: Candidate) -> bool:
     return not candidate.gains or any(gain.middle >= NOT_WORTH for gain in candidate.gains.values())
 
 
-def _finding(judgement: Judgement, candidate: Candidate, device: Device) -> FindingReport:
+def _finding(judgement: Judgement, candidate: Candidate, device: Device, known: Known) -> FindingReport:
     finding = candidate.finding
     evidence = tuple(f"{_place(e.span)}{e.text}" for e in finding.evidence)
     estimate = _estimate(judgement, candidate, device) if candidate.gains else None
     worth = candidate.worth(judgement.scope)
-    severity = "info" if worth is False else finding.severity
+    assumed = known is not None and finding.key not in known and candidate in judgement.candidates
+    severity = "info" if worth is False or assumed else finding.severity
     return FindingReport(
         _rule(finding), severity, finding.message, _location(finding.span, finding.symbol), evidence, estimate
     )

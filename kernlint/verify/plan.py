@@ -112,7 +112,13 @@ def make_plan(
         "performance_path": performance_path,
     }
     read = analysis(
-        source, path=path, reference=reference, reference_path=reference_path, autotune=autotune, **settings
+        source,
+        path=path,
+        reference=reference,
+        reference_path=reference_path,
+        autotune=autotune,
+        assume=False,
+        **settings,
     )
     if reference is None and read.task.reference is not None:
         reference = read.task.reference.text
@@ -171,7 +177,7 @@ def make_plan(
         predictions=_predictions(read, workload, changed, gpu, single=len(change.rules) == 1),
         tensors=_tensors(workload),
         extents=changed_sizes.extents,
-        values={fact.name: fact.value for fact in map(parse_fact, settings["assumptions"]) if fact.value is not None},
+        values={fact.name: fact.value for fact in map(parse_fact, settings["assumptions"]) if fact.is_value},
         search=tuple(dict.fromkeys(_folder(p) for p in (path, reference_path) if p != STDIN_NAME)),
         package=_package(path),
         notes=tuple(notes),
@@ -225,7 +231,9 @@ def _changed_workload(
     reference = read.program.reference
     text = None if reference is None else reference.text
     try:
-        changed = analysis(after, path=f"{path}.py" if not path.endswith(".py") else path, reference=text, **own)
+        changed = analysis(
+            after, path=f"{path}.py" if not path.endswith(".py") else path, reference=text, assume=False, **own
+        )
     except AnalysisError as error:
         notes.append(f"the changed version cannot be followed by the analysis: {error}")
         return None

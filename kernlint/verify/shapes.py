@@ -6,7 +6,7 @@ import ast
 from collections.abc import Callable, Iterable, Mapping
 
 from kernlint.interpret.program import Fact
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 
 #: Larger blocks only make odd sizes slow; a tail is a tail.
 _LARGEST_BLOCK = 128
@@ -147,16 +147,17 @@ def _fresh(name: str, taken: set[str]) -> str:
 
 def assumed_sizes(facts: Iterable[Fact]) -> dict[str, int]:
     """The extents of the shapes among ``facts`` by a name for each; equal ones are one size."""
-    extents = {extent for fact in facts for extent in fact.shape or ()}
+    extents = {extent for fact in facts for extent in fact.shape or () if extent is not None}
     kept = sorted((e for e in extents if e >= _LEAST_LITERAL), reverse=True)[:_MOST_LITERALS]
     return {f"SIZE_{extent}": extent for extent in sorted(kept)}
 
 
 def resized(fact: Fact, sizes: Mapping[int, int]) -> Fact:
     """``fact`` with each extent, and each value that is one, as ``sizes`` has it."""
-    shape = None if fact.shape is None else tuple(sizes.get(extent, extent) for extent in fact.shape)
-    value = None if fact.value is None else sizes.get(fact.value, fact.value)
-    return Fact(fact.name, fact.function, fact.dtype, shape, value)
+    shape = None if fact.shape is None else tuple(e if e is None else sizes.get(e, e) for e in fact.shape)
+    number = fact.is_value and isinstance(fact.value, int) and not isinstance(fact.value, bool)
+    value = sizes.get(fact.value, fact.value) if number else fact.value
+    return replace(fact, shape=shape, value=value, size=None if fact.size is None else sizes.get(fact.size, fact.size))
 
 
 def _names(node: ast.AST) -> list[str]:

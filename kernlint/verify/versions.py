@@ -18,8 +18,10 @@ INTERPRETER_TAKES_ANY = (3, 7)
 INSTALL = "pip install 'kernlint[verify]'"
 
 
-def require(torch: str | None = None, triton: str | None = None) -> tuple[str, str]:
-    """The installed releases of torch and Triton, or those given.
+def require(
+    torch: str | None = None, triton: str | None = None, what: str = "verify runs the kernel"
+) -> tuple[str, str]:
+    """The installed releases of torch and Triton, or those given; ``what`` needs them.
 
     Raises ``UsageError``: one is not installed, or Triton's is not between ``OLDEST`` and ``NEWEST``.
     """
@@ -27,7 +29,7 @@ def require(torch: str | None = None, triton: str | None = None) -> tuple[str, s
     triton = triton or installed("triton") or installed("pytorch-triton") or installed("pytorch-triton-rocm")
     missing = [name for name, version in (("torch", torch), ("triton", triton)) if version is None]
     if torch is None or triton is None:
-        raise UsageError(f"verify runs the kernel and needs {' and '.join(missing)}: {INSTALL}")
+        raise UsageError(f"{what} and needs {' and '.join(missing)}: {INSTALL}")
     release = _release(triton)
     if release is None or not OLDEST <= release <= NEWEST:
         known = f"{OLDEST[0]}.{OLDEST[1]} to {NEWEST[0]}.{NEWEST[1]}"

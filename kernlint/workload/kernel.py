@@ -16,6 +16,7 @@ from kernlint.workload.dtype import Dtype
 from kernlint.workload.expr import Atom, Expr, Lane, Opaque, Size, simplify
 from kernlint.workload.fault import Fault
 from kernlint.workload.span import Span
+from kernlint.workload.values import Values
 
 _T = TypeVar("_T")
 
@@ -45,6 +46,17 @@ class Narrow:
     value: Expr
     span: Span
     known: bool = True
+
+
+@dataclass(frozen=True)
+class Coarse:
+    """A division of an index that moves by ``step`` in each iteration of ``loop`` by ``divisor``, of which a step holds
+    several: the quotients between are left out."""
+
+    loop: int
+    step: int
+    divisor: int
+    span: Span
 
 
 @dataclass(frozen=True)
@@ -331,7 +343,8 @@ class Kernel:
     ``random`` are the 32-bit offsets of random numbers. ``likely`` holds what an index that was not followed mostly is: the
     one value that a condition chooses, where the other is a constant for masked lanes. ``may_leave`` says that a return
     stands behind nested conditions, so that some programs may not get to what follows, ``counts_programs`` that it asks how
-    many programs there are.
+    many programs there are. ``coarse`` are the divisions that leave quotients out. ``read`` tells what the source
+    computes.
     """
 
     name: str
@@ -348,6 +361,14 @@ class Kernel:
     may_leave: bool = False
     likely: tuple[tuple[Atom, Expr], ...] = ()
     counts_programs: bool = False
+    coarse: tuple[Coarse, ...] = ()
+    read: Callable[[], Values | None] | None = field(default=None, compare=False)
+
+    @cached_property
+    def values(self) -> Values | None:
+        """What the source of the kernel computes, value by value, with the ids of :attr:`body` for its nodes; None where that was
+        not followed so far. A change to the body leaves the values as they were read: ask about nodes that it left alone."""
+        return self.read() if self.read is not None else None
 
     def walk(self, kind: type | tuple[type, ...] = object) -> Iterator[tuple[Node, tuple[Loop, ...]]]:
         """Every node of ``kind`` with the loops around it, in program order."""

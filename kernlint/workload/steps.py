@@ -11,6 +11,7 @@ from kernlint.records import dataclass, replace
 from kernlint.workload.dtype import Dtype
 from kernlint.workload.expr import Expr, Size, concrete
 from kernlint.workload.fault import Fault
+from kernlint.workload.hints import NO_HINTS, Hints
 from kernlint.workload.kernel import Bounds, Kernel, Node, rewrite
 from kernlint.workload.span import Span
 
@@ -157,7 +158,8 @@ class Launch:
     ``faults`` are what the launcher refuses of the arguments and the grid (empty too where nobody asked).
     ``open_constexprs`` are the constexprs that get a size the source does not fix, ``unspecialised`` the parameters that
     ``do_not_specialize`` and ``do_not_specialize_on_alignment`` list. ``premises`` are the flags among the constexprs that
-    hold where some expressions are zero (``EVEN = n % 64 == 0``): the kernel is that for which they hold.
+    hold where some expressions are zero (``EVEN = n % 64 == 0``): the kernel is that for which they hold. ``tried`` says that
+    the program carries on where the launch fails: it stands in a ``try`` that catches what Triton raises.
     """
 
     kernel: Kernel
@@ -179,6 +181,7 @@ class Launch:
     unspecialised: frozenset[str] = frozenset()
     premises: Mapping[str, tuple[Expr, ...]] = field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
+    tried: bool = False
 
     @property
     def programs(self) -> int | None:
@@ -305,7 +308,10 @@ class Workload:
     step is a launch of the kernel ``entry`` that stands for any, of whose arguments nothing is known. ``bounds`` hold
     whenever the call gets as far as its launches (``left < right``), and each of ``zeros`` is zero then: what asserts,
     guards and branches tell. ``elsewhere`` are the storages that branches which were not followed may write.
+    ``faults`` are what Python or torch refuses of the code around the launches.
     ``read_sizes`` are the storages whose size the host has read from a tensor, with the places where it did.
+    ``hints`` is what the source says of open sizes and unknown types without fixing them.
+    ``traced`` says that the call was run on fake tensors, not only read.
     ``steps`` are those of any later call; ``first_steps`` those of a first one, which also fills caches, None where it is
     like the others. ``result`` is what the call returns, as it is nested (None for what is no tensor in it), ``arguments`` what
     it was given, by parameter, and ``held`` the tensors and numbers that the object has whose method it is, by dotted path.
@@ -327,6 +333,9 @@ class Workload:
     elsewhere: frozenset[int] = frozenset()
     first_steps: tuple[Step, ...] | None = None
     read_sizes: Mapping[int, frozenset[Span]] = field(default_factory=dict)
+    traced: bool = False
+    hints: Hints = NO_HINTS
+    faults: tuple[Fault, ...] = ()
     result: Any = None
     arguments: Mapping[str, Any] = field(default_factory=dict)
     held: Mapping[str, Any] = field(default_factory=dict)

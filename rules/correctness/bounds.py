@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
+from math import gcd
 from typing import ClassVar
 
 from kernlint.records import dataclass
@@ -356,9 +357,18 @@ def _shortfall(workload: Workload, launch: Launch, site: Site, index: Expr, boun
         space.bounds.clear()
         found = space.largest(index)
         needed = bound.evaluate(sizes)
-        if found is not None and needed is not None and found[0] + 1 < needed:
+        # An index that runs in blocks (`group * 64 < n`) takes no value between two of its steps.
+        if found is not None and needed is not None and found[0] + _step(index, moving, sizes) < needed:
             return Shortfall(launch, site, index, bound, found[0] + 1, int(needed), sizes)
     return None
+
+
+def _step(index: Expr, moving: set[Atom], sizes: Mapping[Atom, int]) -> int:
+    """The least distance between two values of ``index``, a sum of ``moving`` indices: 1 where that is not known."""
+    factors = [index.coefficient(atom) for atom in moving]
+    numbers = [factor.substitute(sizes).value if factor is not None else None for factor in factors]
+    known = [number for number in numbers if number is not None]
+    return max(1, gcd(*known)) if len(known) == len(numbers) else 1
 
 
 def witness(launch: Launch, point: Point, what: str) -> tuple[Evidence, ...]:

@@ -11,7 +11,7 @@ class BlockShapesDoNotFit(RefusalRule):
     category = "correctness"
     severity = "error"
     summary = "blocks of shapes that do not broadcast, or an axis that a block does not have"
-    kinds = frozenset(["shape-mismatch", "tensor-rank"])
+    kinds = frozenset(["hint-rank", "shape-mismatch", "tensor-rank"])
     if_certain = frozenset(["shape-mismatch", "tensor-rank"])
 
     what_it_does = """

@@ -12,14 +12,15 @@ class OperationWithoutMeaning(RefusalRule):
     severity = "error"
     summary = "an operation or attribute that the type of its operand does not have"
     kinds = frozenset(
-        ["constant-attribute", "missing-attribute", "not-a-pointer", "operand-type", "pointer-arithmetic"]
+        ["constant-attribute", "dtype-call", "missing-attribute", "not-a-pointer", "operand-type", "pointer-arithmetic"]
     )
     if_certain = frozenset(["not-a-pointer", "operand-type", "pointer-arithmetic"])
 
     what_it_does = """
         Finds methods that a tensor does not have (`v.astype`), attributes of compile-time numbers, arithmetic that
         pointers do not allow (a product, a float offset, a sum of two), loads and stores through values that are no
-        pointers, and operators on types that lack them (`&` on floats, `//` on floats, `%` of mixed signedness).
+        pointers, calls of a type (`tl.float32(n)`), and operators on types that lack them (`&` on floats, `//` on floats,
+        `%` of mixed signedness).
         """
     why = """
         The compiler raises at the first launch.

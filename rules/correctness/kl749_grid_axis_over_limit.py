@@ -85,7 +85,7 @@ class GridAxisOverLimit(Rule):
                 if number is not None and number > 65535:
                     yield Finding(
                         self,
-                        self.severity,
+                        "warning" if launch.tried else self.severity,
                         f"grid extent {axis} is {number} at these sizes, more than the 65535 that CUDA allows",
                         launch.span,
                         launch.function,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.sharing import axes_in, loaded_in, program_axes, unknown_in
 from kernlint.rules.finding import Context, Evidence, Finding
-from kernlint.rules.space import sites
-from kernlint.workload.kernel import Atomic, Load, Store
+from kernlint.rules.space import Site, sites
+from kernlint.workload import Launch, Span
+from kernlint.workload.expr import concrete
+from kernlint.workload.kernel import Access, Atomic, Load, Store
 
 
 class LostUpdate(Rule):
@@ -21,7 +23,8 @@ class LostUpdate(Rule):
     what_it_does = """
         Finds a store of a value computed from a load at the same address where programs share the address: the
         address does not depend on a grid axis with more than one program. Addresses that depend on loaded indices may
-        repeat too, which is reported at info level.
+        repeat too, which is reported at info level. Finds, too, updates of one tile at several offsets (`x[i - d]`, `x[i]`,
+        `x[i + d]`) that are all loaded before the first is stored.
         """
     why = "Two programs, or two lanes, load the same old value and one of the two updates is lost."
     when_not = "Indices that are unique, as in slot mappings and permutations. One program per address."
@@ -113,3 +116,60 @@ class LostUpdate(Rule):
                         Evidence(f"the address is {str(store.offset)[:90]}"),
                     ),
                 )
+            severity = self.severity if context.workload.bare else "error"
+            yield from self._overwritten(launch, places, seen, severity)
+
+    def _overwritten(self, launch: Launch, places: list[Site], seen: set[Span], severity: str) -> Iterator[Finding]:
+        """Updates of neighbouring lanes of one tile, all loaded before any is stored: a later store puts back what was there
+        before the earlier one."""
+        loads = {s.access.id: place for place, s in enumerate(places) if isinstance(s.node, Load)}
+        updates: list[tuple[int, int, Site]] = []  # (place of the load, of the store, the store)
+        for place, site in enumerate(places):
+            store = site.node
+            if isinstance(store, Store) and store.offset is not None and not unknown_in(store.offset) and not site.open:
+                twins = (loads[i] for i in sorted(store.depends) if i in loads)
+                twin = next((t for t in twins if _same_place(places[t].access, store)), None)
+                if twin is not None and twin < place:
+                    updates.append((twin, place, site))
+        for loaded, place, site in updates:
+            store = site.access
+            for _, earlier_place, earlier in updates:
+                shift = _shift(earlier.access, store)
+                if (
+                    not loaded < earlier_place < place
+                    or shift is None
+                    or earlier.loops != site.loops
+                    or store.span in seen
+                ):
+                    continue
+                seen.add(store.span)
+                yield Finding(
+                    self,
+                    severity,
+                    f"`{store.base}` is updated by a load and a store at offsets that lie {shift} lanes apart in one tile: "
+                    "the second store undoes the first where they overlap",
+                    store.span,
+                    launch.kernel.name,
+                    launch.kernel.name,
+                    (
+                        Evidence("the old value is loaded here, before the first store", places[loaded].access.span),
+                        Evidence("the first store", earlier.access.span),
+                    ),
+                )
+
+
+def _same_place(load: Access, store: Access) -> bool:
+    return load.base == store.base and load.offset == store.offset
+
+
+def _shift(first: Access, second: Access) -> int | None:
+    """By how many lanes of one tile ``second`` lies behind ``first`` (or before it), where both tiles have elements in
+    common."""
+    if first.base != second.base or first.shape != second.shape or first.offset is None or second.offset is None:
+        return None
+    distance = (second.offset - first.offset).value
+    for dim, extent in enumerate(second.shape):
+        stride = concrete(second.stride(dim))
+        if distance and stride and distance % stride == 0 and abs(distance // stride) < extent:
+            return abs(distance // stride)
+    return None

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.sharing import partners, unknown_in
 from kernlint.rules.finding import Context, Evidence, Finding
-from kernlint.rules.space import Site, Space, open_symbols, samples, sites
+from kernlint.rules.space import Site, Space, open_symbols, samples, sites, symbols_of
 from kernlint.workload import Launch, Workload
 from kernlint.workload.expr import Atom, Lane, LoopIndex, ProgramId
 from kernlint.workload.kernel import Atomic, Load, Store
@@ -16,6 +16,8 @@ from kernlint.workload.kernel import Atomic, Load, Store
 #: How many offsets are compared one by one, and of how many iterations where all of them have more.
 _MOST_ELEMENTS = 1 << 17
 _ITERATIONS = 4
+#: A distance between two places that no tile spans.
+_FAR = 1 << 24
 
 
 class StoreLoadWithoutBarrier(Rule):
@@ -115,18 +117,30 @@ class StoreLoadWithoutBarrier(Rule):
 
 
 def _overlap(workload: Workload, launch: Launch, first: Site, second: Site) -> bool:
-    """Whether the two accesses may touch an element in common in the first program."""
+    """Whether the two accesses touch an element in common in the first program, whatever the open sizes are."""
     symbols = open_symbols(launch, first) | open_symbols(launch, second)
+    assert first.access.offset is not None and second.access.offset is not None
+    apart = symbols_of(first.access.offset - second.access.offset)
+    together = False
     for sizes in samples(workload, symbols):
-        ranges = [_range(launch, site, sizes) for site in (first, second)]
-        if any(span is None for span in ranges):
-            continue
-        (low, high), (lower, higher) = (span for span in ranges if span is not None)
-        if low > higher or lower > high:
-            return False
-        a, b = (_elements(launch, site, sizes) for site in (first, second))
-        return a is None or b is None or not {*a}.isdisjoint(b)
-    return False
+        # How far apart two slots are is open: they overlap only if they do so however far that is.
+        for chosen in (sizes, {**sizes, **dict.fromkeys(apart, _FAR)}) if apart else (sizes,):
+            touching = _touching(launch, first, second, chosen)
+            if touching is False:
+                return False
+            together |= touching is True
+    return together
+
+
+def _touching(launch: Launch, first: Site, second: Site, sizes: Mapping[Atom, int]) -> bool | None:
+    """Whether the accesses of the first program have an element in common at ``sizes``; None where that is not known."""
+    a_span, b_span = _range(launch, first, sizes), _range(launch, second, sizes)
+    if a_span is None or b_span is None:
+        return None
+    if a_span[0] > b_span[1] or b_span[0] > a_span[1]:
+        return False
+    a, b = _elements(launch, first, sizes), _elements(launch, second, sizes)
+    return a is None or b is None or not {*a}.isdisjoint(b)
 
 
 def _elements(launch: Launch, site: Site, sizes: Mapping[Atom, int]) -> list[int] | None:

@@ -63,7 +63,7 @@ class ImplicitTf32(Rule):
         seen = set()
         for launch in context.launches():
             for dot in launch.kernel.dots():
-                wide = dot.a.dtype.name == "float32" and dot.b.dtype.name == "float32"
+                wide = all(side.known and side.dtype.name == "float32" for side in (dot.a, dot.b))
                 call = node_at(context, dot.span, cst.Call) if wide and dot.precision == "tf32" else None
                 if call is None or dot.span in seen or len(call.args) > 3:
                     continue

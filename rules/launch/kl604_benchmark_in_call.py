@@ -31,6 +31,10 @@ _ELAPSED = "elapsed_time"
 _EVENTS = frozenset({"torch.cuda.Event", "torch.cuda.streams.Event", "torch.Event"})
 
 
+#: What a call spends on it, in microseconds: a candidate and a wait for the device at the least, `do_bench` of several at the most.
+_US = (50.0, 1e6)
+
+
 class BenchmarkInCall(Rule):
     code = "KL604"
     name = "benchmark-in-call"
@@ -138,6 +142,7 @@ class BenchmarkInCall(Rule):
                     f"Delete the timing code around line {span.line}, decorate the kernel with `@triton.autotune(configs, key=[...])` "
                     "at module level, and launch it once.",
                     priced=False,
+                    saves_us=_US,
                 ),
             )
 

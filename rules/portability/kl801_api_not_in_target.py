@@ -14,7 +14,7 @@ class ApiNotInTarget(RefusalRule):
     category = "portability"
     severity = "error"
     summary = "a function, parameter or name that the target release of Triton does not have"
-    kinds = frozenset(["removed-name", "removed-parameter"])
+    kinds = frozenset(["cache-modifier", "removed-name", "removed-parameter"])
     if_conditional = "info"
     methods = (
         ("removed-name", "Use the name that the target release has for it."),
@@ -25,14 +25,15 @@ class ApiNotInTarget(RefusalRule):
         """No more than info where nobody named a release and an older one that people use has it."""
         target = context.program.question.target or Target(named=False)
         name, _, parameter = fault.name.removesuffix("=)").partition("(")
-        if not target.named and target.gone_since(name, parameter):
+        if not target.named and fault.kind != "cache-modifier" and target.gone_since(name, parameter):
             return "info"
         return super().severity_of(fault, context)
 
     what_it_does = """
         Finds names of Triton and parameters of its functions that other releases have or had, but the target release
         (`--target-triton`, by default the newest known) does not: block pointers from 3.9, `tl.math.tanh` and
-        `tl.libdevice`, experimental descriptors, `trans_b` of `tl.dot`, and functions that are newer than the target.
+        `tl.libdevice`, experimental descriptors, `trans_b` of `tl.dot`, cache modifiers (`.cs` of a load
+        before 3.8), and functions that are newer than the target.
         """
     why = """
         The compiler raises an AttributeError, a TypeError or a NotImplementedError.

@@ -68,29 +68,31 @@ class RemovedModule(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         module = context.program.kernel
         target = context.program.question.target or Target()
-        for node, path in _imports(module):
+        told: set[tuple[cst.CSTNode, str]] = set()
+        for statement, node, path in _imports(module):
             missing = _missing(path, target)
-            if missing is None:
-                continue
+            if missing is None or (statement, missing) in told:
+                continue  # a statement that imports several names of one module says it once
+            told.add((statement, missing))
             change = target.change(missing)
             text = f"`{missing}` does not exist in Triton {target.release}"
             evidence = (Evidence(f"use {change.replacement}"),) if change is not None else ()
             yield Finding(self, self.severity, text, module.span(node), "<module>", "", evidence)
 
 
-def _imports(module: Module) -> Iterator[tuple[cst.CSTNode, str]]:
-    """Each module or name of Triton that an unguarded import asks for."""
+def _imports(module: Module) -> Iterator[tuple[cst.CSTNode, cst.CSTNode, str]]:
+    """Each module or name of Triton that an unguarded import asks for, behind the import that does."""
     for statement in module.tree.body:
         for part in statement.body if isinstance(statement, cst.SimpleStatementLine) else ():
             if isinstance(part, cst.Import):
                 for alias in part.names:
-                    yield alias, dotted_name(alias.name) or ""
+                    yield part, alias, dotted_name(alias.name) or ""
             elif isinstance(part, cst.ImportFrom) and not part.relative and part.module is not None:
                 package = dotted_name(part.module) or ""
-                yield part, package
+                yield part, part, package
                 if not isinstance(part.names, cst.ImportStar):
                     for alias in part.names:
-                        yield alias, f"{package}.{alias.evaluated_name}"
+                        yield part, alias, f"{package}.{alias.evaluated_name}"
 
 
 def _missing(path: str, target: Target) -> str | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.shared_memory import kept_stages, overflowing, stages_of
 from kernlint.rules.tiles import setting
+from kernlint.workload import Launch
 
 
 class SharedMemoryOverflow(Rule):
@@ -22,7 +23,8 @@ class SharedMemoryOverflow(Rule):
         """
     why = "Triton raises `OutOfResources` when such a kernel is launched; the code has never run on this device."
     when_not = """
-        Autotuned launches (the tuner drops such configurations). Operands that are loaded synchronously and so not staged
+        Autotuned launches of which one configuration fits (the tuner drops the others). Loads under a run-time `if` in the loop,
+        which Triton does not pipeline. Operands that are loaded synchronously and so not staged
         (8-bit operands that are not K-major, on Hopper). Other architectures than 8.x and 9.0.
         """
     fix_safety = "Safe: the same arithmetic with fewer tiles in flight."
@@ -66,6 +68,7 @@ class SharedMemoryOverflow(Rule):
         limit = device.shared_memory_max_bytes_per_block
         for launch in context.distinct_launches():
             if launch.autotuned:
+                yield from self._tuned(context, launch)
                 continue
             for loop, tiles in overflowing(launch, device):
                 stages, kept = stages_of(launch, loop), kept_stages(device) or 0
@@ -83,7 +86,7 @@ class SharedMemoryOverflow(Rule):
                     priced=False,
                 )  # fmt: skip
                 yield Finding(
-                    self, self.severity,
+                    self, "warning" if launch.tried else self.severity,
                     f"`{kernel}` needs {(stages - kept) * size} bytes of shared memory; a program may have {limit}",
                     launch.span, kernel, kernel,
                     (
@@ -92,3 +95,31 @@ class SharedMemoryOverflow(Rule):
                     ),
                     change,
                 )  # fmt: skip
+
+    def _tuned(self, context: Context, launch: Launch) -> Iterator[Finding]:
+        """A finding where no configuration of the tuner fits: the one that it picks then fails like the others."""
+        device, limit = context.device, context.device.shared_memory_max_bytes_per_block
+        if not launch.all_followed:
+            return
+        needs: list[tuple[int, Launch]] = []
+        for one in launch.configurations:
+            sizes = [
+                (stages_of(one, loop) - (kept_stages(device) or 0)) * sum(load.bytes for load in tiles)
+                for loop, tiles in overflowing(one, device)
+            ]
+            if not sizes:
+                return
+            needs.append((max(sizes), one))
+        least, smallest = min(needs, key=lambda need: need[0])
+        kernel = launch.kernel.name
+        settings = ", ".join(f"{name}={value}" for name, value in smallest.constexprs.items())
+        yield Finding(
+            self,
+            "warning" if launch.tried else self.severity,
+            f"`{kernel}` needs {least} bytes of shared memory or more under each of its {len(needs)} configurations; "
+            f"a program may have {limit}",
+            launch.span,
+            kernel,
+            kernel,
+            (Evidence(f"the least is that of {settings}, num_stages={smallest.num_stages}", launch.span),),
+        )

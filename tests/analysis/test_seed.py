@@ -137,7 +137,9 @@ def test_host_bound_calls_gain_less() -> None:
 def test_without_reference_sizes_are_asked_for() -> None:
     verdict = analysis(KERNEL, path="kernel.py", entry="fused_int8_rowwise_dequant_matmul").verdict
     assert verdict.worth_optimizing and verdict.details.rule is not None and verdict.details.rule.code == "KL101"
-    assert verdict.expected_speedup == "" and "--assume" in verdict.reason
+    assert verdict.expected_speedup and "--assume" in verdict.reason
+    assert verdict.details.certainty == "assumed"  # the sizes; the types are asserted
+    assert not {"x", "weight_int8"} & {fact.name for fact in verdict.details.scenarios[0].facts}
     facts = ["x:int8[128,2048]", "weight_int8:int8[2048,2048]", "scale_x:float32[128]", "scale_w:float32[2048]"]
     answered = analysis(
         KERNEL, path="kernel.py", entry="fused_int8_rowwise_dequant_matmul", assumptions=[*facts, "bias:float16[2048]"]

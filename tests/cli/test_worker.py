@@ -2,7 +2,7 @@ import multiprocessing
 
 import pytest
 
-from kernlint.cli.worker import run_in_worker
+from kernlint.child import run_in_worker
 from kernlint.errors import SourceError
 from kernlint.syntax.source import decode_source, split_lines
 

@@ -14,7 +14,7 @@ import pytest
 from support.lint import KERNEL
 
 import kernlint.analysis  # noqa: F401 - so that workers are forked with it
-from kernlint import sandbox
+from kernlint import crew, sandbox
 from kernlint.errors import AnalysisError
 from kernlint.lint import pool
 from kernlint.lint.check_file import Job, Result
@@ -23,6 +23,9 @@ from kernlint.lint.settings import FileSettings
 pytestmark = pytest.mark.skipif(sys.platform in ("win32", "darwin"), reason="patches what is forked")
 
 CODES = frozenset({"KL101", "KL901", "KL902"})
+
+
+TRADE = crew.Trade(pool._prepare, pool._check, pool._limit_s)
 
 
 def job(name, data=b"", timeout_s=20.0):
@@ -52,7 +55,7 @@ def behave(monkeypatch):
         return Result(())
 
     monkeypatch.setattr(pool, "check_file", check)
-    monkeypatch.setattr(pool, "_LOADED", 4.0)  # for what sleeps, as no analysis does
+    monkeypatch.setattr(crew, "_LOADED", 4.0)  # for what sleeps, as no analysis does
 
 
 @pytest.mark.parametrize(
@@ -83,8 +86,8 @@ def test_only_its_own_file_is_lost(behave, name, message, workers):
 @pytest.mark.parametrize("share", [1.0, 0.5])
 def test_a_file_that_had_its_time_is_not_tried_again(behave, monkeypatch, share):
     """Only of one that had to wait for the processor can another run find more."""
-    monkeypatch.setattr(pool, "processor_s", lambda pid: share * time.monotonic())
-    monkeypatch.setattr(pool, "_LOADED", 1.2)
+    monkeypatch.setattr(crew, "processor_s", lambda pid: share * time.monotonic())
+    monkeypatch.setattr(crew, "_LOADED", 1.2)
     ((_, result),) = pool.run_jobs([job("hang", timeout_s=0.5)], 1)
     assert result.findings[0].code == "KL902"
     assert result.repeatable == (share == 1.0)
@@ -100,7 +103,7 @@ def test_nothing_to_do():
 
 
 def test_workers_that_cannot_start_end_in_diagnostics(monkeypatch):
-    monkeypatch.setattr(pool, "_loop", lambda pipe: os._exit(3))
+    monkeypatch.setattr(crew, "_loop", lambda pipe, trade: os._exit(3))
     results = dict(pool.run_jobs([job("a"), job("b"), job("c")], 2))
     assert [results[index].findings[0].code for index in range(3)] == ["KL902"] * 3
 
@@ -136,7 +139,7 @@ def test_no_room_for_a_stack_is_a_diagnostic(monkeypatch):
 def test_a_worker_whose_parent_is_gone_ends_in_silence(capfd):
     ours, theirs = multiprocessing.Pipe()
     ours.close()
-    worker = multiprocessing.get_context("fork").Process(target=pool._loop, args=(theirs,))
+    worker = multiprocessing.get_context("fork").Process(target=crew._loop, args=(theirs, TRADE))
     worker.start()
     worker.join(60)
     assert worker.exitcode == 0

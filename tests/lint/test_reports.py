@@ -222,3 +222,18 @@ def test_rdjson_counts_bytes(report, tmp_path):
     start, end = (suggestion["range"][name]["column"] - 1 for name in ("start", "end"))
     assert line[:start] + line[end:] == "x = 'ü𐐀'".encode()
     assert line[diagnostic["location"]["range"]["start"]["column"] - 1 :].startswith(b"# kernlint")
+
+
+def test_remarks_of_one_rule_on_one_kernel_share_a_line_of_text(report):
+    quiet = report.findings[4]
+    alike = [replace(quiet, place=replace(quiet.place, line=line, end_line=line)) for line in (3, 5, 9)]
+    text = text_findings.render(replace(report, findings=alike))
+    assert text.count("KL305") == 1 and f"(and 2 more in `{quiet.kernel}`, lines 5, 9)" in text
+    alone = text_findings.render(replace(report, findings=alike[:1]))
+    assert "^" in alone  # one remark keeps its excerpt
+
+
+def test_hidden_findings_are_counted(report):
+    shown = report.without("info")
+    assert len(shown.findings) == 4
+    assert shown.summary() == "4 findings in 4 files (1 error, 3 warnings). 1 more is hidden."

@@ -21,6 +21,7 @@ ALL = [
     pytest.param(lambda: budgets.seed("gpu", "a100-80gb-sxm"), id="seed, A100"),
     pytest.param(lambda: budgets.loop(), id="loop"),
     pytest.param(lambda: budgets.loop("call"), id="loop, scope call"),
+    pytest.param(lambda: budgets.assumed(), id="assumed sizes"),
     pytest.param(lambda: budgets.unknown(), id="open sizes"),
 ]
 
@@ -125,6 +126,14 @@ def test_open_sizes_are_asked_for():
     text = render(budget)
     assert "No times while sizes are open" in text and "--set" in text and "--assume" in text
     assert all(name in text for name in budget.before.missing)
+
+
+def test_assumed_calls_stand_beside_one_another():
+    budget = budgets.assumed()
+    text = render(budget)
+    assert budget.certainty == "assumed" and budget.before.gpu_us is not None
+    assert all(any(line.startswith(name) for line in text.splitlines()) for name in ("medium", "decode", "large"))
+    assert "- x float32: nothing in view tells it (usual)" in text
 
 
 def test_many_steps_are_summed_up():

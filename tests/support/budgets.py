@@ -72,5 +72,12 @@ def loop(scope: str = "gpu") -> Budget:
 
 
 @lru_cache(maxsize=1)
-def unknown() -> Budget:
+def assumed() -> Budget:
     return budget(analysis(OPEN, path="open.py"))
+
+
+@lru_cache(maxsize=1)
+def unknown() -> Budget:
+    """Of a grid that nobody can tell the size of."""
+    source = "from elsewhere import programs\n" + OPEN.replace("(triton.cdiv(x.numel(), 1024),)", "(programs(x),)")
+    return budget(analysis(source, path="open.py"))

@@ -31,7 +31,7 @@ def test_the_schema_is_a_schema():
     [
         pytest.param(examples.yes(), id="yes"),
         pytest.param(examples.no(), id="no"),
-        pytest.param(examples.yes(examples.SYMBOLIC, ""), id="yes with symbolic sizes"),
+        pytest.param(examples.yes(examples.SYMBOLIC, "not predicted"), id="yes with symbolic sizes"),
     ],
 )
 @pytest.mark.parametrize("details", [True, False])
@@ -48,6 +48,8 @@ def test_details_are_in_order():
         "model_version",
         "file",
         "kernel",
+        "certainty",
+        "scenarios",
         "category",
         "rule",
         "location",

@@ -1,0 +1,1 @@
+"""Many programs at once, one flat record each: for tables, training loops and files of tasks."""

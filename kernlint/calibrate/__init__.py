@@ -1,0 +1,1 @@
+"""Fitting the cost model to the card at hand: ``kernlint calibrate``."""

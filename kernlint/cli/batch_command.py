@@ -1,0 +1,128 @@
+"""``kernlint batch FILE -o FILE``: a verdict on each row of a file of programs."""
+
+from __future__ import annotations
+
+import sys
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+
+import click
+
+from kernlint.cli.options import list_devices
+from kernlint.cli.streams import encodable
+from kernlint.errors import UsageError
+
+if TYPE_CHECKING:
+    from kernlint.batch.run import Engine, Outcome
+
+
+@click.command()
+@click.argument("tasks", required=False)
+@click.option(
+    "-o", "--output", metavar="FILE", help="Where to write the results: .jsonl, .parquet; - for standard output."
+)
+@click.option("--device", metavar="NAME", help="GPU of rows that name none, or `list` for all.  [default: h100-sxm]")
+@click.option(
+    "--scope",
+    type=click.Choice(["gpu", "call"]),
+    default="gpu",
+    show_default=True,
+    help="Which time the verdicts are about: device time, or wall time per call.",
+)
+@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Processes.  [default: one a processor]")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True, max=1e6),
+    default=60.0,
+    show_default=True,
+    metavar="S",
+    help="Seconds that one row may take.",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["local", "ray"]),
+    default="local",
+    show_default=True,
+    help="Where to judge: processes of this machine, or a Ray cluster (needs kernlint[ray]).",
+)
+@click.option("--afresh", is_flag=True, help="Do not go on with what an interrupted run has left.")
+def batch(
+    tasks: str | None,
+    output: str | None,
+    device: str | None,
+    scope: str,
+    jobs: int | None,
+    timeout: float,
+    engine: str,
+    afresh: bool,
+) -> None:
+    """Judge every row of TASKS, a file of JSON Lines or Parquet (needs kernlint[batch]).
+
+    Columns: source, and where there are any id, reference, device and set. Nothing of the programs is run; one that crashes the
+    analysis, or takes too long, costs its row. Results stand in the order of the rows, one flat record each (`kernlint schema
+    batch`). A run that was interrupted is gone on with by the same command. Status 0: every row was processed, whatever came of
+    it; 2: wrong usage.
+    """
+    if list_devices(device):
+        return
+    from kernlint.batch.run import run_batch
+    from kernlint.batch.store import is_parquet, require_parquet
+    from kernlint.cli.progress import ProgressBar
+    from kernlint.write import require_folder
+
+    if tasks is None:
+        raise click.UsageError("a file of tasks is missing")
+    if output is None:
+        raise click.UsageError("-o FILE is missing: where the results go")
+    if device is not None:
+        from kernlint.cli.options import device_id
+
+        device = device_id(device)
+    if output != "-":
+        require_folder(output)
+    if is_parquet(output):
+        require_parquet()
+    progress = ProgressBar("rows")
+    begun = time.monotonic()
+    try:
+        outcome = run_batch(
+            tasks,
+            output,
+            _engine(engine, jobs),
+            device=device,
+            scope=scope,
+            timeout_s=timeout,
+            afresh=afresh,
+            progress=progress,
+        )
+    finally:
+        progress.close()
+    _tell(outcome, time.monotonic() - begun)
+
+
+def _engine(name: str, jobs: int | None) -> Engine:
+    from kernlint.crew import processors
+
+    if name == "ray":
+        from kernlint.batch.ray_engine import judged_by_ray, require_ray
+
+        if jobs is not None:
+            raise UsageError("--jobs is for --engine local; a Ray cluster has as many workers as it has processors")
+        require_ray()
+        return judged_by_ray
+    import kernlint.analysis  # noqa: F401 - once for all workers that are forked from this process
+    from kernlint.batch.local import judged
+
+    return partial(judged, workers=jobs or processors())
+
+
+def _tell(outcome: Outcome, seconds: float) -> None:
+    counts = ", ".join(f"{count} {status}" for status, count in outcome.statuses.most_common())
+    text = f"batch: {outcome.rows} row{'s' * (outcome.rows != 1)}" + (f": {counts}" if counts else "")
+    fresh = outcome.rows - outcome.resumed
+    if outcome.resumed:
+        text += f"; {outcome.resumed} of them from the run before"
+    if fresh and seconds >= 1:
+        text += f"; {fresh / seconds:.1f} rows a second"
+    click.echo(encodable(text, sys.stderr), err=True)

@@ -1,0 +1,98 @@
+"""``kernlint report PATHS -o FILE``: one page about all programs of a repository."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from kernlint.cli.options import DEFAULT_DEVICE, list_devices
+from kernlint.errors import UsageError
+
+_STDOUT = "-"
+
+
+@click.command()
+@click.argument("paths", nargs=-1)
+@click.option("-o", "--output", metavar="FILE", help="Where to write the page; - for standard output.")
+@click.option(
+    "--device", metavar="NAME", help=f"GPU, or `list` for all.  [default: as configured, else {DEFAULT_DEVICE}]"
+)
+@click.option(
+    "--scope",
+    type=click.Choice(["gpu", "call"]),
+    default="gpu",
+    show_default=True,
+    help="Which time the page is about: device time, or wall time per call.",
+)
+@click.option("--top", type=click.IntRange(min=0), default=50, show_default=True, help="Programs to tell of at length.")
+@click.option("--exclude", metavar="PATTERN", multiple=True, help="Leave out files and folders, besides the usual.")
+@click.option("--config", metavar="FILE", help="Use this pyproject.toml or kernlint.toml for all files.")
+@click.option("--isolated", is_flag=True, help="Read no configuration file.")
+@click.option("--jobs", "-j", type=click.IntRange(min=1), help="Processes.  [default: one a processor]")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True, max=1e6),
+    default=180.0,
+    show_default=True,
+    metavar="S",
+    help="Seconds that one file may take.",
+)
+def report(
+    paths: tuple[str, ...],
+    output: str | None,
+    device: str | None,
+    scope: str,
+    top: int,
+    exclude: tuple[str, ...],
+    config: str | None,
+    isolated: bool,
+    jobs: int | None,
+    timeout: float,
+) -> None:
+    """Write one HTML page about every program below PATHS that launches a kernel, those with most to gain first.
+
+    For each: where its time is predicted to go and what it could take, a roofline, the time budget before and after the best change,
+    the source with marked lines, the change as a patch. The page needs no other file and no network. PATHS are as for `kernlint
+    check`. Nothing of them is run. Status 0: the page is written; 2: wrong usage.
+    """
+    if list_devices(device):
+        return
+    from kernlint.cli.options import device_id
+    from kernlint.cli.progress import ProgressBar
+    from kernlint.crew import processors
+    from kernlint.lint.config import Configurations, Overrides
+    from kernlint.report.page.collect import collect
+    from kernlint.report.page.html import Page, render
+    from kernlint.write import require_folder, write_output
+
+    if output is None:
+        raise click.UsageError("-o FILE is missing: where the page goes")
+    if isolated and config is not None:
+        raise UsageError("--isolated and --config contradict each other")
+    if output != _STDOUT:
+        require_folder(output)
+    device = None if device is None else device_id(device)
+    paths = paths or (".",)
+    import kernlint.analysis  # noqa: F401 - once for all workers that are forked from this process
+
+    progress = ProgressBar("files")
+    asked: dict[str, Any] = {"device": device, "scope": scope, "timeout_s": timeout, "workers": jobs or processors()}
+    try:
+        configurations = Configurations(Overrides(extend_exclude=exclude), config, isolated)
+        files = collect(paths, configurations, **asked, progress=progress)
+    finally:
+        progress.close()
+    devices = sorted({program.budget.device for file in files for program in file.programs})
+    text = render(Page(paths, ", ".join(devices) or device or DEFAULT_DEVICE, scope, top), files)
+    data = text.encode("utf-8", "backslashreplace")
+    if output == _STDOUT:
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+        return
+    write_output(output, data)
+    programs = sum(len(file.programs) for file in files)
+    click.echo(
+        f"report: {programs} program{'s' * (programs != 1)} of {len(files)} file{'s' * (len(files) != 1)}", err=True
+    )

@@ -1,0 +1,437 @@
+"""Worker processes that do jobs: one that dies or hangs costs its job and is replaced.
+
+``concurrent.futures`` gives up the whole pool when a process dies, and cannot end a task that hangs.
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+from kernlint.errors import AnalysisError
+from kernlint.records import dataclass
+from kernlint.sandbox import (
+    MEMORY_BYTES,
+    NO_ROOM,
+    become_child,
+    death,
+    limit_memory,
+    limit_processor,
+    processor_s,
+    run_on_large_stack,
+    summary_of,
+)
+
+#: Starting a worker that has to import everything, on a loaded machine, must not count against its first job.
+_START_S = 60.0
+
+#: Tells a worker what was found of its job so far: given to what does the job, before it begins.
+Begun = Callable[[Callable[[], Any]], None]
+
+#: How a job can fail: its process died, it took too long, it raised something, or no process could be started for it.
+CRASHED, GAVE_UP, FAILED, NOT_RUN = "crashed", "gave-up", "failed", "not-run"
+
+
+@dataclass(frozen=True)
+class Trade:
+    """What workers do: all three are functions of a module, which a process that is not forked can import. ``prepare`` is called
+    once, ``do`` for each job, which may take ``limit_s`` seconds."""
+
+    prepare: Callable[[], None]
+    do: Callable[[Any, Begun], Any]
+    limit_s: Callable[[Any], float]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why there is no result of a job, and what was found of it ``so_far``. ``exhausted`` where it was given up although it had
+    the time of the processor that it may take: it would be again."""
+
+    kind: str
+    reason: str
+    exhausted: bool = False
+    so_far: Any = None
+
+
+def processors() -> int:
+    """The processors that this process may use."""
+    try:
+        return len(os.sched_getaffinity(0))
+    except AttributeError:  # macOS and Windows do not tell
+        return os.cpu_count() or 1
+
+
+class Crew:
+    """At most so many workers of one trade, who stay until :meth:`close`. Several threads may ask at the same time."""
+
+    def __init__(self, trade: Trade, most: int) -> None:
+        self._trade = trade
+        self._most = max(1, min(most, _MOST))
+        self._idle: list[_Worker] = []
+        self._lent = 0
+        self._closed = False
+        self._changed = threading.Condition()
+
+    def __enter__(self) -> Crew:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the workers that have nothing to do, and the others once they have done their jobs."""
+        with self._changed:
+            self._closed = True
+            idle, self._idle = self._idle, []
+        for worker in idle:
+            worker.end()
+
+    def run(self, jobs: Iterable[Any]) -> Iterator[tuple[int, Any]]:
+        """The number of each job with its result, or its :class:`Failure`, as they are done; a job is taken from ``jobs`` about when a
+        worker is free for it. Raises ``AnalysisError`` where the system lets us have no process at all."""
+        pending = enumerate(jobs)
+        waiting: deque[tuple[int, Any]] = deque()
+        mine: set[_Worker] = set()
+
+        def refill() -> None:
+            while len(waiting) < self._most and (job := next(pending, None)) is not None:
+                waiting.append(job)
+
+        try:
+            refill()
+            self._hire(mine, len(waiting))
+            while mine:
+                for worker in [worker for worker in mine if worker.idle]:
+                    if waiting:
+                        worker.give(*waiting.popleft())
+                        refill()
+                    else:
+                        mine.remove(worker)
+                        self._give_back(worker)
+                patience = min((worker.deadline for worker in mine), default=0.0) - time.monotonic()
+                wait([worker.pipe for worker in mine], max(0.0, patience))
+                for worker in list(mine):
+                    outcome = worker.outcome()
+                    if outcome is None:
+                        continue
+                    index, result = outcome
+                    if index is not None:
+                        yield index, result
+                    elif waiting:
+                        # A worker that cannot even start: the next one would not either.
+                        reason = result.reason if isinstance(result, Failure) else str(result)
+                        for index, _ in (*waiting, *pending):
+                            yield index, Failure(NOT_RUN, reason)
+                        waiting.clear()
+                    if worker.dead:
+                        mine.remove(worker)
+                        self._give_back(worker)
+                        if waiting:
+                            self._hire(mine, len(mine) + 1)
+        finally:
+            for worker in mine:
+                worker.dead = True
+                self._give_back(worker)
+
+    def _hire(self, mine: set[_Worker], count: int) -> None:
+        """Let ``mine`` be ``count`` workers, or as many as others and the limits of the system leave room for: one at least, for which
+        this waits. Raises ``AnalysisError`` where the system has no room for any."""
+        while len(mine) < min(count, self._most):
+            worker = self._take(may_wait=not mine)
+            if worker is None:
+                return
+            mine.add(worker)
+
+    def _take(self, may_wait: bool) -> _Worker | None:
+        with self._changed:
+            while True:
+                while self._idle:
+                    worker = self._idle.pop()
+                    if not worker.gone():
+                        self._lent += 1
+                        return worker
+                    worker.end()
+                if self._lent < self._most:
+                    self._lent += 1
+                    break
+                if not may_wait:
+                    return None
+                self._changed.wait()
+        try:
+            return _Worker(self._trade)
+        except OSError as error:
+            with self._changed:
+                self._lent -= 1
+                self._changed.notify()
+            if may_wait:
+                raise AnalysisError(f"no process can be started: {error.strerror or error}") from None
+            return None
+
+    def _give_back(self, worker: _Worker) -> None:
+        with self._changed:
+            self._lent -= 1
+            stays = worker.idle and not worker.dead and not self._closed
+            if stays:
+                self._idle.append(worker)
+            self._changed.notify()
+        if not stays:
+            worker.end()
+
+
+@dataclass(frozen=True)
+class _SoFar:
+    """What a worker has found of its job when it is about to be given up."""
+
+    result: Any
+
+
+class _Program:
+    """A process that is not forked from this one and does not import its main module, with the methods of
+    ``multiprocessing.Process`` that are asked for here."""
+
+    def __init__(self, descriptor: int) -> None:
+        import kernlint
+
+        home = os.path.dirname(os.path.dirname(os.path.abspath(kernlint.__file__)))
+        # Where we find modules ourselves, but for the working folder: what lies there is not ours.
+        folders = [home, *(path for path in sys.path if os.path.isabs(path))]
+        code = "import sys; sys.path[:] = sys.argv[2:]; from kernlint.crew import serve_descriptor; serve_descriptor(int(sys.argv[1]))"
+        command = [sys.executable, "-I", "-c", code, str(descriptor), *folders]
+        self._program = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=(descriptor,))
+        self.pid = self._program.pid
+
+    @property
+    def exitcode(self) -> int | None:
+        return self._program.poll()
+
+    def kill(self) -> None:
+        self._program.kill()
+
+    def join(self, timeout: float | None = None) -> None:
+        with suppress(subprocess.TimeoutExpired):
+            self._program.wait(timeout)
+
+
+class _Worker:
+    """A child process and what it is busy with: first with starting, then with the job at ``index``."""
+
+    def __init__(self, trade: Trade) -> None:
+        self._trade = trade
+        self.pipe, theirs = multiprocessing.Pipe()
+        try:
+            self.process: Any = _started(self.pipe, theirs, trade)
+        except OSError:
+            self.pipe.close()
+            raise
+        finally:
+            theirs.close()
+        self.index: int | None = None
+        self.idle = False
+        self.dead = False
+        self.so_far: Any = None
+        self.deadline = time.monotonic() + _START_S
+        self._limit_s = _START_S
+
+    def give(self, index: int, job: Any) -> None:
+        """Start on a job."""
+        self.index, self.idle, self.so_far = index, False, None
+        self._limit_s = self._trade.limit_s(job)
+        with suppress(OSError):  # it is dead, which `outcome` is about to find out
+            self.pipe.send(job)
+        self._begun_s = processor_s(self.process.pid)
+        self.deadline = time.monotonic() + self._limit_s
+        self._last = time.monotonic() + _LOADED * self._limit_s
+
+    def gone(self) -> bool:
+        """Whether a worker who has nothing to do has died."""
+        return self.pipe.poll()
+
+    def _has_had_its_time(self) -> bool:
+        used_s = processor_s(self.process.pid)
+        return used_s is not None and self._begun_s is not None and used_s - self._begun_s >= 0.9 * self._limit_s
+
+    def _waits_for_processor(self) -> bool:
+        """Whether the machine is so busy that the job has not had its time yet; the deadline moves then."""
+        now, used_s = time.monotonic(), processor_s(self.process.pid)
+        if used_s is None or self._begun_s is None or now >= self._last:
+            return False
+        left_s = self._limit_s - (used_s - self._begun_s)
+        self.deadline = min(self._last, now + left_s)
+        return left_s > 0.1 * self._limit_s
+
+    def outcome(self) -> tuple[int | None, Any] | None:
+        """What became of the job: its index with the result or its :class:`Failure`; None while it runs."""
+        index = self.index
+        if not self.pipe.poll():
+            if time.monotonic() < self.deadline or (index is not None and self._waits_for_processor()):
+                return None
+            self.dead = True
+            reason = f"took longer than {self._limit_s:g} s and was given up"
+            return index, Failure(GAVE_UP, reason, index is not None and self._has_had_its_time(), self.so_far)
+        try:
+            message = self.pipe.recv()
+        except (EOFError, OSError):
+            self.process.join(1)
+            self.dead = True
+            return index, Failure(CRASHED, death(self.process.exitcode), so_far=self.so_far)
+        except Exception as error:  # an answer that cannot be unpacked, for which no other row is to pay
+            self.dead = True
+            return index, Failure(FAILED, f"internal error, please report it: {summary_of(error)}", so_far=self.so_far)
+        if isinstance(message, _SoFar):
+            self.so_far = message.result
+            return None
+        self.index, self.idle = None, True
+        return None if message == _READY else (index, message)
+
+    def end(self) -> None:
+        """Stop the process, whatever it does."""
+        self.pipe.close()
+        self.process.kill()
+        self.process.join()
+
+
+def _started(ours: Connection, theirs: Connection, trade: Trade) -> Any:
+    """A process that serves ``theirs``. Forking a process of one thread is safe and saves importing everything again; of several,
+    another one may hold a lock that nobody would ever release in the child. macOS's libraries forbid it altogether."""
+    methods = multiprocessing.get_all_start_methods()
+    forks = "fork" in methods and sys.platform != "darwin"
+    if forks and _threads() > 1:
+        program = _Program(theirs.fileno())
+        ours.send(trade)
+        return program
+    context: Any = multiprocessing.get_context("fork" if forks else "spawn")
+    process = context.Process(target=_serve, args=(ours, theirs, trade), daemon=True)
+    process.start()
+    return process
+
+
+def _threads() -> int:
+    """The threads of this process, those too that Python knows nothing of."""
+    try:
+        return len(os.listdir("/proc/self/task"))
+    except OSError:
+        return threading.active_count()
+
+
+class _Watch:
+    """Sends what was found of a job shortly before its time is over, whatever keeps it from coming to an end."""
+
+    def __init__(self, pipe: Connection, limit_s: float) -> None:
+        self._pipe = pipe
+        self._last_s = time.process_time() + _NEARLY * limit_s
+        self._patience_s = _NEARLY * limit_s
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def begin(self, so_far: Callable[[], Any]) -> None:
+        """Watch a job that is about to begin and can tell what it has found ``so_far``."""
+        self._thread = threading.Thread(target=self._wait, args=(so_far,), daemon=True)
+        size = threading.stack_size(_SMALL_STACK)
+        try:
+            self._thread.start()
+        except RuntimeError:  # no room for it: then what was found is lost where the job comes to no end
+            self._thread = None
+        finally:
+            threading.stack_size(size)
+
+    def end(self) -> None:
+        """The job is over; nothing is sent any more."""
+        self._ended.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _wait(self, so_far: Callable[[], Any]) -> None:
+        patience_s = self._patience_s
+        while not self._ended.wait(patience_s):
+            patience_s = self._last_s - time.process_time()
+            if patience_s <= 0:
+                with suppress(Exception):  # without it, it is as if nothing had been found
+                    self._pipe.send(_SoFar(so_far()))
+                return
+            patience_s = max(0.05, patience_s)
+
+
+#: Windows waits for 63 processes at a time and no more.
+_MOST = 60 if sys.platform == "win32" else 4096
+
+#: The stack of the thread that watches, which shares the memory of the one that analyses.
+_SMALL_STACK = 16 << 20
+
+#: The share of a job's time after which what it has found is sent.
+_NEARLY = 0.8
+
+#: On a busy machine a job may take this many times its limit, as long as it is not given that time of the processor: an
+#: analysis waits for nothing else.
+_LOADED = 15.0
+
+#: Objects made and not freed since the last look for garbage before there is another: some tens of megabytes.
+_GARBAGE = 500_000
+
+#: Sent by a worker that has imported everything: only then does the time of its first job begin.
+_READY = "ready"
+
+
+def serve_descriptor(descriptor: int) -> None:
+    """What a :class:`_Program` does: serve the pipe that it has inherited, whose first message is the trade."""
+    pipe = Connection(descriptor)
+    try:
+        trade = pipe.recv()
+    except (EOFError, OSError):
+        return
+    _serve(None, pipe, trade)
+
+
+def _serve(parents_end: Connection | None, pipe: Connection, trade: Trade) -> None:
+    """The child: do the jobs that come through ``pipe`` until it closes, on a large stack."""
+    become_child(parents_end)
+    limit_memory()
+    try:
+        run_on_large_stack(lambda: _loop(pipe, trade))
+    except MemoryError:
+        with suppress(OSError):
+            pipe.send(Failure(NOT_RUN, NO_ROOM))
+
+
+def _loop(pipe: Connection, trade: Trade) -> None:
+    trade.prepare()
+    # What is imported stays for good, and a tree, which has no cycles, goes when the last name of it does: looking for
+    # garbage while one grows is time lost. What jobs leave behind in cycles goes between two of them.
+    gc.freeze()
+    gc.disable()
+    with suppress(OSError):  # that the parent is gone shows right below
+        pipe.send(_READY)
+    while True:
+        try:
+            job = pipe.recv()
+        except (EOFError, OSError):  # the parent is gone
+            return
+        limit_s = trade.limit_s(job)
+        # The process may live for this job only.
+        limit_processor(int(time.process_time() + limit_s + 2 * _START_S))
+        answer: Any
+        watch = _Watch(pipe, limit_s)
+        try:
+            answer = trade.do(job, watch.begin)
+        except RecursionError:
+            answer = Failure(FAILED, "too deeply nested to analyse")
+        except MemoryError:
+            answer = Failure(FAILED, f"needs more than {MEMORY_BYTES >> 30} GiB of memory")
+        except Exception as error:
+            answer = Failure(FAILED, f"internal error, please report it: {summary_of(error)}")
+        watch.end()
+        try:
+            pipe.send(answer)
+        except OSError:
+            return
+        if gc.get_count()[0] > _GARBAGE:
+            gc.collect()

@@ -1,0 +1,298 @@
+"""What speaks for the element type of an argument that nothing fixes: checks, comments, how kernels use it, what it is called.
+
+None of it is proof. Each :class:`Clue` says where it is from, so that an answer that rests on it can say so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+import libcst as cst
+
+from kernlint.interpret.program import Program
+from kernlint.records import dataclass
+from kernlint.syntax.names import dotted_name
+from kernlint.syntax.tree import Module
+from kernlint.workload import Access, Dot, Dtype, Expr, Launch, Loop, Opaque, Symbol, Tensor, Workload, concrete
+from kernlint.workload import dtype as dt
+
+#: Where a clue is from, the weightiest first.
+SOURCES = ("call", "check", "annotation", "docstring", "comment", "use", "name", "usual")
+
+
+@dataclass(frozen=True)
+class Clue:
+    """``dtypes`` are the types that an argument may have, the likeliest first; ``source`` is one of :data:`SOURCES`, ``because``
+    says what was seen, ``line`` where (0: nowhere in particular)."""
+
+    dtypes: tuple[Dtype, ...]
+    source: str
+    because: str
+    line: int = 0
+
+
+_WORDS: Mapping[str, str] = {
+    "int8": "int8", "uint8": "uint8", "int16": "int16", "int32": "int32", "int64": "int64", "long": "int64", "bool": "bool",
+    "fp16": "float16", "float16": "float16", "half": "float16", "f16": "float16", "bf16": "bfloat16", "bfloat16": "bfloat16",
+    "fp32": "float32", "float32": "float32", "f32": "float32", "fp64": "float64", "float64": "float64",
+    "fp8": "float8_e4m3fn", "e4m3": "float8_e4m3fn", "float8_e4m3fn": "float8_e4m3fn", "fp8e4m3": "float8_e4m3fn",
+    "float8_e5m2": "float8_e5m2", "e5m2": "float8_e5m2", "fp8e5m2": "float8_e5m2",
+}  # fmt: skip
+_WORD = re.compile(
+    r"(?<![A-Za-z0-9_])(?:torch\.|tl\.)?(" + "|".join(sorted(_WORDS, key=len, reverse=True)) + r")(?![A-Za-z0-9_])",
+    re.I,
+)
+#: Types in the names of functions, kernels and files (``w8a8_matmul``, ``gemm_fp8``).
+_IN_NAMES: tuple[tuple[str, tuple[str, ...]], ...] = (
+    (r"w8a8|int8|i8i8|s8s8", ("int8",)),
+    (r"fp8|e4m3|float8", ("float8_e4m3fn",)),
+    (r"bf16|bfloat16", ("bfloat16",)),
+    (r"fp16|float16|half", ("float16",)),
+    (r"fp32|float32", ("float32",)),
+)
+_NUMBERED = re.compile(
+    r".*(idx|ind(ex|ices)|_ids?|ids|label|target|perm|order|position|pos|page|block_table|slot)s?.*|ids?"
+)
+_COUNTED = re.compile(r".*(offset|offs|cu_?seq|seq_?len|len(gth)?|indptr|ptrs|row_?ptr|count|start|bounds).*s?")
+_MASKS = re.compile(r".*mask.*")
+_FINE = re.compile(
+    r".*(scale|rstd|mean|lse|var|inv_?freq|absmax|amax|logsumexp|delta|momentum|exp_avg|_max|_sum|sum_|max_).*s?"
+)
+_HALVES = (dt.FLOAT16, dt.BFLOAT16)
+#: What a dot takes as it lies in memory, in ordinary code.
+_FED = (dt.FLOAT16, dt.BFLOAT16, dt.FLOAT32)
+
+
+def untyped(workload: Workload) -> list[Tensor]:
+    """The arguments of the entry that launches get and whose type is not known."""
+    used = {
+        value.storage.id
+        for launch in workload.first_call().launches()
+        for value in launch.arguments.values()
+        if isinstance(value, Tensor)
+    }
+    found: dict[str, Tensor] = {}
+    for tensor in workload.inputs:
+        if tensor.dtype is None and tensor.name and (tensor.storage.id in used or _derived(workload, tensor)):
+            found.setdefault(tensor.name, tensor)
+    return list(found.values())
+
+
+def _derived(workload: Workload, tensor: Tensor) -> bool:
+    """Whether the type of something launched may follow from that of ``tensor``: a step reads it, or something launched has no
+    type of its own."""
+    for step, _ in workload.first_call().walk():
+        if isinstance(step, Launch):
+            continue
+        if any(t.storage.id == tensor.storage.id for t in getattr(step, "reads", ()) or () if isinstance(t, Tensor)):
+            return True
+    return False
+
+
+def clues(program: Program, workload: Workload, tensor: Tensor) -> list[Clue]:
+    """What speaks for the type of ``tensor``, the weightiest first; never nothing."""
+    named = list(_named(program.kernel, workload, tensor))
+    found = [*_checked(workload, tensor), *_written(program.kernel, workload, tensor), *named]
+    found += _used(workload, tensor, named[-1].source == "usual")
+    return sorted(found, key=lambda clue: SOURCES.index(clue.source))
+
+
+def is_data(found: Sequence[Clue]) -> bool:
+    """Whether the tensor with the clues ``found`` may be what a kernel works on: no mask, index, scale or statistic."""
+    return found[-1].source == "usual"
+
+
+def _checked(workload: Workload, tensor: Tensor) -> Iterator[Clue]:
+    hints = workload.hints
+    names = {tensor.name}.union(*(group for group in hints.alike if tensor.name in group))
+    for name in sorted(names):
+        allowed = hints.dtypes.get(name)
+        if allowed and name in hints.annotated:
+            yield Clue(allowed, "annotation", f"its annotation lets {name} be {' or '.join(map(str, allowed))}")
+        elif allowed:
+            yield Clue(allowed, "check", f"a check lets {name} be {' or '.join(map(str, allowed))}")
+
+
+# -- what is written ---------------------------------------------------------------------------------------------------
+
+
+def _written(module: Module, workload: Workload, tensor: Tensor) -> Iterator[Clue]:
+    """Types that docstrings and comments of the entry, and comments at the parameters of its kernels, give beside the name."""
+    functions = {function.name.value: function for function in module.of(cst.FunctionDef)}
+    entry = functions.get(workload.entry.split(".")[-1])
+    places: list[tuple[cst.FunctionDef, str]] = [] if entry is None else [(entry, tensor.name)]
+    for launch, base in _bases(workload, tensor):
+        kernel = functions.get(launch.kernel.name)
+        if kernel is not None:
+            places.append((kernel, base))
+    for function, name in places:
+        words = [
+            p.name.value
+            for p in (*function.params.posonly_params, *function.params.params, *function.params.kwonly_params)
+        ]
+        text = function.get_docstring() or ""
+        dtype = _beside(name, text, words)
+        line = module.span(function.name).line
+        if dtype is not None:
+            yield Clue((dtype,), "docstring", f"the docstring of `{function.name.value}` says {dtype} of {name}", line)
+        for number, comment, code in _comments(module, function):
+            # A comment at the end of a parameter's own line is about that parameter.
+            own = re.match(rf"\s*{re.escape(name)}\s*(:[^=]*)?(=[^#]*)?,?\s*$", code) is not None
+            dtype = _first(comment) if own else _beside(name, comment, words)
+            if dtype is not None:
+                yield Clue((dtype,), "comment", f"line {number} says {dtype} of {name}", number)
+
+
+def _comments(module: Module, function: cst.FunctionDef) -> Iterator[tuple[int, str, str]]:
+    """The comments of a function and just above it: line, text, and the code before it."""
+    span = module.span(function)
+    lines = module.text.splitlines()
+    first = span.line
+    while first > 1 and first - 1 <= len(lines) and lines[first - 2].lstrip().startswith(("#", "@")):
+        first -= 1
+    for number in range(first, min(span.end_line, len(lines)) + 1):
+        code, mark, comment = lines[number - 1].partition("#")
+        if mark:
+            yield number, comment, code
+
+
+def _beside(name: str, text: str, names: Sequence[str]) -> Dtype | None:
+    """The type that ``text`` gives after mentioning ``name`` and before it mentions another of ``names``."""
+    for mention in re.finditer(rf"(?<![\w.]){re.escape(name)}(?!\w)", text):
+        rest = text[mention.end() : mention.end() + 120].split("\n\n")[0].split(";")[0]
+        together = True
+        for other in sorted(re.finditer(r"[A-Za-z_]\w*", rest), key=lambda word: word.start()):
+            if other.group() in names and other.group() != name:
+                # "q, k, v: float16" is about all three.
+                between = rest[: other.start()]
+                if not (together and re.fullmatch(r"[\s,&/]*(and|,)?[\s,&/]*", between)):
+                    rest = between
+                    break
+                rest = " " * other.end() + rest[other.end() :]
+            elif _WORD.fullmatch(other.group()) is None:
+                together = False
+        found = _first(rest)
+        if found is not None:
+            return found
+    return None
+
+
+def _first(text: str) -> Dtype | None:
+    word = _WORD.search(text)
+    return dt.find(_WORDS[word.group(1).lower()]) if word is not None else None
+
+
+# -- how it is used ----------------------------------------------------------------------------------------------------
+
+
+def _bases(workload: Workload, tensor: Tensor) -> list[tuple[Launch, str]]:
+    """The launches that get ``tensor`` or a view of it, with the kernel's name for it."""
+    return [
+        (launch, name)
+        for launch in workload.first_call().distinct_launches()
+        for name, value in launch.arguments.items()
+        if isinstance(value, Tensor) and value.storage.id == tensor.storage.id
+    ]
+
+
+def _used(workload: Workload, tensor: Tensor, data: bool) -> Iterator[Clue]:
+    for launch, base in _bases(workload, tensor):
+        kernel = launch.kernel
+        loads = {load.id for load in kernel.loads() if load.base == base}
+        if not loads:
+            continue
+        if loads & _addressing(launch):
+            kinds = (dt.INT64, dt.INT32) if _NUMBERED.fullmatch(tensor.name.lower()) else (dt.INT32, dt.INT64)
+            yield Clue(kinds, "use", f"`{kernel.name}` computes addresses or bounds from it")
+            continue
+        for dot, _ in kernel.walk(Dot) if data else ():
+            assert isinstance(dot, Dot)
+            for operand, other in ((dot.a, dot.b), (dot.b, dot.a)):
+                if not operand.loads & loads:
+                    continue
+                if operand.known:
+                    # Its type is known although that in memory is not: it is cast on the way.
+                    narrower = tuple(one for one in (*_HALVES, dt.INT8) if one.bits < operand.dtype.bits)
+                    if narrower:
+                        because = f"`{kernel.name}` casts it to {operand.dtype} for tl.dot"
+                        yield Clue(narrower, "use", because, operand.span.line)
+                elif operand.load in loads:
+                    fed = (other.dtype,) if other.known and not other.loads & loads else _FED
+                    yield Clue(fed, "use", f"`{kernel.name}` feeds it to tl.dot as it is", operand.span.line)
+
+
+def _addressing(launch: Launch) -> set[int]:
+    """The loads whose values addresses, masks and trip counts of a kernel depend on."""
+    found: set[int] = set()
+
+    def add(expr: Expr | None) -> None:
+        for atom in expr.atoms() if expr is not None else ():
+            if isinstance(atom, Opaque) and atom.op == "load" and isinstance(atom.key, int):
+                found.add(atom.key)
+
+    for node, _ in launch.kernel.walk((Access, Loop)):
+        if isinstance(node, Loop):
+            add(node.trip if isinstance(node.trip, Expr) else None)
+        elif isinstance(node, Access):
+            add(node.offset)
+    return found
+
+
+# -- what it is called -------------------------------------------------------------------------------------------------
+
+
+def _named(module: Module, workload: Workload, tensor: Tensor) -> Iterator[Clue]:
+    name = tensor.name.lower()
+    if _MASKS.fullmatch(name):
+        yield Clue((dt.BOOL, dt.FLOAT32), "name", f"{tensor.name} is called a mask")
+        return
+    if _NUMBERED.fullmatch(name) or _COUNTED.fullmatch(name):
+        kinds = (dt.INT32, dt.INT64) if _COUNTED.fullmatch(name) else (dt.INT64, dt.INT32)
+        yield Clue(kinds, "name", f"{tensor.name} is called like an index")
+        return
+    if _FINE.fullmatch(name):
+        yield Clue((dt.FLOAT32,), "name", f"{tensor.name} is called like a scale or a statistic")
+        return
+    around = [workload.entry, *(launch.kernel.name for launch in workload.first_call().launches()[:8])]
+    for pattern, types in _IN_NAMES:
+        said = next((one for one in around if re.search(pattern, one.lower())), None)
+        if said is not None and _is_data(tensor):
+            yield Clue(tuple(t for t in map(dt.find, types) if t is not None), "name", f"`{said}` is named after it")
+            break
+    if _upcast(module, workload, tensor):
+        yield Clue((*_HALVES, dt.FLOAT32), "use", "it is cast to float32 as soon as it is loaded")
+    dots = any(launch.kernel.dots() for launch in workload.first_call().launches())
+    yield Clue(_FED if dots else (dt.FLOAT32, *_HALVES), "usual", "nothing in view tells it")
+
+
+def _is_data(tensor: Tensor) -> bool:
+    """Whether ``tensor`` may be one of the large operands that names of functions speak of."""
+    return tensor.shape is None or len(tensor.shape) != 1
+
+
+def _upcast(module: Module, workload: Workload, tensor: Tensor) -> bool:
+    """Whether a kernel loads ``tensor`` with ``tl.load(...).to(tl.float32)``."""
+    functions = {function.name.value: function for function in module.of(cst.FunctionDef)}
+    for launch, base in _bases(workload, tensor):
+        kernel = functions.get(launch.kernel.name)
+        for call in module.within(kernel, cst.Call) if kernel is not None else ():
+            if not isinstance(call.func, cst.Attribute) or call.func.attr.value != "to" or not call.args:
+                continue
+            wide = (dotted_name(call.args[0].value) or "").endswith("float32")
+            loaded = call.func.value
+            spans = {(load.span.line, load.span.column) for load in launch.kernel.loads() if load.base == base}
+            where = module.span(loaded)
+            if wide and (where.line, where.column) in spans:
+                return True
+    return False
+
+
+def open_names(workload: Workload, missing: Sequence[str]) -> list[str]:
+    """The open sizes that have to be given: those that times miss, and those that launches get."""
+    names = dict.fromkeys((*missing, *workload.symbols))
+    for tensor in workload.inputs:
+        for extent in tensor.shape or ():
+            if isinstance(extent, Expr) and concrete(extent) is None:
+                names.update(dict.fromkeys(atom.name for atom in extent.atoms() if isinstance(atom, Symbol)))
+    return list(names)

@@ -1,0 +1,175 @@
+"""Plausible sizes for a call whose sizes nobody tells: what an open size is by its name and its place, and three calls of such
+sizes, as in decoding, as in an ordinary batch and as in a large one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+from kernlint.workload import Expr, Size, Symbol, Tensor, Workload
+from kernlint.workload.expr import Atom, lift
+
+RUNGS = ("decode", "medium", "large")
+#: The call that answers are about where nothing is known.
+MIDDLE = RUNGS.index("medium")
+
+#: What sizes of each role are on each rung.
+_SIZES: Mapping[str, tuple[int, int, int]] = {
+    "elements": (1 << 16, 1 << 22, 1 << 26),
+    "rows": (16, 4096, 16384),
+    "features": (4096, 4096, 8192),
+    "batch": (1, 4, 8),
+    "heads": (32, 32, 32),
+    "few heads": (8, 8, 8),
+    "head dim": (128, 128, 128),
+    "sequence": (512, 2048, 8192),
+    "experts": (8, 8, 64),
+    "classes": (32768, 32768, 131072),
+    "channels": (64, 256, 512),
+    "pixels": (28, 56, 112),
+    "window": (3, 3, 3),
+    "few": (8, 8, 8),
+    "one": (1, 1, 1),
+    "none": (0, 0, 0),
+}
+
+#: Names by role, as lower-case patterns over whole names; the first that fits counts.
+_NAMES: tuple[tuple[str, str], ...] = (
+    ("none", r"seed|start|begin|.*_start|.*offset"),
+    ("one", r"(conv_?)?stride(_?[hw])?|.*dilation.*|.*padding.*|pad(_?[hw])?|groups|step"),
+    ("window", r"k[hwrs]|kernel(_?size)?(_?[hw])?|ksize|filter_size"),
+    ("few heads", r".*(kv_?heads?|heads?_?kv|hkv|h_kv|nkv)"),
+    ("head dim", r".*(head_?dim|dim_?head|d_?head|head_?size|dmodel_?head)|dh|hd|dk|dv|block_dmodel|block_d(head)?"),
+    ("heads", r".*heads?|nh|hq"),
+    ("experts", r".*experts?|e"),
+    ("classes", r".*vocab(_?size)?|.*classes|v"),
+    ("sequence", r".*(seq|seq_?len|ctx|len|length|context)s?|seqlens?_?\w*|t|s|l|lq|lk|tq|tk|nq"),
+    ("batch", r".*(batch|bsz)(_?size)?|b|bs|z|nb"),
+    ("rows", r".*(rows?|tokens?|samples|points)|m|nrows"),
+    ("elements", r".*(elements?|numel|nelem)|total|size"),
+    ("channels", r".*channels?|c|cin|cout|c_in|c_out|ic|oc"),
+    ("pixels", r".*(height|width)|w|oh|ow|ih|iw|h_out|w_out|h_in|w_in"),
+    ("few", r"top_?k|num_groups|n_groups|g|splits?|.*_splits?|world_size"),
+    ("features", r".*(cols?|columns?|hidden|dim|size|features?|model|width|inner)(_?size)?|n|k|d|f|i|o|j|dmodel|ncols"),
+)
+_PATTERNS = tuple((role, re.compile(pattern)) for role, pattern in _NAMES)
+
+#: What the axes of a tensor are where no name tells, by rank.
+_AXES: Mapping[int, tuple[str, ...]] = {
+    1: ("features",),
+    2: ("rows", "features"),
+    3: ("batch", "sequence", "features"),
+    4: ("batch", "heads", "sequence", "head dim"),
+    5: ("batch", "channels", "few", "pixels", "pixels"),
+}
+#: Letters that mean one thing in an image and another in a sequence, by what they are in an image.
+_IMAGE = {"n": "batch", "b": "batch", "c": "channels", "h": "pixels", "w": "pixels"}
+
+_SHAPE = re.compile(r"(?P<tensor>\w+)\.shape\[(?P<axis>-?\d+)\]")
+_STRIDE = re.compile(r"(?P<tensor>\w+)\.stride\((?P<axis>-?\d+)\)")
+
+
+def ladder(workload: Workload, names: Sequence[str]) -> list[dict[Symbol, Size]] | None:
+    """A call on each of :data:`RUNGS`: values for the open sizes ``names``. None where one of them cannot be told by name or place,
+    or where the program's own checks allow none of the values."""
+    found: list[dict[Symbol, Size]] = []
+    ranks = {tensor.name: len(tensor.shape) for tensor in workload.inputs if tensor.shape is not None}
+    called = workload.hints.names
+    roles = {name: _role(name, called.get(name, ()), ranks) for name in names if not _STRIDE.fullmatch(name)}
+    outer = [name for name in (*called, *names) if name.endswith(".shape[0]")]
+    stacked = {name.partition(".")[0] for name in outer if _role(name, called.get(name, ()), ranks) == "experts"}
+    for name in roles:
+        # Behind the axis of experts stand the two of a weight.
+        if name.partition(".")[0] in stacked and not name.endswith("[0]") and not _spelt(called.get(name, ())):
+            roles[name] = "features"
+    if None in roles.values():
+        return None
+    for rung in range(len(RUNGS)):
+        sizes: dict[Symbol, Size] = {}
+        for name, role in roles.items():
+            assert role is not None
+            value = _SIZES[role][rung]
+            allowed = workload.hints.values.get(name)
+            sizes[Symbol(name)] = min(allowed, key=lambda one: abs(one - value)) if allowed else value
+        if not _within(sizes, workload, frozenset(workload.hints.values)):
+            return None
+        found.append(sizes | _dense(workload.inputs))
+    return found
+
+
+def _role(name: str, called: Sequence[str], ranks: Mapping[str, int]) -> str | None:
+    """What an open size is; None where nothing tells."""
+    if name.endswith(".numel"):
+        return "elements"
+    shape = _SHAPE.fullmatch(name)
+    names = [one.lower() for one in called]
+    if shape is None:
+        names.insert(0, name.lower())
+        if not re.fullmatch(r"[a-z_]\w*", names[0]):
+            return None
+    rank = ranks.get(shape["tensor"], 0) if shape is not None else 0
+    axis = int(shape["axis"]) if shape is not None else 0
+    # A name of several letters says more than the place, and the place of one of four axes more than a single letter.
+    spelt = _spelt(names)
+    if spelt:
+        return spelt[0]
+    axes = _AXES.get(rank, ())
+    place = axes[axis] if -len(axes) <= axis < len(axes) else None
+    if rank >= 4 and place is not None:
+        if rank == 4 and axis == 1 and "c" in names:
+            return "channels"
+        return "pixels" if rank == 4 and axis >= 2 and names and _IMAGE.get(names[0]) == "pixels" else place
+    lettered = [role for one in names for role in _by_name(one)]
+    if rank == 3 and lettered[:1] == ["features"] and place != "features":
+        lettered = []
+    return lettered[0] if lettered else place or ("features" if axis == -1 else "rows" if shape is not None else None)
+
+
+def _spelt(names: Sequence[str]) -> list[str]:
+    """The roles that names of several letters give."""
+    return [role for one in names if len(one.strip("_")) > 1 for role in _by_name(one.lower())]
+
+
+def _by_name(name: str) -> list[str]:
+    return [role for role, pattern in _PATTERNS if pattern.fullmatch(name)][:1]
+
+
+def _dense(inputs: Sequence[Tensor]) -> dict[Symbol, Size]:
+    """The strides of tensors of which nothing tells the layout, as those of contiguous ones."""
+    found: dict[Symbol, Size] = {}
+    for tensor in inputs:
+        if tensor.shape is None or tensor.strides is not None:
+            continue
+        stride: Size = 1
+        for axis in range(len(tensor.shape) - 1, -1, -1):
+            found[Symbol(f"{tensor.name}.stride({axis})")] = stride
+            stride = stride * tensor.shape[axis]
+    return found
+
+
+def _within(sizes: dict[Symbol, Size], workload: Workload, fixed: frozenset[str]) -> bool:
+    """Halve and double ``sizes`` until the bounds of the program's checks hold; whether they do. ``fixed`` sizes stay."""
+    for _ in range(64):
+        broken = next((bound for bound in workload.bounds if _violated(bound, sizes)), None)
+        if broken is None:
+            return True
+        left, right = (
+            [atom for atom in side.atoms() if isinstance(atom, Symbol) and atom in sizes and atom.name not in fixed]
+            for side in broken
+        )
+        shrinks = [atom for atom in left if lift(sizes[atom]).value != 0 and (lift(sizes[atom]).value or 0) > 1]
+        if shrinks:
+            largest = max(shrinks, key=lambda atom: lift(sizes[atom]).value or 0)
+            sizes[largest] = (lift(sizes[largest]).value or 2) // 2
+        elif right:
+            sizes[right[0]] = 2 * max(1, lift(sizes[right[0]]).value or 1)
+        else:
+            return False
+    return False
+
+
+def _violated(bound: tuple[Expr, Expr], sizes: Mapping[Symbol, Size]) -> bool:
+    """Whether ``left < right`` is surely false at ``sizes``."""
+    given: dict[Atom, Size] = dict(sizes.items())
+    values = [side.substitute(given).value for side in bound]
+    return values[0] is not None and values[1] is not None and values[0] >= values[1]

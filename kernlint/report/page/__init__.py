@@ -1,0 +1,1 @@
+"""One page about many programs: ``kernlint report``."""

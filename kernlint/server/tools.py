@@ -1,0 +1,335 @@
+"""What the tools of ``kernlint mcp`` compute, in a worker: from texts to JSON-ready data and a short text that says the same."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kernlint.records import dataclass
+from kernlint.server.notes import factor, micro
+
+if TYPE_CHECKING:
+    from kernlint.analysis import Reading
+    from kernlint.cost.estimate import Estimate
+    from kernlint.lint.model import Finding
+    from kernlint.verdict.judge import Judgement
+    from kernlint.workload import Workload
+
+#: What is not worth a change any more, as in a verdict.
+WORTH = 1.2
+
+#: Findings that the text beside the data lists.
+_MOST_LISTED = 30
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a tool returns: JSON-ready ``data`` and ``text``, a few lines for who reads no JSON."""
+
+    data: dict[str, Any]
+    text: str
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the tools about one program are asked of; the fields are those of :func:`kernlint.analysis.analyze`."""
+
+    source: str
+    filename: str = "kernel.py"
+    reference: str | None = None
+    device: str | None = None
+    scope: str = "gpu"
+    entry: str | None = None
+    overrides: Mapping[str, Any] | None = None
+    assumptions: tuple[str, ...] = ()
+
+    @property
+    def options(self) -> dict[str, Any]:
+        return {
+            "path": self.filename,
+            "reference": self.reference,
+            "device": self.device,
+            "entry": self.entry,
+            "overrides": self.overrides,
+            "assumptions": self.assumptions,
+        }
+
+
+def analyze(task: Task) -> Answer:
+    """The verdict. Raises as :func:`kernlint.analysis.analyze` does, and so do the other tools."""
+    from kernlint import analysis
+
+    verdict = analysis.analyze(task.source, scope=task.scope, **task.options)
+    data = verdict.to_json()
+    lines = [f"worth optimizing: {data['worth_optimizing']}", f"reason: {data['reason']}"]
+    if verdict.worth_optimizing:
+        lines += [
+            f"bottleneck: {data['bottleneck']}",
+            f"method: {data['optimisation method']}",
+            f"plan: {data['modification plan']}",
+            f"expected speedup: {data['expected_speedup'] or 'unknown while sizes are open'}",
+        ]
+    found = verdict.details.headroom
+    if found is not None:
+        lines.append(f"headroom: {micro(found.now_us)} us now, {micro(found.achievable_us[1])} us achievable")
+    return Answer(data, "\n".join(lines))
+
+
+def headroom(task: Task) -> Answer:
+    """How far the call is from a well-written version of the same computation, and why: of several public functions, of that with
+    the most to gain."""
+    from kernlint.analysis import read_program
+    from kernlint.verdict.speedup import round_ratio, round_us
+    from kernlint.verdict.words import headroom_report
+
+    reading = read_program(task.source, **task.options)
+    judged = max((_judged(reading, workload) for workload in reading.workloads), key=_to_gain_us)
+    workload, now, found, ratio = judged.workload, judged.before, judged.headroom, _ratio(judged)
+    kernels = _kernels(workload, now)
+    data = {
+        "entry": workload.entry,
+        "device": reading.device.id,
+        "sizes": dict(sorted(workload.sizes.items())),
+        "missing": list(now.missing),
+        "ratio": round_ratio(ratio),
+        "headroom": None if found is None else headroom_report(found).to_json(),
+        "kernels": [{"name": name, "line": line, "gpu_us": round_us(us)} for name, line, us in kernels],
+    }
+    if found is None or ratio is None:
+        open_ = ", ".join(now.missing) or "tiles are of no size that there are numbers for"
+        return Answer(
+            data, f"{workload.entry}: no times while sizes are open: {open_}; give them with `set` or `assume`"
+        )
+    lines = [
+        f"{workload.entry} on {reading.device.id}: {micro(found.now_us)} us now, {micro(found.achievable_us)} us achievable "
+        f"({factor(found.ratio)}), bound {micro(found.bound.us)} us"
+    ]
+    if ratio > found.ratio:
+        lines.append(f"the best change found is predicted to gain more: {factor(ratio)}; `analyze` says which")
+    report = headroom_report(found)
+    lines += [
+        f"- {c.cause}: {micro(c.us)} us, {c.step} line {c.location.line} {c.evidence}".rstrip() for c in report.causes
+    ]
+    if ratio < WORTH:
+        lines.append(f"below {WORTH}x: nothing left that would pay")
+    return Answer(data, "\n".join(lines))
+
+
+def explain_rule(rule: str) -> Answer:
+    """The documentation of a rule, by code or name."""
+    from kernlint.lint.diagnostics import DIAGNOSTICS
+    from kernlint.rules.registry import find_rule
+    from kernlint.server.editing import rule_page
+
+    page = rule_page(rule)
+    asked = rule.strip().lower()
+    found: Any = next((one for one in DIAGNOSTICS if asked in (one.code.lower(), one.name)), None) or find_rule(rule)
+    data = {name: getattr(found, name) for name in ("code", "name", "category", "severity", "summary")}
+    return Answer({**data, "page": page}, page)
+
+
+def check_source(task: Task, select: Sequence[str] | None, ignore: Sequence[str]) -> Answer:
+    """What the linter finds, under no configuration but what is given."""
+    found = _findings(task, tuple(select) if select else None, tuple(ignore), fixes=True)
+    counts = {level: sum(f.severity == level for f in found) for level in ("error", "warning", "info")}
+    data = {
+        "findings": [finding.to_json() for finding in found],
+        "errors": counts["error"],
+        "warnings": counts["warning"],
+        "infos": counts["info"],
+    }
+    lines = [
+        f"{f.place.line}:{f.place.column}: {f.severity} {f.code} {f.name}: {f.message}" for f in found[:_MOST_LISTED]
+    ]
+    if len(found) > _MOST_LISTED:
+        lines.append(f"... and {len(found) - _MOST_LISTED} more")
+    return Answer(data, "\n".join(lines) or "nothing found")
+
+
+def fix_source(task: Task, rules: Sequence[str], follow_ups: bool, unsafe: bool) -> Answer:
+    """The source with the change of the verdict made, or those of ``rules``."""
+    from kernlint import fix
+    from kernlint.verdict.speedup import round_ratio, round_us
+
+    fixed = fix.fix_source(
+        task.source, scope=task.scope, rules=rules, follow_ups=follow_ups, unsafe=unsafe, **task.options
+    )
+    applied, refused, lines = [], [], []
+    for one in fixed.applied:
+        gain = None
+        if one.gain is not None:
+            gain = {
+                "before_us": round_us(one.gain.before_us),
+                "after_us": round_us(one.gain.after_us),
+                "middle": round_ratio(one.gain.middle),
+                "low": round_ratio(one.gain.low),
+                "high": round_ratio(one.gain.high),
+            }
+        effects = one.effects
+        applied.append({
+            "code": one.code, "name": one.name, "line": one.line, "method": one.method,
+            "applicability": effects.applicability, "numerics": effects.numerics, "memory": effects.memory,
+            "predicted": gain,
+        })  # fmt: skip
+        said = (
+            f", predicted {micro(one.gain.before_us)} to {micro(one.gain.after_us)} us" if one.gain is not None else ""
+        )
+        lines.append(f"fixed {one.code} {one.name} at line {one.line}{said} ({effects.applicability})")
+    for other in fixed.refused:
+        refused.append({
+            "code": other.code, "name": other.name, "line": other.line, "reason": other.reason, "plan": other.plan,
+            "unsafe": other.unsafe,
+        })  # fmt: skip
+        lines.append(f"cannot fix {other.title} at line {other.line}: {other.reason}")
+    data = {
+        "changed": fixed.after != fixed.before,
+        "source": fixed.after,
+        "diff": fixed.diff,
+        "applied": applied,
+        "refused": refused,
+    }
+    return Answer(data, "\n".join(lines) or "nothing to fix")
+
+
+def compare(before: Task, after: Task) -> Answer:
+    """Whether the second version is predicted to be faster, and what is left to gain then."""
+    from kernlint.analysis import read_program
+    from kernlint.cost.estimate import speedup
+    from kernlint.verdict.speedup import round_ratio, round_us
+
+    scope = before.scope
+    old, new = (read_program(task.source, **task.options) for task in (before, after))
+    old_call, new_call = _same_call(old, new)
+    old_judged, new_judged = _judged(old, old_call), _judged(new, new_call)
+    old_time, new_time = old_judged.before, new_judged.before
+    old_room, new_room = _ratio(old_judged), _ratio(new_judged)
+    errors = _new_errors(before, after)
+    same = _same_outputs(old_call, new_call)
+    gain = None
+    old_us, new_us = old_time.total_us(scope), new_time.total_us(scope)
+    if old_us is not None and new_us is not None:
+        middle, low, high = speedup(old_time, new_time, scope)
+        gain = {
+            "before_us": round_us(old_us),
+            "after_us": round_us(new_us),
+            "middle": round_ratio(middle),
+            "low": round_ratio(low),
+            "high": round_ratio(high),
+        }
+    answer, reason = _comparison(gain, errors, same, (*old_time.missing, *new_time.missing))
+    data = {
+        "device": old.device.id,
+        "scope": scope,
+        "answer": answer,
+        "reason": reason,
+        "speedup": gain,
+        "headroom_before": round_ratio(old_room),
+        "headroom_after": round_ratio(new_room),
+        "new_errors": errors,
+        "same_outputs": same,
+    }
+    left = "" if new_room is None else f"; headroom left {factor(new_room)}"
+    return Answer(data, f"{answer}: {reason}{left}")
+
+
+def _comparison(
+    gain: Mapping[str, Any] | None, errors: Sequence[str], same: bool | None, missing: Sequence[str]
+) -> tuple[str, str]:
+    """The answer in one word, and why."""
+    if errors:
+        return "wrong", errors[0]
+    if same is False:
+        return "wrong", "the second version returns tensors of another type or shape"
+    if gain is None:
+        open_ = ", ".join(dict.fromkeys(missing)) or "the tiles"
+        return "unknown", f"no times while sizes are open: {open_}"
+    said = (
+        f"{micro(gain['before_us'])} to {micro(gain['after_us'])} us predicted, "
+        f"{gain['middle']}x ({gain['low']} to {gain['high']})"
+    )
+    if gain["low"] > 1:
+        return "faster", said
+    return ("slower" if gain["high"] < 1 else "unclear"), said
+
+
+def _judged(reading: Reading, workload: Workload) -> Judgement:
+    """What the verdict on one call would rest on, in device time."""
+    from kernlint.rules.base import NOT_ABOUT_SPEED
+    from kernlint.rules.registry import all_rules
+    from kernlint.verdict.judge import judge
+
+    rules = [rule for rule in all_rules() if rule.default and rule.category not in NOT_ABOUT_SPEED]
+    return judge(reading.program, workload, reading.device, "gpu", rules, device_named=reading.device_named)
+
+
+def _ratio(judged: Judgement) -> float | None:
+    """How many times faster the call could be: that of the achievable version, which knows no rule, or what the best change that is
+    worth it is predicted to gain, whichever is more. None while sizes are open."""
+    if judged.headroom is None:
+        return None
+    gain = judged.chosen.gains.get("gpu") if judged.worth and judged.chosen is not None else None
+    return max(judged.headroom.ratio, gain.middle if gain is not None else 1.0)
+
+
+def _to_gain_us(judged: Judgement) -> float:
+    ratio = _ratio(judged)
+    return -1.0 if ratio is None or judged.headroom is None else judged.headroom.now_us * (1 - 1 / ratio)
+
+
+def _kernels(workload: Workload, now: Estimate) -> list[tuple[str, int, float | None]]:
+    """Name, line and time of each kernel, those with the most time first."""
+    from kernlint.server.notes import kernel_times
+
+    times = kernel_times(workload, now)
+    known = now.gpu_us is not None
+    found = [(kernel.name, kernel.name_span.line, us if known else None) for kernel, us in times]
+    return sorted(found, key=lambda one: (-(one[2] or 0.0), one[1]))
+
+
+def _same_call(old: Reading, new: Reading) -> tuple[Workload, Workload]:
+    """The calls to compare: of one function, that with the most time in it. Raises ``UsageError`` where there is none in both."""
+    from kernlint.cost.estimate import estimate
+    from kernlint.errors import UsageError
+
+    others = {workload.entry: workload for workload in new.workloads}
+    pairs = [(workload, others[workload.entry]) for workload in old.workloads if workload.entry in others]
+    if not pairs and len(old.workloads) == len(new.workloads) == 1:
+        pairs = [(old.workloads[0], new.workloads[0])]
+    if not pairs:
+        names = [", ".join(w.entry for w in reading.workloads) for reading in (old, new)]
+        raise UsageError(
+            f"no function is in both versions: one has {names[0]}, the other {names[1]}; name one with `entry`"
+        )
+    return max(pairs, key=lambda pair: estimate(pair[0], old.device).gpu_us or 0.0)
+
+
+def _same_outputs(old: Workload, new: Workload) -> bool | None:
+    """Whether both return tensors of the same types and shapes; None where these are not known."""
+    if any(t.dtype is None or t.shape is None for w in (old, new) for t in w.outputs) or old.unknowns or new.unknowns:
+        return None
+    one, other = (sorted((str(t.dtype), str(t.shape)) for t in w.outputs) for w in (old, new))
+    return one == other
+
+
+def _findings(
+    task: Task, select: tuple[str, ...] | None = None, ignore: tuple[str, ...] = (), fixes: bool = False
+) -> tuple[Finding, ...]:
+    from kernlint.server.editing import Asked, findings
+
+    asked = Asked(task.filename, task.device, select, (), ignore, isolated=True)
+    return findings(task.source, asked, fixes, task.reference).findings
+
+
+def _new_errors(before: Task, after: Task) -> list[str]:
+    """What the linter is sure is wrong in the second version, but for what was wrong in the first as often: the wording tells
+    lines and names, which may change."""
+    old, new = ([f for f in _findings(task) if f.severity == "error"] for task in (before, after))
+    known = Counter(finding.code for finding in old)
+    found = []
+    for finding in new:
+        if known[finding.code]:
+            known[finding.code] -= 1
+        else:
+            found.append(f"{finding.code} {finding.name}: {finding.message}")
+    return found

@@ -1,0 +1,207 @@
+"""What a verdict answers where types or sizes are open: calls that are plausible, each with the facts that it rests on.
+
+The first of :func:`plans` is the one that an answer is given for; the others show how the answer flips.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from kernlint.cost.device import Device
+from kernlint.cost.estimate import estimate
+from kernlint.interpret.api import Target
+from kernlint.interpret.edits import NO_EDITS
+from kernlint.interpret.evidence import SOURCES, Clue, clues, is_data, open_names, untyped
+from kernlint.interpret.ladder import MIDDLE, RUNGS, ladder
+from kernlint.interpret.program import Program
+from kernlint.records import dataclass, replace
+from kernlint.verdict.model import AssumedFact
+from kernlint.workload import Dtype, Size, Symbol, Tensor, Workload, concrete
+
+#: How often sizes may show up only once others are given.
+_ROUNDS = 3
+#: Other types than the likeliest that are tried.
+_MOST_TYPES = 2
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A call of ``workload``, read by ``program`` with all its types and sizes given; ``facts`` are those that were assumed."""
+
+    name: str
+    program: Program
+    workload: Workload
+    facts: tuple[AssumedFact, ...]
+
+
+def is_open(workload: Workload, missing: Sequence[str]) -> bool:
+    """Whether an answer about ``workload`` would rest on sizes or types that nothing tells."""
+    return bool(missing) or bool(untyped(workload))
+
+
+def undecided(workload: Workload, missing: Sequence[str]) -> list[str]:
+    """What to give with ``--assume`` so that an answer rests on nothing that was assumed: a way to write each fact."""
+    function = workload.entry.rpartition(".")[0] or workload.entry
+    owner = workload.entry if "." in workload.entry else function
+    found = []
+    typed = {tensor.name: tensor for tensor in untyped(workload)}
+    for name, tensor in typed.items():
+        dims = ",".join("?" for _ in tensor.shape) if tensor.shape is not None else None
+        found.append(f"{owner}.{name}:dtype" + (f"[{dims}]" if dims is not None else ""))
+    shaped = {f"{name}.shape[{axis}]" for name, tensor in typed.items() for axis in range(len(tensor.shape or ()))}
+    return found + [f"{name}=INT" for name in open_names(workload, missing) if name not in shaped and "(" not in name]
+
+
+class Planner:
+    """Makes the plans for one open workload of ``program`` on ``device``."""
+
+    def __init__(self, program: Program, workload: Workload, device: Device, target: Target) -> None:
+        self.program = program
+        self.workload = workload
+        self.device = device
+        self.target = target
+        self.tensors = untyped(workload)
+        self.clues: dict[str, Clue] = {}
+        #: The arguments that hold the data that is worked on, which are of one type in ordinary calls.
+        self.data: list[Tensor] = []
+        #: The types that those may have, the likeliest first.
+        self.types: list[Dtype] = []
+        #: The types that Triton refuses for that data.
+        self.refused: list[str] = []
+        self._read: dict[tuple[tuple[str, str], ...], bool] = {}
+        self._gather()
+
+    def _gather(self) -> None:
+        about: list[Clue] = []
+        for tensor in self.tensors:
+            found = clues(self.program, self.workload, tensor)
+            self.clues[tensor.name] = found[0]
+            if is_data(found):
+                self.data.append(tensor)
+                about += found
+        about.sort(key=lambda clue: SOURCES.index(clue.source))
+        for tensor in self.data:
+            own = self.clues[tensor.name]
+            if (
+                about
+                and SOURCES.index(own.source) > SOURCES.index("annotation")
+                and own.source in ("use", "name", "usual")
+            ):
+                self.clues[tensor.name] = about[0] if own.source == "usual" else own
+        kinds = dict.fromkeys(dtype for clue in about for dtype in clue.dtypes)
+        self.types = list(kinds)
+
+    def assignments(self) -> list[dict[str, Dtype]]:
+        """Types for all untyped arguments, the likeliest first; those that Triton's front end refuses are left out."""
+        if not self.tensors:
+            return [{}]
+        first = {name: clue.dtypes[0] for name, clue in self.clues.items()}
+        found = [first]
+        for dtype in self.types:
+            # What asserts, comments and docstrings say of one argument stays; the others change together.
+            free = [t.name for t in self.data if dtype in self._may_be(t)]
+            other = first | dict.fromkeys(free, dtype)
+            if free and all(not _alike(other, known) for known in found):
+                found.append(other)
+        legal = [types for types in found if self._accepted(types)]
+        self.refused = list(
+            dict.fromkeys(
+                str(types[t.name])
+                for types in found
+                for t in self.data
+                if types not in legal and legal and types[t.name] != legal[0][t.name]
+            )
+        )
+        return (legal or found[:1])[: 1 + _MOST_TYPES]
+
+    def _may_be(self, tensor: Tensor) -> Sequence[Dtype]:
+        own = self.clues[tensor.name]
+        return own.dtypes if own.source in ("call", "check", "annotation", "docstring", "comment") else self.types
+
+    def _accepted(self, dtypes: Mapping[str, Dtype]) -> bool:
+        """Whether the front end takes the kernels with arguments of these types, as far as it takes them at all."""
+        key = tuple(sorted((name, str(dtype)) for name, dtype in dtypes.items()))
+        if key not in self._read:
+            self._read[key] = not (self._faults(dtypes) - self._faults({}))
+        return self._read[key]
+
+    def _faults(self, dtypes: Mapping[str, Dtype]) -> set[tuple[str, object]]:
+        checked = self.program.variant(self.program.kernel, replace(self.program.question, target=self.target))
+        workload = checked.at(dtypes=dtypes).workload(self.workload.entry, NO_EDITS)
+        return {
+            (fault.kind, fault.span)
+            for launch in (workload.first_call().launches() if workload is not None else ())
+            for fault in launch.kernel.faults
+            if fault.certain
+        }
+
+    def plans(self) -> list[Plan]:
+        """The calls to judge, the one that answers are about first; empty where the sizes cannot be told by any evidence."""
+        types = self.assignments()
+        found = [self._plan(rung, types[0]) for rung in (MIDDLE, *(r for r in range(len(RUNGS)) if r != MIDDLE))]
+        if found[0] is None:
+            return []
+        plans = [plan for plan in found if plan is not None]
+        if not any(fact.source == "ladder" for fact in plans[0].facts):
+            plans = plans[:1]  # the sizes are known: one size is like the other
+        for other in types[1:]:
+            plan = self._plan(MIDDLE, other, types[0])
+            if plan is not None:
+                plans.append(plan)
+        return plans
+
+    def _plan(self, rung: int, dtypes: Mapping[str, Dtype], usual: Mapping[str, Dtype] | None = None) -> Plan | None:
+        sizes: dict[Symbol, Size] = {}
+        program = self.program.at(dtypes=dtypes) if dtypes else self.program
+        workload = program.workload(self.workload.entry, NO_EDITS)
+        for _ in range(_ROUNDS):
+            if workload is None:
+                return None
+            missing = estimate(workload, self.device).missing
+            names = [name for name in open_names(workload, missing) if Symbol(name) not in sizes]
+            if not missing or not names:
+                break
+            told = replace(workload, hints=self.workload.hints)  # what sizes are called that have their value now, too
+            rungs = ladder(told, names) or ladder(told, missing)
+            if rungs is None:
+                return None
+            sizes |= rungs[rung]
+            program = self.program.at(sizes=sizes, dtypes=dtypes)
+            workload = program.workload(self.workload.entry, NO_EDITS)
+        if workload is None or estimate(workload, self.device).missing:
+            return None
+        facts = [*self._type_facts(dtypes, usual), *_size_facts(sizes)]
+        return Plan(self._name(rung, sizes, dtypes, usual), program, workload, tuple(facts))
+
+    def _name(
+        self, rung: int, sizes: Mapping[Symbol, Size], dtypes: Mapping[str, Dtype], usual: Mapping[str, Dtype] | None
+    ) -> str:
+        parts = [RUNGS[rung]] if sizes else []
+        if usual is not None:
+            changed = [name for name, dtype in dtypes.items() if usual.get(name) != dtype]
+            parts.append(f"{', '.join(changed)} {dtypes[changed[0]]}" if changed else "")
+        return ", ".join(part for part in parts if part) or "as it stands"
+
+    def _type_facts(self, dtypes: Mapping[str, Dtype], usual: Mapping[str, Dtype] | None) -> Iterable[AssumedFact]:
+        for name, dtype in dtypes.items():
+            clue = self.clues[name]
+            if usual is not None and usual[name] != dtype:
+                yield AssumedFact(name, str(dtype), "alternative", f"{clue.because}; it may be {dtype} as well")
+            elif self.refused and clue.source in ("use", "name", "usual") and any(t.name == name for t in self.data):
+                yield AssumedFact(name, str(dtype), "legality", f"Triton refuses {' and '.join(self.refused)} here")
+            else:
+                yield AssumedFact(name, str(dtype), clue.source, clue.because)
+
+
+def _alike(one: Mapping[str, Dtype], other: Mapping[str, Dtype]) -> bool:
+    """Whether two choices of types make no difference for speed: bfloat16 costs what float16 costs."""
+    return all((a.bits, a.kind) == (other[name].bits, other[name].kind) for name, a in one.items())
+
+
+def _size_facts(sizes: Mapping[Symbol, Size]) -> Iterable[AssumedFact]:
+    for symbol, size in sizes.items():
+        number = concrete(size)
+        if number is not None and ".stride(" not in symbol.name:
+            yield AssumedFact(
+                symbol.name, number, "ladder", "no size is in view; a plausible one by its name and place"
+            )

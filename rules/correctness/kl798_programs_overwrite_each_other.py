@@ -1,0 +1,247 @@
+"""KL798."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import combinations
+
+from kernlint.records import dataclass
+from kernlint.rules.base import Rule
+from kernlint.rules.correctness.bounds import followed, versions
+from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.indices import addresses
+from kernlint.rules.space import Site, open_symbols, sites, told
+from kernlint.workload import Launch, concrete
+from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, ProgramId, lift
+from kernlint.workload.kernel import Atomic, Load, Loop, Store
+
+#: Programs of one axis that are looked at, iterations of a loop, and elements of all of a kernel's stores.
+_PROGRAMS, _TRIPS, _ELEMENTS = 8, 8, 60_000
+
+
+class ProgramsOverwriteEachOther(Rule):
+    code = "KL798"
+    name = "programs-overwrite-each-other"
+    category = "correctness"
+    severity = "error"
+    summary = "two programs store values made of different data to one address"
+    what_it_does = """
+        Follows the stores of neighbouring programs at the sizes in view, lane by lane within their masks, and reports an element
+        that two programs write although what they write comes from different elements of the inputs.
+        """
+    why = """
+        Which of the two values stays depends on which program comes last: results differ from run to run, or are always those of
+        the wrong program.
+        """
+    when_not = """
+        Programs that compute the same value twice, as with tiles that overlap on purpose. Atomics, locks, masks and addresses that
+        depend on loaded data, and sizes that nothing in view fixes: nothing is said of those.
+        """
+    fix_safety = "No automatic fix: which element each program should write is the author's to say."
+    evidence = """
+        A rebuilt report of a state-space model: under the configurations whose second tile is longer than the first, 45 to 57 %
+        of the sums are wrong (measured on an H100).
+        """
+    references = ("https://github.com/state-spaces/mamba/pull/537",)
+
+    bad = """
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def row_sums(x, y, columns, ROWS: tl.constexpr, BLOCK: tl.constexpr):
+            row = tl.program_id(0) * ROWS + tl.arange(0, ROWS)
+            column = tl.arange(0, BLOCK)
+            v = tl.load(x + row[:, None] * columns + column[None, :], mask=column[None, :] < columns, other=0.0)
+            tl.store(y + tl.program_id(0) + tl.arange(0, ROWS), tl.sum(v, axis=1))
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty(64, device=x.device)
+                row_sums[(16,)](x, y, 100, ROWS=4, BLOCK=128)
+                return y
+
+        def get_inputs():
+            return [torch.randn(64, 100)]
+        """
+    good = bad.replace("tl.store(y + tl.program_id(0) + tl.arange(0, ROWS)", "tl.store(y + row")
+    example = "tl.store(y + tl.program_id(0) + tl.arange(0, ROWS), tl.sum(v, axis=1))"
+    use_instead = "tl.store(y + row, tl.sum(v, axis=1))"
+
+    def check(self, context: Context) -> Iterable[Finding]:
+        for first in context.workload.distinct_launches():
+            found = [(launch, collision) for launch in versions(first) if (collision := _collision(launch)) is not None]
+            if not found:
+                continue
+            launch, hit = found[0]
+            some = launch is not first
+            settings = ", ".join(f"{name}={value}" for name, value in launch.constexprs.items()) if some else ""
+            yield Finding(
+                self,
+                "warning" if some else self.severity,
+                f"{told(hit.one)} and {told(hit.other)} both write element {hit.element} of `{hit.base}`, from different data"
+                + (", under some configurations of the autotuner" if some else ""),
+                hit.place.access.span,
+                launch.kernel.name,
+                launch.kernel.name,
+                (
+                    Evidence("the other store", hit.first.access.span),
+                    Evidence(
+                        f"launched with grid ({', '.join(map(str, launch.grid))})" + (f", {settings}" if some else ""),
+                        launch.span,
+                    ),
+                ),
+            )
+
+
+@dataclass(frozen=True)
+class _Collision:
+    """Programs ``one`` and ``other`` both write ``element`` of ``base``, at ``first`` and at ``place``."""
+
+    base: str
+    element: int
+    one: dict[Atom, int]
+    other: dict[Atom, int]
+    first: Site
+    place: Site
+
+
+def _collision(launch: Launch) -> _Collision | None:
+    kernel = launch.kernel
+    if not kernel.complete or not followed(launch) or kernel.may_leave or any(concrete(n) is None for n in launch.grid):
+        return None
+    if any(True for _ in kernel.walk(Atomic)) or any(loop.kind == "while" for loop, _ in kernel.walk(Loop)):  # type: ignore[union-attr]
+        return None
+    places = sites(kernel, Store)
+    for base in dict.fromkeys(site.access.base for site in places):
+        stores = [site for site in places if site.access.base == base]
+        if launch.tensor(base) is None or not all(_is_clear(launch, site) for site in stores):
+            continue
+        distinct = [addresses(launch, site.access, site.loops) for site in stores]
+        if len(stores) == 1 and distinct[0] is not None and distinct[0].distinct:
+            continue
+        found = _of_stores(launch, stores)
+        if found is not None:
+            return found
+    return None
+
+
+def _is_clear(launch: Launch, site: Site) -> bool:
+    """Whether the elements that ``site`` writes can be told from the program and the iteration."""
+    access = site.access
+    if site.masked or site.open or access.checked or access.through or access.tested or access.offset is None:
+        return False
+    return access.offset.is_followed and not open_symbols(launch, site)
+
+
+def _of_stores(launch: Launch, stores: list[Site]) -> _Collision | None:
+    for axis, extent in enumerate(launch.grid):
+        number = concrete(extent) or 1
+        if number < 2:
+            continue
+        ids = (
+            range(number) if number <= _PROGRAMS else [*range(_PROGRAMS // 2), *range(number - _PROGRAMS // 2, number)]
+        )
+        written: list[tuple[dict[Atom, int], dict[int, Site]]] = []
+        for program in ids:
+            point: dict[Atom, int] = {ProgramId(a): program if a == axis else 0 for a in range(3)}
+            elements: dict[int, Site] = {}
+            for site in stores:
+                reached = _written(site, point)
+                if reached is None:
+                    return None
+                for element in reached:
+                    elements.setdefault(element, site)
+            written.append((point, elements))
+            if sum(len(own) for _, own in written) > _ELEMENTS:
+                break
+        for (one, mine), (other, theirs) in combinations(written, 2):
+            both = mine.keys() & theirs.keys()
+            for element in sorted(both)[:1]:
+                if _differ(launch, (mine[element], one), (theirs[element], other)):
+                    names = [{a: p[a] for a in p if a.axis < len(launch.grid)} for p in (one, other)]  # type: ignore[attr-defined]
+                    return _Collision(mine[element].access.base, element, *names, mine[element], theirs[element])
+    return None
+
+
+def _differ(launch: Launch, one: tuple[Site, dict[Atom, int]], other: tuple[Site, dict[Atom, int]]) -> bool:
+    """Whether the two stores write values made of different data: what the programs load for them has nothing in common."""
+    read = [_read(launch, site, point) for site, point in (one, other)]
+    if read[0] is None or read[1] is None or not (read[0] or read[1]):
+        return False
+    return not any(read[0].get(base, frozenset()) & elements for base, elements in read[1].items())
+
+
+def _read(launch: Launch, store: Site, point: Mapping[Atom, int]) -> dict[str, frozenset[int]] | None:
+    """The elements of each tensor that the value at ``store`` is made of in one program; None where that is not known."""
+    wanted: frozenset[int] = store.node.depends  # type: ignore[union-attr]
+    found: dict[str, set[int]] = {}
+    for site in sites(launch.kernel, Load):
+        if site.access.id in wanted:
+            if site.access.offset is None or not site.access.offset.is_followed or site.access.through:
+                return None
+            reached = _written(site, point, masked=False)
+            if reached is None:
+                return None
+            found.setdefault(site.access.base, set()).update(reached)
+    return {base: frozenset(elements) for base, elements in found.items()}
+
+
+def _written(site: Site, program: Mapping[Atom, int], masked: bool = True) -> set[int] | None:
+    """The elements that the access touches in one program, within its mask if that counts; None where they are too many or
+    cannot be told."""
+    found: set[int] = set()
+    for point in _iterations(site.loops, dict(program)):
+        if point is None:
+            return None
+        if any(
+            (right - left).evaluate(point) is None or (right - left).evaluate(point) <= 0 for left, right in site.guards
+        ):  # type: ignore[operator]
+            if any((right - left).evaluate(point) is None for left, right in site.guards):
+                return None
+            continue
+        access = site.access
+        assert access.offset is not None
+        lines = [_linear(access.offset.substitute(point), access.shape)]
+        if masked:
+            lines += [_linear((right - left - 1).substitute(point), access.shape) for left, right in access.mask or ()]
+        if any(line is None for line in lines):
+            return None
+        values = [(line[0],) for line in lines if line is not None]
+        rows: list[tuple[int, ...]] = [tuple(value[0] for value in values)]
+        for dim, extent in enumerate(access.shape):
+            steps = [line[1][dim] for line in lines if line is not None]
+            if len(rows) * extent > _ELEMENTS:
+                return None
+            rows = [tuple(v + s * i for v, s in zip(row, steps)) for row in rows for i in range(extent)]
+        found.update(row[0] for row in rows if all(slack >= 0 for slack in row[1:]))
+        if len(found) > _ELEMENTS:
+            return None
+    return found
+
+
+def _iterations(loops: tuple[Loop, ...], point: dict[Atom, int]) -> Iterator[dict[Atom, int] | None]:
+    """``point`` with the indices of ``loops``: all of their iterations, or the first ones."""
+    if not loops:
+        yield point
+        return
+    trip = lift(loops[0].trip).evaluate(point) if loops[0].trip is not None else None
+    if trip is None:
+        yield None
+        return
+    for index in range(min(int(trip), _TRIPS)):
+        yield from _iterations(loops[1:], {**point, LoopIndex(loops[0].id): index})
+
+
+def _linear(expr: Expr, shape: tuple[int, ...]) -> tuple[int, list[int]] | None:
+    """(value at lane 0, step along each axis) of ``expr``; None where it is no such sum."""
+    steps: list[int] = []
+    rest = expr
+    for dim in range(len(shape)):
+        step = expr.coefficient(Lane(dim))
+        if step is None or step.value is None:
+            return None
+        steps.append(step.value)
+        rest = rest - step * Expr.atom(Lane(dim))
+    return None if rest.value is None else (rest.value, steps)

@@ -1,0 +1,316 @@
+"""Facts that stand in the code, and those that a user gives."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from kernlint.errors import UsageError
+from kernlint.interpret.assume import parse_fact, sweep
+from kernlint.interpret.program import Program, Question
+from kernlint.syntax.tree import parse_module
+from kernlint.workload import Tensor, Workload
+
+HEAD = """
+import functools
+import torch
+import triton
+import triton.language as tl
+from torch import Tensor
+from typing import Optional
+from jaxtyping import Float, Int8, BFloat16
+
+@triton.jit
+def k(x, y, n, s, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + i, tl.load(x + i, mask=i < n) * s, mask=i < n)
+"""
+BODY = """
+    y = torch.empty_like(x)
+    k[(x.shape[0],)](x, y, x.numel(), 2.0, BLOCK=1024)
+    return y
+"""
+
+
+def read(source: str, entry: str | None = None, *facts: str) -> Workload:
+    module = parse_module(HEAD + textwrap.dedent(source), "k.py")
+    found = Program(module, None, Question(entry, facts=tuple(map(parse_fact, facts)))).workloads()
+    return found[0]
+
+
+def argument(workload: Workload, name: str = "x") -> str:
+    value = workload.first_call().launches()[0].arguments[name]
+    assert isinstance(value, Tensor)
+    return str(value)
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "assert x.shape == (64, 1024) and x.dtype == torch.float16",
+        "assert x.shape == [64, 1024]\n    assert torch.float16 == x.dtype",
+        "assert (64, 1024) == x.shape, 'shape'\n    assert x.dtype is torch.float16",
+        "assert x.shape == torch.Size([64, 1024])\n    assert x.dtype in (torch.float16,)",
+        "assert tuple(x.shape) == (64, 1024)\n    assert x.dtype in {torch.float16}",
+        "if x.shape != (64, 1024): raise ValueError\n    if x.dtype != torch.float16: raise TypeError",
+        "if x.ndim != 2 or x.shape[0] != 64 or x.size(1) != 1024: raise ValueError\n"
+        "    if not x.dtype == torch.float16: raise TypeError",
+        "if not (x.shape == (64, 1024) and x.dtype == torch.float16):\n        raise ValueError('no')",
+        "torch._check(x.shape == (64, 1024))\n    torch._assert(x.dtype == torch.float16, 'dtype')",
+        "M, N = x.shape\n    assert M == 64 and N == 1024\n    dtype = x.dtype\n    assert dtype == torch.float16",
+        "assert len(x.shape) == 2\n    assert x.shape[-1] == 1024 and x.shape[0] == 64\n    assert x.dtype == torch.half",
+        "assert all([x.shape == (64, 1024), x.dtype == torch.float16])",
+    ],
+)
+def test_checks_in_every_spelling(check):
+    found = read(f"def f(x):\n    {check}\n" + BODY)
+    assert argument(found) == "x: float16[64, 1024]"
+
+
+@pytest.mark.parametrize(
+    "check",
+    [
+        "assert x.shape == (64, 1024) or x.numel() == 0",
+        "if x.shape == (64, 1024): pass",
+        "if x.shape != (64, 1024) and x.numel() > 9: raise ValueError",
+        "assert not x.shape == (64, 1024)",
+        "assert x.shape != (64, 1024)",
+    ],
+)
+def test_what_does_not_follow_is_not_learnt(check):
+    found = read(f"def f(x):\n    {check}\n" + BODY)
+    assert "64" not in argument(found)
+
+
+def test_tensors_of_one_shape_and_type_know_of_one_another():
+    found = read("""
+        def f(x, b, c):
+            assert x.shape == b.shape == c.shape
+            assert x.dtype == b.dtype == c.dtype
+            m, n = b.shape
+            assert c.dtype == torch.bfloat16 and m == 8 and n in (64, 128)
+            y = torch.empty_like(c)
+            k[(m,)](x, y, c.numel(), 2.0, BLOCK=1024)
+        """)
+    assert argument(found, "x").startswith("x: bfloat16[8") and argument(found, "y").startswith("y: bfloat16[8")
+    assert list(found.hints.values.values()) == [(64, 128)]
+
+
+@pytest.mark.parametrize(
+    ("annotation", "expected"),
+    [
+        ('BFloat16[Tensor, "m n"]', "x: bfloat16[x.shape[0], x.shape[1]]"),
+        ('Int8[Tensor, "64 n"]', "x: int8[64, x.shape[1]]"),
+        ("\"Float[Tensor, 'm n']\"", "x: unknown[x.shape[0], x.shape[1]]"),
+        ('Float[Tensor, "... n"]', "x: unknown[?]"),
+        ("torch.HalfTensor", "x: float16[?]"),
+        ("Optional[torch.Tensor]", "x: unknown[?]"),
+        ("Float[", None),
+        ('"' + "(" * 90 + '"', "x: unknown[?]"),
+    ],
+)
+def test_annotations_of_tensors(annotation, expected):
+    if expected is None:
+        return  # no Python at all
+    found = read(f"""
+def f(x: {annotation}):
+    y = torch.empty_like(x)
+    k[(8,)](x, y, 8, 2.0, BLOCK=1024)
+""")
+    assert argument(found) == expected
+
+
+@pytest.mark.parametrize("annotation", ["int", "Optional[int]", "int | None", '"int"', "None | int"])
+def test_annotations_of_numbers(annotation):
+    found = read(f"""
+        def f(x: Tensor, n: {annotation}):
+            y = torch.empty_like(x)
+            k[(n,)](x, y, n, 2.0, BLOCK=1024)
+        """)
+    assert [str(extent) for extent in found.first_call().launches()[0].grid] == ["n"]
+
+
+def test_partial_calls_launches_and_module_level_ones():
+    found = read(
+        """
+        def run(x, y, n, block):
+            k[(triton.cdiv(n, block),)](x, y, n, 2.0, BLOCK=block)
+
+        _go = functools.partial(run, block=512)
+
+        def f(x: Tensor):
+            assert x.shape == (64, 1024)
+            y = torch.empty_like(x)
+            _go(x, y, x.numel())
+            functools.partial(k[(7,)], BLOCK=256)(x, y, x.numel(), 2.0)
+        """,
+        "f",
+    )
+    launches = found.first_call().launches()
+    assert [(launch.grid, launch.constexprs["BLOCK"]) for launch in launches] == [((128,), 512), ((7,), 256)]
+
+
+def test_the_drivers_properties_are_those_of_the_device():
+    found = read("""
+        @functools.lru_cache(maxsize=None)
+        def sms(device=None):
+            return triton.runtime.driver.active.utils.get_device_properties(0)["multiprocessor_count"]
+
+        def f(x):
+            y = torch.empty_like(x)
+            k[(4 * sms(),)](x, y, 8, 2.0, BLOCK=1024)
+        """)
+    assert found.first_call().launches()[0].grid == (528,)
+
+
+FUNCTION = """
+class F(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        assert x.shape == (64, 1024) and x.dtype == torch.float16
+        y = torch.empty_like(x)
+        k[(64,)](x, y, x.numel(), 2.0, BLOCK=1024)
+        ctx.save_for_backward(x)
+        ctx.block = 512
+        return y
+
+    @staticmethod
+    def backward(ctx, dy):
+        x, = ctx.saved_tensors
+        dx = torch.empty_like(x)
+        if ctx.needs_input_grad[0]:
+            k[(x.numel() // ctx.block,)](dy, dx, x.numel(), 2.0, BLOCK=ctx.block)
+        return dx
+"""
+
+
+def test_backward_sees_what_forward_saved():
+    found = read(FUNCTION, "F.backward")
+    assert found.entry == "F.backward" and found.first_call().launches()[0].grid == (128,)
+    assert argument(found) == "dy: float16[64, 1024]"  # a gradient is like the result
+
+
+def test_both_passes_are_followed():
+    module = parse_module(HEAD + FUNCTION, "k.py")
+    assert [w.entry for w in Program(module).workloads()] == ["F.forward", "F.backward"]
+
+
+# -- what a user gives ------------------------------------------------------------------------------------------------
+
+OPEN = """
+def f(x, w, causal=True, scale=None, start=0):
+    M, K = x.shape
+    assert w.shape[0] == K
+    assert x.dtype != torch.float32 or causal
+    y = torch.empty_like(x)
+    k[(M,)](x, y, x.numel(), 2.0 if scale is None else scale, BLOCK=512 if causal else 1024)
+    return y
+"""
+
+
+@pytest.mark.parametrize(
+    ("facts", "expected"),
+    [
+        (["x:int8[16,64]"], "x: int8[16, 64]"),
+        (["x:int8[?,64]"], "x: int8[x.shape[0], 64]"),
+        (["f.x:torch.int8", "x.shape[0]=16", "x.size(1)=64"], "x: int8[16, 64]"),
+        (["x.dtype=bf16", "M=16"], "x: bfloat16[16, x.shape[1]]"),
+    ],
+)
+def test_facts_as_people_write_them(facts, expected):
+    assert argument(read(OPEN, None, *facts)) == expected
+
+
+@pytest.mark.parametrize(
+    ("fact", "value"),
+    [("causal=False", False), ("scale=0.125", 0.125), ("start=0", 0), ("n=-3", -3), ("mode='fast'", "fast"), ("b=None", None)],
+)  # fmt: skip
+def test_values(fact, value):
+    found = parse_fact(fact)
+    assert found.is_value and found.value == value and type(found.value) is type(value)
+
+
+def test_flags_and_scales_reach_the_launch():
+    launch = read(OPEN, None, "causal=False", "scale=0.5").first_call().launches()[0]
+    assert launch.constexprs["BLOCK"] == 1024 and launch.arguments["s"] == 0.5
+
+
+@pytest.mark.parametrize(
+    ("facts", "message"),
+    [
+        (["y=3"], "there are: x, w, causal, scale, start"),
+        (["x:int8[16,64]", "w:int8[32,8]"], "`assert w.shape\\[0\\] == K` fails"),
+        (["x:int8[4,16,64]"], "takes x to have 2 dimensions, not 3"),
+        (["x.numel=5"], "no argument or size"),
+    ],
+)
+def test_wrong_facts_are_refused(facts, message):
+    from kernlint.analysis import read_program
+
+    with pytest.raises(UsageError, match=message):
+        read_program(HEAD + OPEN, assumptions=facts)
+
+
+@pytest.mark.parametrize(
+    "text", ["x", "x:", "x:int9", "x:int8[a]", "x:int8[0]", "=3", "x=1,2", "x=nan", "x=1e999", "x y=3"]
+)
+def test_what_is_no_fact(text):
+    with pytest.raises(UsageError):
+        parse_fact(text)
+
+
+def test_lists_of_facts_are_a_sweep():
+    assert sweep(["M=1,2", "x:int8"]) == [({"M": "1"}, ["M=1", "x:int8"]), ({"M": "2"}, ["M=2", "x:int8"])]
+    points = sweep(["x:int8|fp16[16|32,64]"])
+    assert [texts for _, texts in points] == [
+        ["x:int8[16,64]"],
+        ["x:int8[32,64]"],
+        ["x:fp16[16,64]"],
+        ["x:fp16[32,64]"],
+    ]
+    with pytest.raises(UsageError, match="64 combinations"):
+        sweep([f"{name}=1,2,3,4,5,6,7,8" for name in "abc"])
+
+
+# -- the reference ----------------------------------------------------------------------------------------------------
+
+REFERENCE = """
+import torch
+class Model(torch.nn.Module):
+    def forward(self, w, x):
+        return x @ w
+def get_inputs():
+    return [torch.ones(64, 32, dtype=torch.int8), torch.ones(16, 64, dtype=torch.int8)]
+"""
+
+
+def with_reference(reference: str, entry: str | None = None, source: str = OPEN) -> tuple[Program, Workload]:
+    module = parse_module(HEAD + source, "k.py")
+    program = Program(module, parse_module(reference, "ref.py"), Question(entry))
+    return program, program.workloads()[0]
+
+
+def test_inputs_go_by_the_names_of_the_reference():
+    program, found = with_reference(REFERENCE)
+    assert argument(found) == "x: int8[16, 64]" and found.reference is not None and not program.without_reference
+
+
+def test_then_by_their_order():
+    _, found = with_reference(
+        REFERENCE.replace("w, x", "a, b").replace("x @ w", "b @ a").replace("64, 32", "16, 16"), "f"
+    )
+    assert argument(found) == "x: int8[16, 16]"
+
+
+@pytest.mark.parametrize(
+    ("reference", "source", "message"),
+    [
+        (REFERENCE.replace("), torch", "), 1, 2, 3, 4, 5, torch"), OPEN, "gives 7 values, which f cannot take"),
+        (REFERENCE.replace("w, x", "a, b"), OPEN + OPEN.replace("def f", "def g"), "f, g all fit"),
+        ("import torch", OPEN, "no get_inputs"),
+    ],
+)
+def test_a_reference_that_fits_nothing_is_said(reference, source, message):
+    program, _ = with_reference(reference, source=source)
+    assert message in program.without_reference

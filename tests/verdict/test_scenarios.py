@@ -1,0 +1,207 @@
+"""Answers where types or sizes are open: what they rest on, how they flip, and what they never do."""
+
+from __future__ import annotations
+
+import textwrap
+from functools import cache
+
+import jsonschema
+import pytest
+
+from kernlint.analysis import Analysis, analysis
+from kernlint.interpret.evidence import _beside
+from kernlint.interpret.ladder import _role
+from kernlint.schema import load
+
+STREAM = """
+    import torch
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def {kernel}(x_ptr, y_ptr, n, BLOCK: tl.constexpr):
+        offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        x = tl.load(x_ptr + offs, mask=offs < n)
+        tl.store(y_ptr + offs, {value}, mask=offs < n)
+
+    def apply(x{annotation}):
+        {check}
+        y = torch.empty_like(x)
+        n = x.numel()
+        {kernel}[(triton.cdiv(n, 1024),)](x, y, n, BLOCK=1024)
+        return y
+"""
+
+UPCAST = """
+    import torch
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def kernel(a_ptr, b_ptr, c_ptr, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+        rm = tl.program_id(0) * BM + tl.arange(0, BM)
+        rn = tl.program_id(1) * BN + tl.arange(0, BN)
+        acc = tl.zeros((BM, BN), dtype=tl.float32)
+        for k in range(0, K, BK):
+            rk = k + tl.arange(0, BK)
+            a = tl.load(a_ptr + rm[:, None] * K + rk[None, :], mask=(rm[:, None] < M) & (rk[None, :] < K), other=0)
+            b = tl.load(b_ptr + rn[None, :] * K + rk[:, None], mask=(rn[None, :] < N) & (rk[:, None] < K), other=0)
+            acc += tl.dot(a.to(tl.float32), b.to(tl.float32))
+        tl.store(c_ptr + rm[:, None] * N + rn[None, :], acc, mask=(rm[:, None] < M) & (rn[None, :] < N))
+
+    def matmul(a, b):
+        M, K = a.shape
+        N, _ = b.shape
+        c = torch.empty((M, N), device=a.device, dtype=torch.float32)
+        kernel[(triton.cdiv(M, 64), triton.cdiv(N, 64))](a, b, c, M, N, K, BM=64, BN=64, BK=32)
+        return c
+"""
+
+
+@cache
+def ask(source: str, *assumptions: str) -> Analysis:
+    return analysis(textwrap.dedent(source), assumptions=assumptions)
+
+
+def stream(kernel: str = "copy", value: str = "x * 2", annotation: str = "", check: str = "pass") -> Analysis:
+    return ask(STREAM.format(kernel=kernel, value=value, annotation=annotation, check=check))
+
+
+def types(found: Analysis) -> dict[str, tuple[object, str]]:
+    return {fact.name: (fact.value, fact.source) for fact in found.verdict.details.scenarios[0].facts}
+
+
+def test_an_open_call_is_answered_by_its_first_scenario():
+    found = stream()
+    details = found.verdict.details
+    assert details.certainty == "assumed" and [s.name for s in details.scenarios[:3]] == ["medium", "decode", "large"]
+    assert details.estimate.gpu.before_us == pytest.approx(details.scenarios[0].before_us, abs=0.01)
+    assert types(found)["x"] == ("float32", "usual")
+    assert "`x` float32 (nothing in view tells it)" in found.verdict.reason and "x.numel=" in found.verdict.reason
+    assert "--assume 'apply.x:dtype'" in found.verdict.reason
+    jsonschema.validate(found.verdict.to_json(), load("verdict"))
+
+
+def test_the_reason_says_how_the_answer_flips():
+    reason = ask(UPCAST).verdict.reason
+    assert "if `a` and `b` int8" in reason and "at decode sizes" in reason
+
+
+def test_a_yes_always_says_what_it_gains():
+    found = ask(UPCAST)
+    assert found.verdict.worth_optimizing and found.verdict.expected_speedup
+    assert found.verdict.expected_speedup == found.verdict.details.scenarios[0].speedup
+
+
+def test_what_is_assumed_makes_no_finding_above_info_and_no_fix():
+    details = ask(UPCAST).verdict.details
+    rule = details.rule
+    assert rule is not None
+    chosen = next(finding for finding in details.findings if finding.rule == rule)
+    assert chosen.severity == "info"
+    assert details.fix is not None and not details.fix.automatic and "assumed" in (details.fix.reason or "")
+
+
+def test_given_facts_leave_nothing_assumed():
+    details = ask(UPCAST, "a:int8[4096,4096]", "b:int8[4096,4096]").verdict.details
+    assert details.certainty == "proven" and details.scenarios == ()
+    assert details.rule is not None and details.rule.code == "KL101"
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        pytest.param({"value": "tl.exp(x)"}, ("float32", "legality"), id="tl.exp takes float32 alone"),
+        pytest.param({"kernel": "copy_fp8"}, ("float8_e4m3fn", "name"), id="the kernel's name"),
+        pytest.param({"check": '"""x: half, any shape."""'}, ("float16", "docstring"), id="docstring"),
+        pytest.param({"check": "pass  # x: bf16"}, ("bfloat16", "comment"), id="comment"),
+        pytest.param(
+            {"check": "assert x.dtype in (torch.bfloat16, torch.float16)"}, ("bfloat16", "check"), id="one of two"
+        ),
+        pytest.param(
+            {"check": "if x.dtype not in [torch.bfloat16, torch.float16]: raise TypeError"},
+            ("bfloat16", "check"),
+            id="guard",
+        ),
+        pytest.param(
+            {"check": "assert x.dtype == torch.int8 or x.dtype == torch.float16"}, ("int8", "check"), id="either"
+        ),
+    ],
+)  # fmt: skip
+def test_types_come_from_evidence(options, expected):
+    assert types(stream(**options))["x"] == expected
+
+
+def test_a_type_that_a_check_fixes_is_no_assumption():
+    found = stream(check="torch._check(x.dtype == torch.float16)")
+    assert "x" not in types(found)
+
+
+def test_nothing_to_go_by_is_not_decided():
+    source = STREAM.format(kernel="copy", value="x", annotation="", check="from elsewhere import grid_of").replace(
+        "(triton.cdiv(n, 1024),)", "(grid_of(x),)"
+    )
+    verdict = ask(source).verdict
+    assert verdict.details.certainty == "unknown" and not verdict.worth_optimizing
+    assert verdict.reason.startswith("Not decided:") and "apply.x:dtype" in verdict.reason
+
+
+def test_loops_between_loaded_bounds_are_listed():
+    source = """
+    import torch
+    import triton
+    import triton.language as tl
+
+    @triton.jit
+    def segment_sum(x_ptr, ptr, y_ptr, D, BLOCK: tl.constexpr):
+        row = tl.program_id(0)
+        cols = tl.arange(0, BLOCK)
+        acc = tl.zeros((BLOCK,), dtype=tl.float32)
+        for i in range(tl.load(ptr + row), tl.load(ptr + row + 1)):
+            acc += tl.load(x_ptr + i * D + cols, mask=cols < D, other=0.0)
+        tl.store(y_ptr + row * D + cols, acc, mask=cols < D)
+
+    def sums(x, offsets, n):
+        y = torch.empty((n, 128), device=x.device, dtype=torch.float32)
+        segment_sum[(n,)](x, offsets, y, 128, BLOCK=128)
+        return y
+    """
+    found = ask(source, "x:float32[65536,128]", "offsets:int32[4097]", "n=4096")
+    details = found.verdict.details
+    assert details.certainty == "assumed"
+    assert [fact.source for fact in details.scenarios[0].facts] == ["guess"]
+    assert any("the loop at line 11 runs 16 in the mean" in text for text in details.estimate.assumptions)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "expected"),
+    [
+        ("a: (M, K) int8, b: (K, N) fp16", "a", "int8"),
+        ("a: (M, K) int8, b: (K, N) fp16", "b", "float16"),
+        ("q, k, v: [B, H, N, D] bf16", "q", "bfloat16"),
+        ("a is big. b is int8", "a", None),
+        ("aa: int8", "a", None),
+        ("a: integer weights", "a", None),
+    ],
+)  # fmt: skip
+def test_types_in_prose_belong_to_the_name_before_them(text, name, expected):
+    found = _beside(name, text, ["a", "b", "q", "k", "v"])
+    assert (None if found is None else str(found)) == expected
+
+
+@pytest.mark.parametrize(
+    ("symbol", "names", "rank", "role"),
+    [
+        ("x.shape[0]", ["M"], 2, "rows"),
+        ("x.shape[1]", ["K"], 2, "features"),
+        ("x.shape[1]", ["vocab_size"], 2, "classes"),
+        ("q.shape[1]", ["H"], 4, "heads"),
+        ("x.shape[1]", ["C"], 4, "channels"),
+        ("x.shape[2]", ["H"], 4, "pixels"),
+        ("x.numel", [], 0, "elements"),
+        ("grid[0]", [], 0, None),
+        ("frobnication", [], 0, None),
+    ],
+)  # fmt: skip
+def test_roles_of_sizes(symbol, names, rank, role):
+    assert _role(symbol, names, {"x": rank, "q": rank}) == role
