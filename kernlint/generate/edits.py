@@ -95,7 +95,7 @@ def _unused(tree: ast.Module, changed: ast.AST, body: Sequence[str]) -> list[ast
     candidates = {name for name in reached if _is_kernel(functions[name]) or name.startswith("_")}
     text = set(_names(ast.parse("def f():\n" + "\n".join(f"    {line}" for line in body))))
     while True:
-        rest = [n for n in _outside(tree, changed, {functions[name] for name in candidates})]
+        rest = list(_outside(tree, changed, {functions[name] for name in candidates}))
         used = {name for node in rest for name in _names(node)} | text
         dead = {name for name in candidates if name not in used}
         if dead == candidates:

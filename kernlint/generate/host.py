@@ -6,9 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
+from kernlint.generate.kernel import Kernel, NextPower
 from kernlint.generate.spelling import expression, wrapped
 from kernlint.generate.terms import Buffer
-from kernlint.generate.kernel import Kernel, NextPower
 from kernlint.generate.values import CannotGenerate, Named, Unbound
 from kernlint.workload import Dtype, Expr, Size, Symbol, Tensor
 from kernlint.workload import expr as ex
@@ -91,7 +91,9 @@ class Host:
             if sum(name != "_" for name in names) > 1:
                 lines.append(f"{', '.join(names)} = {argument}.shape")
                 left = {symbol: name for symbol, name in left.items() if name not in names}
-        lines += sorted((f"{name} = {self._source(symbol)}" for symbol, name in left.items()), key=lambda line: "//" in line)
+        lines += sorted(
+            (f"{name} = {self._source(symbol)}" for symbol, name in left.items()), key=lambda line: "//" in line
+        )
         return lines
 
 
@@ -144,7 +146,9 @@ def returned(result: Any, spell: Callable[[Tensor], str]) -> str:
     if isinstance(result, Tensor):
         return spell(result)
     if isinstance(result, tuple):
-        return ", ".join(returned(one, spell) for one in result) if len(result) > 1 else f"({returned(result[0], spell)},)"
+        return (
+            ", ".join(returned(one, spell) for one in result) if len(result) > 1 else f"({returned(result[0], spell)},)"
+        )
     if isinstance(result, list):
         return f"[{', '.join(returned(one, spell) for one in result)}]"
     if isinstance(result, dict):
@@ -170,6 +174,3 @@ def values_of(result: Any) -> list[Tensor]:
     if isinstance(result, dict):
         return [t for one in result.values() for t in values_of(one)]
     raise CannotGenerate("a result that is no tensor")
-
-
-

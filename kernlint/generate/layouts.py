@@ -56,7 +56,7 @@ def _axis(base: Tensor, stride: Expr, sizes: Mapping[Atom, float]) -> tuple[int,
 def _carried(base: Tensor, view: Tensor, places: list[Expr], sizes: Mapping[Atom, float]) -> tuple[Expr, ...]:
     """``places`` with what goes beyond an axis handed on to the axis outside it."""
     assert base.shape is not None and base.strides is not None and view.shape is not None
-    ends = {lane_atom: extent for lane_atom, extent in _ends(view).items()}
+    ends = _ends(view)
     order = sorted(range(len(places)), key=lambda d: lift(base.strides[d]).evaluate(sizes) or 0)  # type: ignore[index]
     for at, axis in enumerate(order):
         last = places[axis].substitute(ends).evaluate(sizes)  # type: ignore[arg-type]

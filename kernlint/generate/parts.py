@@ -37,7 +37,9 @@ def _moments(reduction: Value, chunks: int) -> Value:
     number = Value("number", (), dt.INT64, attributes={"value": ex.simplify(total)})
     mean = _map("div", sums.shape, sums, number)
     far = _map("square", means.shape, _map("sub", means.shape, means, mean))
-    return _over_parts(reduction, "sum", _map("add", means.shape, squares, _map("mul", means.shape, far, count)), chunks)
+    return _over_parts(
+        reduction, "sum", _map("add", means.shape, squares, _map("mul", means.shape, far, count)), chunks
+    )
 
 
 def _state(reduction: Value, state: str, chunks: int) -> Value:

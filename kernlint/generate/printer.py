@@ -160,7 +160,12 @@ class Printer:
             wide = term.dtype if not (term.op == "where" and operand is term.operands[0]) else operand.dtype
             return number(operand.number, wide)
         spelled = self.spell(operand)
-        if term.dtype.is_float and not operand.dtype.is_float and operand.dtype.kind != "bool" and operand.op not in ("number", "place"):
+        if (
+            term.dtype.is_float
+            and not operand.dtype.is_float
+            and operand.dtype.kind != "bool"
+            and operand.op not in ("number", "place")
+        ):
             return f"{wrapped(spelled, 9)}.to(tl.{term.dtype})", 9
         if term.dtype.is_float and operand.op == "place" and term.op not in _COMPARISONS:
             return f"({spelled[0]}).to(tl.{term.dtype})", 9
@@ -198,7 +203,15 @@ class Printer:
 
 
 _COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
-_WISHES = {"load": "x", "mul": "product", "add": "total", "sub": "difference", "div": "ratio", "cast": "value", "choose": "chosen"}
+_WISHES = {
+    "load": "x",
+    "mul": "product",
+    "add": "total",
+    "sub": "difference",
+    "div": "ratio",
+    "cast": "value",
+    "choose": "chosen",
+}
 
 
 def _triton(dtype: str) -> str:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+from kernlint.generate.axes import Axes, flat_lane
+from kernlint.generate.kernel import Kernel, function_text, product_of
 from kernlint.generate.plan import Work
 from kernlint.generate.printer import Names, Printer
 from kernlint.generate.spelling import Spelled, wrapped
 from kernlint.generate.terms import COLUMNS, Buffer, Term, Terms
-from kernlint.generate.axes import Axes, flat_lane
-from kernlint.generate.kernel import Kernel, function_text, product_of
 from kernlint.generate.values import CannotGenerate, Value, View, lane, lanes_of, looked_through
 from kernlint.records import dataclass
 from kernlint.workload import Dtype, Expr, Size
@@ -97,7 +97,11 @@ class ProductWriter:
         self.address = address
         regions = {COLUMNS: self.kinds.columns, _BATCH: self.kinds.batch}
         extents = {first: [n for _, n in part] for first, part in regions.items()}
-        roots = [*(one.term for one in self.operands), *(f for one in self.operands for _, f in one.factors), self.result]
+        roots = [
+            *(one.term for one in self.operands),
+            *(f for one in self.operands for _, f in one.factors),
+            self.result,
+        ]
         rows = [n for _, n in self.kinds.rows]
         self.axes = Axes(rows, {**extents, _SUMMED: self.kinds.over}, [*roots, *self.terms.loaded.values()], [address])
         self.axes.merge()
@@ -133,7 +137,23 @@ class ProductWriter:
         names, axes = self.names, self.axes
         for name in (*self.terms.buffers, self.out.name):
             names.taken.add(f"{name}_ptr")
-        words = ("pid", "pid_m", "pid_n", "rows", "cols", "ks", "acc", "row_mask", "col_mask", "k_mask", "start", "BM", "BN", "BK", "group")
+        words = (
+            "pid",
+            "pid_m",
+            "pid_n",
+            "rows",
+            "cols",
+            "ks",
+            "acc",
+            "row_mask",
+            "col_mask",
+            "k_mask",
+            "start",
+            "BM",
+            "BN",
+            "BK",
+            "group",
+        )
         names.taken |= set(words)
         uses: dict[int, int] = {}
         seen: set[int] = set()
@@ -145,7 +165,9 @@ class ProductWriter:
         total_m, total_n, total_k = self.totals
         m, n = (printer.expression(lift(total))[0] for total in (total_m, total_n))
         k = printer.expression(lift(total_k))[0]
-        grid_m, grid_n = (self._count(total) / block for total, block in ((total_m, self.tile.m), (total_n, self.tile.n)))
+        grid_m, grid_n = (
+            self._count(total) / block for total, block in ((total_m, self.tile.m), (total_n, self.tile.n))
+        )
         lines.append("pid = tl.program_id(0)")
         if grid_m >= 2 * _GROUP and grid_n > 1:
             lines += [
@@ -215,8 +237,9 @@ class ProductWriter:
         else:
             text, source = printer.spell(term)[0], str(term.dtype)
         name = self.names.new(("a", "b")[number])
-        convert = "" if source == str(fed) else f".to(tl.{fed})"
-        printer.lines.append(f"{name} = {wrapped((text, 9 if text.endswith(')') and text.startswith('tl.load') else 0), 9) if convert else text}{convert}")
+        if source != str(fed):
+            text = f"{wrapped((text, 9 if text.startswith('tl.load') else 0), 9)}.to(tl.{fed})"
+        printer.lines.append(f"{name} = {text}")
         inner.lines += printer.lines
         return name
 
@@ -233,7 +256,11 @@ class ProductWriter:
                 rest = f"{rest} // {size}"
 
     def _mask(self, lanes: frozenset[int], operand: int | None) -> str:
-        shapes = {None: ("[:, None]", "[None, :]", ""), 0: ("[:, None]", "", "[None, :]"), 1: ("", "[None, :]", "[:, None]")}
+        shapes = {
+            None: ("[:, None]", "[None, :]", ""),
+            0: ("[:, None]", "", "[None, :]"),
+            1: ("", "[None, :]", "[:, None]"),
+        }
         row, column, summed = shapes[operand]
         parts = []
         if any(dim < COLUMNS for dim in lanes):
@@ -303,10 +330,16 @@ def _fed(term: Term) -> Dtype | None:
     return None
 
 
+#: Rows, columns and warps.
+_TILES = (
+    (128, 128, 8), (128, 64, 4), (64, 128, 4), (64, 64, 4), (32, 64, 4), (64, 32, 4), (16, 64, 4), (16, 128, 4)
+)  # fmt: skip
+
+
 def default_tile(m: float, n: float, k: float, bits: int) -> Tile:
     """A tile that fills the device where the product is large enough, and wastes little where it is small."""
     best, cost = None, math.inf
-    for tile_m, tile_n, warps in ((128, 128, 8), (128, 64, 4), (64, 128, 4), (64, 64, 4), (32, 64, 4), (64, 32, 4), (16, 64, 4), (16, 128, 4)):
+    for tile_m, tile_n, warps in _TILES:
         if tile_m > 16 and tile_m >= 2 * m:
             continue
         waves = math.ceil(math.ceil(m / tile_m) * math.ceil(n / tile_n) / 132)

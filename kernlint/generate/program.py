@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from kernlint.generate.host import Host, allocation, contiguous_strides, launch_text, returned, values_of
+from kernlint.generate.kernel import Kernel
+from kernlint.generate.parts import in_parts
 from kernlint.generate.plan import Work, plan, view_value
 from kernlint.generate.product_kernel import ProductWriter
 from kernlint.generate.terms import Buffer
-from kernlint.generate.kernel import Kernel
-from kernlint.generate.parts import in_parts
 from kernlint.generate.tile_kernel import TileWriter
 from kernlint.generate.torch_calls import Reader
 from kernlint.generate.values import CannotGenerate, Named, Unbound, Value, exchanged
@@ -67,14 +68,21 @@ def _constants(program: Program) -> dict[str, int | float]:
     module = program.reference or program.kernel
     found: dict[str, int | float] = {}
     for statement in ast.parse(module.text).body:
-        if isinstance(statement, ast.Assign) and len(statement.targets) == 1 and isinstance(statement.targets[0], ast.Name):
+        if (
+            isinstance(statement, ast.Assign)
+            and len(statement.targets) == 1
+            and isinstance(statement.targets[0], ast.Name)
+        ):
             try:
                 value = ast.literal_eval(statement.value)
             except ValueError:
                 continue
             if type(value) in (int, float) and math.isfinite(value):
                 found[statement.targets[0].id] = value
-    return {**found, **{name: v for name, v in program.question.overrides.items() if name in found and type(v) in (int, float)}}
+    return {
+        **found,
+        **{name: v for name, v in program.question.overrides.items() if name in found and type(v) in (int, float)},
+    }
 
 
 def _numbers(sizes: Mapping[str, Expr], constants: Mapping[str, int | float]) -> dict[Atom, float]:
@@ -104,6 +112,7 @@ class _Writing:
             elif isinstance(value, float):
                 overrides[name] = Named(value, name)
         self.sizes = _numbers(open_sizes, constants)
+        self.text = program.kernel.text
         question = replace(program.question, overrides=overrides, entry=program.question.entry)
         variant = program.variant(program.kernel, question)
         workload = variant.workload(entry, NO_EDITS)
@@ -121,7 +130,11 @@ class _Writing:
 
     def _check_followed(self, reference: Workload) -> None:
         """Raise :class:`Unbound` for a size without which the reference is not followed."""
-        lost = [s for s in reference.steps if isinstance(s, TorchOp) and (s.call is None or not s.writes or s.writes[0].shape is None)]
+        lost = [
+            s
+            for s in reference.steps
+            if isinstance(s, TorchOp) and (s.call is None or not s.writes or s.writes[0].shape is None)
+        ]
         loops = [s for s in reference.steps if isinstance(s, Repeat)]
         for loop in loops:
             for atom in lift(loop.count if loop.count is not None else 0).atoms():
@@ -233,29 +246,34 @@ class _Writing:
             for target in {id(root.target): root.target for root in work.roots}.values():
                 if id(target) not in allocated:
                     allocated.add(id(target))
-                    body.append(allocation(self.buffers[id(target)], self.names[id(target)], self.host, self._type, device))
+                    body.append(
+                        allocation(self.buffers[id(target)], self.names[id(target)], self.host, self._type, device)
+                    )
             body += launch_text(kernel, self.host, self.names)
         body.append(f"return {returned(self.reference.result, lambda t: self._result(outputs[id(t)]))}")
-        prepared = [
-            f"{name} = {name}.contiguous()" for name in self.used_inputs if not name.startswith("self.")
-        ]
+        prepared = [f"{name} = {name}.contiguous()" for name in self.used_inputs if not name.startswith("self.")]
         return Rewritten(kernels, [*prepared, *self.host.size_lines(), *body])
 
     def _cut(self, works: Sequence[Work]) -> dict[int, Value]:
         """Reductions that had better be done in parts, as what puts the parts together."""
+        stored = {id(root.target) for one in works for root in one.roots}
         for work in works:
             if work.product is not None:
                 continue
-            buffers = {id(root.target): Buffer("out", root.target, contiguous_strides(root.target.shape)) for root in work.roots}
+            buffers = {
+                id(root.target): Buffer("out", root.target, contiguous_strides(root.target.shape))
+                for root in work.roots
+            }
 
             def buffer_of(value: Value, here: dict[int, Buffer] = buffers) -> Buffer | None:
                 known = here.get(id(value)) or self._buffer(value)
                 return known or (Buffer("x", value, contiguous_strides(value.shape)) if id(value) in stored else None)
 
-            stored = {id(root.target) for one in works for root in one.roots}
             chunks = TileWriter(work, "", buffer_of, self.sizes).chunks
             if chunks:
-                inner = [v for root in work.roots for v in root.value.walk() if v.op == "reduce" and id(v) not in stored]
+                inner = [
+                    v for root in work.roots for v in root.value.walk() if v.op == "reduce" and id(v) not in stored
+                ]
                 inner += [root.target for root in work.roots if root.target.op == "reduce"]
                 deep = {id(v) for v in inner}
                 first = [v for v in inner if not any(id(o) in deep and o is not v for o in v.walk())]
@@ -273,8 +291,11 @@ class _Writing:
         return TileWriter(work, name, self._buffer, self.sizes).write()
 
     def _kernel_name(self, number: int, count: int) -> str:
-        owner, _, method = self.workload.entry.rpartition(".")
+        method = self.workload.entry.rpartition(".")[2]
         base = "fused" if method == "forward" else method
+        names = set(re.findall(r"\w+", self.text))
+        while any(f"{base}{end}_kernel" in names for end in ("", *(f"_{i + 1}" for i in range(count)))):
+            base = f"{base}_new"
         return f"{base}_kernel" if count == 1 else f"{base}_{number + 1}_kernel"
 
     def _device(self) -> str:

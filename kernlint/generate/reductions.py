@@ -67,9 +67,7 @@ class Whole:
 
     def beside(self, term: Term, kind: str) -> Term:
         """The plain reduction of the same body that ``term`` rests on; the one of the kernel where it has it."""
-        return self.tile.terms.new(
-            "reduce", term.dtype, term.operands, lanes=term.lanes, kind=kind, over=term.over
-        )
+        return self.tile.terms.new("reduce", term.dtype, term.operands, lanes=term.lanes, kind=kind, over=term.over)
 
 
 def worst(term: Term) -> str:

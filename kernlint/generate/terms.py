@@ -7,9 +7,8 @@ none.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import field
-from typing import Any, Optional
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from kernlint.generate.values import CannotGenerate, Value, View, looked_through
 from kernlint.records import dataclass
@@ -26,7 +25,7 @@ CHUNK = 90
 _MOST_PLACES = 1500
 
 #: ``low <= place < high`` for each; no upper end where None.
-Bounds = tuple[tuple[Expr, Expr, Optional[Expr]], ...]
+Bounds = tuple[tuple[Expr, Expr, Expr | None], ...]
 
 
 @dataclass(frozen=True, eq=False)
@@ -137,7 +136,7 @@ class Terms:
         target = value.dtype
         if target.is_float and target.bits < 32:
             source = value.operands[0].value.dtype
-            if source == target or term.op == "load" and term.kind == str(target):
+            if source == target or (term.op == "load" and term.kind == str(target)):
                 return term
             # Rounded as the source asks for, and computed with in fp32 from there.
             return self.new("narrow", dt.FLOAT32, (term,), kind=str(target), name=value.name)
@@ -170,7 +169,9 @@ class Terms:
         body = self.view(value.operands[0], [*index, *columns], bounds)
         lanes = frozenset(lane for lane in body.lanes if lane < COLUMNS)
         dtype = register_type(value.dtype)
-        return self.new("reduce", dtype, (body,), lanes=lanes, kind=value.attributes["kind"], over=over, name=value.name)
+        return self.new(
+            "reduce", dtype, (body,), lanes=lanes, kind=value.attributes["kind"], over=over, name=value.name
+        )
 
     def _choose(self, value: Value, index: tuple[Expr, ...], bounds: Bounds) -> Term:
         found: Term | None = None

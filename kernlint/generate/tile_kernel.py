@@ -83,7 +83,9 @@ class TileWriter:
         regions = [first for first, lanes in axes.columns.items() if lanes]
         widths = {first: self.count(axes.total(first)) for first in regions}
         #: The region that is looped over or dealt out to programs; the others are whole in each program.
-        self.main = max(regions, key=lambda first: (first == COLUMNS and bool(self.work.columns), widths[first]), default=0)
+        self.main = max(
+            regions, key=lambda first: (first == COLUMNS and bool(self.work.columns), widths[first]), default=0
+        )
         self.row_count = self.count(product_of(extent for _, extent in axes.rows))
         self.column_count = widths.get(self.main, 1.0)
         self.reduces = any(self.region(term) == self.main for term in self.reductions)
@@ -139,7 +141,9 @@ class TileWriter:
 
     def write(self) -> Kernel:
         names = self.names
-        names.taken |= {f"{one.buffer.name}_ptr" for one in self.outputs} | {f"{n}_ptr" for n in self.terms.buffers} | _WORDS
+        names.taken |= (
+            {f"{one.buffer.name}_ptr" for one in self.outputs} | {f"{n}_ptr" for n in self.terms.buffers} | _WORDS
+        )
         whole = Whole(self)
         printer = Printer(self.terms, names, {}, self.mask, self.uses, self.axes.spelled, whole.reduce)
         self._place_rows(printer)
@@ -259,5 +263,3 @@ class TileWriter:
         source = function_text(self.name, parameters, body)
         return Kernel(self.name, source, tuple(grid) or (((1, ""),),), tuple(buffers), self.names.sizes, self.names.numbers,
                       constants, self.num_warps)  # fmt: skip
-
-

@@ -18,7 +18,6 @@ from kernlint.generate.values import (
     lane,
     looked_through,
 )
-from kernlint.records import replace
 from kernlint.workload import Call, Dtype, Expr, Lane, Size, Tensor, TorchOp, Workload
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
@@ -80,7 +79,9 @@ class Reader:
             raise CannotGenerate(f"the reference makes {len(workload.steps)} torch calls")
         for step in workload.steps:
             if not isinstance(step, TorchOp):
-                raise CannotGenerate(f"the reference has a {_WORDS.get(type(step).__name__, 'step')} that is no torch function")
+                raise CannotGenerate(
+                    f"the reference has a {_WORDS.get(type(step).__name__, 'step')} that is no torch function"
+                )
             self._read(step)
 
     def _input(self, path: str, tensor: Tensor) -> None:
@@ -120,7 +121,11 @@ class Reader:
         in_place = name.endswith("_") and not name.startswith("_")
         made = writer.made(_SAME.get(name.rstrip("_"), name.rstrip("_")) if in_place else _SAME.get(name, name))
         held = self.holds.get(out.storage.id)
-        if held is not None and (held[1].shape, held[1].strides, held[1].offset) != (out.shape, out.strides, out.offset):
+        if held is not None and (held[1].shape, held[1].strides, held[1].offset) != (
+            out.shape,
+            out.strides,
+            out.offset,
+        ):
             raise CannotGenerate(f"{name} changes a part of a tensor in place")
         if out.storage.id in self.inputs:
             raise CannotGenerate(f"{name} changes an argument in place")
@@ -158,8 +163,7 @@ def replace_name(value: Value, tensor: Tensor) -> Value:
     """``value`` called as the source calls the tensor."""
     if not tensor.name or value.name or value.op == "input":
         return value
-    named = Value(value.op, value.shape, value.dtype, value.operands, value.attributes, tensor.name)
-    return named
+    return Value(value.op, value.shape, value.dtype, value.operands, value.attributes, tensor.name)
 
 
 class Writer:
@@ -225,7 +229,9 @@ class Writer:
         view = self.operand(given)
         return View(view.value, looked_through(view.index, broadcast_index(self.shape_of(given), rank)))
 
-    def map(self, op: str, *operands: Operand, shape: tuple[Size, ...] | None = None, dtype: Dtype | None = None) -> Value:
+    def map(
+        self, op: str, *operands: Operand, shape: tuple[Size, ...] | None = None, dtype: Dtype | None = None
+    ) -> Value:
         shape = self.shape if shape is None else shape
         views = tuple(self.spread(one, len(shape)) for one in operands)
         return Value(op, shape, dtype or self._type(op, operands), views)
@@ -242,9 +248,7 @@ class Writer:
     def number(self, value: Any) -> Any:
         return value
 
-    def reduce(
-        self, kind: str, given: Operand, axes: Sequence[int], keep: bool, dtype: Dtype | None = None
-    ) -> Value:
+    def reduce(self, kind: str, given: Operand, axes: Sequence[int], keep: bool, dtype: Dtype | None = None) -> Value:
         """``given`` reduced over ``axes``."""
         shape = self.shape_of(given)
         left = tuple(1 if d in axes else n for d, n in enumerate(shape) if keep or d not in axes)
@@ -352,7 +356,9 @@ def _softmax(log: bool) -> Callable[[Writer], Value]:
         top = w.reduce("max", x, axes, True, _wide(x.dtype))
         total = w.reduce("expsum", x, axes, True, _wide(x.dtype))
         low = w.map("sub", x, top)
-        return w.map("sub", low, w.map("log", total, shape=total.shape)) if log else w.map("div", w.map("exp", low), total)
+        return (
+            w.map("sub", low, w.map("log", total, shape=total.shape)) if log else w.map("div", w.map("exp", low), total)
+        )
 
     return make
 
@@ -430,7 +436,12 @@ def _group_norm(w: Writer) -> Value:
     grouped = Value("cast", inner, _wide(x.dtype), (View(view.value, looked_through(view.index, split)),))
     axes = list(range(2, len(inner)))
     result = _standardised_value(w, grouped, axes, w.argument(4, "eps", 1e-5))
-    back = (lane(0), lift(ex.floordiv(lane(1), width)), lift(ex.mod(lane(1), width)), *(lane(d) for d in range(2, len(shape))))
+    back = (
+        lane(0),
+        lift(ex.floordiv(lane(1), width)),
+        lift(ex.mod(lane(1), width)),
+        *(lane(d) for d in range(2, len(shape))),
+    )
     whole = Value("cast", shape, w.dtype, (View(result, tuple(map(lift, back))),))
     weight, bias = w.argument(2, "weight"), w.argument(3, "bias")
     return _affine(w, whole, *(_per_channel(w, one, len(shape)) for one in (weight, bias)))
@@ -747,7 +758,9 @@ def _repeat(w: Writer) -> Value:
     x = w.tensor(0, "input")
     shape = x.shape or ()
     lead = len(w.shape) - len(shape)
-    places = [lift(ex.mod(lane(lead + d), n)) if n != w.shape[lead + d] else lane(lead + d) for d, n in enumerate(shape)]
+    places = [
+        lift(ex.mod(lane(lead + d), n)) if n != w.shape[lead + d] else lane(lead + d) for d, n in enumerate(shape)
+    ]
     view = w.operand(x)
     return w.cast(View(view.value, looked_through(view.index, places)), w.dtype)
 
@@ -833,7 +846,9 @@ def _contracted(w: Writer, a: Tensor, b: Tensor, bias: Any = None) -> Value:
     rows = 1 if len(left) > 1 else 0
     batch = rank - columns - rows
     first = [lane(batch - (len(left) - 2) + d) if lift(left[d]).value != 1 else lift(0) for d in range(len(left) - 2)]
-    second = [lane(batch - (len(right) - 2) + d) if lift(right[d]).value != 1 else lift(0) for d in range(len(right) - 2)]
+    second = [
+        lane(batch - (len(right) - 2) + d) if lift(right[d]).value != 1 else lift(0) for d in range(len(right) - 2)
+    ]
     of_a = [*first, *([lane(batch)] if rows else []), k]
     of_b = [*second, k, lane(rank - 1)] if columns else [k]
     x, y = w.operand(a), w.operand(b)
@@ -847,7 +862,10 @@ def _linear(w: Writer) -> Value:
     k = lane(len(w.shape))
     a, b = w.operand(x), w.operand(weight)
     of_x = [*(lane(d) for d in range(len(w.shape) - 1)), k]
-    views = View(a.value, looked_through(a.index, of_x)), View(b.value, looked_through(b.index, [lane(len(w.shape) - 1), k]))
+    views = (
+        View(a.value, looked_through(a.index, of_x)),
+        View(b.value, looked_through(b.index, [lane(len(w.shape) - 1), k])),
+    )
     made = Value("product", w.shape, w.dtype, views, {"over": ((x.shape or ())[-1],)})
     bias = w.argument(2, "bias")
     return w.map("add", made, bias) if isinstance(bias, Tensor) else made
@@ -935,7 +953,10 @@ def _conv(w: Writer) -> Value:
 
 
 def _implicit_product(
-    w: Writer, operands: tuple[View, View], shapes: tuple[tuple[Size, ...], tuple[Size, ...]], geometry: tuple[list[int], ...]
+    w: Writer,
+    operands: tuple[View, View],
+    shapes: tuple[tuple[Size, ...], tuple[Size, ...]],
+    geometry: tuple[list[int], ...],
 ) -> Value:
     """A convolution as a product of pixels by filters, summed over channels and taps."""
     (image, kernel), (shape, filters), (stride, padding, dilation) = operands, shapes, geometry

@@ -118,7 +118,5 @@ def exchanged(value: Value, new: Mapping[int, Value], made: dict[int, Value]) ->
         views = tuple(View(exchanged(view.value, new, made), view.index) for view in value.operands)
         same = all(one.value is other.value for one, other in zip(views, value.operands))
         attributes = value.attributes
-        made[id(value)] = (
-            value if same else Value(value.op, value.shape, value.dtype, views, attributes, value.name)
-        )
+        made[id(value)] = value if same else Value(value.op, value.shape, value.dtype, views, attributes, value.name)
     return made[id(value)]

@@ -26,9 +26,6 @@ from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Retu
 from kernlint.interpret.recoded import KernelCalls, recoded
 from kernlint.interpret.substituted import Substitution
 from kernlint.interpret.trace import Trace
-<<<<<<< HEAD
-from kernlint.interpret.values import Class, Deferred, Function, Instance, Jit, Namespace, Presumed, Scope, Unknown
-=======
 from kernlint.interpret.values import (
     Class,
     Deferred,
@@ -39,7 +36,6 @@ from kernlint.interpret.values import (
     Scope,
     Unknown,
 )
->>>>>>> main
 from kernlint.interpret.vendor import other_vendor, package_files
 from kernlint.records import dataclass, replace
 from kernlint.syntax.names import bound_by, dotted_name
@@ -769,10 +765,6 @@ class _Reading:
         forward = cls.scope.vars.get("forward")
         if not isinstance(forward, Function):
             return None
-<<<<<<< HEAD
-        is_function = any(isinstance(b, Namespace) and b.path == "torch.autograd.Function" for b in cls.bases)
-=======
->>>>>>> main
         first: Any = Instance(None, "torch.autograd.function.FunctionCtx")
         if not _is_autograd(cls):
             first = self._guard(lambda: self.host.construct(cls, [], {}), Unknown("layer"))
@@ -952,13 +944,10 @@ class _Reading:
                 frozenset(host.annotated),
             ),
             first_steps=first if first != later else None,
-<<<<<<< HEAD
             result=_tensors_of(result),
             arguments=_by_parameter(function, args),
             held=dict(_held(args[0])) if args and isinstance(args[0], Instance) else {},
-=======
             faults=tuple(host.host_faults.values()),
->>>>>>> main
         )
         return replace(workload, symbols=open_symbols(workload.first_call()))
 

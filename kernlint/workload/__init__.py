@@ -20,7 +20,19 @@ from kernlint.workload.kernel import (
     Store,
 )
 from kernlint.workload.span import Span
-from kernlint.workload.steps import Call, Event, HostSync, Launch, Repeat, Step, Storage, Tensor, TorchOp, Tuning, Workload
+from kernlint.workload.steps import (
+    Call,
+    Event,
+    HostSync,
+    Launch,
+    Repeat,
+    Step,
+    Storage,
+    Tensor,
+    TorchOp,
+    Tuning,
+    Workload,
+)
 
 __all__ = [
     "Access",
