@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from kernlint.generate.kernel import product_of
 from kernlint.generate.terms import CHUNK, COLUMNS, Buffer, Term
 from kernlint.records import dataclass
-from kernlint.workload import Expr, Lane, Size
+from kernlint.workload import Expr, Lane, Opaque, Size
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import Atom, lift
 
@@ -31,13 +31,19 @@ class Axes:
     """``rows`` and, by the first lane of their region, ``columns``, as ``roots`` (terms) and ``stores`` (addresses) see them."""
 
     def __init__(
-        self, rows: Sequence[Size], columns: Mapping[int, Sequence[Size]], roots: Sequence[Term], stores: Sequence[Expr]
+        self,
+        rows: Sequence[Size],
+        columns: Mapping[int, Sequence[Size]],
+        roots: Sequence[Term],
+        stores: Sequence[Expr],
+        loaded: Mapping[int, Term],
     ) -> None:
         self.rows: list[Axis] = list(enumerate(rows))
         self.columns: dict[int, list[Axis]] = {
             first: [(first + i, extent) for i, extent in enumerate(extents)] for first, extents in columns.items()
         }
         self.addresses = [*stores]
+        self.loaded = loaded
         self.others: list[Expr] = []
         seen: set[int] = set()
         for term in (t for root in roots for t in root.walk(seen)):
@@ -121,6 +127,9 @@ class Axes:
         counts = {dim: 0 for dim, _ in lanes}
         for address in map(self.simplified, self.addresses):
             dims = {atom.dim for atom in address.atoms() if isinstance(atom, Lane)}
+            for atom in address.atoms():
+                if isinstance(atom, Opaque) and atom.key in self.loaded:
+                    dims |= {self.lane(dim) for dim in self.loaded[atom.key].lanes}
             if any(dim < CHUNK for dim in dims) and any(dim >= COLUMNS for dim in dims):
                 for dim in counts:
                     counts[dim] += int(address.coefficient(Lane(dim)) == 1)

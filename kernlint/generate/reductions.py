@@ -155,7 +155,7 @@ class Loop:
         # What a loop has called its own the next one may call so too.
         assigned = {line.split(" = ")[0] for line in inner.lines if " = " in line}
         outer = {line.split(" = ")[0] for line in printer.lines if not line.startswith(" ")}
-        words = {"row", "cols", "mask", "row_mask", "col_mask", "start", "chunk", "last"}
+        words = {"outer", "row", "cols", "mask", "row_mask", "col_mask", "start", "chunk", "last"}
         printer.names.taken -= assigned - outer - words
 
     def _pass(self, printer: Printer, ready: Sequence[Term]) -> None:

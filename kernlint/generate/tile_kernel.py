@@ -24,8 +24,10 @@ _TILE, _STEP = 2048, 4096
 _BUSY = 132
 #: Columns of a reduction, and elements in all, from which on few rows are worth reducing in parts.
 _LONG, _MUCH = 4096, 1 << 18
+#: Which program this is, in a type that addresses do not overflow.
+_PROGRAM = "tl.program_id(0).to(tl.int64)"
 #: What the lines that every kernel has call things.
-_WORDS = frozenset({"row", "rows", "cols", "mask", "row_mask", "col_mask", "start", "chunk", "last", "ROWS", "BLOCK"})
+_WORDS = frozenset({"outer", "row", "rows", "cols", "mask", "row_mask", "col_mask", "start", "chunk", "last", "ROWS", "BLOCK"})
 
 
 class TileWriter:
@@ -48,7 +50,7 @@ class TileWriter:
         self.names = Names()
         columns = {first: over for over, first in self.terms.regions.items()}
         roots = [*(one.term for one in self.outputs), *self.terms.loaded.values()]
-        self.axes = Axes(work.rows, columns, roots, [one.address for one in self.outputs])
+        self.axes = Axes(work.rows, columns, roots, [one.address for one in self.outputs], self.terms.loaded)
         self.all_terms = self._all_terms()
         self.reductions = [t for t in self.all_terms if t.op == "reduce"]
         self.axes.merge()
@@ -92,15 +94,22 @@ class TileWriter:
         for first, width in widths.items():
             if first != self.main and width > HELD_ROW // 2:
                 raise CannotGenerate("reductions over two long axes in one kernel")
+        #: The row axis along which tiles reach, where the others have a grid axis of their own: what does not depend on it is then
+        #: the same for a whole tile.
+        self.inner: Axis | None = None
         if axes.rows:
             # Neighbouring rows of a tile shall be neighbours in memory.
             across = axes.contiguous(axes.rows)
             best = max(range(len(axes.rows)), key=lambda i: across[axes.rows[i][0]])
             if across[axes.rows[best][0]]:
                 axes.rows.append(axes.rows.pop(best))
+                if len(axes.rows) > 1 and self.reduces:
+                    self.inner = axes.rows[-1]
         self._extents()
+        if self.inner is not None:
+            axes.rows.pop()
         elements = self.rows * self.columns
-        self.flat = self.rows == 1
+        self.flat = self.rows == 1 and self.inner is None
         self.num_warps = 4 if elements <= 2048 else 8 if elements <= 8192 else 16
 
     def _extents(self) -> None:
@@ -108,7 +117,8 @@ class TileWriter:
         axes, width = self.axes, power_of_two(int(self.column_count))
         down = max(axes.contiguous(axes.rows).values(), default=0)
         along = max(axes.contiguous(axes.columns[self.main][-1:]).values(), default=0) if self.main else 0
-        high = power_of_two(int(self.row_count))
+        reach = self.count(self.inner[1]) if self.inner is not None else self.row_count
+        high = power_of_two(int(reach))
         if down and self.column_count > 1:
             narrow = along == 0
             self.rows, self.columns = min(64 if narrow else 32, high), min(width, 32 if narrow else 64)
@@ -161,19 +171,24 @@ class TileWriter:
 
     def _place_rows(self, printer: Printer) -> None:
         rows = self.axes.rows
-        if rows:
-            start = "tl.program_id(0).to(tl.int64)"
+        if self.inner is not None:
+            printer.lines.append(f"outer = {_PROGRAM}")
+            self._divide(printer, "outer", rows)
+            printer.lines.append("row = tl.program_id(1) * ROWS + tl.arange(0, ROWS)[:, None]")
+            printer.lines.append(f"row_mask = row < {wrapped(printer.expression(lift(self.inner[1])), 5)}")
+            printer.places[self.inner[0]] = "row"
+        elif rows:
             if self.flat:
-                printer.lines.append(f"row = {start}")
+                printer.lines.append(f"row = {_PROGRAM}")
             else:
                 total = wrapped(printer.expression(lift(product_of(n for _, n in rows))), 5)
-                printer.lines.append(f"row = {start} * ROWS + tl.arange(0, ROWS)[:, None]")
+                printer.lines.append(f"row = {_PROGRAM} * ROWS + tl.arange(0, ROWS)[:, None]")
                 printer.lines.append(f"row_mask = row < {total}")
             self._divide(printer, "row", rows)
         if self.work.chunks:
             total = printer.expression(lift(self.axes.total(self.main)))[0]
             printer.lines += [
-                f"chunk = tl.program_id({1 if rows else 0})",
+                f"chunk = tl.program_id({2 if self.inner is not None else 1 if rows else 0})",
                 f"length = tl.cdiv({total}, CHUNKS)",
                 f"last = tl.minimum((chunk + 1) * length, {total})",
             ]
@@ -215,7 +230,7 @@ class TileWriter:
         """The condition under which places on ``lanes`` exist; empty where they always do."""
         parts = []
         here = {self.axes.lane(dim) for dim in lanes}
-        if not self.flat and any(dim < CHUNK for dim in here):
+        if not self.flat and any(dim < CHUNK if self.inner is None else dim == self.inner[0] for dim in here):
             parts.append("row_mask")
         for first, columns in self.axes.columns.items():
             if any(dim in here for dim, _ in columns) and first in self.column_masks:
@@ -249,7 +264,10 @@ class TileWriter:
             constants[block] = next_power(self.axes.total(first))
         grid: list[tuple[tuple[Size, str], ...]] = []
         if rows:
-            grid.append(((product_of(n for _, n in rows), "" if self.flat else "ROWS"),))
+            cut = "" if self.flat or self.inner is not None else "ROWS"
+            grid.append(((product_of(n for _, n in rows), cut),))
+        if self.inner is not None:
+            grid.append(((self.inner[1], "ROWS"),))
         if self.work.chunks:
             constants["CHUNKS"] = self.work.chunks
             grid.append(((self.work.chunks, ""),))
