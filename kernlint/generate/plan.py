@@ -94,7 +94,7 @@ def _parts(target: Value) -> list[tuple[Value, int, Expr]]:
         inner = inner.operands[0].value
     axis = inner.attributes.get("axis")
     if inner.op != "choose" or axis is None:
-        return []
+        return _apart(target)
     place = index[axis]
     if not _is_lane(place):
         return []
@@ -115,6 +115,35 @@ def _walk_all(outputs: Iterable[Value]) -> Iterator[Value]:
     seen: set[int] = set()
     for value in outputs:
         yield from value.walk(seen)
+
+
+def _apart(target: Value) -> list[tuple[Value, int, Expr]]:
+    """``target`` element by element along an axis of few, where the elements are made of the same things."""
+    seen = _Seen()
+    try:
+        _look(target, identity(target.shape), {}, seen, target)
+    except _Stored:
+        return []
+    if seen.reductions or seen.products:
+        return []
+    read = [lanes_of(index) for value, index in seen.found if value.op == "input"]
+    for axis, extent in enumerate(target.shape):
+        number = lift(extent).value
+        others = {d for d, n in enumerate(target.shape) if d != axis and lift(n).value != 1}
+        if number is None or not 1 < number <= _MOST_PARTS or not any(others == lanes for lanes in read):
+            continue
+        shape = tuple(1 if d == axis else n for d, n in enumerate(target.shape))
+        parts = []
+        for at in range(number):
+            index = tuple(lift(at) if d == axis else lane(d) for d in range(len(shape)))
+            parts.append((Value("cast", shape, target.dtype, (View(_inside(target), index),)), axis, lift(at)))
+        return parts
+    return []
+
+
+def _inside(target: Value) -> Value:
+    """``target`` as a value that is not the one which is stored."""
+    return Value(target.op, target.shape, target.dtype, target.operands, target.attributes, target.name)
 
 
 def _work(root: Value, stored: dict[int, Value]) -> Work:
@@ -197,6 +226,7 @@ class _Seen:
     reductions: list[tuple[Value, tuple[Expr, ...]]] = field(default_factory=list)
     products: list[tuple[Value, tuple[Expr, ...]]] = field(default_factory=list)
     visited: set[tuple[int, tuple[Expr, ...]]] = field(default_factory=set)
+    found: list[tuple[Value, tuple[Expr, ...]]] = field(default_factory=list)
 
 
 def _look(value: Value, index: tuple[Expr, ...], stored: dict[int, Value], seen: _Seen, root: Value) -> None:
@@ -206,6 +236,7 @@ def _look(value: Value, index: tuple[Expr, ...], stored: dict[int, Value], seen:
     seen.visited.add(key)
     if len(seen.visited) > _MOST_PLACES:
         raise CannotGenerate("each element is made of too many others")
+    seen.found.append((value, index))
     if value is not root and (id(value) in stored or value.op == "input"):
         return
     if value.op in ("library", "partial"):

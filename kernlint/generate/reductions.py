@@ -84,6 +84,8 @@ class Loop:
         self.tile, self.whole = tile, whole
         #: The parts of what a loop has found of a reduction, by the reduction and the name of the part.
         self.states: dict[tuple[int, str], str] = {}
+        #: What is to be written down behind the loop that is being written.
+        self.last: list[str] = []
 
     def write(self, printer: Printer) -> None:
         tile, done = self.tile, set[int]()
@@ -186,6 +188,8 @@ class Loop:
         for update in updates:
             update(inner)
         self._close(printer, inner)
+        printer.lines += self.last
+        self.last = []
         for term, text in after:
             printer.bind(term, text, term.name or ("total" if term.kind == "sum" else term.kind))
 
@@ -224,31 +228,37 @@ class Loop:
         return update
 
     def _moments(self, printer: Printer, term: Term) -> Callable[[Printer], None]:
-        """The sum of squared deviations, block by block, put together as Chan, Golub and LeVeque do (1983)."""
-        names = self.tile.names
-        mean, squares, seen = (names.new(word) for word in ("mean", "squares", "seen"))
-        printer.lines += [f"{mean} = {self._row()}", f"{squares} = {self._row()}", f"{seen} = 0.0"]
+        """The sum of squared deviations: each lane of the tile keeps its own mean as Welford (1962) does, and in the end they are put
+        together as Chan, Golub and LeVeque do (1983)."""
+        tile, names = self.tile, self.tile.names
+        mean, squares, seen = (names.new(word) for word in ("mean_acc", "squares_acc", "seen"))
+        shape = "(BLOCK,)" if tile.flat else "(ROWS, BLOCK)"
+        printer.lines += [f"{name} = tl.zeros({shape}, dtype=tl.float32)" for name in (mean, squares, seen)]
+        first = "chunk * length" if tile.work.chunks else ""
 
         def update(inner: Printer) -> None:
-            number, own, far, step, both = (names.new(w) for w in ("number", "own_mean", "centred", "step", "both"))
-            total = inner.expression(lift(product_of(term.over)))[0]
-            last = "last" if self.tile.work.chunks else wrapped((total, 5), 5)
+            step, far = (names.new(word) for word in ("step", "centred"))
             text = wrapped(inner.spell(term.operands[0]), 5)
-            mask = self.tile.column_masks[self.tile.region(term)]
-            spread = self.whole.over_columns("sum", f"{far} * {far}")
+            mask = tile.column_masks[tile.region(term)]
+            start = f"(start - {first})" if first else "start"
             inner.lines += [
-                f"{number} = tl.minimum({last} - start, BLOCK).to(tl.float32)",
-                f"{own} = {self.whole.over_columns('sum', self.whole.body(inner, term, '0.0'))} / {number}",
-                f"{far} = tl.where({mask}, {text} - {own}, 0.0)",
-                f"{step} = {own} - {mean}",
-                f"{both} = {seen} + {number}",
-                f"{mean} += {step} * ({number} / {both})",
-                f"{squares} += {spread} + {step} * {step} * ({seen} * {number} / {both})",
-                f"{seen} = {both}",
+                f"{step} = {start} // BLOCK + 1.0",
+                f"{far} = tl.where({mask}, {text} - {mean}, 0.0)",
+                f"{mean} += {far} / {step}",
+                f"{squares} += {far} * tl.where({mask}, {text} - {mean}, 0.0)",
+                f"{seen} += tl.where({mask}, 1.0, 0.0)",
             ]
 
-        printer.known[id(term)] = (squares, 9)
-        self.states |= {(id(term), "mean"): mean, (id(term), "m2"): squares}
+        total = printer.expression(lift(product_of(term.over)))[0]
+        count = f"tl.maximum(last - {first}, 1)" if first else wrapped((total, 5), 7)
+        whole, all_squares = names.new("mean"), names.new("squares")
+        self.last += [
+            f"{whole} = {self.whole.over_columns('sum', f'{mean} * {seen}')} / {count}",
+            f"{mean} -= {whole}",
+            f"{all_squares} = {self.whole.over_columns('sum', f'{squares} + {seen} * {mean} * {mean}')}",
+        ]
+        printer.known[id(term)] = (all_squares, 9)
+        self.states |= {(id(term), "mean"): whole, (id(term), "m2"): all_squares}
         return update
 
 

@@ -175,8 +175,17 @@ class Terms:
 
     def _choose(self, value: Value, index: tuple[Expr, ...], bounds: Bounds) -> Term:
         found: Term | None = None
-        for view, case in reversed(list(zip(value.operands, value.attributes["cases"]))):
+        cases = []
+        for view, case in zip(value.operands, value.attributes["cases"]):
             held = tuple(_through(bound, index) for bound in case)
+            sure = [_holds(bound) for bound in held]
+            if False in sure:
+                continue
+            held = tuple(bound for bound, holds in zip(held, sure) if holds is None)
+            cases.append((view, held))
+            if not held:
+                break
+        for view, held in reversed(cases):
             term = self.view(view, index, (*bounds, *held))
             if found is None:
                 found = term  # the last case takes what is left
@@ -231,6 +240,14 @@ class Terms:
 
 def _known(bound: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(one for one in bound if one is not None)
+
+
+def _holds(bound: tuple[Expr, Expr, Expr | None]) -> bool | None:
+    """Whether ``bound`` holds; None where that depends."""
+    low, place, high = (one.value if one is not None else None for one in bound)
+    if place is None or low is None or (high is None and bound[2] is not None):
+        return None
+    return low <= place and (high is None or place < high)
 
 
 def _through(bound: tuple[Expr, Expr, Expr | None], index: Sequence[Expr]) -> tuple[Expr, Expr, Expr | None]:

@@ -20,6 +20,8 @@ from kernlint.workload.synthesis import power_of_two
 HELD_ROW = 8192
 #: Elements of a tile where nothing asks for more, and in a step of a loop over long rows.
 _TILE, _STEP = 2048, 4096
+#: Elements of all tiles of a program that registers hold.
+_REGISTERS = 1 << 15
 #: Programs that keep a large GPU busy.
 _BUSY = 132
 #: Columns of a reduction, and elements in all, from which on few rows are worth reducing in parts.
@@ -120,10 +122,11 @@ class TileWriter:
         reach = self.count(self.inner[1]) if self.inner is not None else self.row_count
         high = power_of_two(int(reach))
         if down and self.column_count > 1:
-            narrow = along == 0
-            self.rows, self.columns = min(64 if narrow else 32, high), min(width, 32 if narrow else 64)
+            self.rows, self.columns = min(32 if along else 64, high), min(width, 64)
         elif self.reduces:
-            self.columns = _STEP if width > HELD_ROW or self.work.chunks else width
+            held = width <= HELD_ROW and width * self._tiles() <= _REGISTERS and (self._again() or width <= _TILE)
+            step = _STEP if self._tiles() <= 4 else _STEP // 2
+            self.columns = width if held and not self.work.chunks else min(step, width)
             self.rows = max(1, min(_TILE // self.columns, high))
             while self.rows > 1 and self.row_count / self.rows < _BUSY:
                 self.rows //= 2
@@ -134,12 +137,27 @@ class TileWriter:
         if self.loops:
             self.columns = min(self.columns, width)
 
+    def _tiles(self) -> int:
+        """How many tiles of elements a program holds at once, about: those that it loads."""
+        return sum(term.op == "load" and self._in_main(term) for term in self.all_terms)
+
+    def _in_main(self, term: Term) -> bool:
+        return any(dim >= COLUMNS and self.axes.region(dim) == self.main for dim in term.lanes)
+
+    def _again(self) -> bool:
+        """Whether elements are needed again once they are reduced."""
+        first = [t for t in self.reductions if self.region(t) == self.main]
+        inner = {id(t) for one in first for o in one.operands for t in o.walk(set()) if t.op == "reduce"}
+        if any(id(t) in inner for t in first) or any(t.kind in ("m2", "expsum") for t in first):
+            return True
+        return any(self._in_main(one.term) for one in self.outputs)
+
     @property
     def chunks(self) -> int:
         """Into how many parts the reductions of this kernel had better be cut, 0 where they need not be."""
         programs = self.row_count / self.rows
         much = self.column_count >= _LONG and self.row_count * self.column_count >= _MUCH
-        if self.work.chunks or not self.reduces or not much or programs >= _BUSY / 2:
+        if self.work.chunks or not self.reduces or not much or programs >= _BUSY:
             return 0
         return max(2, int(min(2 * _BUSY / programs, self.column_count / (_LONG / 2))))
 

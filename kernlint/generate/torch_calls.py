@@ -16,6 +16,7 @@ from kernlint.generate.values import (
     element,
     identity,
     lane,
+    lanes_of,
     looked_through,
 )
 from kernlint.workload import Call, Dtype, Expr, Lane, Size, Tensor, TorchOp, Workload
@@ -853,8 +854,51 @@ def _contracted(w: Writer, a: Tensor, b: Tensor, bias: Any = None) -> Value:
     of_b = [*second, k, lane(rank - 1)] if columns else [k]
     x, y = w.operand(a), w.operand(b)
     views = View(x.value, looked_through(x.index, of_a)), View(y.value, looked_through(y.index, of_b))
-    made = Value("product", w.shape, w.dtype, views, {"over": (left[-1],)})
+    made = _multiplied(w, views, (left[-1],))
     return w.map("add", made, bias) if isinstance(bias, Tensor) else made
+
+
+#: Elements that are multiplied and summed one by one rather than as a matrix product.
+_FEW = 8
+
+
+def _multiplied(w: Writer, views: tuple[View, View], over: tuple[Size, ...]) -> Value:
+    """The product of two views, summed over the lanes behind the axes of the result."""
+    rank = len(w.shape)
+    extents = [lift(extent).value for extent in over]
+    if None in extents or math.prod(extent or 1 for extent in extents) > _FEW:
+        if _is_vector(w, views):
+            return _summed(w, views, over)
+        return Value("product", w.shape, w.dtype, views, {"over": over})
+    total: Any = None
+    for number in range(math.prod(extent or 1 for extent in extents)):
+        at, rest = [], number
+        for extent in reversed(extents):
+            at.insert(0, lift(rest % (extent or 1)))
+            rest //= extent or 1
+        places = [*(lane(d) for d in range(rank)), *at]
+        pair = tuple(View(view.value, looked_through(view.index, places)) for view in views)
+        product = Value("mul", w.shape, w.dtype, pair)
+        total = product if total is None else w.map("add", total, product)
+    assert isinstance(total, Value)
+    return total
+
+
+def _is_vector(w: Writer, views: tuple[View, View]) -> bool:
+    """Whether one of the operands has hardly any rows of its own, so that no matrix product is worth it."""
+    first, second = (lanes_of(view.index) for view in views)
+    for own in (first - second, second - first):
+        extents = [lift(w.shape[d]).evaluate(w.reader.sizes) or 1 for d in own if d < len(w.shape)]
+        if math.prod(extents) < _FEW:
+            return True
+    return False
+
+
+def _summed(w: Writer, views: tuple[View, View], over: tuple[Size, ...]) -> Value:
+    space = (*w.shape, *over)
+    wide = w.dtype if w.dtype.is_integer else _wide(w.dtype)
+    body = Value("mul", space, wide, views)
+    return Value("reduce", w.shape, w.dtype, (View(body, tuple(map(lane, range(len(space))))),), {"kind": "sum", "over": over})
 
 
 def _linear(w: Writer) -> Value:
@@ -866,7 +910,7 @@ def _linear(w: Writer) -> Value:
         View(a.value, looked_through(a.index, of_x)),
         View(b.value, looked_through(b.index, [lane(len(w.shape) - 1), k])),
     )
-    made = Value("product", w.shape, w.dtype, views, {"over": ((x.shape or ())[-1],)})
+    made = _multiplied(w, views, ((x.shape or ())[-1],))
     bias = w.argument(2, "bias")
     return w.map("add", made, bias) if isinstance(bias, Tensor) else made
 
@@ -898,7 +942,8 @@ def _einsum(w: Writer) -> Value:
         views.append(View(view.value, looked_through(view.index, [lane(letters.index(c)) for c in term])))
     if not summed:
         return Value("mul", w.shape, w.dtype, tuple(views))
-    return Value("product", w.shape, w.dtype, tuple(views), {"over": tuple(sizes[c] for c in summed)})
+    first, second = views
+    return _multiplied(w, (first, second), tuple(sizes[c] for c in summed))
 
 
 def _outer(w: Writer) -> Value:
@@ -975,7 +1020,7 @@ def _implicit_product(
         padded = Value("choose", space, image.value.dtype, (look, nothing), {"cases": (bounds, ())})
         look = View(padded, tuple(lane(d) for d in range(len(space))))
     factor = View(kernel.value, looked_through(kernel.index, [lane(1), channel, *taps]))
-    made = Value("product", w.shape, w.dtype, (look, factor), {"over": over})
+    made = _multiplied(w, (look, factor), over)
     bias = w.argument(2, "bias")
     return w.map("add", made, _per_channel(w, bias, rank + 2)) if isinstance(bias, Tensor) else made
 

@@ -11,6 +11,7 @@ from kernlint.interpret.values import Builtin, Function, Instance, Unknown
 from kernlint.records import replace
 from kernlint.workload import Dtype, Expr, Tensor
 from kernlint.workload import dtype as dt
+from kernlint.workload import expr as ex
 
 if TYPE_CHECKING:
     from kernlint.interpret.host import HostEvaluator
@@ -307,7 +308,8 @@ def _linear_parameters(a: dict[str, Any]) -> dict[str, Any]:
 def _conv_parameters(rank: int) -> Any:
     def make(a: dict[str, Any]) -> dict[str, Any]:
         channels, groups = a.get("in_channels"), a.get("groups")
-        inner = channels // groups if isinstance(channels, int) and isinstance(groups, int) and groups else channels
+        sizes = isinstance(channels, (int, Expr)) and isinstance(groups, (int, Expr)) and groups != 0
+        inner = ex.floordiv(channels, groups) if sizes else channels
         out = a.get("out_channels")
         return {
             "weight": (out, inner, *_tuple(a.get("kernel_size"), rank)),
