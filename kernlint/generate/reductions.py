@@ -214,11 +214,13 @@ class Loop:
         printer.lines += [f"{top} = {self._row(_LEAST)}", f"{total} = {self._row()}"]
 
         def update(inner: Printer) -> None:
-            low = self.tile.names.new("scores")
+            low, shift = self.tile.names.new("scores"), self.tile.names.new("shift")
             inner.lines.append(f"{low} = {self.whole.body(inner, term, _LEAST)}")
             inner.lines.append(f"{new} = tl.maximum({top}, {self.whole.over_columns('max', low)})")
-            scaled = f"{total} * tl.exp({top} - {new})"
-            inner.lines.append(f"{total} = {scaled} + {self.whole.over_columns('sum', f'tl.exp({low} - {new})')}")
+            # Where nothing but minus infinity was met yet there is nothing to subtract.
+            inner.lines.append(f"{shift} = tl.where({new} > {_LEAST}, {new}, 0.0)")
+            scaled = f"{total} * tl.exp({top} - {shift})"
+            inner.lines.append(f"{total} = {scaled} + {self.whole.over_columns('sum', f'tl.exp({low} - {shift})')}")
             inner.lines.append(f"{top} = {new}")
 
         printer.known[id(term)] = (total, 9)

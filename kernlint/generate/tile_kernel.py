@@ -111,7 +111,9 @@ class TileWriter:
         if self.inner is not None:
             axes.rows.pop()
         elements = self.rows * self.columns
-        self.flat = self.rows == 1 and self.inner is None
+        # Conditions on a row that is a number do not mix with masks, which are blocks, in Triton's interpreter (3.9).
+        guarded = any(term.bounds for term in self.all_terms)
+        self.flat = self.rows == 1 and self.inner is None and not guarded
         self.num_warps = 4 if elements <= 2048 else 8 if elements <= 8192 else 16
 
     def _extents(self) -> None:
