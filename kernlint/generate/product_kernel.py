@@ -103,7 +103,13 @@ class ProductWriter:
             self.result,
         ]
         rows = [n for _, n in self.kinds.rows]
-        self.axes = Axes(rows, {**extents, _SUMMED: self.kinds.over}, [*roots, *self.terms.loaded.values()], [address], self.terms.loaded)
+        self.axes = Axes(
+            rows,
+            {**extents, _SUMMED: self.kinds.over},
+            [*roots, *self.terms.loaded.values()],
+            [address],
+            self.terms.loaded,
+        )
         self.axes.merge()
         self.totals = [product_of(part) for part in (rows, extents[COLUMNS], self.kinds.over)]
         m, n, k = map(self._count, self.totals)

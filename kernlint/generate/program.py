@@ -44,6 +44,8 @@ def rewritten(program: Program, entry: str) -> Rewritten:
             return _Writing(program, entry, constants, sizes).write()
         except RecursionError:
             raise CannotGenerate("the reference nests too deep") from None
+        except _Lost:
+            del sizes[_decisive(program, entry, constants, sizes)]
         except Divided as found:
             sizes[found.name] = found.whole
         except Unbound as found:
@@ -53,6 +55,24 @@ def rewritten(program: Program, entry: str) -> Rewritten:
                 break
             del sizes[known[0]]
     raise CannotGenerate("its sizes are not known")
+
+
+def _decisive(program: Program, entry: str, constants: Mapping[str, int | float], sizes: Mapping[str, Expr]) -> str:
+    """The size that has to be a number for the reference to be followed: the one that does alone, else the smallest."""
+    order = sorted(sizes, key=lambda name: constants[name])
+    for name in order:
+        try:
+            _Writing(program, entry, constants, {n: size for n, size in sizes.items() if n != name})
+        except _Lost:
+            continue
+        except (CannotGenerate, Unbound, Divided):
+            pass
+        return name
+    return order[0]
+
+
+class _Lost(Exception):
+    """The reference is not followed to its end while so many sizes are open."""
 
 
 class Divided(Exception):
@@ -140,10 +160,8 @@ class _Writing:
             for atom in lift(loop.count if loop.count is not None else 0).atoms():
                 if isinstance(atom, Symbol):
                     raise Unbound(atom.name)
-        if lost or loops or reference.unknowns:
-            # The shortest axes first: those that code counts, not those that it only walks along.
-            for symbol in sorted(self.sizes, key=lambda symbol: self.sizes[symbol]):
-                raise Unbound(str(symbol))
+        if (lost or loops or reference.unknowns) and self.sizes:
+            raise _Lost
         if reference.unknowns:
             raise CannotGenerate(f"the reference is not followed to its end ({reference.unknowns[0]})")
 
@@ -252,7 +270,16 @@ class _Writing:
             body += launch_text(kernel, self.host, self.names)
         body.append(f"return {returned(self.reference.result, lambda t: self._result(outputs[id(t)]))}")
         prepared = [f"{name} = {name}.contiguous()" for name in self.used_inputs if not name.startswith("self.")]
-        return Rewritten(kernels, [*prepared, *self.host.size_lines(), *body])
+        return Rewritten(kernels, [*self._checks(), *prepared, *self.host.size_lines(), *body])
+
+    def _checks(self) -> list[str]:
+        """Assertions of the extents that the kernels were written for: everything else is read when they run."""
+        found = []
+        for name, tensor in self.used_inputs.items():
+            known = [(axis, n) for axis, n in enumerate(tensor.shape or ()) if isinstance(n, int)]
+            if known and not name.startswith("self."):
+                found.append(f"assert {' and '.join(f'{name}.shape[{axis}] == {n}' for axis, n in known)}")
+        return found
 
     def _cut(self, works: Sequence[Work]) -> dict[int, Value]:
         """Reductions that had better be done in parts, as what puts the parts together."""

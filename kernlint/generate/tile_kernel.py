@@ -29,7 +29,9 @@ _LONG, _MUCH = 4096, 1 << 18
 #: Which program this is, in a type that addresses do not overflow.
 _PROGRAM = "tl.program_id(0).to(tl.int64)"
 #: What the lines that every kernel has call things.
-_WORDS = frozenset({"outer", "row", "rows", "cols", "mask", "row_mask", "col_mask", "start", "chunk", "last", "ROWS", "BLOCK"})
+_WORDS = frozenset(
+    {"outer", "row", "rows", "cols", "mask", "row_mask", "col_mask", "start", "chunk", "last", "ROWS", "BLOCK"}
+)
 
 
 class TileWriter:

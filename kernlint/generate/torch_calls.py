@@ -898,7 +898,9 @@ def _summed(w: Writer, views: tuple[View, View], over: tuple[Size, ...]) -> Valu
     space = (*w.shape, *over)
     wide = w.dtype if w.dtype.is_integer else _wide(w.dtype)
     body = Value("mul", space, wide, views)
-    return Value("reduce", w.shape, w.dtype, (View(body, tuple(map(lane, range(len(space))))),), {"kind": "sum", "over": over})
+    return Value(
+        "reduce", w.shape, w.dtype, (View(body, tuple(map(lane, range(len(space))))),), {"kind": "sum", "over": over}
+    )
 
 
 def _linear(w: Writer) -> Value:
