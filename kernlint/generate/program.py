@@ -47,7 +47,7 @@ def rewritten(program: Program, entry: str) -> Rewritten:
         except _Lost:
             del sizes[_decisive(program, entry, constants, sizes)]
         except Divided as found:
-            sizes[found.name] = found.whole
+            sizes = {name: size.substitute({Symbol(found.name): found.whole}) for name, size in sizes.items()}
         except Unbound as found:
             # Nothing at hand tells this size: it is written as the number that it is.
             known = [name for name, size in sizes.items() if Symbol(found.name) in size.atoms()]
@@ -133,13 +133,17 @@ class _Writing:
                 overrides[name] = Named(value, name)
         self.sizes = _numbers(open_sizes, constants)
         self.text = program.kernel.text
-        question = replace(program.question, overrides=overrides, entry=program.question.entry)
+        question = replace(program.question, overrides=overrides, unrolls=True)
         variant = program.variant(program.kernel, question)
         workload = variant.workload(entry, NO_EDITS)
         if workload is None or workload.reference is None:
             raise CannotGenerate("there is no reference to write it from")
         self.workload: Workload = workload
         reference = workload.reference
+        module = program.reference or program.kernel
+        for word in ("autocast", "set_default_dtype"):
+            if re.search(rf"\b{word}\b", module.text):
+                raise CannotGenerate(f"the reference changes element types behind the scenes ({word})")
         self._check_followed(reference)
         self.reference: Workload = reference
         self.reader = Reader(reference, self.sizes)
@@ -160,8 +164,10 @@ class _Writing:
             for atom in lift(loop.count if loop.count is not None else 0).atoms():
                 if isinstance(atom, Symbol):
                     raise Unbound(atom.name)
-        if (lost or loops or reference.unknowns) and self.sizes:
+        if (lost or loops or reference.unknowns or reference.open_choices) and self.sizes:
             raise _Lost
+        if reference.open_choices:
+            raise CannotGenerate("what the reference does depends on a condition that is not known")
         if reference.unknowns:
             raise CannotGenerate(f"the reference is not followed to its end ({reference.unknowns[0]})")
 

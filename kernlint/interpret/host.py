@@ -121,6 +121,8 @@ _IN_TURN = 9
 #: Steps that a loop over a list, of a model's layers say, or an endless one may make before the rest of it is taken to be
 #: like the next time round; the latter may not go round more often, either.
 _UNROLLED = 256
+#: Rounds of a loop up to which it counts as short.
+_SHORT_LOOP = 32
 
 
 @dataclass(frozen=True)
@@ -258,6 +260,8 @@ class HostEvaluator(Evaluator):
         #: Gives the value of a name in another module of the same tree (importing module, package, level); None where
         #: the package is not in the tree.
         self.finder: Callable[[Module, str, int], Callable[[str], Any] | None] | None = None
+        #: Whether each round of a short loop is followed on its own, however alike they are.
+        self.unrolls = False
         #: The torch function that is being followed, with its arguments.
         self.calling: tuple[str, list[Any], dict[str, Any]] | None = None
         #: Stands for what an expression gives in a scope of a module, until somebody asks; None where nothing is put off.
@@ -1306,9 +1310,9 @@ class HostEvaluator(Evaluator):
     def loop(self, node: cst.For, iterable: Any, scope: Scope) -> None:
         items = self.iterate(iterable)
         span = iterable if isinstance(iterable, Range) else None
-        if (span is not None or (items and _views_in_turn(items))) and self._looped(
-            node, node.target, items, span, scope
-        ):
+        short = self.unrolls and items is not None and len(items) <= _SHORT_LOOP
+        alike = span is not None or (items and _views_in_turn(items))
+        if not short and alike and self._looped(node, node.target, items, span, scope):
             return
         if items is None:
             self._repeat(node, node.target, None, Unknown("loop item"), Unknown("loop item"), scope)

@@ -93,7 +93,8 @@ class Question:
     """What to analyse: ``entry`` names a function or ``Class.method`` (None: the default), ``overrides`` module-level
     constants, ``facts`` what the user assumes, ``host`` what the program learns of its device, ``target`` the Triton release
     whose compiler and launcher are asked what they refuse, ``configuration`` which of the configurations of a tuner counts as
-    its first, so that a change can be tried under each. Unless ``strict``, facts and constants may be about other programs."""
+    its first, so that a change can be tried under each. Unless ``strict``, facts and constants may be about other programs.
+    ``unrolls`` has each round of a short loop followed on its own, however alike they are."""
 
     entry: str | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
@@ -102,6 +103,7 @@ class Question:
     target: Target | None = None
     configuration: int = 0
     strict: bool = True
+    unrolls: bool = False
 
 
 class Program:
@@ -380,7 +382,7 @@ class _Reading:
             if f.is_value and isinstance(f.value, int) and not isinstance(f.value, bool)
         }
         self.host = self.evaluator(question.host, question.overrides, sizes, resolved, edits, program._kernels)
-        self.host.configuration = question.configuration
+        self.host.configuration, self.host.unrolls = question.configuration, question.unrolls
         if not edits:
             self.host.target, self.host.refused = question.target, program._refused
             self.host.kernel_calls = program._kernel_calls
@@ -902,6 +904,7 @@ class _Reading:
         host.kept = []
         host.escapes = False
         host.bounds, host.zeros, host.untaken = [], [], set()
+        host.open_choices = 0
         host.assumptions, host.unknowns = [], [u for u in host.unknowns if u.startswith("autotune")]
         result: Any = None
         if self.trace is not None and entry == self.only:
@@ -946,6 +949,7 @@ class _Reading:
             first_steps=first if first != later else None,
             result=_tensors_of(result),
             arguments=_by_parameter(function, args),
+            open_choices=host.open_choices,
             held=dict(_held(args[0])) if args and isinstance(args[0], Instance) else {},
             faults=tuple(host.host_faults.values()),
         )
