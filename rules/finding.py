@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kernlint import work
 from kernlint.interpret.edits import NO_EDITS, Edits
@@ -103,6 +103,8 @@ class Context:
     options: Mapping[tuple[str, str], float] = field(default_factory=dict, kw_only=True)
     autotune: bool = field(default=False, kw_only=True)
     device_named: bool = field(default=True, kw_only=True)
+    #: What rules have found out about versions of the program, by what they asked.
+    answers: dict[Any, Any] = field(default_factory=dict, kw_only=True)
     _after: dict[Variant, Workload | None] = field(default_factory=dict)
     _estimates: dict[int, tuple[Workload, Estimate]] = field(default_factory=dict)
 
@@ -119,6 +121,15 @@ class Context:
                 workload = transform(workload) if workload is not None else None
             self._after[variant] = workload
         return self._after[variant]
+
+    def launch_after(self, variant: Variant, span: Span, place: int) -> Launch | None:
+        """The launch number ``place`` of those at ``span`` under ``variant``, where that can be told without the rest of the
+        program; else None, which says nothing."""
+        if variant.transforms or self.workload.bare:
+            return None
+        if variant not in self._after:
+            work.check()
+        return self.program.launch(self.workload.entry, span, place, variant.edits)
 
     def estimate(self, workload: Workload) -> Estimate:
         # By identity, with the workload kept alive beside its estimate: workloads hold mappings and have no hash.

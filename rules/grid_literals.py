@@ -15,6 +15,7 @@ from kernlint.rules.flat_grids import factor_literals, takes_programs_apart
 from kernlint.rules.places import counterpart
 from kernlint.workload import Access, Launch, ProgramId, Size, Span, Workload, concrete
 from kernlint.workload import expr as ex
+from kernlint.workload.span import Nest
 
 
 def joined(context: Context, launch: Launch) -> Launch:
@@ -49,19 +50,12 @@ def joined(context: Context, launch: Launch) -> Launch:
 
 def _is_of_another(context: Context, launch: Launch, literal: Span) -> bool:
     """Whether ``literal`` stands in the expression of another launch, which says nothing to this one."""
-    return any(
-        whole.contains(literal) and not whole.contains(launch.span)
-        for whole in context.workload.once(_launches_of_lines).get(literal.line, ())
-    )
+    around = context.workload.once(_launches_by_place).around(literal)
+    return any(not whole.contains(launch.span) for whole in around)
 
 
-def _launches_of_lines(workload: Workload) -> dict[int, set[Span]]:
-    """The places of launches by the lines that they are written on."""
-    found: dict[int, set[Span]] = {}
-    for launch in workload.launches():
-        for line in range(launch.span.line, launch.span.end_line + 1):
-            found.setdefault(line, set()).add(launch.span)
-    return found
+def _launches_by_place(workload: Workload) -> Nest[Span]:
+    return Nest((span, span) for span in dict.fromkeys(launch.span for launch in workload.launches()))
 
 
 def _axis(context: Context, launch: Launch, name: str, block: int) -> int | None:

@@ -27,5 +27,23 @@ def counterpart(context: Context, variant: Variant, launch: Launch) -> Launch | 
     # Whoever knows more of a launch keeps its arguments.
     now = launches_at(context.workload, launch.span)
     place = next((i for i, one in enumerate(now) if one.arguments is launch.arguments), 0)
-    found = launches_at(context.after(variant), launch.span)
-    return found[place] if place < len(found) else None
+    return _launch_under(context, variant, launch.span, place)
+
+
+def dot_under(context: Context, variant: Variant, launch: Span, dot: Span) -> tuple[Launch, Dot] | None:
+    """What :func:`find_dot` finds in the program under ``variant``."""
+    for place in range(len(launches_at(context.workload, launch))):
+        found = _launch_under(context, variant, launch, place)
+        same = dot_at(found, dot)
+        if found is not None and same is not None:
+            return found, same
+    return None
+
+
+def _launch_under(context: Context, variant: Variant, span: Span, place: int) -> Launch | None:
+    """The launch number ``place`` of those at ``span`` under ``variant``."""
+    found = context.launch_after(variant, span, place)
+    if found is None:
+        launches = launches_at(context.after(variant), span)
+        found = launches[place] if place < len(launches) else None
+    return found

@@ -57,11 +57,11 @@ def difference(before: Workload, after: Workload | None, edits: Edits) -> Differ
     if after is None:
         return Difference("the program cannot be followed then", False)
     # What is kept for later calls too.
-    old, new = ([*one.first_call().walk()] for one in (before, after))
-    if len(old) != len(new) or any(type(a[0]) is not type(b[0]) for a, b in zip(old, new)):
+    old, new = (one.first_call().all_steps for one in (before, after))
+    changed = [(one, other) for one, other in zip(old, new) if one is not other]
+    if len(old) != len(new) or any(type(one) is not type(other) for one, other in changed):
         return Difference("the host then does other steps", True)
     found: list[Difference] = []
-    changed = [(one, other) for (one, _), (other, _) in zip(old, new) if one is not other]
     lines = Counter(one.span.line for one, _ in changed)
     #: Of launches that are alike one is enough.
     seen: set[tuple[object, object]] = set()

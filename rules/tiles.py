@@ -10,10 +10,10 @@ from kernlint.records import dataclass
 from kernlint.rules.copies import Form, known_of
 from kernlint.rules.finding import Context, Variant
 from kernlint.rules.grid_literals import joined
-from kernlint.rules.places import counterpart, dot_at, find_dot
+from kernlint.rules.places import counterpart, dot_at, dot_under, find_dot
 from kernlint.rules.retiling import difference
 from kernlint.rules.shared_memory import overflowing
-from kernlint.workload import Access, Dot, Launch, Loop, Opaque, Workload, concrete
+from kernlint.workload import Access, Dot, Launch, Loop, Opaque, concrete
 
 #: Output tiles worth trying, rows by columns. Powers of two, as tl.arange demands; 16 is the least that MMA takes.
 _TILES = [(m, n) for m in (16, 32, 64, 128, 256) for n in (16, 32, 64, 128, 256) if 512 <= m * n <= 32_768]
@@ -69,22 +69,20 @@ def tile_names(context: Context, base: Variant, launch: Launch, dot: Dot) -> Til
     program; None where an extent is not set by one that can be edited, or none is free."""
     names: dict[str, str] = {}
     bound: set[str] = set()
-    before = context.after(base)
     for name, value in launch.constexprs.items():
         if not isinstance(value, int) or isinstance(value, bool) or value not in (dot.m, dot.n, dot.k):
             continue
         if not editable(launch, name):
             continue
         edits = setting(launch, {name: 2 * value})
-        doubled = context.after(base.then(edits))
-        found = find_dot(doubled, launch.span, dot.span)
+        found = dot_under(context, base.then(edits), launch.span, dot.span)
         if found is None:
             continue
         for axis in "mnk":
             doubles = getattr(found[1], axis) == 2 * value == 2 * getattr(dot, axis)
             if doubles and (axis == "k" or _moves_grid(context, base, launch, dot, name)) and axis not in names:
                 names[axis] = name
-                if before is not None and _breaks(before, doubled, edits):
+                if _breaks(context, base, edits):
                     bound.add(axis)
     if set(names) != set("mnk") or bound == set("mnk"):
         return None
@@ -105,22 +103,27 @@ def named(context: Context, launch: Launch, dot: Dot, form: Form | None) -> tupl
     return launch, names
 
 
-def _breaks(before: Workload, after: Workload | None, edits: Edits) -> bool:
-    """Whether another tile surely makes the program compute something else."""
-    found = difference(before, after, edits)
-    return found is not None and found.certain
+def _breaks(context: Context, base: Variant, edits: Edits) -> bool:
+    """Whether ``edits`` that set another tile surely make the program of ``base`` compute something else. Launches of one place
+    are asked about one after another."""
+    asked = _breaks, base, edits
+    if asked not in context.answers:
+        before = context.after(base)
+        found = difference(before, context.after(base.then(edits)), edits) if before is not None else None
+        context.answers[asked] = found is not None and found.certain
+    answer: bool = context.answers[asked]
+    return answer
 
 
 def breaks(context: Context, base: Variant, launch: Launch, names: TileNames, tile: Tile) -> bool:
     """Whether the program of ``base`` surely computes something else with ``tile``."""
-    before, edits = context.after(base), tile_edits(launch, names, tile)
-    return before is None or _breaks(before, context.after(base.then(edits)), edits)
+    return _breaks(context, base, tile_edits(launch, names, tile))
 
 
 def _moves_grid(context: Context, base: Variant, launch: Launch, dot: Dot, name: str) -> bool:
     """Whether the grid is computed from ``name``: with tiles of one row there are more programs. Where it is not, another
     tile would leave results out, or reach beyond them."""
-    found = find_dot(context.after(base.then(setting(launch, {name: 1}))), launch.span, dot.span)
+    found = dot_under(context, base.then(setting(launch, {name: 1})), launch.span, dot.span)
     return found is not None and found[0].grid != launch.grid
 
 

@@ -20,9 +20,9 @@ calls that the host decides and that make the same kinds of actions are as sure 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Any
 
 from kernlint import work
@@ -35,7 +35,7 @@ from kernlint.cost.programs import INTERVAL_80, regime_sigma
 from kernlint.cost.result import KernelTime
 from kernlint.cost.torch_ops import torch_op_time
 from kernlint.cost.traffic import ASSUMED_TRIP, traffic
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.workload import (
     Event,
     Expr,
@@ -101,16 +101,49 @@ class StepTime:
 class Estimate:
     """Predicted microseconds of one call in both scopes; None, with ``missing`` symbols, while a size is open.
 
-    ``gpu_sigma`` and ``call_sigma`` are standard deviations of ln(measured / predicted) of the totals.
+    ``gpu_sigma`` and ``call_sigma`` are standard deviations of ln(measured / predicted) of the totals. What only some ask for
+    is worked out when it is: of most what-ifs nobody wants to know more than ``gpu_us``.
     """
 
     device: Device
     gpu_us: float | None
-    call_us: float | None
-    gpu_sigma: float
-    call_sigma: float
     steps: tuple[StepTime, ...]
     missing: tuple[str, ...] = ()
+    #: What the host does in turn.
+    turns: tuple[_Turn | _Loop, ...] = ()
+
+    def corrected(self, gpu_us: float | None, call_us: float | None, steps: tuple[StepTime, ...]) -> Estimate:
+        """This with other times and as sure as it was."""
+        other = replace(self, gpu_us=gpu_us, steps=steps)
+        vars(other).update(call_us=call_us, gpu_sigma=self.gpu_sigma, call_sigma=self.call_sigma)
+        return other
+
+    @cached_property
+    def call_us(self) -> float | None:
+        return None if self.gpu_us is None else self._per_call[0]
+
+    @cached_property
+    def gpu_sigma(self) -> float:
+        return math.inf if self.gpu_us is None else _combined_sigma(_shares(self.steps, self.gpu_us))
+
+    @cached_property
+    def call_sigma(self) -> float:
+        host_share = self._per_call[1]
+        return math.hypot((1 - host_share) * self.gpu_sigma, host_share * host_sigma())
+
+    @cached_property
+    def _per_call(self) -> tuple[float, float]:
+        return _Timeline(self.turns).per_call_us()
+
+    @cached_property
+    def host_shares(self) -> Mapping[str, float]:
+        """The shares of the host's time by kinds of action."""
+        shares: dict[str, float] = {}
+        for row in self.steps:
+            kind = f"torch {row.step.kind}" if isinstance(row.step, TorchOp) else type(row.step).__name__
+            shares[kind] = shares.get(kind, 0.0) + row.total_host_us
+        total = sum(shares.values())
+        return {kind: us / total for kind, us in shares.items()} if total > 0 else {}
 
     def total_us(self, scope: str) -> float | None:
         """``gpu_us`` or ``call_us``. Raises ValueError for another scope."""
@@ -144,22 +177,14 @@ class Estimator:
         work.spend(work.STEP * (1 + len(workload.steps)))
         missing = open_symbols(workload, self._known.open)
         if missing:
-            return Estimate(self.device, None, None, math.inf, math.inf, (), missing)
+            return Estimate(self.device, None, (), missing)
         rows: list[StepTime] = []
-        timeline = _Timeline()
+        turns: list[_Turn | _Loop] = []
         try:
-            _Pricer(self.device, rows, self._known).price(workload.steps, 1.0, timeline.events)
+            _Pricer(self.device, rows, self._known).price(workload.steps, 1.0, turns)
         except OverflowError:  # tiles larger than any memory, which a slip of the pen makes
-            return Estimate(self.device, None, None, math.inf, math.inf, ())
-        return _total(self.device, rows, timeline)
-
-
-def _total(device: Device, rows: list[StepTime], timeline: _Timeline) -> Estimate:
-    gpu_us = sum(row.total_gpu_us for row in rows)
-    call_us, host_share = timeline.per_call_us()
-    gpu_sigma = _combined_sigma(_shares(rows, gpu_us))
-    sigma = math.hypot((1 - host_share) * gpu_sigma, host_share * host_sigma())
-    return Estimate(device, gpu_us, call_us, gpu_sigma, sigma, tuple(rows))
+            return Estimate(self.device, None, ())
+        return Estimate(self.device, sum([row.count * row.gpu_us for row in rows]), tuple(rows), turns=tuple(turns))
 
 
 def speedup(before: Estimate, after: Estimate, scope: str) -> tuple[float, float, float]:
@@ -167,37 +192,59 @@ def speedup(before: Estimate, after: Estimate, scope: str) -> tuple[float, float
 
     Raises ValueError when either estimate has no total (open sizes) or the scope is unknown.
     """
-    old, new = before.total_us(scope), after.total_us(scope)
-    if old is None or new is None:
-        names = ", ".join(dict.fromkeys((*before.missing, *after.missing)))
-        raise ValueError(f"no speedup while sizes are open: {names}")
-    if old <= 0 or new <= 0:
-        return 1.0, 1.0, 1.0
-    middle = old / new
-    sigma = ratio_sigma(before, after, scope)
-    width = math.exp(INTERVAL_80 * sigma)
-    return middle, middle / width, middle * width
+    return Comparison(before, after).speedup(scope)
 
 
 def ratio_sigma(before: Estimate, after: Estimate, scope: str) -> float:
     """Standard deviation of the ln of the predicted speedup's error."""
-    data = _data()
-    kept, changed_before, changed_after = _match(before.steps, after.steps)
-    variance = _device_variance(
-        kept, changed_before, changed_after, before.gpu_us or 0.0, after.gpu_us or 0.0, before.device
-    )
-    if scope == "call":
-        host_before, host_after = _host_share(before), _host_share(after)
-        both = min(host_before, host_after)
-        apart = abs(host_before - host_after)
-        # One side waits for the host, the other for the device: two errors that have nothing in common.
-        device_side = before if host_before < host_after else after
-        # Changed code means changed host code too, even where the model sees the same host steps in it.
-        own = float(data["host_ratio_sigma"]) if changed_before or changed_after else 0.0
-        variance = (1 - max(host_before, host_after)) ** 2 * variance
-        variance += both**2 * (_host_variance(before.steps, after.steps) + own**2)
-        variance += apart**2 * (host_sigma() ** 2 + device_side.gpu_sigma**2)
-    return math.sqrt(variance + float(data["clock_sigma"]) ** 2)
+    return Comparison(before, after).sigma(scope)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two versions of a call beside one another, in both scopes."""
+
+    before: Estimate
+    after: Estimate
+
+    def speedup(self, scope: str) -> tuple[float, float, float]:
+        """As :func:`speedup`."""
+        old, new = self.before.total_us(scope), self.after.total_us(scope)
+        if old is None or new is None:
+            names = ", ".join(dict.fromkeys((*self.before.missing, *self.after.missing)))
+            raise ValueError(f"no speedup while sizes are open: {names}")
+        if old <= 0 or new <= 0:
+            return 1.0, 1.0, 1.0
+        middle = old / new
+        width = math.exp(INTERVAL_80 * self.sigma(scope))
+        return middle, middle / width, middle * width
+
+    def sigma(self, scope: str) -> float:
+        """As :func:`ratio_sigma`."""
+        variance, before, after = self._device_variance, self.before, self.after
+        data = _data()
+        if scope == "call":
+            host_before, host_after = _host_share(before), _host_share(after)
+            both = min(host_before, host_after)
+            apart = abs(host_before - host_after)
+            # One side waits for the host, the other for the device: two errors that have nothing in common.
+            device_side = before if host_before < host_after else after
+            _, changed_before, changed_after = self._matched
+            # Changed code means changed host code too, even where the model sees the same host steps in it.
+            own = float(data["host_ratio_sigma"]) if changed_before or changed_after else 0.0
+            variance = (1 - max(host_before, host_after)) ** 2 * variance
+            variance += both**2 * (_host_variance(before, after) + own**2)
+            variance += apart**2 * (host_sigma() ** 2 + device_side.gpu_sigma**2)
+        return math.sqrt(variance + float(data["clock_sigma"]) ** 2)
+
+    @cached_property
+    def _matched(self) -> tuple[list[_Kept], list[StepTime], list[StepTime]]:
+        return _match(self.before.steps, self.after.steps)
+
+    @cached_property
+    def _device_variance(self) -> float:
+        before, after = self.before, self.after
+        return _device_variance(*self._matched, before.gpu_us or 0.0, after.gpu_us or 0.0, before.device)
 
 
 @lru_cache(maxsize=1)
@@ -208,7 +255,7 @@ def _data() -> dict[str, Any]:
 # -- pricing ----------------------------------------------------------------------------------------------------------
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Turn:
     """One host action: ``host_us`` to issue, ``gpu_us`` of device work queued, ``sync`` waits for the device."""
 
@@ -217,12 +264,12 @@ class _Turn:
     sync: bool = False
 
 
-@dataclass
+@dataclass(frozen=True)
 class _Loop:
     """A Python loop: ``body`` runs ``count`` times."""
 
     count: float
-    body: list[_Turn | _Loop]
+    body: tuple[_Turn | _Loop, ...]
 
 
 class _Known:
@@ -238,7 +285,7 @@ class _Known:
         #: By how many steps there are: those of the last version.
         self.distances: dict[int, _Distances] = {}
         #: By step, distances, number of runs and doubt.
-        self.rows: dict[tuple[int, int, float, float], tuple[Step, dict[int, float], StepTime]] = {}
+        self.rows: dict[tuple[int, int, float, float], tuple[Step, dict[int, float], StepTime, _Turn]] = {}
 
 
 @dataclass
@@ -258,24 +305,27 @@ class _Pricer:
 
         ``doubt`` is the sigma of an iteration count that had to be assumed.
         """
+        known = self.known.rows
         for step, distance in zip(steps, self._distances(steps)):
-            key = (id(step), id(distance), count, doubt)
             if isinstance(step, Repeat):
                 host_us = host_time(step)
-                known = _iterations(step.count)
-                times = ASSUMED_TRIP if known is None else known
+                iterations = _iterations(step.count)
+                times = ASSUMED_TRIP if iterations is None else iterations
                 inner: list[_Turn | _Loop] = [_Turn(host_us)]
                 self.rows.append(StepTime(step, count * times, 0.0, host_us, "host", host_sigma(), {}, "host"))
-                self.price(step.body, count * times, inner, math.hypot(doubt, _TRIP_SIGMA if known is None else 0.0))
-                turns.append(_Loop(times, inner))
+                unsure = math.hypot(doubt, _TRIP_SIGMA if iterations is None else 0.0)
+                self.price(step.body, count * times, inner, unsure)
+                turns.append(_Loop(times, tuple(inner)))
                 continue
-            found = self.known.rows.get(key)
-            row = self._row(step, distance, count, doubt) if found is None else found[2]
+            key = (id(step), id(distance), count, doubt)
+            found = known.get(key)
             if found is None:
-                self.known.rows[key] = step, distance, row
-            self.rows.append(row)
-            sync = isinstance(step, HostSync)
-            turns.append(_Turn(row.host_us, 0.0 if sync else row.gpu_us, sync))
+                row = self._row(step, distance, count, doubt)
+                sync = isinstance(step, HostSync)
+                turn = _Turn(row.host_us, 0.0 if sync else row.gpu_us, sync)
+                found = known[key] = step, distance, row, turn
+            self.rows.append(found[2])
+            turns.append(found[3])
 
     def _row(
         self, step: Launch | TorchOp | HostSync | Event, distance: Mapping[int, float], count: float, doubt: float
@@ -301,17 +351,16 @@ class _Pricer:
 
     def _distances(self, steps: tuple[Step, ...]) -> list[dict[int, float]]:
         known = self.known.distances
-        touched = [self._touched(step) for step in steps]
+        found = self.known.touched
+        touched = [found[id(step)][1] if id(step) in found else self._touched(step) for step in steps]
         known[len(steps)] = _Distances.of(touched, known.get(len(steps)))
         return known[len(steps)].found
 
     def _touched(self, step: Step) -> dict[int, float]:
-        found = self.known.touched.get(id(step))
-        if found is None:
-            touched = _touched(step)
-            touched = self.known.alike.setdefault(tuple(touched.items()), touched)
-            found = self.known.touched[id(step)] = step, touched
-        return found[1]
+        touched = _touched(step)
+        touched = self.known.alike.setdefault(tuple(touched.items()), touched)
+        self.known.touched[id(step)] = step, touched
+        return touched
 
 
 def _touched(step: Step) -> dict[int, float]:
@@ -353,21 +402,15 @@ class _Distances:
         """Those of ``touched``. Where a step looks back at the same objects as in ``last``, of as many steps, it has the
         same object for its distances."""
         count = len(touched)
-        distances = _Distances(touched, [], [])
-        #: For each step, how many steps up to and with it are as in ``last``, in the call before too.
-        alike = [0] * count
-        run = 0
-        if last is not None:
-            for index in (*range(count), *range(count)):
-                run = run + 1 if touched[index] is last.touched[index] else 0
-                alike[index] = run
-        for index in range(count):
-            if last is not None and alike[index] > last.looked[index]:
-                found, looked = last.found[index], last.looked[index]
-            else:
-                found, looked = _looking_back(touched, index)
-            distances.found.append(found)
-            distances.looked.append(looked)
+        if last is None:
+            pairs = [_looking_back(touched, index) for index in range(count)]
+            return _Distances(touched, [found for found, _ in pairs], [looked for _, looked in pairs])
+        distances = _Distances(touched, last.found.copy(), last.looked.copy())
+        changed = [index for index, (one, then) in enumerate(zip(touched, last.touched)) if one is not then]
+        behind = range(min(count, _LOOK_BACK + 1))
+        stale = {i for one in changed for far in behind if last.looked[i := (one + far) % count] >= far}
+        for index in stale:
+            distances.found[index], distances.looked[index] = _looking_back(touched, index)
         return distances
 
 
@@ -411,8 +454,8 @@ class _Timeline:
     CALLS = 4
     TURNS = 3
 
-    def __init__(self) -> None:
-        self.events: list[_Turn | _Loop] = []
+    def __init__(self, events: Sequence[_Turn | _Loop]) -> None:
+        self.events = events
         self.host = 0.0
         self.device = 0.0
         self.host_busy = 0.0
@@ -434,7 +477,7 @@ class _Timeline:
         share = min(1.0, host_us / call_us)
         return call_us, 1 / (1 + math.exp((0.9 - share) / 0.05)) if share < 1 else 1.0
 
-    def _run(self, events: list[_Turn | _Loop]) -> None:
+    def _run(self, events: Sequence[_Turn | _Loop]) -> None:
         for event in events:
             if isinstance(event, _Turn):
                 self.host += event.host_us
@@ -463,7 +506,7 @@ class _Timeline:
 
 def _host_share(estimated: Estimate) -> float:
     """Share of a call that the host decides, from the totals."""
-    host = sum(row.total_host_us for row in estimated.steps)
+    host = sum([row.count * row.host_us for row in estimated.steps])
     call = estimated.call_us or 0.0
     if call <= 0:
         return 0.0
@@ -486,52 +529,48 @@ def _combined_sigma(shares: Iterable[tuple[str, float, float]]) -> float:
     return math.sqrt(sum(value**2 for value in families.values()))
 
 
-@dataclass(frozen=True)
-class _Kept:
-    """A step of both workloads, perhaps run another number of times: microseconds before and after, one error."""
-
-    family: str
-    before_us: float
-    after_us: float
-    sigma: float
+#: A step of both workloads, perhaps run another number of times: its family, microseconds before and after, and its error.
+_Kept = tuple[str, float, float, float]
 
 
 def _match(
     before: tuple[StepTime, ...], after: tuple[StepTime, ...]
 ) -> tuple[list[_Kept], list[StepTime], list[StepTime]]:
     """(steps in both, only before, only after)."""
-    #: The rows of ``after`` that take as long, by their number there: most of them are the same steps, or alike.
+    # Most of a what-if is what it was.
+    if len(before) == len(after):
+        pairs = list(zip(before, after))
+        others = tuple(twin for row, twin in pairs if row is not twin)
+    else:
+        pairs, others = [(row, None) for row in before], after
+    #: The rows of ``others`` that take as long, by their number there: most of them are the same steps, or alike.
     rest: dict[tuple[float, type], dict[int, StepTime]] = {}
     same: dict[int, int] = {}
-    for number, row in enumerate(after):
+    for number, row in enumerate(others):
         rest.setdefault((row.gpu_us, type(row.step)), {})[number] = row
         same.setdefault(id(row.step), number)
     kept: list[_Kept] = []
     only_before: list[StepTime] = []
-    for row in before:
-        alike = rest.get((row.gpu_us, type(row.step)), {})
-        found = same.get(id(row.step))
-        if found not in alike:
-            found = next((n for n, other in alike.items() if row.step == other.step), None)
-        if found is None:
-            only_before.append(row)
-            continue
-        twin = alike.pop(found)
-        kept.append(_Kept(row.family, row.total_gpu_us, twin.total_gpu_us, row.sigma))
+    for row, twin in pairs:
+        if row is not twin:
+            alike = rest.get((row.gpu_us, type(row.step)), {})
+            found = same.get(id(row.step))
+            if found not in alike:
+                found = next((n for n, other in alike.items() if row.step == other.step), None)
+            if found is None:
+                only_before.append(row)
+                continue
+            twin = alike.pop(found)
+        kept.append((row.family, row.count * row.gpu_us, twin.count * twin.gpu_us, row.sigma))
     left = {number: row for rows in rest.values() for number, row in rows.items()}
     return kept, only_before, [left[number] for number in sorted(left)]
 
 
-def _host_variance(before: tuple[StepTime, ...], after: tuple[StepTime, ...]) -> float:
+def _host_variance(before: Estimate, after: Estimate) -> float:
     """Variance of the ln of the ratio of two host times: each kind of action errs as one, shares that agree cancel."""
-    shares: dict[str, float] = {}
-    for rows, sign in ((before, 1.0), (after, -1.0)):
-        total = sum(row.total_host_us for row in rows)
-        for row in rows:
-            kind = f"torch {row.step.kind}" if isinstance(row.step, TorchOp) else type(row.step).__name__
-            if total > 0:
-                shares[kind] = shares.get(kind, 0.0) + sign * row.total_host_us / total
-    return sum((share * float(_data()["host_item_sigma"])) ** 2 for share in shares.values())
+    old, new = before.host_shares, after.host_shares
+    apart = (old.get(kind, 0.0) - new.get(kind, 0.0) for kind in dict.fromkeys((*old, *new)))
+    return sum((share * float(_data()["host_item_sigma"])) ** 2 for share in apart)
 
 
 def _device_variance(
@@ -552,9 +591,8 @@ def _device_variance(
         return 0.0
     variance = 0.0
     alike: dict[str, float] = {}
-    for row in kept:
-        change = (row.before_us / old - row.after_us / new) * row.sigma
-        alike[row.family] = alike.get(row.family, 0.0) + change
+    for family, before_us, after_us, sigma in kept:
+        alike[family] = alike.get(family, 0.0) + (before_us / old - after_us / new) * sigma
     variance += sum(value**2 for value in alike.values())
     left = {family: (time / old, sigma) for family, time, sigma in _grouped(changed_before)}
     right = {family: (time / new, sigma) for family, time, sigma in _grouped(changed_after)}
@@ -617,16 +655,14 @@ def open_symbols(workload: Workload, known: dict[int, tuple[Step, tuple[str, ...
     """Names of the sizes that the time depends on and the source does not fix, in order of appearance. What is ``known`` of
     steps already, by their identity, is added to."""
     names: dict[str, None] = {}
-    for step, _ in workload.walk():
-        found = known.get(id(step)) if known is not None else None
+    known = {} if known is None else known
+    for step in workload.all_steps:
+        found = known.get(id(step))
         if found is None:
-            found = (
-                step,
-                tuple(dict.fromkeys(n for size in _sizes(step) if isinstance(size, Expr) for n in _symbols(size))),
-            )
-            if known is not None:
-                known[id(step)] = found
-        names.update(dict.fromkeys(found[1]))
+            open_ones = (n for size in _sizes(step) if isinstance(size, Expr) for n in _symbols(size))
+            found = known[id(step)] = step, tuple(dict.fromkeys(open_ones))
+        if found[1]:
+            names.update(dict.fromkeys(found[1]))
     return tuple(names)
 
 

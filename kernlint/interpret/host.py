@@ -131,6 +131,10 @@ class HostFacts:
 
     sm_count: int = 132
     capability: tuple[int, int] = (9, 0)
+    backend: str = "cuda"
+    #: The most shared memory that a program may have, and that a multiprocessor has, in bytes.
+    shared_block: int = 232448
+    shared_sm: int = 233472
 
 
 @dataclass(frozen=True)
@@ -416,9 +420,11 @@ class HostEvaluator(Evaluator):
     def _unpack(self, elements: Sequence[cst.BaseElement], value: Any, scope: Scope) -> None:
         told, x = self.shapes_told.get(id(value), (None, None))
         starred = any(type(element) is cst.StarredElement for element in elements)
-        if told is value and x is not None and not starred and len(elements) != len(value) and self._is_given(x):
-            text = f"`{x.name or 'the tensor'}` has {len(value)} dimensions, and its shape is unpacked into {len(elements)} names"
-            self.refuse("unpacked-shape", elements[0], text)
+        if isinstance(told, tuple) and told is value and x is not None and not starred:
+            rank, names = len(told), len(elements)
+            if rank != names and self._is_given(x):
+                text = f"`{x.name or 'the tensor'}` has {rank} dimensions, and its shape is unpacked into {names} names"
+                self.refuse("unpacked-shape", elements[0], text)
         super()._unpack(elements, value, scope)
 
     def _is_given(self, x: Tensor) -> bool:
@@ -537,11 +543,13 @@ class HostEvaluator(Evaluator):
     def list_length(self, values: Any) -> Size | None:
         return getattr(values, "length", len(values)) if isinstance(values, (list, tuple)) else None
 
-    def _lengthen(self, scope: Scope, before: dict[str, int], count: Size | None) -> None:
-        """Give lists that one iteration appended to the length they have after ``count`` iterations."""
+    def _lengthen(self, scope: Scope, before: dict[str, int], count: Size | None, initial: dict[str, int]) -> None:
+        """Give lists that one iteration appended to (``before`` it they had so many items, ``initial`` ones before the loop) the
+        length they have after ``count`` iterations."""
         for name, value in scope.vars.items():
             if isinstance(value, list) and name in before and len(value) > before[name] and count is not None:
-                scope.vars[name] = LongList(value, ex.simplify(ex.lift(count) * (len(value) - before[name])))
+                grown = ex.lift(count) * (len(value) - before[name])
+                scope.vars[name] = LongList(value, ex.simplify(grown + initial.get(name, 0)))
 
     # -- Python hooks -----------------------------------------------------------------------------------------------
 
@@ -625,6 +633,9 @@ class HostEvaluator(Evaluator):
         if isinstance(a, Tensor) or isinstance(b, Tensor):
             if name == "@" and isinstance(a, Tensor) and isinstance(b, Tensor):
                 return torch_ops.function(self, "matmul", [a, b], {}, node)
+            if name == "/" and not isinstance(a, Tensor):
+                # torch divides a number by a tensor in two steps.
+                a, b, name = self._operator("reciprocal", [b], node), a, "*"
             return self._operator(_OP_NAMES.get(name, name), [a, b], node)
         if isinstance(a, ReadValue) or isinstance(b, ReadValue):
             return computed_from_read(name, (a, b))
@@ -967,6 +978,8 @@ class HostEvaluator(Evaluator):
             return Instance(None, "device properties", self._device_properties())
         if name == "get_device_capability":
             return self.facts.capability
+        if name == "get_current_target":
+            return Instance(None, "target", self._target())
         if path.startswith(("functools.lru_cache", "functools.cache", "functools.wraps", "contextlib.")):
             return args[0] if len(args) == 1 and isinstance(args[0], Function) else Unknown(path)
         if path == "functools.partial" and args:
@@ -1009,7 +1022,17 @@ class HostEvaluator(Evaluator):
             "warp_size": 32,
             "warpSize": 32,
             "sm_count": self.facts.sm_count,
+            "max_shared_mem": self.facts.shared_block,
+            "shared_memory_per_block_optin": self.facts.shared_block,
+            "shared_memory_per_multiprocessor": self.facts.shared_sm,
         }
+
+    def _target(self) -> dict[str, Any]:
+        """What ``triton.runtime.driver.active.get_current_target()`` says."""
+        major, minor = self.facts.capability
+        known = self.facts.backend == "cuda"
+        arch: Any = major * 10 + minor if known else Unknown("arch")
+        return {"backend": self.facts.backend, "arch": arch, "warp_size": 32 if known else 64}
 
     def _descriptor(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         base = args[0] if args else kwargs.get("base")
@@ -1140,13 +1163,15 @@ class HostEvaluator(Evaluator):
 
     def exec_With(self, node: cst.With, scope: Scope) -> None:
         """What a CUDA graph captures once it does again whenever it is replayed."""
-        saved = self.depth_once
+        saved, target = self.depth_once, self.target
         if any(self._captures(item.item, scope) for item in node.items):
             self.depth_once = 0
+        if any(_expects_errors(item.item) for item in node.items):
+            self.target = None  # what is refused there is meant to be
         try:
             super().exec_With(node, scope)
         finally:
-            self.depth_once = saved
+            self.depth_once, self.target = saved, target
 
     def _captures(self, manager: cst.BaseExpression, scope: Scope) -> bool:
         if not isinstance(manager, cst.Call) or dotted_name(manager.func) is None:
@@ -1241,6 +1266,10 @@ class HostEvaluator(Evaluator):
         if self.truth(self.eval(node.test, scope)) is False:
             self.contradict(node, f"`assert {_code(node.test)}` fails")
         checks.holds(self, node.test, scope)
+
+    def tested(self, value: Any, node: cst.BaseExpression) -> None:
+        if isinstance(value, Tensor) and not self.perhaps_number(value):
+            self.sync("the value of a tensor in a condition", node, value)
 
     def undecided(self, node: cst.If, test: Any, scope: Scope) -> None:
         if isinstance(test, ContiguityTest):
@@ -1352,7 +1381,7 @@ class HostEvaluator(Evaluator):
         there is none, to be unrolled."""
         if not self.sinks or (items is not None and len(items) <= UNROLL_LAUNCHES):
             return False
-        before, budget = dict(scope.vars), self.budget
+        before, budget, initial = dict(scope.vars), self.budget, _lengths(scope)
         if items is not None:
             with self.recording() as steps:
                 self._iteration(node, target, items[0], scope)
@@ -1363,7 +1392,7 @@ class HostEvaluator(Evaluator):
                 return False
         if items:
             middle = len(items) // 2
-            self._repeat(node, target, len(items), items[max(0, middle - 1)], items[middle], scope)
+            self._repeat(node, target, len(items), items[max(0, middle - 1)], items[middle], scope, initial)
         elif span is not None:
             first = ex.simplify(ex.lift(span.start))
             self._repeat(node, target, span.trip, first, ex.simplify(ex.lift(first) + span.step), scope)
@@ -1377,6 +1406,7 @@ class HostEvaluator(Evaluator):
         before: Any,
         item: Any,
         scope: Scope,
+        initial: dict[str, int] | None = None,
     ) -> None:
         """Record the iteration for ``item``, after one for ``before`` that settles loop-carried variables."""
         entry = dict(scope.vars)
@@ -1386,10 +1416,10 @@ class HostEvaluator(Evaluator):
             except (Raised, Return):
                 return
         second = dict(scope.vars)
-        lengths = {name: len(value) for name, value in scope.vars.items() if isinstance(value, list)}
+        lengths = _lengths(scope)
         with self.recording() as body:
             whole = self._iteration(node, target, item, scope) and whole
-        self._lengthen(scope, lengths, count)
+        self._lengthen(scope, lengths, count, initial)
         _forward(scope, entry, second, count if whole else None)
         if body:
             if count is None:
@@ -1623,6 +1653,7 @@ class HostEvaluator(Evaluator):
         self.record(first)
         if self.journal is not None:
             self.journal.launched(first)
+        self._forget_numbers(node)
         return Unknown("launch result")
 
     def _configurations(self, kernel: Jit) -> tuple[Config, ...]:
@@ -1729,6 +1760,9 @@ class HostEvaluator(Evaluator):
         values.update({name: value for name, value in kwargs.items() if name in names})
         explicit = frozenset({*options, *values})
         values.update(config.kwargs)
+        for name, chosen in (("num_warps", config.num_warps), ("num_stages", config.num_stages)):
+            if jit.autotuned and name in config.kwargs and name in names:
+                values[name] = chosen  # a tuner passes its own option over a meta-parameter of that name
         for name, rule in jit.heuristics.items():
             chosen = self.call(rule, [dict(values)], {}, node)  # type: ignore[arg-type]
             (values if name in names else options)[name] = chosen
@@ -1802,6 +1836,13 @@ class HostEvaluator(Evaluator):
         if isinstance(grid, Function):
             found.update(self.numbers.get(grid.node, {}))
         return found
+
+    def _forget_numbers(self, node: cst.CSTNode) -> None:
+        """Forget the integer literals that the expression ``node`` of one launch came by: they say nothing to another."""
+        numbers = self.numbers.get(self.calls[-1].node) if self.calls else None
+        whole = self.span(node)
+        while numbers and whole.contains(next(reversed(numbers))):
+            numbers.popitem()
 
     def _grid(self, grid: Any, node: cst.CSTNode) -> tuple[Size, ...]:
         """The extents of a grid that no function is left to compute."""
@@ -2092,6 +2133,12 @@ def computed_from_read(name: str, values: Iterable[Any]) -> ReadValue:
     return ReadValue(name, frozenset[Span]().union(*places))
 
 
+def _expects_errors(manager: cst.BaseExpression) -> bool:
+    """Whether the body of ``with manager`` is there to raise: ``pytest.raises(...)``, ``self.assertRaises(...)``."""
+    name = dotted_name(manager.func) if isinstance(manager, cst.Call) else None
+    return (name or "").rpartition(".")[2] in ("raises", "assertRaises", "assertRaisesRegex")
+
+
 def _forward(scope: Scope, entry: Mapping[str, Any], second: Mapping[str, Any], count: Size | None) -> None:
     """Give the numbers of ``scope`` the values that they have after ``count`` iterations, of which two were followed:
     from ``entry`` to ``second`` and on to what they are now. What does not advance evenly is unknown."""
@@ -2105,10 +2152,9 @@ def _forward(scope: Scope, entry: Mapping[str, Any], second: Mapping[str, Any], 
         ):
             continue
         scope.vars[name] = Unknown(f"{name} after a loop")
-        if all(isinstance(v, (int, Expr)) and not isinstance(v, bool) for v in (first, middle, last)):
-            step = ex.simplify(ex.lift(last) - middle)
-            if count is not None and ex.simplify(ex.lift(middle) - first) == step:  # type: ignore[operator,arg-type]
-                scope.vars[name] = ex.simplify(ex.lift(first) + ex.lift(step) * count)  # type: ignore[arg-type]
+        numbers = [ex.lift(v) for v in (first, middle, last) if isinstance(v, (int, Expr)) and not isinstance(v, bool)]
+        if len(numbers) == 3 and count is not None and numbers[1] - numbers[0] == numbers[2] - numbers[1]:
+            scope.vars[name] = ex.simplify(numbers[0] + (numbers[1] - numbers[0]) * count)
 
 
 def _forget(scope: Scope, entry: Mapping[str, Any]) -> None:
@@ -2160,6 +2206,11 @@ def _either(a: Tensor, b: Tensor) -> Tensor:
     if a.strides is not None and b.strides is not None and a.strides != b.strides:
         return replace(a, strides=None)
     return a
+
+
+def _lengths(scope: Scope) -> dict[str, int]:
+    """The lengths of the lists of a scope, by name."""
+    return {name: len(value) for name, value in scope.vars.items() if isinstance(value, list)}
 
 
 def _works(steps: Iterable[Recorded]) -> bool:

@@ -73,9 +73,6 @@ from kernlint.workload.values import Region
 
 MAX_STATIC_UNROLL = 16
 
-#: What a mask puts into scores before a softmax is minus infinity or a number from here down.
-MASKED_OUT = -1e4
-
 #: Stands in for a constexpr that the source does not fix.
 ASSUMED_CONSTEXPR = 64
 
@@ -206,7 +203,7 @@ class KernelEvaluator(Evaluator):
     def masks(self, node: cst.CSTNode, condition: Block, kept: Block, other: Block) -> None:
         """Note on the ``tl.where`` just counted at ``node`` that it is a mask, where it is one: ``other`` stands for
         nothing, and the condition is made of bounds."""
-        blank = other.constant is not None and (other.constant == 0 or other.constant <= MASKED_OUT)
+        blank = other.constant is not None and (other.constant == 0 or other.constant <= numerics.MASKED_OUT)
         if not blank or not condition.bounds or not self.stack[-1]:
             return
         last = self.stack[-1][-1]
@@ -302,6 +299,8 @@ class KernelEvaluator(Evaluator):
         if (name == "*" and a is b) or (a.nonnegative and b.nonnegative and name in ("+", "*", "/")):
             result = replace(result, nonnegative=True)
         result = self.judged(numerics.of_binary(name, a, b, weak, dtype), result, node)
+        if (a.growth or b.growth) and (dtype is None or dtype.is_float):
+            result = replace(result, growth=numerics.growth_of_binary(name, a, b))
         # Triton's combine pass makes the other summand the accumulator of the dot.
         accumulates = name == "+" and any(
             one.fresh is not None and one.fresh == dtype and one.shape == shape and not one.casts for one in whole
@@ -380,6 +379,7 @@ class KernelEvaluator(Evaluator):
                     narrow=value.narrow,
                     pads=pads.mapped("-", value.pads),
                     form=value.form if numerics.spoilt_by(value) is not None else None,
+                    growth=numerics.growth_of_unary("-", value),
                 )
                 self.compute("arith", "negative", result, node)
                 return self.noted("negative", (value,), result, node)
@@ -763,6 +763,8 @@ class KernelEvaluator(Evaluator):
 
         def begin(id: int) -> ex.Size | None:
             test = self.eval(node.test, scope)
+            if self.recorder is not None:
+                self.recorder.note("while", (test,), None, node, self.module, id=id)
             return _trips(test, id) if isinstance(test, Block) else None
 
         self._loop("while", None, None, node, begin, scope, self.span(node))
@@ -812,8 +814,8 @@ class KernelEvaluator(Evaluator):
 
         marked = {n: replace(v, carried=v.carried | {id}) if isinstance(v, Block) else v for n, v in entry.items()}
         end, _ = once(marked)
-        carrying.found(entry, end)
         start, steps, carried = self._generalise(marked, end, id, index)
+        carrying.found(marked, start, end)
         start |= {n: _steady(entry[n], id) for n, value in marked.items() if end.get(n) is value}
         nodes: tuple[Node, ...] = ()
         for _ in range(3):
@@ -880,6 +882,7 @@ class KernelEvaluator(Evaluator):
                 product=None,
                 shadow=None,
                 pads=(),
+                growth="",
             )
         return start, steps, carried
 

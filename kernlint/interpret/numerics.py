@@ -23,6 +23,9 @@ _FLOAT16_VANISHES = 2.0**-25
 #: From here on a number rounds to infinity in float16.
 _FLOAT16_OVERFLOWS = 65520.0
 
+#: What a mask puts into scores before a softmax is minus infinity or a number from here down.
+MASKED_OUT = -1e4
+
 _HALF = (dt.FLOAT16, dt.BFLOAT16)
 
 
@@ -72,7 +75,28 @@ def spoilt_by(value: Block) -> tuple[str, Span] | None:
     """The key of the fault on record by which ``value`` may be NaN; no comparison, minimum, maximum or ``tl.where`` came
     between, which NaN does not pass."""
     fault = value.form.fault if value.form is not None else None
-    return fault if fault is not None and fault[0] == "zero-divisor" else None
+    return fault if fault is not None and fault[0] in ("infinite-ratio", "zero-divisor") else None
+
+
+def growth_of_binary(name: str, a: Block, b: Block) -> str:
+    """How ``a name b`` grows with loaded data; empty where it may be bounded."""
+    if not a.growth or not b.growth:
+        grows, other = (a, b) if a.growth else (b, a)
+        fixed = other.constant is not None and other.constant != 0 and not other.loads
+        through = name in ("+", "-", "*") or (name == "/" and grows is a)
+        return grows.growth if grows.growth and fixed and through else ""
+    if a.loads != b.loads or name not in ("+", "-", "*"):
+        return ""  # a difference of two inputs may well be bounded: scores less their stored maximum
+    if name == "-" and a.growth == b.growth == "data":
+        return ""
+    return "grown" if "grown" in (a.growth, b.growth) else "data"
+
+
+def growth_of_unary(name: str, value: Block) -> str:
+    """How ``name(value)`` grows with loaded data; empty where it may be bounded."""
+    if value.growth != "data":
+        return ""
+    return {"-": "data", "exp": "grown", "exp2": "grown"}.get(name, "")
 
 
 def _of_binary(name: str, a: Block, b: Block, weak: tuple[bool, bool], result: Dtype | None) -> Verdict:
@@ -241,6 +265,9 @@ def _scaled(form: Form, factor: Block) -> Form | None:
 
 
 def _quotient(a: Block, b: Block) -> Verdict:
+    if a.growth == b.growth == "grown" and a.loads == b.loads:
+        text = "numerator and denominator are both infinite, and their quotient NaN, once the exponential overflows (of 89 and more)"
+        return Verdict(SUSPECT, "infinite-ratio", text, certain=False)
     if b.form is not None and b.form.kind == "largest magnitude":
         return Verdict(
             SUSPECT,

@@ -63,6 +63,9 @@ from kernlint.workload.kernel import Access
 
 _ROUNDS = 5
 
+#: Functions that give the result of a test, or end one.
+_ANSWERS = frozenset("bool isinstance hasattr all any allclose equal is_available skip xfail fail".split())
+
 #: More inputs than an autograd function has, and what the host keeps of what checks tell.
 _MOST_GRADIENTS = 64
 _HINTS = ("size_names", "choices", "dtype_choices", "alike", "same_shape", "axes", "annotated")
@@ -148,6 +151,8 @@ class Program:
         self._under: dict[int, Program] = {}
         #: Why a reference that was given says nothing of the workloads; empty where it does.
         self._without_reference = ""
+        #: The file that launches, where the question is about the kernels of another one; else empty.
+        self.outside = ""
 
     @property
     def imported(self) -> Iterable[Path]:
@@ -220,6 +225,20 @@ class Program:
         workloads = self.bare_kernels(edits) if bare else self.workloads(edits, entry if edits else self._only(entry))
         return next((w for w in workloads if w.entry == entry), None)
 
+    def launch(self, entry: str, launch: Span, place: int, edits: Edits) -> Launch | None:
+        """The launch number ``place`` of those that ``entry`` makes at ``launch`` under ``edits``, where that can be told without
+        following the rest of the program; else None, which says nothing."""
+        if not edits or self._substituted.get((edits, entry), launch) is None:
+            return None
+        only = self._only(entry)
+        before = [workload for workload in self.workloads(only=only) if workload.entry == entry]
+        if len(before) != 1 or only not in self._substitution:
+            return None
+        launches = before[0].launches_at(launch)
+        if place >= len(launches):
+            return None
+        return self._substitution[only].launch(launches[place], entry, edits)
+
     def _only(self, entry: str) -> str:
         """What is followed for the sake of ``entry``: all, where they tell something of one another."""
         return entry if self._focused else ""
@@ -288,7 +307,7 @@ class Program:
     def variant(self, kernel: Module, question: Question) -> Program:
         """Another version of the kernel module, or another question, beside the same reference; closed with this one."""
         other = Program(kernel, self.reference, question)
-        other._readings = self._readings
+        other._readings, other.outside = self._readings, self.outside
         return other
 
     def close(self) -> None:
@@ -422,7 +441,7 @@ class _Reading:
         self.host.modules.append(module)
         try:
             for statement in module.tree.body:
-                if _is_main_guard(statement):
+                if _guarded_main(statement):
                     continue
                 self._run_statement(statement, scope)
         finally:
@@ -542,7 +561,7 @@ class _Reading:
             if workload is not None:
                 return [workload]
         if self.only:
-            candidates = [value for value in candidates if _entry(value) == self.only]
+            candidates = [value for value in candidates if self.only in _entries(value)]
         public = [w for value in candidates if not value.name.startswith("_") for w in self._launching(value)]
         return public or [w for value in candidates if value.name.startswith("_") for w in self._launching(value)]
 
@@ -648,13 +667,15 @@ class _Reading:
         return None
 
     def _fitting(self, candidates: list[Any]) -> tuple[Function, list[Any]] | None:
-        """The one public function that the reference's ``get_inputs`` can be meant for, with what that returns in the order of its
-        parameters: the one whose parameters have the names of the reference's, else the only one that takes as many."""
+        """The one public function that ``get_inputs`` (the reference's, or the module's own) can be meant for, with what that
+        returns in the order of its parameters: the one whose parameters have the names of the reference's, else the only one
+        that takes as many."""
+        scope = self._inputs_scope() if self.reference_scope is None else self.reference_scope
         public = [c for c in candidates if isinstance(c, Function) and not c.name.startswith("_")]
-        if self.reference_scope is None or any(isinstance(c, Class) for c in candidates):
+        if scope is None or any(isinstance(c, Class) for c in candidates):
             self._left_out("the module has a class that is no ModelNew")
             return None
-        inputs = self._call_list(self.reference_scope, "get_inputs")
+        inputs = self._call_list(scope, "get_inputs")
         if inputs is None:
             self._left_out("it has no get_inputs that can be followed")
             return None
@@ -991,7 +1012,7 @@ def _is_answer(value: cst.BaseExpression | None) -> bool:
         return _is_answer(value.left) and _is_answer(value.right)
     if isinstance(value, cst.Call):
         name = (dotted_name(value.func) or "").rpartition(".")[2]
-        return name in ("bool", "isinstance", "hasattr", "all", "any", "allclose", "equal", "is_available")
+        return name in _ANSWERS
     return isinstance(value, cst.Name) and value.value in ("None", "True", "False")
 
 
@@ -1035,6 +1056,11 @@ def _writes_to_others(step: Step) -> bool:
 def _entry(value: Function | Class) -> str:
     """What the workload of a function, or of a layer that is no ``ModelNew``, is called."""
     return value.symbol if isinstance(value, Function) else f"{value.name}.forward"
+
+
+def _entries(value: Function | Class) -> tuple[str, ...]:
+    """What the workloads of a function, or of both passes of an autograd function, are called."""
+    return (_entry(value), f"{value.name}.backward") if isinstance(value, Class) else (_entry(value),)
 
 
 def _definition(jit: Jit) -> cst.FunctionDef:
@@ -1083,8 +1109,8 @@ def _may_launch(module: Module) -> frozenset[str]:
 
 
 def _assigned(part: cst.CSTNode) -> list[str]:
-    """The names that a simple statement gives a value that calls make."""
-    if not isinstance(part, cst.Assign) or not isinstance(part.value, cst.Call):
+    """The names that a simple statement gives what a call makes, or an attribute (``norm = Norm.apply``)."""
+    if not isinstance(part, cst.Assign) or not isinstance(part.value, (cst.Call, cst.Attribute)):
         return []
     return [target.target.value for target in part.targets if isinstance(target.target, cst.Name)]
 
@@ -1131,7 +1157,7 @@ def open_symbols(workload: Workload) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def _is_main_guard(node: cst.CSTNode) -> bool:
+def _guarded_main(node: cst.CSTNode) -> bool:
     return (
         isinstance(node, cst.If)
         and isinstance(node.test, cst.Comparison)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -21,6 +22,7 @@ from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised
 from kernlint.records import dataclass, replace
 from kernlint.syntax.tree import Module
 from kernlint.workload import Expr, Launch, Repeat, Span, Step, Workload
+from kernlint.workload.span import Nest
 
 if TYPE_CHECKING:
     from kernlint.interpret.host import HostEvaluator
@@ -52,16 +54,16 @@ class Substitution:
         self.journal = journal
         self.module = module
         self._homes: dict[Span, cst.CSTNode | None] = {}
-        self._calls: dict[cst.FunctionDef, list[tuple[Span, cst.Call]]] = {}
         #: By the identity of an entry: what it is like, and what it gives as the program stands, None where it is not the same.
         self._kinds: dict[int, int] = {}
         self._numbered: dict[Any, int] = {}
         self._outcomes: dict[int, _Outcome | None] = {}
-        self._functions = self._outermost_functions()
+        #: By what an entry is like: what becomes of its launches under edits, None where that cannot be told.
+        self._afters: dict[tuple[int, Edits], tuple[Launch, ...] | None] = {}
 
     def workload(self, before: Workload, edits: Edits) -> Workload | None:
         """``before`` under ``edits``; None where it takes following the program again to tell."""
-        if edits.skipped or edits.unfilled or edits.native_dots or edits.precisions:
+        if self._is_beyond(edits):
             return None
         exchanged: dict[int, Launch] = {}
         nodes = self._nodes(edits)
@@ -79,6 +81,41 @@ class Substitution:
             changed = replace(changed, symbols=open_symbols(changed.first_call()))
         return changed
 
+    def launch(self, launch: Launch, entry_point: str, edits: Edits) -> Launch | None:
+        """What becomes of ``launch`` alone, one of the program as it stands, under ``edits``: of several calls that they are in
+        the one around it is followed again. None where it takes following the program again to tell."""
+        nodes = None if self._is_beyond(edits) else self._nodes(edits)
+        if nodes is None or None in nodes:
+            return None
+        around = [entry for entry in self._entries.get(id(launch), ()) if id(entry.node) in nodes]
+        elsewhere = nodes.keys() - {id(entry.node) for entry in around}
+        # What others give must stay, and where they launch something else too, that is not asked about.
+        if not all(self._exchange(nodes[n], nodes, entry_point, edits, {}) for n in elsewhere):  # type: ignore[arg-type]
+            return None
+        outer = [entry for entry in around if not entry.around & nodes.keys()]
+        if len(outer) != 1 or outer[0].following not in ("", entry_point):
+            return None if around else launch
+        after = self._after(outer[0], edits)
+        if after is None:
+            return None
+        place = next(i for i, one in enumerate(outer[0].launches) if one is launch)
+        return _placed(launch, after[place])
+
+    @staticmethod
+    def _is_beyond(edits: Edits) -> bool:
+        """Whether ``edits`` are of a kind that calls are not followed again for."""
+        return bool(edits.skipped or edits.unfilled or edits.native_dots or edits.precisions)
+
+    @cached_property
+    def _entries(self) -> dict[int, list[Entry]]:
+        """By the identity of a launch the evaluations that it was part of."""
+        found: dict[int, list[Entry]] = {}
+        for entries in self.journal.entries.values():
+            for entry in entries:
+                for launch in entry.launches:
+                    found.setdefault(id(launch), []).append(entry)
+        return found
+
     # -- what is to be followed again ----------------------------------------------------------------------------------
 
     def _nodes(self, edits: Edits) -> dict[int | None, cst.CSTNode | None]:
@@ -94,29 +131,24 @@ class Substitution:
         return self._homes[span]
 
     def _found_home(self, span: Span) -> cst.CSTNode | None:
-        function = next((node for whole, node in self._functions if whole.contains(span)), None)
+        function = next(iter(self._functions.around(span)), None)
         if function is None or any(self.module.span(one).contains(span) for one in function.decorators):
             return None
-        calls = [call for whole, call in self._evaluated_calls(function) if whole.contains(span)]
+        calls = self._evaluated_calls.around(span)
         if calls:
             return calls[-1]
         return function if id(function) in self.journal.entries else None
 
-    def _evaluated_calls(self, function: cst.FunctionDef) -> list[tuple[Span, cst.Call]]:
-        """The launches in ``function`` that are known to have been evaluated, with their places."""
-        if function not in self._calls:
-            calls = self.module.within(function, cst.Call)
-            self._calls[function] = [(self.module.span(c), c) for c in calls if id(c) in self.journal.entries]
-        return self._calls[function]
+    @cached_property
+    def _evaluated_calls(self) -> Nest[cst.Call]:
+        """The launches of the module that are known to have been evaluated."""
+        calls = (call for call in self.module.of(cst.Call) if id(call) in self.journal.entries)
+        return Nest((self.module.span(call), call) for call in calls)
 
-    def _outermost_functions(self) -> list[tuple[Span, cst.FunctionDef]]:
-        """The functions and methods of the module that stand in no other function, with their places."""
-        found: list[tuple[Span, cst.FunctionDef]] = []
-        for node in self.module.of(cst.FunctionDef):
-            span = self.module.span(node)
-            if not found or not found[-1][0].contains(span):
-                found.append((span, node))
-        return found
+    @cached_property
+    def _functions(self) -> Nest[cst.FunctionDef]:
+        """The functions and methods of the module."""
+        return Nest((self.module.span(node), node) for node in self.module.of(cst.FunctionDef))
 
     # -- following again -----------------------------------------------------------------------------------------------
 
@@ -130,18 +162,21 @@ class Substitution:
     ) -> bool:
         """Add to ``exchanged`` what becomes of the launches in the evaluations of ``node``, by their identity; those that come
         with the evaluation of one of the ``others`` are left to that. False where it cannot be told."""
-        afters: dict[int, tuple[Launch, ...] | None] = {}
         for entry in self.journal.entries[id(node)]:
             if entry.following not in ("", entry_point) or entry.around & others.keys():
                 continue
-            kind = self._kind(entry)
-            if kind not in afters:
-                afters[kind] = self._changed(entry, edits)
-            after = afters[kind]
+            after = self._after(entry, edits)
             if after is None:
                 return False
             exchanged.update((id(old), _placed(old, new)) for old, new in zip(entry.launches, after))
         return True
+
+    def _after(self, entry: Entry, edits: Edits) -> tuple[Launch, ...] | None:
+        """The launches of ``entry`` under ``edits``, on the memory of one like it; None where the rest of the program may notice."""
+        asked = self._kind(entry), edits
+        if asked not in self._afters:
+            self._afters[asked] = self._changed(entry, edits)
+        return self._afters[asked]
 
     def _kind(self, entry: Entry) -> int:
         """A number for all that decides what ``entry`` gives but for the identity of memory."""

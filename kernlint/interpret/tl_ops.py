@@ -444,6 +444,7 @@ def _load(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> 
         shadow=ex.opaque("load", key=load.id) if dtype is None else None,
         pads=_left_out(load, mask, dtype is None and isinstance(other, int)),
         nonnegative=dtype is not None and dtype.kind in ("uint", "bool"),
+        growth="data" if dtype is None or dtype.is_float else "",
     )
 
 
@@ -780,9 +781,25 @@ def _unary(k: KernelEvaluator, kind: str, args: Args, node: cst.CSTNode, name: s
         result = replace(result, shape=broadcast(result.shape, other.shape) or result.shape)
     result = k.judged(numerics.of_unary(name, value), result, node)
     if len(blocks) == 1:
-        result = replace(result, pads=pads.mapped(name, value.pads), nonnegative=name in pads.NONNEGATIVE)
-    k.compute(kind, name, result, node)
+        growth = numerics.growth_of_unary(name, value)
+        result = replace(
+            result, pads=pads.mapped(name, value.pads), nonnegative=name in pads.NONNEGATIVE, growth=growth
+        )
+    if name in _POWERS and len(args) == 2 and _is_small_power(args[1]):
+        # The compiler knows the exponent, and multiplies.
+        k.compute("arith", "*", result, node)
+    else:
+        k.compute(kind, name, result, node)
     return result
+
+
+#: Powers, and the largest exponent that is made of a multiplication or two.
+_POWERS = frozenset({"pow", "fast_powf"})
+_SMALL_POWER = 4
+
+
+def _is_small_power(exponent: Any) -> bool:
+    return isinstance(exponent, (int, float)) and exponent == int(exponent) and 1 <= exponent <= _SMALL_POWER
 
 
 def _extreme(op: str) -> Callable[..., Any]:
@@ -837,7 +854,9 @@ def _where(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
         if arm.form is not None and arm.form.fault is not None:
             k.faults.pop(arm.form.fault, None)  # it does not get through
     both = all(b.nonnegative or (b.constant is not None and b.constant >= 0) for b in (x, y))
+    masked = y.constant is not None and y.constant <= numerics.MASKED_OUT
     return result.computed(
+        growth=x.growth if masked and x.growth == "data" else "",
         expr=expr,
         pads=_chosen(condition, x, y, result.shape),
         nonnegative=both,
@@ -971,6 +990,7 @@ def _reduce(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst
         pads=left,
         form=numerics.of_reduction(name, value),
         nonnegative=value.nonnegative and name in ("sum", "max", "min"),
+        growth=value.growth if name == "sum" and value.growth == "grown" else "",
     )
     if indexed:
         return (result, replace(result, dtype=dt.INT32))

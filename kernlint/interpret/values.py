@@ -231,8 +231,9 @@ class Block:
     indices that were widened on the way, ``shadow`` the index that a value of unknown type is if it is an integer.
     ``pads`` say what masked lanes hold, ``nonnegative`` that no value is below 0. ``classes`` are, for a boolean, the
     residue classes that it confines lanes to: pairs of a dividend and a divisor of which it tests the remainder. ``fresh``
-    marks the result of a dot without an accumulator, in the type that the dot gave it. ``value`` is the id under which its
-    operation was noted (0: it was not): who computed it is not part of what it is.
+    marks the result of a dot without an accumulator, in the type that the dot gave it. ``growth`` is "data" for what rises
+    with loaded data without bound, "grown" for what is made of an exponential of such, which may be infinite. ``value`` is
+    the id under which its operation was noted (0: it was not): who computed it is not part of what it is.
     """
 
     dtype: Dtype | None
@@ -258,6 +259,7 @@ class Block:
     scaled: Scaled | None = None
     steady: frozenset[int] = frozenset()
     fresh: Dtype | None = None
+    growth: str = ""
     value: int = field(default=0, compare=False)
 
     @property

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from kernlint import work
 from kernlint.cost.device import Device
-from kernlint.cost.estimate import Estimate, Estimator, estimate, speedup
+from kernlint.cost.estimate import Comparison, Estimate, Estimator, estimate
 from kernlint.headroom.headroom import Headroom, headroom_of
 from kernlint.interpret.program import Program
 from kernlint.records import dataclass
@@ -225,11 +225,12 @@ def _candidate(context: Context, finding: Finding) -> Candidate:
     if workload is None:
         return unpriced(context, finding)
     old, new = context.estimate(context.workload), context.estimate(workload)
+    compared = Comparison(old, new)
     gains = {}
     for scope in ("gpu", "call"):
         before_us, after_us = old.total_us(scope), new.total_us(scope)
         if before_us is not None and after_us is not None:
-            gains[scope] = Priced(before_us, after_us, *speedup(old, new, scope))
+            gains[scope] = Priced(before_us, after_us, *compared.speedup(scope))
     return Candidate(
         finding, gains, new, context.program, context.workload.entry, context.workload.bare, context.device_named
     )

@@ -108,7 +108,7 @@ class Calibration:
         stand_in = self._factor_of(gone)
         factors = [self._factor(row, stand_in) for row in estimate.steps]
         changed = scaled(estimate, factors)
-        return replace(changed, call_us=(changed.call_us or 0.0) * self.call)
+        return changed.corrected(changed.gpu_us, (changed.call_us or 0.0) * self.call, changed.steps)
 
     def reference(self, estimate: Estimate | None) -> Estimate | None:
         """The PyTorch reference's estimate with its measured time, where there is one."""
@@ -117,7 +117,7 @@ class Calibration:
         if estimate is None or measured is None or not predicted:
             return estimate
         if self.scope == "call":
-            return replace(estimate, call_us=measured)
+            return estimate.corrected(estimate.gpu_us, measured, estimate.steps)
         return scaled(estimate, [measured / predicted] * len(estimate.steps))
 
     def _factor(self, row: StepTime, stand_in: float) -> float:
@@ -294,11 +294,11 @@ def scaled(estimate: Estimate, factors: Iterable[float]) -> Estimate:
         for row, factor in zip(estimate.steps, factors)
     )
     if estimate.gpu_us is None or estimate.call_us is None:
-        return replace(estimate, steps=rows)
+        return estimate.corrected(estimate.gpu_us, estimate.call_us, rows)
     host = sum(row.total_host_us for row in rows)
     gpu_us = sum(row.total_gpu_us for row in rows)
     waiting = max(0.0, estimate.call_us - max(host, estimate.gpu_us))
-    return replace(estimate, gpu_us=gpu_us, call_us=max(host, gpu_us) + waiting, steps=rows)
+    return estimate.corrected(gpu_us, max(host, gpu_us) + waiting, rows)
 
 
 def _name(step: Step) -> str:

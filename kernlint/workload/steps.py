@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import field
 from functools import cached_property
 from typing import Any, TypeVar, Union
@@ -349,6 +349,12 @@ class Workload:
     def walk(self) -> Iterator[tuple[Step, tuple[Repeat, ...]]]:
         """Every step with the Python loops around it, in order."""
         yield from _walk(self.steps, ())
+
+    @cached_property
+    def all_steps(self) -> Sequence[Step]:
+        """Every step, those in Python loops too, in order."""
+        loops = any(type(step) is Repeat for step in self.steps)
+        return [step for step, _ in self.walk()] if loops else self.steps
 
     def launches(self) -> list[Launch]:
         return self._launches.copy()

@@ -99,7 +99,8 @@ class PairwiseSquaredDifferences(Rule):
                 depth = _depth(found)
                 variant = context.variant.then(transform=NormsAndProduct(launch.span, found.at.span, depth))
                 expected = gain(context, variant)
-                if expected is None or expected >= _LEAST_GAIN:
+                # Of a tile whose extents nobody has given, and that cannot be priced, there is nothing to say.
+                if expected >= _LEAST_GAIN if expected is not None else not launch.kernel.assumed:
                     yield self._finding(launch, found, depth, variant)
 
     def _finding(self, launch: Launch, found: SquaredDifferences, depth: int, variant: Variant) -> Finding:

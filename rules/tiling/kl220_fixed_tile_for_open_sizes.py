@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from math import exp, log
 
@@ -18,6 +19,7 @@ from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk
 from kernlint.workload import Dot, Dtype, Launch, Span
+from kernlint.workload.span import Nest
 
 _HALF, _SINGLE = Dtype("float16", 16, "float"), Dtype("float32", 32, "float")
 #: Calls of all sizes alike, which tell most cases: a first look, and a look at operands of another type.
@@ -226,29 +228,37 @@ def _fixed(context: Context, launch: Launch) -> dict[str, object]:
         return {}
     module = context.program.kernel
     choices = module.once(_choices)
-    if any(choice.contains(launch.span) for choice in choices):
+    if choices.around(launch.span):
         return {}
-    chosen = [*choices, *(span for span in _lookups(module, launch) if not span.contains(launch.span))]
+    lookups, times = module.once(_lookups)
+    # The one call of a function that launches what it is given computes nothing.
+    launcher = launch.function.rpartition(".")[2]
+    passing = launcher if times[launcher] == 1 else None
+
+    def is_chosen(place: Span) -> bool:
+        return bool(choices.around(place)) or any(
+            (name is None or name != passing) and not span.contains(launch.span) for name, span in lookups.around(place)
+        )
+
     return {
         name: launch.constexprs[name]
         for name, places in written.items()
-        if not any(span.contains(place) for place in places for span in chosen)
+        if not any(is_chosen(place) for place in places)
     }
 
 
-def _choices(module: Module) -> list[Span]:
+def _choices(module: Module) -> Nest[Span]:
     """Where one of several things is taken."""
-    return [module.span(node) for kind in _CHOICES for node in module.of(kind)] + _alternative_returns(module)
+    chosen = [module.span(node) for kind in _CHOICES for node in module.of(kind)] + _alternative_returns(module)
+    return Nest((span, span) for span in chosen)
 
 
-def _lookups(module: Module, launch: Launch) -> list[Span]:
-    """Where a host looks numbers up or has them computed: tables and calls, other than the launch itself, the
-    division of its grid, and the one call of a function that launches what it is given."""
-    tables, calls = module.once(_tables), module.once(_calls)
-    launcher = launch.function.rpartition(".")[2]
-    callers = [span for name, span in calls if name == launcher]
-    passing = callers if len(callers) == 1 else []
-    return tables + [span for _, span in calls if span not in passing and span != launch.span]
+def _lookups(module: Module) -> tuple[Nest[tuple[str | None, Span]], Counter[str]]:
+    """Where a host looks numbers up or has them computed: tables, and calls by the last name of what they call, but for the
+    division of a grid; and how often each name is called."""
+    calls = _calls(module)
+    found: list[tuple[str | None, Span]] = [*calls, *((None, span) for span in _tables(module))]
+    return Nest((one[1], one) for one in found), Counter(name for name, _ in calls)
 
 
 def _tables(module: Module) -> list[Span]:
