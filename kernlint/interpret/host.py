@@ -1410,16 +1410,17 @@ class HostEvaluator(Evaluator):
     ) -> None:
         """Record the iteration for ``item``, after one for ``before`` that settles loop-carried variables."""
         entry = dict(scope.vars)
+        lengths = _lengths(scope) if initial is None else initial
         with self.recording() as earlier:
             try:
                 whole = self._iteration(node, target, before, scope)
             except (Raised, Return):
                 return
         second = dict(scope.vars)
-        lengths = _lengths(scope)
+        grown = _lengths(scope)
         with self.recording() as body:
             whole = self._iteration(node, target, item, scope) and whole
-        self._lengthen(scope, lengths, count, initial)
+        self._lengthen(scope, grown, count, lengths)
         _forward(scope, entry, second, count if whole else None)
         if body:
             if count is None:
