@@ -57,9 +57,7 @@ def write_verdict(judgement: Judgement, device: Device, model_version: str) -> V
             if _worth_telling(c)
         ),
         measured=judgement.measured.report() if judgement.measured is not None else None,
-        fix=_fix(chosen, known, judgement.context.program.outside)
-        if worth and chosen is not None and chosen.finding.rule.code
-        else None,
+        fix=_fix(chosen, known, judgement.context.program.outside) if worth and chosen is not None else None,
         headroom=_headroom(judgement, chosen if worth else None),
         certainty=judgement.certainty,
         scenarios=judgement.scenarios,
