@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any
+
+from libcst import FunctionDef
 
 from kernlint.cost.device import Device, UnknownDevice, find_device
 from kernlint.cost.estimate import MODEL_VERSION, estimate
@@ -12,7 +15,8 @@ from kernlint.errors import AnalysisError, UsageError
 from kernlint.interpret.api import Target, find_target
 from kernlint.interpret.assume import parse_fact
 from kernlint.interpret.host import HostFacts
-from kernlint.interpret.program import Program, Question
+from kernlint.interpret.program import Program, Question, may_launch
+from kernlint.interpret.project import CallSite, call_sites, launchers
 from kernlint.interpret.recorded import RecordedProgram, Recording
 from kernlint.perf.model import Performance
 from kernlint.perf.read import read_performance
@@ -56,13 +60,14 @@ class Analysis:
 @dataclass(frozen=True)
 class Reading:
     """A program as it was read: the ``workloads`` are those of its entries that launch something; ``device_named`` says that
-    the user chose the ``device``."""
+    the user chose the ``device``, ``project`` that the files around may be asked for facts."""
 
     task: Task
     program: Program
     workloads: tuple[Workload, ...]
     device: Device
     device_named: bool = True
+    project: bool = False
 
 
 def analyze(
@@ -79,6 +84,7 @@ def analyze(
     performance: str | None = None,
     performance_path: str = "performance data",
     recording: Recording | None = None,
+    project: bool = False,
 ) -> Verdict:
     """Whether the Triton code in ``source`` is worth optimising, and how.
 
@@ -89,6 +95,7 @@ def analyze(
     (device time of a call) or ``call`` (wall time of a call). ``performance`` is the text of latencies or of a profile
     (:func:`kernlint.perf.read.read_performance`), in place of the Performance section that a task file may have. ``recording`` is what
     :func:`kernlint.verify.trace.record` has traced of the program, which counts where the source does not tell.
+    With ``project``, other Python files of the project that ``path`` is part of are read for calls that give what the source leaves open.
 
     Raises :class:`~kernlint.errors.SourceError` for input that cannot be parsed,
     :class:`~kernlint.errors.UsageError` for an unknown device, scope, entry, override or fact, and
@@ -107,6 +114,7 @@ def analyze(
         performance=performance,
         performance_path=performance_path,
         recording=recording,
+        project=project,
     ).verdict
 
 
@@ -126,6 +134,7 @@ def analysis(
     autotune: bool = False,
     assume: bool = True,
     recording: Recording | None = None,
+    project: bool = False,
 ) -> Analysis:
     """As :func:`analyze`, with everything the verdict was made from. ``autotune`` asks for tiles that the autotuner chooses
     where a fixed one would do for the sizes at hand; unless told to ``assume`` plausible facts, it rests on those that are known."""
@@ -139,6 +148,7 @@ def analysis(
         overrides=overrides,
         assumptions=assumptions,
         recording=recording,
+        project=project,
     )
     return judged(reading, scope, performance, performance_path, autotune, assume)
 
@@ -155,6 +165,7 @@ def read_program(
     assumptions: Iterable[str] = (),
     for_rules: bool = False,
     recording: Recording | None = None,
+    project: bool = False,
 ) -> Reading:
     """What the source does, not yet judged. Raises as :func:`analyze` does; ``for_rules`` is for asking rules about wrong code
     too, which also look at kernels that nothing launches and at what the newest Triton refuses."""
@@ -180,10 +191,32 @@ def read_program(
         contradictions = program.contradictions
         if contradictions and facts:
             raise UsageError(f"--assume: {contradictions[0]}")
+        elsewhere = _launched_elsewhere(task, module, question, gpu, device is not None) if project else None
+        if elsewhere is not None:
+            return elsewhere
         raise AnalysisError(_nothing_launched(task.kernel, program))
     for workload in workloads:
         _check_sizes(workload, overrides or {})
-    return Reading(task, program, tuple(workloads), gpu, device is not None)
+    return Reading(task, program, tuple(workloads), gpu, device is not None, project)
+
+
+def _launched_elsewhere(
+    task: Task, reference: Module | None, question: Question, device: Device, named: bool
+) -> Reading | None:
+    """The functions of another file of the project that launch kernels of this one; None where there are none."""
+    kernels = [function.name.value for function in task.kernel.of(FunctionDef) if function.decorators]
+    own = os.path.realpath(task.kernel.path)
+    for module in launchers(task.kernel.path, kernels) if kernels else ():
+        program = Program(module, reference, replace(question, strict=False))
+        program.outside = module.path
+        ours = [
+            workload
+            for workload in program.workloads()
+            if any(os.path.realpath(launch.kernel.file) == own for launch in workload.launches())
+        ]
+        if ours:
+            return Reading(task, program, tuple(ours), device, named, True)
+    return None
 
 
 def judged(
@@ -239,7 +272,7 @@ class _Judge:
         self.reading, self.scope, self.measured, self.autotune = reading, scope, measured, autotune
         self.rules = [rule for rule in all_rules() if rule.default and rule.category not in NOT_ABOUT_SPEED]
         self.allowance = Allowance(MOST_WORK)
-        self._planners: dict[str, Planner] = {}
+        self._sites: list[CallSite] | None = None
         self._plans: dict[str, list[Plan]] = {}
 
     def __call__(self, program: Program, workload: Workload, allowance: Allowance) -> Judgement:
@@ -261,7 +294,8 @@ class _Judge:
         if len(self._plans) >= _MOST_ASSUMED:
             return replace(base, certainty="unknown", undecided=wanted)
         gpu = self.reading.device
-        planner = Planner(self.reading.program, workload, gpu, target_for(None, gpu))
+        sites = [site for site in self._calls() if site.function.partition(".")[0] == workload.entry.partition(".")[0]]
+        planner = Planner(self.reading.program, workload, gpu, target_for(None, gpu), sites)
         plans = self._plans[workload.entry] = planner.plans()
         if not plans:
             return replace(base, certainty="unknown", undecided=wanted)
@@ -282,6 +316,16 @@ class _Judge:
             found = replace(found, chosen=base.chosen)
         certainty = "proven" if sure else "assumed"
         return replace(found, certainty=certainty, scenarios=(scenario,), base=base, undecided=wanted)
+
+    def _calls(self) -> list[CallSite]:
+        """The calls of this program's functions in other files of its project."""
+        if self._sites is None:
+            kernel, program = self.reading.program.kernel, self.reading.program
+            entries = [workload.entry.replace(".backward", ".forward") for workload in self.reading.workloads]
+            asked = self.reading.project
+            ways = may_launch(kernel)
+            self._sites = call_sites(kernel.path, entries, ways, program.question.host) if asked else []
+        return self._sites
 
     def with_other_scenarios(self, judgement: Judgement) -> Judgement:
         """``judgement`` with the answers for the other plausible calls beside it."""
@@ -350,7 +394,8 @@ def _check_sizes(workload: Workload, overrides: Mapping[str, Any]) -> None:
 def host_facts(device: Device) -> HostFacts:
     """What the analysed program would learn about ``device`` by asking torch."""
     major, _, minor = (device.compute_capability or "9.0").partition(".")
-    return HostFacts(device.sm_count, (int(major), int(minor or 0)))
+    shared = device.shared_memory_max_bytes_per_block, device.shared_memory_bytes_per_sm
+    return HostFacts(device.sm_count, (int(major), int(minor or 0)), device.triton_backend, *shared)
 
 
 def target_for(release: str | None, device: Device) -> Target:

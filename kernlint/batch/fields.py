@@ -40,6 +40,7 @@ FIELDS = (
     Field("device", "string", "the GPU that times are predicted for"),
     Field("scope", "string", "which time the verdict is about: gpu or call"),
     Field("worth_optimizing", "boolean", "the verdict"),
+    Field("certainty", "string", "what it rests on: proven facts, also assumed ones (plausible sizes), or unknown"),
     Field("reason", "string", "its sentence"),
     Field("bottleneck", "string", "what holds the program back; empty where it is not worth it, as are the next three"),
     Field("optimisation_method", "string", "what to do"),

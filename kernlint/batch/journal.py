@@ -26,7 +26,7 @@ _BEGINNING = b'{"number": '
 
 def digest(task: RowTask) -> str:
     """A hash of all that the answer to ``task`` depends on."""
-    parts = [__version__, MODEL_VERSION, task.id, task.source, task.reference, task.device, task.scope]
+    parts: list[Any] = [__version__, MODEL_VERSION, task.id, task.source, task.reference, task.device, task.scope]
     parts += [list(map(list, task.overrides)), task.timeout_s, task.problem]
     return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -59,6 +60,7 @@ def _verdict(found: Analysis) -> dict[str, Any]:
     verdict, details = found.verdict, found.verdict.details
     return {
         "worth_optimizing": verdict.worth_optimizing,
+        "certainty": details.certainty,
         "reason": verdict.reason,
         "bottleneck": verdict.bottleneck,
         "optimisation_method": verdict.optimisation_method,
@@ -135,5 +137,5 @@ def _codes(codes: Iterable[str]) -> str:
 
 
 def _rounded(value: float | None) -> float | None:
-    """Six significant digits: more would only differ between machines."""
-    return None if value is None else float(f"{value:.6g}")
+    """Six significant digits: more would only differ between machines. None for what is no number."""
+    return float(f"{value:.6g}") if value is not None and math.isfinite(value) else None

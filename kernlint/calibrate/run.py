@@ -57,7 +57,7 @@ class Calibration:
         }
 
 
-def calibrate(base: str | None, seconds: float, say: Callable[[str], None]) -> Calibration:
+def run(base: str | None, seconds: float, say: Callable[[str], None]) -> Calibration:
     """Times the micro-benchmarks for ``seconds`` at most and fits the factors of this card, beginning with the device ``base`` (None:
     the one that the card's name says, or the nearest of its architecture)."""
     try:
@@ -70,7 +70,10 @@ def calibrate(base: str | None, seconds: float, say: Callable[[str], None]) -> C
     from kernlint.calibrate.timing import Timer
 
     properties = torch.cuda.get_device_properties(0)
-    start = nearest(properties.name, (properties.major, properties.minor)) if base is None else find_device(base)
+    try:
+        start = nearest(properties.name, (properties.major, properties.minor)) if base is None else find_device(base)
+    except UnknownDevice as error:
+        raise CannotCalibrateError(str(error)) from None
     say(f"{properties.name}, starting from {start.id}; torch {torch.__version__}, triton {triton.__version__}")
     timer, deadline = Timer(), time.monotonic() + seconds
     timed: list[tuple[Case, float]] = []

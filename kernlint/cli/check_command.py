@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
+from kernlint.cli.options import list_devices
 from kernlint.cli.streams import encodable
 from kernlint.errors import UsageError
 
@@ -46,7 +47,9 @@ _STDIN_NAME = "<stdin>"
 @click.option("--ignore", metavar="RULES", multiple=True, help="Do not run these rules.")
 @click.option("--per-file-ignores", metavar="PATTERN:RULES", multiple=True, help="Not these rules on these files.")
 @click.option("--severity", metavar="RULES=LEVEL", multiple=True, help="Report these rules as error, warning or info.")
-@click.option("--device", metavar="NAME", help="GPU that gains are predicted for.  [default: h100-sxm]")
+@click.option(
+    "--device", metavar="NAME", help="GPU that gains are predicted for, or `list` for all.  [default: h100-sxm]"
+)
 @click.option("--reference", metavar="FILE", help="Python file with the PyTorch reference of what is checked.")
 @click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="Override a module-level constant.")
 @click.option("--assume", "assumptions", metavar="FACT", multiple=True, help="A fact, as of `kernlint PATH`.")
@@ -131,6 +134,10 @@ def check(
     from kernlint.lint.selection import catalogue
     from kernlint.write import require_folder
 
+    if list_devices(device):
+        return
+    if device is not None and device.endswith(".json"):
+        no_cache = True  # what was found holds for what the file said then
     _require_working_folder()
     paths = paths or (".",)
     fixing = fix or diff

@@ -1,23 +1,75 @@
-"""The table that ``--device list`` prints."""
+"""The table of ``kernlint devices`` and ``--device list``: every device, what each figure is from, and short names."""
 
 from __future__ import annotations
 
-from kernlint.cost.device import Device, devices
+from typing import Any
+
+import click
+
+from kernlint.cost.device import ALIASES, Device, devices
 
 _HEAD = ("device", "name", "arch", "SMs", "GB/s", "fp16", "int8", "fp8", "basis")
 
 
-def render() -> str:
-    """All devices as aligned columns: peaks are dense, 10^12 operations per second, fp32 (or int32) accumulate."""
+def render(sources: bool = False) -> str:
+    """All devices as aligned columns: peaks are dense, 10^12 operations per second, fp32 (or int32) accumulate. ``sources`` adds what
+    the figures of each are from."""
     rows = [_HEAD, *(_row(device) for device in devices())]
     widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
     notes = [
         "",
         "fp16, int8, fp8: dense tensor-core peak, 10^12 operations per second.",
-        "basis: whether the cost model's constants were measured on this device, or how they are scaled to it.",
+        "basis: whether times were measured on this device, or how the cost model's constants are scaled to it.",
+        "also: " + ", ".join(f"{alias} is {key}" for alias, key in ALIASES.items()) + ".",
+        "A device file of `kernlint calibrate` goes in place of a name: --device FILE.json",
     ]
+    if sources:
+        for device in devices():
+            notes += ["", *_sources(device)]
     return "\n".join([*lines, *notes]) + "\n"
+
+
+def to_json() -> list[dict[str, Any]]:
+    """The same as data."""
+    return [
+        {
+            "id": device.id,
+            "name": device.name,
+            "architecture": device.architecture,
+            "basis": _basis(device),
+            "aliases": [alias for alias, key in ALIASES.items() if key == device.id],
+            "confidence": device.confidence,
+            "sources": dict(_said(device)),
+            "residuals": dict(device.residuals),
+        }
+        for device in devices()
+    ]
+
+
+def _said(device: Device) -> list[tuple[str, str]]:
+    said = [
+        ("peaks", device.source_peaks),
+        ("memory", device.source_memory),
+        ("limits", device.source_limits),
+        ("measured", device.source_measured),
+        ("factors", device.source_factors),
+        ("notes", device.notes),
+    ]
+    return [(name, text) for name, text in said if text]
+
+
+def _sources(device: Device) -> list[str]:
+    lines = [f"{device.id} (confidence {device.confidence or 'not said'})"]
+    lines += [f"  {name}: {text}" for name, text in _said(device)]
+    if device.residuals:
+        table = ", ".join(f"{kind} {sigma:g}" for kind, sigma in device.residuals.items())
+        lines.append(f"  residual, standard deviation of ln(measured / predicted): {table}")
+    return lines
+
+
+def _basis(device: Device) -> str:
+    return "measured" if device.measured else f"scaled ({device.kinship})"
 
 
 def _row(device: Device) -> tuple[str, ...]:
@@ -33,5 +85,18 @@ def _row(device: Device) -> tuple[str, ...]:
         str(device.sm_count),
         f"{device.memory_bandwidth_gb_per_s:.0f}",
         *("-" if peak is None else f"{peak:.0f}" for peak in peaks),
-        "measured" if device.measured else f"scaled ({device.kinship})",
+        _basis(device),
     )
+
+
+@click.command("devices")
+@click.option("--sources", is_flag=True, help="Say of every device what its figures are from.")
+@click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
+def devices_command(sources: bool, as_json: bool) -> None:
+    """List the GPUs that times are predicted for."""
+    if as_json:
+        import json
+
+        click.echo(json.dumps(to_json(), indent=2))
+        return
+    click.echo(render(sources=sources), nl=False)

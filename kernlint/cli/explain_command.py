@@ -82,6 +82,7 @@ def _run(call: Any, task: TaskInput, point: _Point, trace: bool = False) -> Any:
     from kernlint.cli import worker
 
     options: dict[str, Any] = {"overrides": dict(point.overrides), "assumptions": point.assumptions}
+    options["project"] = task.project
     if trace:
         from kernlint.cli.tracing import traced
 

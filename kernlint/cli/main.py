@@ -21,8 +21,10 @@ from kernlint.version import __version__
 #: for LibCST. ``verdict`` is what `kernlint PATH` means.
 _COMMANDS = {
     "batch": "kernlint.cli.batch_command:batch",
+    "calibrate": "kernlint.cli.calibrate_command:calibrate",
     "check": "kernlint.cli.check_command:check",
     "verdict": "kernlint.cli.verdict_command:verdict",
+    "devices": "kernlint.cli.devices_table:devices_command",
     "explain": "kernlint.cli.explain_command:explain",
     "fix": "kernlint.cli.fix_command:fix",
     "mcp": "kernlint.cli.server_command:mcp",
@@ -130,6 +132,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         try:
             with cli.make_context("kernlint", list(sys.argv[1:] if arguments is None else arguments)) as context:
                 cli.invoke(context)
+                _say(context.meta.get("kernlint.note"))
         finally:
             sys.stdout.flush()
     except click.exceptions.Exit as exit_:
@@ -155,6 +158,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
             f"internal error, please report it: {type(error).__name__}: {error} (KERNLINT_DEBUG=1 shows where)"
         )
     return 0
+
+
+def _say(note: str | None) -> None:
+    if note:
+        with suppress(OSError):
+            print("kernlint: note: " + encodable(note, sys.stderr), file=sys.stderr)
 
 
 def _fail(message: str) -> int:

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from kernlint.syntax.source import SourceText
 
 DEFAULT_DEVICE = "h100-sxm"
+#: Where a context keeps what is to be said on standard error once the answer is out.
+NOTE = "kernlint.note"
 
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
@@ -37,6 +39,7 @@ _OPTIONS = (
         type=click.Choice(["gpu", "call"]),
         help="Which time the answer is about: device time, or wall time per call.  [default: gpu]",
     ),
+    click.option("--no-project", is_flag=True, help="Take no facts from other files of the project."),
     click.option(
         "--entry", metavar="NAME", help="Function to analyse; else ModelNew.forward, else each launching one."
     ),
@@ -85,6 +88,8 @@ class TaskInput:
     source: SourceText
     reference: SourceText | None
     options: Mapping[str, Any]
+    #: Whether other files of the project may be asked for facts, by the commands that do.
+    project: bool = True
 
     @property
     def sources(self) -> list[SourceText]:
@@ -109,6 +114,7 @@ def read_task_input(
     device: str | None,
     scope: str | None,
     entry: str | None,
+    no_project: bool = False,
     default_device: str | None = None,
 ) -> TaskInput:
     """Read the files that the options name; device, scope and reference are those of the nearest configuration where they are not
@@ -143,14 +149,18 @@ def read_task_input(
 
         data = read_performance_file(perf)
         options |= {"performance": data.text, "performance_path": data.path}
-    return TaskInput(source, reference_source, options)
+    return TaskInput(source, reference_source, options, not no_project)
 
 
 def device_id(name: str) -> str:
-    from kernlint.cost.device import UnknownDevice, find_device
+    from kernlint.cost.device import UnknownDevice, chosen, find_device
 
     try:
-        return find_device(name).id
+        device = find_device(name)
+        context = click.get_current_context(silent=True)
+        if context is not None and (said := chosen(name, device)):
+            context.meta[NOTE] = said
+        return device.id
     except UnknownDevice as error:
         raise UsageError(f"{error}; `kernlint --device list` shows all") from None
 

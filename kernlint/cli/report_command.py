@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -26,6 +27,9 @@ _STDOUT = "-"
     show_default=True,
     help="Which time the page is about: device time, or wall time per call.",
 )
+@click.option(
+    "--reference", metavar="FILE", help="PyTorch reference of the files that the configuration names none for."
+)
 @click.option("--top", type=click.IntRange(min=0), default=50, show_default=True, help="Programs to tell of at length.")
 @click.option("--exclude", metavar="PATTERN", multiple=True, help="Leave out files and folders, besides the usual.")
 @click.option("--config", metavar="FILE", help="Use this pyproject.toml or kernlint.toml for all files.")
@@ -44,6 +48,7 @@ def report(
     output: str | None,
     device: str | None,
     scope: str,
+    reference: str | None,
     top: int,
     exclude: tuple[str, ...],
     config: str | None,
@@ -65,6 +70,7 @@ def report(
     from kernlint.lint.config import Configurations, Overrides
     from kernlint.report.page.collect import collect
     from kernlint.report.page.html import Page, render
+    from kernlint.syntax.source import read_source
     from kernlint.write import require_folder, write_output
 
     if output is None:
@@ -75,17 +81,20 @@ def report(
         require_folder(output)
     device = None if device is None else device_id(device)
     paths = paths or (".",)
+    given = None if reference is None else read_source(reference)
+    named = None if given is None else (given.path, given.text)
     import kernlint.analysis  # noqa: F401 - once for all workers that are forked from this process
 
     progress = ProgressBar("files")
     asked: dict[str, Any] = {"device": device, "scope": scope, "timeout_s": timeout, "workers": jobs or processors()}
     try:
         configurations = Configurations(Overrides(extend_exclude=exclude), config, isolated)
-        files = collect(paths, configurations, **asked, progress=progress)
+        files = collect(paths, configurations, **asked, reference=named, progress=progress)
     finally:
         progress.close()
     devices = sorted({program.budget.device for file in files for program in file.programs})
-    text = render(Page(paths, ", ".join(devices) or device or DEFAULT_DEVICE, scope, top), files)
+    shown = tuple(os.path.basename(os.getcwd()) if path == "." else path for path in paths)
+    text = render(Page(shown, ", ".join(devices) or device or DEFAULT_DEVICE, scope, top), files)
     data = text.encode("utf-8", "backslashreplace")
     if output == _STDOUT:
         sys.stdout.buffer.write(data)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import sys
+
 import click
 
+import kernlint
 from kernlint.errors import UsageError
 
 
@@ -14,11 +18,12 @@ def server(stdio: bool) -> None:
 
     Needs pip install 'kernlint[lsp]'.
     """
+    folder = _leave_working_folder()
     try:
         from kernlint.server import lsp
     except ModuleNotFoundError as error:
         raise _missing(error, "lsp", ("pygls", "lsprotocol", "cattrs", "attrs")) from None
-    lsp.run()
+    lsp.run(folder)
 
 
 @click.command()
@@ -27,11 +32,25 @@ def mcp() -> None:
 
     Needs pip install 'kernlint[mcp]'.
     """
+    _leave_working_folder()
     try:
         from kernlint.server import mcp
     except ModuleNotFoundError as error:
         raise _missing(error, "mcp", ("mcp", "mcp_types", "anyio", "pydantic")) from None
     mcp.run()
+
+
+def _leave_working_folder() -> str:
+    """Go where nothing of the workspace can be imported, and say where we were.
+
+    Python looks for modules in the working folder, under ``-m`` and in each process that ``multiprocessing`` starts: what lies in a
+    workspace is to be read, and not run. The interpreter's folder holds what would be run anyway.
+    """
+    here, home = os.getcwd(), os.path.dirname(os.path.dirname(os.path.abspath(kernlint.__file__)))
+    if here != home:  # else a checkout that is not installed, which finds itself there
+        sys.path[:] = [path for path in sys.path if os.path.abspath(path) != here]
+        os.chdir(os.path.dirname(sys.executable) or os.sep)
+    return here
 
 
 def _missing(error: ModuleNotFoundError, extra: str, packages: tuple[str, ...]) -> Exception:

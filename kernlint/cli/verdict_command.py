@@ -32,7 +32,7 @@ def verdict(device: str | None, settings: tuple[str, ...], details: bool, trace:
 
     overrides = parse_overrides(settings)
     task = read_task_input(device=device, **given)
-    options: dict[str, Any] = {"overrides": overrides}
+    options: dict[str, Any] = {"overrides": overrides, "project": task.project}
     if trace:
         from kernlint.cli.tracing import traced
 

@@ -265,6 +265,15 @@ def find_device(name: str) -> Device:
     raise UnknownDevice(name, _suggestions(wanted, plain_ids))
 
 
+def chosen(name: str, device: Device) -> str:
+    """What to say where ``name`` is that of several devices and ``device`` was taken; empty where it names but one."""
+    model = device.id.split("-")[0]
+    others = [key for key in _table() if key.split("-")[0] == model and key != device.id and model != "rtx"]
+    if not others or _plain(name) != _plain(model):
+        return ""
+    return f"{name} is taken to be {device}; there is {' and '.join(others)} too"
+
+
 def _plain(text: str) -> str:
     return re.sub(r"[^a-z0-9]", "", text.lower())
 

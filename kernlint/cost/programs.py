@@ -90,6 +90,8 @@ _SPECIAL_SIGMA = 0.5
 #: (``h100-row-stages.csv``: where threads copy 4 bytes at a time, a pipelined loop takes as long as it has copies).
 _LEAST_COPY = 4
 _COPY_NS = 2.95
+#: Functions whose results are floats and whose work is done by the integer lanes, which cards with fewer fp32 lanes have all of.
+_INTEGER_INSIDE = frozenset({"rand", "rand4x", "randint", "randint4x"})
 #: Turns of a loop of known length that the compiler lays out one after the other.
 _UNROLLED = 16
 #: Sigma where nothing like it was measured, and what comes to that of its class where a kernel does something that was not.
@@ -634,7 +636,7 @@ class _Price(TileSizes):
             self.special_unit += issued
         else:
             self.instructions += issued
-            if node.dtype.is_float:
+            if node.dtype.is_float and node.op not in _INTEGER_INSIDE:
                 self.arithmetic += issued
         return max(self._issue_ns(measured.slots * share, node.elements), measured.wait_ns / self.scale.clock)
 

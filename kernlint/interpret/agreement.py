@@ -54,14 +54,15 @@ def _launches(static: tuple[Step, ...], traced: tuple[Step, ...]) -> Iterator[st
 
 
 def _grouped(launches: list[tuple[Launch, int]]) -> list[tuple[Launch, int]]:
-    """The launches with those at one place that follow one another as one: of a loop, the source tells one round."""
-    found: list[tuple[Launch, int]] = []
+    """The launches with those at one place that follow one another as one, the one in the middle: of a loop, either side may tell
+    one round."""
+    runs: list[list[tuple[Launch, int]]] = []
     for launch, times in launches:
-        if found and found[-1][0].span == launch.span and found[-1][0].kernel.name == launch.kernel.name:
-            found[-1] = found[-1][0], found[-1][1] + times
+        if runs and runs[-1][0][0].span == launch.span and runs[-1][0][0].kernel.name == launch.kernel.name:
+            runs[-1].append((launch, times))
         else:
-            found.append((launch, times))
-    return found
+            runs.append([(launch, times)])
+    return [(run[len(run) // 2][0], sum(times for _, times in run)) for run in runs]
 
 
 def _launch(a: Launch, b: Launch) -> Iterator[str]:

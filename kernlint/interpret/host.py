@@ -128,6 +128,10 @@ class HostFacts:
 
     sm_count: int = 132
     capability: tuple[int, int] = (9, 0)
+    backend: str = "cuda"
+    #: The most shared memory that a program may have, and that a multiprocessor has, in bytes.
+    shared_block: int = 232448
+    shared_sm: int = 233472
 
 
 @dataclass(frozen=True)
@@ -529,11 +533,13 @@ class HostEvaluator(Evaluator):
     def list_length(self, values: Any) -> Size | None:
         return getattr(values, "length", len(values)) if isinstance(values, (list, tuple)) else None
 
-    def _lengthen(self, scope: Scope, before: dict[str, int], count: Size | None) -> None:
-        """Give lists that one iteration appended to the length they have after ``count`` iterations."""
+    def _lengthen(self, scope: Scope, before: dict[str, int], count: Size | None, initial: dict[str, int]) -> None:
+        """Give lists that one iteration appended to (``before`` it they had so many items, ``initial`` ones before the loop) the
+        length they have after ``count`` iterations."""
         for name, value in scope.vars.items():
             if isinstance(value, list) and name in before and len(value) > before[name] and count is not None:
-                scope.vars[name] = LongList(value, ex.simplify(ex.lift(count) * (len(value) - before[name])))
+                grown = ex.lift(count) * (len(value) - before[name])
+                scope.vars[name] = LongList(value, ex.simplify(grown + initial.get(name, 0)))
 
     # -- Python hooks -----------------------------------------------------------------------------------------------
 
@@ -617,6 +623,9 @@ class HostEvaluator(Evaluator):
         if isinstance(a, Tensor) or isinstance(b, Tensor):
             if name == "@" and isinstance(a, Tensor) and isinstance(b, Tensor):
                 return torch_ops.matmul(self, "matmul", a, b, node)
+            if name == "/" and not isinstance(a, Tensor):
+                # torch divides a number by a tensor in two steps.
+                a, b, name = torch_ops.elementwise(self, "reciprocal", [b], node), a, "*"
             return torch_ops.elementwise(self, _OP_NAMES.get(name, name), [a, b], node, flops=1)
         if isinstance(a, ReadValue) or isinstance(b, ReadValue):
             return computed_from_read(name, (a, b))
@@ -947,6 +956,8 @@ class HostEvaluator(Evaluator):
             return Instance(None, "device properties", self._device_properties())
         if name == "get_device_capability":
             return self.facts.capability
+        if name == "get_current_target":
+            return Instance(None, "target", self._target())
         if path.startswith(("functools.lru_cache", "functools.cache", "functools.wraps", "contextlib.")):
             return args[0] if len(args) == 1 and isinstance(args[0], Function) else Unknown(path)
         if path == "functools.partial" and args:
@@ -989,7 +1000,17 @@ class HostEvaluator(Evaluator):
             "warp_size": 32,
             "warpSize": 32,
             "sm_count": self.facts.sm_count,
+            "max_shared_mem": self.facts.shared_block,
+            "shared_memory_per_block_optin": self.facts.shared_block,
+            "shared_memory_per_multiprocessor": self.facts.shared_sm,
         }
+
+    def _target(self) -> dict[str, Any]:
+        """What ``triton.runtime.driver.active.get_current_target()`` says."""
+        major, minor = self.facts.capability
+        known = self.facts.backend == "cuda"
+        arch: Any = major * 10 + minor if known else Unknown("arch")
+        return {"backend": self.facts.backend, "arch": arch, "warp_size": 32 if known else 64}
 
     def _descriptor(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
         base = args[0] if args else kwargs.get("base")
@@ -1222,6 +1243,10 @@ class HostEvaluator(Evaluator):
             self.contradict(node, f"`assert {self.code(node.test)}` fails")
         checks.holds(self, node.test, scope)
 
+    def tested(self, value: Any, node: cst.BaseExpression) -> None:
+        if isinstance(value, Tensor) and not self.perhaps_number(value):
+            self.sync("the value of a tensor in a condition", node, value)
+
     def undecided(self, node: cst.If, test: Any, scope: Scope) -> None:
         if isinstance(test, ContiguityTest):
             # `if x.is_contiguous(): fast path` and its negation: take the path of a contiguous tensor.
@@ -1332,7 +1357,7 @@ class HostEvaluator(Evaluator):
         there is none, to be unrolled."""
         if not self.sinks or (items is not None and len(items) <= UNROLL_LAUNCHES):
             return False
-        before, budget = dict(scope.vars), self.budget
+        before, budget, initial = dict(scope.vars), self.budget, _lengths(scope)
         if items is not None:
             with self.recording() as steps:
                 self._iteration(node, target, items[0], scope)
@@ -1343,7 +1368,7 @@ class HostEvaluator(Evaluator):
                 return False
         if items:
             middle = len(items) // 2
-            self._repeat(node, target, len(items), items[max(0, middle - 1)], items[middle], scope)
+            self._repeat(node, target, len(items), items[max(0, middle - 1)], items[middle], scope, initial)
         elif span is not None:
             first = ex.simplify(ex.lift(span.start))
             self._repeat(node, target, span.trip, first, ex.simplify(ex.lift(first) + span.step), scope)
@@ -1357,6 +1382,7 @@ class HostEvaluator(Evaluator):
         before: Any,
         item: Any,
         scope: Scope,
+        initial: dict[str, int] | None = None,
     ) -> None:
         """Record the iteration for ``item``, after one for ``before`` that settles loop-carried variables."""
         entry = dict(scope.vars)
@@ -1366,10 +1392,10 @@ class HostEvaluator(Evaluator):
             except (Raised, Return):
                 return
         second = dict(scope.vars)
-        lengths = {name: len(value) for name, value in scope.vars.items() if isinstance(value, list)}
+        lengths = _lengths(scope)
         with self.recording() as body:
             whole = self._iteration(node, target, item, scope) and whole
-        self._lengthen(scope, lengths, count)
+        self._lengthen(scope, lengths, count, initial)
         _forward(scope, entry, second, count if whole else None)
         if body:
             if count is None:
@@ -1710,6 +1736,9 @@ class HostEvaluator(Evaluator):
         values.update({name: value for name, value in kwargs.items() if name in names})
         explicit = frozenset({*options, *values})
         values.update(config.kwargs)
+        for name, chosen in (("num_warps", config.num_warps), ("num_stages", config.num_stages)):
+            if jit.autotuned and name in config.kwargs and name in names:
+                values[name] = chosen  # a tuner passes its own option over a meta-parameter of that name
         for name, rule in jit.heuristics.items():
             chosen = self.call(rule, [dict(values)], {}, node)  # type: ignore[arg-type]
             (values if name in names else options)[name] = chosen
@@ -2148,6 +2177,11 @@ def _either(a: Tensor, b: Tensor) -> Tensor:
     if a.strides is not None and b.strides is not None and a.strides != b.strides:
         return replace(a, strides=None)
     return a
+
+
+def _lengths(scope: Scope) -> dict[str, int]:
+    """The lengths of the lists of a scope, by name."""
+    return {name: len(value) for name, value in scope.vars.items() if isinstance(value, list)}
 
 
 def _works(steps: Iterable[Recorded]) -> bool:

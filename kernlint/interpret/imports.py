@@ -71,11 +71,11 @@ def imported_file(importer: str, package: str, level: int) -> Path | None:
     if level:
         for _ in range(level - 1):
             here = os.path.dirname(here)
-        return _module_file(here, parts)
+        return module_file(here, parts)
     # An absolute import: from the folder above the outermost package around the importer, or beside a plain script.
     while os.path.isfile(os.path.join(here, "__init__.py")) and os.path.dirname(here) != here:
         here = os.path.dirname(here)
-    return _module_file(here, parts) if parts else None
+    return module_file(here, parts) if parts else None
 
 
 def load_file(path: Path) -> ImportedFile | None:
@@ -97,7 +97,8 @@ def _load_file(path: str, mtime_ns: int, size: int) -> ImportedFile | None:
         return None
 
 
-def _module_file(base: str, parts: list[str]) -> Path | None:
+def module_file(base: str, parts: list[str]) -> Path | None:
+    """The file of the module or package ``parts`` below ``base``."""
     target = os.path.join(base, *parts)
     for candidate in (f"{target}.py" if parts else "", os.path.join(target, "__init__.py")):
         if candidate and os.path.isfile(candidate):

@@ -50,7 +50,7 @@ def construct(h: HostEvaluator, path: str, args: list[Any], kwargs: dict[str, An
         if isinstance(data, Tensor):
             return replace(data, storage=replace(data.storage, origin="parameter"))
         return Unknown("parameter")
-    instance = Instance(None, path, {"_args": args, "_kwargs": kwargs, "training": False})
+    instance = Instance(None, path, {"_args": args, "_kwargs": kwargs, "training": True})
     if name in ("Sequential", "ModuleList"):
         items = args
         if len(args) == 1 and isinstance(args[0], (list, tuple)):
@@ -109,7 +109,7 @@ def attribute(h: HostEvaluator, instance: Instance, name: str) -> Any:
     if name in ("parameters", "named_parameters", "buffers", "modules", "children"):
         return Builtin(name, lambda a, k, n: [])
     if name == "training":
-        return False
+        return True  # until somebody says otherwise
     if name in ("forward", "__call__"):
         return Builtin(name, lambda a, k, n: call(h, instance, a, k, n))
     return Unknown(f"attribute {name}")
@@ -148,6 +148,12 @@ def _cast(instance: Instance, target: Dtype | None) -> Instance:
     return instance
 
 
+def _given(attrs: dict[str, Any], place: int, name: str) -> Any:
+    """An argument of a layer's constructor."""
+    args = attrs.get("_args") or []
+    return args[place] if len(args) > place else (attrs.get("_kwargs") or {}).get(name)
+
+
 def call(h: HostEvaluator, instance: Instance, args: list[Any], kwargs: dict[str, Any], node: Any) -> Any:
     """``layer(x)``."""
     name = instance.kind.rsplit(".", 1)[-1]
@@ -160,8 +166,14 @@ def call(h: HostEvaluator, instance: Instance, args: list[Any], kwargs: dict[str
         return x
     if name in _ACTIVATIONS:
         return torch_ops.function(h, _ACTIVATIONS[name], [x], {}, node)
-    if name in ("Identity", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d"):
+    if name == "Identity":
         return x
+    if name.startswith("Dropout"):
+        return (
+            x
+            if _given(attrs, 0, "p") == 0 or not attrs["training"]
+            else torch_ops.function(h, "dropout", [x], {}, node)
+        )
     if name == "Flatten":
         return torch_ops.function(h, "flatten", [x, *(attrs["_args"] or [1])], {}, node)
     if name == "Linear":
@@ -175,6 +187,9 @@ def call(h: HostEvaluator, instance: Instance, args: list[Any], kwargs: dict[str
         return torch_ops.transposed_convolution(h, function, x, attrs.get("weight"), attrs.get("bias"), node, *geometry)
     if name in ("LayerNorm", "RMSNorm", "GroupNorm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm2d"):
         extra = [v for k in ("weight", "bias") if isinstance(v := attrs.get(k), Tensor)]
+        if name.startswith("BatchNorm") and attrs["training"] and _given(attrs, 4, "track_running_stats") is not False:
+            count = h.allocate(dt.INT64, (), "parameter", None, "num_batches_tracked")
+            h.torch_op("add_", "elementwise", (count,), (count,), node, flops=1)
         return torch_ops.function(h, "layer_norm" if name == "LayerNorm" else "batch_norm", [x, *extra], {}, node)
     if name == "Embedding":
         return torch_ops.function(h, "embedding", [x, attrs.get("weight")], {}, node)

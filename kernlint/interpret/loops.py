@@ -31,16 +31,20 @@ def folded(keys: Sequence[Hashable], loop_of: Callable[[Sequence[int]], tuple[An
     items: list[Item] = list(range(len(keys)))
     marks: list[Hashable] = list(keys)
     asked: dict[Any, tuple[Any, int] | None] = {}
-    while True:
-        new_items, new_marks = _pass(items, marks, loop_of, asked)
+    # A round is at least twice as long as that of a loop within it, which is found before.
+    longest = 1
+    while longest <= _LONGEST:
+        new_items, new_marks = _pass(items, marks, longest, loop_of, asked)
         if len(new_items) == len(items):
-            return tuple(items)
+            longest *= 2
         items, marks = new_items, new_marks
+    return tuple(items)
 
 
 def _pass(
     items: list[Item],
     marks: list[Hashable],
+    longest: int,
     loop_of: Callable[[Sequence[int]], tuple[Any, int] | None],
     asked: dict[Any, tuple[Any, int] | None],
 ) -> tuple[list[Item], list[Hashable]]:
@@ -49,7 +53,7 @@ def _pass(
     kept: list[Hashable] = []
     at = 0
     while at < len(items):
-        stretch = _stretch(items, marks, at, following, loop_of, asked)
+        stretch = _stretch(items, marks, at, longest, following, loop_of, asked)
         if stretch is None:
             found.append(items[at])
             kept.append(marks[at])
@@ -76,13 +80,14 @@ def _stretch(
     items: list[Item],
     marks: list[Hashable],
     at: int,
+    longest: int,
     following: list[int],
     loop_of: Callable[[Sequence[int]], tuple[Any, int] | None],
     asked: dict[Any, tuple[Any, int] | None],
 ) -> tuple[int, int, Any] | None:
     """The period, the rounds and the loop of the shortest repetition that begins at a place."""
     other = following[at]
-    while other < len(marks) and other - at <= _LONGEST:
+    while other < len(marks) and other - at <= longest:
         period = other - at
         if marks[at:other] == marks[other : other + period]:
             key = tuple(marks[at:other])

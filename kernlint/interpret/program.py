@@ -146,6 +146,8 @@ class Program:
         self._under: dict[int, Program] = {}
         #: Why a reference that was given says nothing of the workloads; empty where it does.
         self._without_reference = ""
+        #: The file that launches, where the question is about the kernels of another one; else empty.
+        self.outside = ""
 
     @property
     def imported(self) -> Iterable[Path]:
@@ -300,7 +302,7 @@ class Program:
     def variant(self, kernel: Module, question: Question) -> Program:
         """Another version of the kernel module, or another question, beside the same reference; closed with this one."""
         other = Program(kernel, self.reference, question)
-        other._readings = self._readings
+        other._readings, other.outside = self._readings, self.outside
         return other
 
     def close(self) -> None:
@@ -434,7 +436,7 @@ class _Reading:
         self.host.modules.append(module)
         try:
             for statement in module.tree.body:
-                if _is_main_guard(statement):
+                if _guarded_main(statement):
                     continue
                 self._run_statement(statement, scope)
         finally:
@@ -554,7 +556,7 @@ class _Reading:
             if workload is not None:
                 return [workload]
         if self.only:
-            candidates = [value for value in candidates if _entry(value) == self.only]
+            candidates = [value for value in candidates if self.only in _entries(value)]
         public = [w for value in candidates if not value.name.startswith("_") for w in self._launching(value)]
         return public or [w for value in candidates if value.name.startswith("_") for w in self._launching(value)]
 
@@ -1046,6 +1048,11 @@ def _entry(value: Function | Class) -> str:
     return value.symbol if isinstance(value, Function) else f"{value.name}.forward"
 
 
+def _entries(value: Function | Class) -> tuple[str, ...]:
+    """What the workloads of a function, or of both passes of an autograd function, are called."""
+    return (_entry(value), f"{value.name}.backward") if isinstance(value, Class) else (_entry(value),)
+
+
 def _definition(jit: Jit) -> cst.FunctionDef:
     assert isinstance(jit.function.node, cst.FunctionDef)
     return jit.function.node
@@ -1092,8 +1099,8 @@ def _may_launch(module: Module) -> frozenset[str]:
 
 
 def _assigned(part: cst.CSTNode) -> list[str]:
-    """The names that a simple statement gives a value that calls make."""
-    if not isinstance(part, cst.Assign) or not isinstance(part.value, cst.Call):
+    """The names that a simple statement gives what a call makes, or an attribute (``norm = Norm.apply``)."""
+    if not isinstance(part, cst.Assign) or not isinstance(part.value, (cst.Call, cst.Attribute)):
         return []
     return [target.target.value for target in part.targets if isinstance(target.target, cst.Name)]
 
@@ -1140,7 +1147,7 @@ def open_symbols(workload: Workload) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
-def _is_main_guard(node: cst.CSTNode) -> bool:
+def _guarded_main(node: cst.CSTNode) -> bool:
     return (
         isinstance(node, cst.If)
         and isinstance(node.test, cst.Comparison)

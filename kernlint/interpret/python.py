@@ -37,7 +37,7 @@ from kernlint.interpret.values import (
 )
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
-from kernlint.workload import Span
+from kernlint.workload import Dtype, Span
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import Expr
 
@@ -272,7 +272,7 @@ class Evaluator:
             if isinstance(element, cst.DictElement):
                 key = self.eval(element.key, scope)
                 value = self.eval(element.value, scope)
-                if isinstance(key, (str, int, float, bool, tuple)) and is_concrete(key):
+                if isinstance(key, Dtype) or (isinstance(key, (str, int, float, bool, tuple)) and is_concrete(key)):
                     result[key] = value
             else:
                 value = self.eval(element.value, scope)
@@ -330,6 +330,7 @@ class Evaluator:
 
     def eval_IfExp(self, node: cst.IfExp, scope: Scope) -> Any:
         test = self.eval(node.test, scope)
+        self.tested(test, node.test)
         truth = self.truth(test)
         if truth is None:
             body, orelse = self.eval(node.body, scope), self.eval(node.orelse, scope)
@@ -526,6 +527,7 @@ class Evaluator:
 
     def exec_If(self, node: cst.If, scope: Scope) -> None:
         test = self.eval(node.test, scope)
+        self.tested(test, node.test)
         truth = self.truth(test)
         if truth is None:
             self.undecided(node, test, scope)
@@ -536,6 +538,9 @@ class Evaluator:
 
     def exec_Else(self, node: cst.Else, scope: Scope) -> None:
         self.run(node.body.body, scope)
+
+    def tested(self, value: Any, node: cst.BaseExpression) -> None:
+        """A condition comes to ``value``; subclasses say what finding that out takes."""
 
     def undecided(self, node: cst.If, test: Any, scope: Scope) -> None:
         """An ``if`` whose test is not known; subclasses say what that means."""
@@ -843,6 +848,11 @@ def python_compare(name: str, function: Callable[[Any, Any], Any], a: Any, b: An
         return Unknown("comparison")
     if name in ("is", "is not") and (a is None or b is None):
         return function(a, b)
+    if any(
+        isinstance(one, (Builtin, Instance, Namespace)) and isinstance(other, (int, float, str))
+        for one, other in ((a, b), (b, a))
+    ):
+        return Unknown("comparison")  # an attribute of an object that is not in view: what it is, nobody knows
     if is_huge(a) or is_huge(b):
         return Unknown("comparison")
     try:

@@ -27,6 +27,7 @@ from kernlint.interpret.program import Program, Question, _Reading, open_symbols
 from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.values import Config, Function, Jit, Scope, Unknown
 from kernlint.records import dataclass, replace
+from kernlint.syntax.counters import counter
 from kernlint.syntax.tree import Module
 from kernlint.workload import (
     HostSync,
@@ -360,9 +361,9 @@ class _Replay(_Reading):
         given = torch_ops._tensors([args, *kwargs.values()])
         if known is None:
             reads = tuple(t for t in given if t not in written)
-            return TorchOp(
-                name, _kind(reads, writes), reads, writes, span, symbol, sum(t.numel or 0 for t in writes[:1])
-            )
+            kind = "elementwise" if step.get("pointwise") else "unknown" if reads else "fill"
+            count = sum(t.numel or 0 for t in writes[:1]) if kind != "unknown" else None
+            return TorchOp(name, kind, reads, writes, span, symbol, count)
         reads = known.reads if known.reads and set(known.reads) <= set(given) else given if known.reads else ()
         # How many elements there are is known now, whatever the table of functions made of the arguments.
         flops = known.flops if known.flops is not None else writes[0].numel if writes else 0
@@ -397,7 +398,8 @@ class _Replay(_Reading):
                 changed |= new != literal
                 (values if name in values else options)[name] = Literal(new, literal.span)
         hidden = {name: value for name, value in values.items() if name not in given}
-        config = Config(hidden, options.get("num_warps"), options.get("num_stages"))
+        warps, stages = (options.get(name, values.get(name)) for name in ("num_warps", "num_stages"))
+        config = Config(hidden, warps, stages)
         kwargs = {name: value for name, value in {**values, **options}.items() if name in given}
         grid = tuple(self._value(extent) for extent in step["grid"])
         edited = self.edits.literals or self.edits.options
@@ -556,11 +558,11 @@ class _Replay(_Reading):
 
 
 def _least(loop: cst.For | cst.While) -> int:
-    """The rounds from which a loop is told as one: those over numbers always are."""
-    counts = isinstance(loop, cst.While) or (
-        isinstance(loop.iter, cst.Call) and isinstance(loop.iter.func, cst.Name) and loop.iter.func.value == "range"
-    )
-    return 2 if counts else _IN_TURN
+    """The rounds from which a loop is told as one: those that count always are, as where source is read."""
+    if isinstance(loop, cst.While):
+        return 2 if counter(loop) is not None else _IN_TURN
+    over = loop.iter.func if isinstance(loop.iter, cst.Call) else None
+    return 2 if isinstance(over, cst.Name) and over.value == "range" else _IN_TURN
 
 
 def _shape_of(call: Mapping[str, Any]) -> list[Any]:
@@ -575,15 +577,6 @@ def _indices(value: Any) -> list[int]:
             return [int(value["tensor"])]
         return [index for item in value.get("list", ()) for index in _indices(item)]
     return [index for item in value for index in _indices(item)] if isinstance(value, list) else []
-
-
-def _kind(reads: Sequence[Tensor], writes: Sequence[Tensor]) -> str:
-    """What an operation costs that no table knows, by its sizes."""
-    if not reads:
-        return "fill"
-    most = max((tensor.numel or 0 for tensor in reads), default=0)
-    made = max((tensor.numel or 0 for tensor in writes), default=0)
-    return "reduce" if made < most else "elementwise"
 
 
 def _span(module: Module, line: int, end_line: Any, column: Any, end_column: Any) -> Span:

@@ -785,8 +785,21 @@ def _unary(k: KernelEvaluator, kind: str, args: Args, node: cst.CSTNode, name: s
         result = replace(
             result, pads=pads.mapped(name, value.pads), nonnegative=name in pads.NONNEGATIVE, growth=growth
         )
-    k.compute(kind, name, result, node)
+    if name in _POWERS and len(args) == 2 and _is_small_power(args[1]):
+        # The compiler knows the exponent, and multiplies.
+        k.compute("arith", "*", result, node)
+    else:
+        k.compute(kind, name, result, node)
     return result
+
+
+#: Powers, and the largest exponent that is made of a multiplication or two.
+_POWERS = frozenset({"pow", "fast_powf"})
+_SMALL_POWER = 4
+
+
+def _is_small_power(exponent: Any) -> bool:
+    return isinstance(exponent, (int, float)) and exponent == int(exponent) and 1 <= exponent <= _SMALL_POWER
 
 
 def _extreme(op: str) -> Callable[..., Any]:

@@ -321,7 +321,9 @@ def _tensor(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> 
     while isinstance(inner, (list, tuple)):
         shape.append(len(inner))
         inner = inner[0] if inner else 0
-    default = dt.FLOAT32 if isinstance(inner, float) else dt.BOOL if isinstance(inner, bool) else dt.INT64
+    default: Dtype | None = dt.FLOAT32 if isinstance(inner, float) else dt.BOOL if isinstance(inner, bool) else dt.INT64
+    if isinstance(inner, Unknown):
+        default = None
     result = h.allocate(_dtype(kwargs, default), tuple(shape), "constant", node)
     device = kwargs.get("device")
     if device is None or on_cpu(kwargs):
@@ -805,6 +807,11 @@ def _channels_last(shape: Shape | None) -> Shape | None:
     return batch, channel, row, column
 
 
+def _lies_channels_last(x: Tensor) -> bool:
+    """Whether ``x`` is images whose channels lie next to one another, for certain: a convolution's result does then too."""
+    return x.strides is not None and x.is_contiguous is False and x.strides == _channels_last(x.shape)
+
+
 def _to(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     x = args[0]
     if not isinstance(x, Tensor):
@@ -1038,12 +1045,40 @@ def matmul(
     shape = batch + ((m,) if len(a.shape) > 1 else ()) + ((n,) if len(b.shape) > 1 else ())
     if len(b.shape) <= 2 and batch:
         m, batch = ex.simplify(ex.lift(m) * product(batch)), ()  # one GEMM over all rows
+    if len(batch) > 1:
+        for x in (a, b):
+            _as_batch(h, _broadcast_to(x, (*batch, *x.shape[-2:])), (len(batch), 1, 1), node)
     result = h.allocate(result_type, shape, "result", node)
     sizes = {"batch": ex.concrete(product(batch)), "m": ex.concrete(m), "n": ex.concrete(n), "k": ex.concrete(k)}
     known = {key: value for key, value in sizes.items() if value is not None}
     flops = 2 * known["batch"] * known["m"] * known["n"] * known["k"] if len(known) == 4 else None
     h.torch_op(name, "matmul", (a, b, *extra), (result,), node, flops=flops, dims=known)
     return result
+
+
+def _broadcast_to(x: Tensor, shape: Shape) -> Tensor:
+    """The view of ``x`` with the leading axes, and the extents of those that have one element, of ``shape``."""
+    assert x.shape is not None
+    lead = len(shape) - len(x.shape)
+    if x.strides is None:
+        return replace(x, shape=shape)
+    old = [(1, 0)] * lead + list(zip(x.shape, x.strides))
+    strides = tuple(0 if size == 1 and new != 1 else stride for (size, stride), new in zip(old, shape))
+    return replace(x, shape=shape, strides=strides)
+
+
+def _as_batch(h: HostEvaluator, x: Tensor, groups: tuple[int, int, int], node: cst.CSTNode) -> None:
+    """Record the copy that torch makes of an operand whose axes, in ``groups`` of so many, are to be those of a batch of
+    matrices, where they do not lie in memory like that."""
+    if x.shape is None or x.strides is None or any(ex.concrete(n) is None for n in (*x.shape, *x.strides)):
+        return
+    shape, at = [], 0
+    for count in groups:
+        shape.append(product(x.shape[at : at + count]))
+        at += count
+    if _view_strides(x, tuple(shape)) is None:
+        result = h.allocate(x.dtype, tuple(shape), "result", node)
+        h.torch_op("reshape", "transpose" if _is_dense(x) else "copy", (x,), (result,), node)
 
 
 def _matmul(name: str) -> Callable[..., Any]:
@@ -1099,6 +1134,16 @@ def _einsum(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> 
         first, second, kept = letter in terms[0], letter in terms[1], letter in output
         key = "k" if not kept else "batch" if first and second else "m" if first else "n"
         groups[key] *= number
+    for term, x in zip(terms, tensors):
+        # As ATen orders them: a batch of matrices, one with the summed axes last, the other with them in the middle.
+        kept = [letter for letter in output if letter in term]
+        batch, own = ([c for c in kept if all(c in one for one in terms) is shared] for shared in (True, False))
+        summed = sorted({c for c in term if c not in output and all(c in one for one in terms)})
+        ordered = [batch, own, summed] if term is terms[0] else [batch, summed, own]
+        letters = [letter for group in ordered for letter in group]
+        if len(letters) == len(set(term)) == len(term):
+            order = tuple(term.index(letter) for letter in letters)
+            _as_batch(h, permuted(x, order), (len(batch), len(ordered[1]), len(ordered[2])), node)
     flops = 2 * groups["batch"] * groups["m"] * groups["n"] * groups["k"]
     h.torch_op("einsum", "matmul", tensors, (result,), node, flops=flops, dims=groups)
     return result
@@ -1196,6 +1241,8 @@ def convolution(
             spatial.append(ex.simplify(ex.lift(ex.floordiv(span, steps[i])) + 1))
         shape = (x.shape[0], weight.shape[0], *spatial)
     result = h.allocate(x.dtype, shape, "result", node)
+    if shape is not None and any(_lies_channels_last(one) for one in (x, weight)):
+        result = replace(result, strides=_channels_last(result.shape))
     return _convolved(h, name, x, weight, bias, node, result, result)
 
 
@@ -1483,6 +1530,42 @@ def _loss(name: str, kind: str = "softmax") -> Callable[..., Any]:
     return handler
 
 
+def _cross_entropy(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    """With classes as targets: the logarithms of all probabilities are written, and one of each row is read again."""
+    x, target = _arg(args, kwargs, 0, "input"), _arg(args, kwargs, 1, "target")
+    classes = isinstance(target, Tensor) and target.dtype is not None and target.dtype.is_integer
+    if not isinstance(x, Tensor) or x.shape is None or not classes:
+        return _loss("cross_entropy")(h, args, kwargs, node)
+    logs = _rowwise("log_softmax", "softmax")(h, [x, 1 if len(x.shape) > 1 else 0], {}, node)
+    shape: Shape | None = target.shape if kwargs.get("reduction", "mean") == "none" else ()
+    result = h.allocate(x.dtype, shape, "result", node)
+    h.torch_op("nll_loss", "gather", (logs, target), (result,), node, flops=target.numel)
+    return result
+
+
+def _pixel_shuffle(up: bool) -> Callable[..., Any]:
+    def handler(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+        x, factor = args[0], _arg(args, kwargs, 1, "upscale_factor", "downscale_factor")
+        if (
+            not isinstance(x, Tensor)
+            or x.shape is None
+            or len(x.shape) < 3
+            or not isinstance(factor, int)
+            or factor < 1
+        ):
+            return Unknown("pixel_shuffle")
+        *lead, channels, high, wide = x.shape
+        if up:
+            sizes = ex.floordiv(channels, factor * factor), ex.lift(high) * factor, ex.lift(wide) * factor
+        else:
+            sizes = ex.lift(channels) * (factor * factor), ex.floordiv(high, factor), ex.floordiv(wide, factor)
+        result = h.allocate(x.dtype, (*lead, *map(ex.simplify, sizes)), "result", node)
+        h.torch_op("pixel_shuffle" if up else "pixel_unshuffle", "transpose", (x,), (result,), node)
+        return result
+
+    return handler
+
+
 def _pool(name: str) -> Callable[..., Any]:
     def handler(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         x = args[0]
@@ -1497,16 +1580,17 @@ def _pool(name: str) -> Callable[..., Any]:
             stride = _arg(args, kwargs, 2, "stride")
             steps = _spread(stride, rank, 1) if stride is not None else window
             pads = _spread(_arg(args, kwargs, 3, "padding", default=0), rank, 0)
-            shape = (
-                *x.shape[:-rank],
-                *(
-                    ex.simplify(
-                        ex.lift(ex.floordiv(ex.lift(x.shape[i - rank]) + ex.lift(pads[i]) * 2 - window[i], steps[i]))
-                        + 1
-                    )
-                    for i in range(rank)
-                ),
-            )
+            # An average has no dilation, and what a maximum has in its place says how its sizes are rounded.
+            widest = name.startswith("max")
+            gaps = _spread(_arg(args, kwargs, 4, "dilation", default=1), rank, 1) if widest else [1] * rank
+            up = _arg(args, kwargs, 5 if widest else 4, "ceil_mode", default=False) is True
+            sizes = []
+            for i in range(rank):
+                room = (
+                    ex.lift(x.shape[i - rank]) + ex.lift(pads[i]) * 2 - ex.lift(gaps[i]) * (ex.lift(window[i]) - 1) - 1
+                )
+                sizes.append(ex.simplify(ex.lift((ex.ceildiv if up else ex.floordiv)(room, steps[i])) + 1))
+            shape = (*x.shape[:-rank], *sizes)
         result = h.allocate(x.dtype, shape, "result", node)
         h.torch_op(name, "reduce", (x,), (result,), node, flops=x.numel, dims={"inner": 1})
         return result
@@ -1768,7 +1852,10 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "data_ptr": lambda h, a, k, n: Unknown("address"),
     "get_device": lambda h, a, k, n: 0,
     "storage_offset": lambda h, a, k, n: a[0].offset,
-    "cross_entropy": _loss("cross_entropy"),
+    "cross_entropy": _cross_entropy,
+    "pixel_shuffle": _pixel_shuffle(True),
+    "pixel_unshuffle": _pixel_shuffle(False),
+    "cross": _elementwise("cross"),
     "nll_loss": _loss("nll_loss"),
     "mse_loss": _loss("mse_loss", "reduce"),
     "l1_loss": _loss("l1_loss", "reduce"),

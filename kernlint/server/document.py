@@ -36,9 +36,9 @@ class Document:
     """One version after the other of a document; ``fast`` is the lane for what every edit asks, ``slow`` that for what may take
     longer."""
 
-    def __init__(self, uri: str, language: str | None, fast: Lane, slow: Lane) -> None:
+    def __init__(self, uri: str, path: str, fast: Lane, slow: Lane) -> None:
         self.uri = uri
-        self.path = path_of(uri, language)
+        self.path = path
         self.text = ""
         self.version: int | None = None
         self.asked = Asked(self.path)
@@ -142,13 +142,13 @@ class Document:
         return answer
 
 
-def path_of(uri: str, language: str | None) -> str:
-    """The path of a document, or of what it would be if it were saved: its suffix says what it holds."""
+def path_of(uri: str, language: str | None, folder: str) -> str:
+    """The path of a document, or of what it would be if it were saved in ``folder``: its suffix says what it holds."""
     path = uris.to_fs_path(uri)
     if path is not None:
         return os.path.abspath(path)
     suffix = _SUFFIX_OF_LANGUAGE.get(language or "", ".txt")
-    return os.path.join(os.getcwd(), f"untitled{suffix}")
+    return os.path.join(folder, f"untitled{suffix}")
 
 
 def touches(place: Place, first_line: int, last_line: int) -> bool:

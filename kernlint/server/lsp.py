@@ -16,9 +16,10 @@ from pygls.capabilities import get_capability
 from pygls.exceptions import JsonRpcContentModified, JsonRpcException, JsonRpcInvalidParams
 from pygls.lsp.server import LanguageServer
 
-from kernlint.errors import KernlintError
+from kernlint.errors import KernlintError, UsageError
+from kernlint.lint.diagnostics import ANALYSIS_FAILED
 from kernlint.lint.model import Finding
-from kernlint.server.document import TIMEOUT_S, Document, Superseded, touches
+from kernlint.server.document import TIMEOUT_S, Document, Superseded, path_of, touches
 from kernlint.server.editing import Asked, rule_page
 from kernlint.server.notes import kernel_at
 from kernlint.server.positions import Positions
@@ -66,14 +67,15 @@ class Options:
 
 
 class Server(LanguageServer):
-    """The state of a session: open documents, the editor's options and the lanes to the workers."""
+    """The state of a session: open documents, the editor's options and the lanes to the workers, which work in ``folder``."""
 
-    def __init__(self) -> None:
+    def __init__(self, folder: str) -> None:
         # A document is small, and what text editors count as lines differs: whole texts cannot be misunderstood.
         super().__init__(SOURCE, __version__, text_document_sync_kind=types.TextDocumentSyncKind.Full)
         self.options = Options()
         self.documents: dict[str, Document] = {}
-        self.fast, self.slow = Lane(), Lane()
+        self.folder = folder
+        self.fast, self.slow = Lane(folder), Lane(folder)
         #: Counts the changes of configuration files.
         self.generation = 0
         self.pulls = False
@@ -98,7 +100,9 @@ class Server(LanguageServer):
     # -- what changes ----------------------------------------------------------------------------------------------
 
     def opened(self, item: types.TextDocumentItem) -> None:
-        document = self.documents[item.uri] = Document(item.uri, item.language_id, self.fast, self.slow)
+        document = self.documents[item.uri] = Document(
+            item.uri, path_of(item.uri, item.language_id, self.folder), self.fast, self.slow
+        )
         self._updated(document, item.text, item.version)
 
     def changed(self, uri: str, version: int | None) -> None:
@@ -159,8 +163,8 @@ class Server(LanguageServer):
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    def tell(self, error: KernlintError) -> None:
-        """Show what is wrong with the configuration or the analysis, once."""
+    def tell(self, error: UsageError) -> None:
+        """Show what is wrong with the configuration, once."""
         text = f"kernlint: {error}"
         if text != self._told:
             self._told = text
@@ -171,9 +175,11 @@ class Server(LanguageServer):
     async def diagnostics(self, document: Document) -> list[types.Diagnostic]:
         try:
             found = await document.findings()
-        except KernlintError as error:
+        except UsageError as error:  # the configuration is wrong, which is no fault of the document
             self.tell(error)
             return []
+        except KernlintError as error:
+            found = (ANALYSIS_FAILED.at(document.path, str(error)),)
         positions = document.positions(self.encoding)
         return [self.diagnostic(finding, positions, document.uri) for finding in found]
 
@@ -406,9 +412,9 @@ def result_id(found: Sequence[types.Diagnostic]) -> str:
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 
-def make_server() -> Server:
-    """A server with all its features, not yet started."""
-    server = Server()
+def make_server(folder: str) -> Server:
+    """A server with all its features, not yet started, for a session in ``folder``."""
+    server = Server(folder)
 
     @server.feature(types.INITIALIZE)
     def initialize(ls: Server, params: types.InitializeParams) -> None:
@@ -494,8 +500,10 @@ def make_server() -> Server:
     async def code_action(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
         try:
             return await ls.actions(params)
-        except (Superseded, KernlintError) as error:
-            _refuse(error)
+        except Superseded:
+            raise JsonRpcContentModified() from None
+        except KernlintError:  # the diagnostics say it
+            return []
 
     @server.feature(types.CODE_ACTION_RESOLVE)
     async def resolve(ls: Server, params: types.CodeAction) -> types.CodeAction:
@@ -509,15 +517,19 @@ def make_server() -> Server:
     async def hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
         try:
             return await ls.hover(params)
-        except (Superseded, KernlintError) as error:
-            _refuse(error)
+        except Superseded:
+            raise JsonRpcContentModified() from None
+        except KernlintError:  # the diagnostics say it
+            return None
 
     @server.feature(types.TEXT_DOCUMENT_CODE_LENS, types.CodeLensOptions(resolve_provider=False))
     async def code_lens(ls: Server, params: types.CodeLensParams) -> list[types.CodeLens]:
         try:
             return await ls.lenses(params)
-        except (Superseded, KernlintError) as error:
-            _refuse(error)
+        except Superseded:
+            raise JsonRpcContentModified() from None
+        except KernlintError:  # the diagnostics say it
+            return []
 
     @server.command(SUPPRESS)
     async def suppress(ls: Server, *arguments: Any) -> None:
@@ -543,9 +555,9 @@ def _refuse(error: Exception) -> NoReturn:
     raise JsonRpcException(str(error), code=-32803) from None  # RequestFailed
 
 
-def run() -> None:
-    """Serve one client over standard input and output until it leaves."""
-    server = make_server()
+def run(folder: str) -> None:
+    """Serve one client over standard input and output until it leaves; documents that lie nowhere count as lying in ``folder``."""
+    server = make_server(folder)
     try:
         server.start_io()
     finally:

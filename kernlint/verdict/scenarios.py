@@ -5,7 +5,9 @@ The first of :func:`plans` is the one that an answer is given for; the others sh
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from kernlint.cost.device import Device
 from kernlint.cost.estimate import estimate
@@ -13,13 +15,16 @@ from kernlint.interpret.api import Target
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.evidence import SOURCES, Clue, clues, is_data, open_names, untyped
 from kernlint.interpret.ladder import MIDDLE, RUNGS, ladder
-from kernlint.interpret.program import Program
+from kernlint.interpret.program import Fact, Program
+from kernlint.interpret.project import CallSite, Nothing
 from kernlint.records import dataclass, replace
 from kernlint.verdict.model import AssumedFact
 from kernlint.workload import Dtype, Size, Symbol, Tensor, Workload, concrete
 
 #: How often sizes may show up only once others are given.
 _ROUNDS = 3
+#: Calls of the project that are judged.
+_MOST_SITES = 3
 #: Other types than the likeliest that are tried.
 _MOST_TYPES = 2
 
@@ -55,7 +60,11 @@ def undecided(workload: Workload, missing: Sequence[str]) -> list[str]:
 class Planner:
     """Makes the plans for one open workload of ``program`` on ``device``."""
 
-    def __init__(self, program: Program, workload: Workload, device: Device, target: Target) -> None:
+    def __init__(
+        self, program: Program, workload: Workload, device: Device, target: Target, sites: Sequence[CallSite] = ()
+    ) -> None:
+        #: The calls of the entry in its project, those of benchmarks first, the largest of them.
+        self.sites = sorted(sites, key=_weight, reverse=True)
         self.program = program
         self.workload = workload
         self.device = device
@@ -74,7 +83,7 @@ class Planner:
     def _gather(self) -> None:
         about: list[Clue] = []
         for tensor in self.tensors:
-            found = clues(self.program, self.workload, tensor)
+            found = [*self._called(tensor), *clues(self.program, self.workload, tensor)]
             self.clues[tensor.name] = found[0]
             if is_data(found):
                 self.data.append(tensor)
@@ -90,6 +99,35 @@ class Planner:
                 self.clues[tensor.name] = about[0] if own.source == "usual" else own
         kinds = dict.fromkeys(dtype for clue in about for dtype in clue.dtypes)
         self.types = list(kinds)
+
+    def _called(self, tensor: Tensor) -> Iterable[Clue]:
+        """What calls in the project say of the type of ``tensor``."""
+        seen: dict[Dtype, str] = {}
+        for site in self.sites:
+            value = site.arguments.get(tensor.name)
+            if isinstance(value, tuple) and value[0] is not None:
+                seen.setdefault(value[0], site.place)
+        if seen:
+            dtype, place = next(iter(seen.items()))
+            yield Clue(tuple(seen), "call", f"{place} calls it with {dtype}")
+
+    def _of_site(self, site: CallSite) -> Plan | None:
+        """The call at ``site``; what it does not tell is taken as elsewhere."""
+        question, owner = self.program.question, self.workload.entry.partition(".")[0]
+        given = {fact.name for fact in question.facts}
+        facts = [_fact(name, owner, value) for name, value in site.arguments.items() if name not in given]
+        called = self.program.variant(
+            self.program.kernel, replace(question, facts=(*question.facts, *facts), strict=False)
+        )
+        workload = called.workload(self.workload.entry, NO_EDITS)
+        if workload is None or not workload.first_call().launches():
+            return None
+        rest = Planner(called, workload, self.device, self.target, ())
+        plan = rest._plan(MIDDLE, {name: clue.dtypes[0] for name, clue in rest.clues.items()})
+        if plan is None:
+            return None
+        told = [AssumedFact(fact.name, _said(fact), "call", f"the call at {site.place}") for fact in facts]
+        return replace(plan, name=f"call at {site.place}", facts=(*told, *plan.facts))
 
     def assignments(self) -> list[dict[str, Dtype]]:
         """Types for all untyped arguments, the likeliest first; those that Triton's front end refuses are left out."""
@@ -137,6 +175,9 @@ class Planner:
 
     def plans(self) -> list[Plan]:
         """The calls to judge, the one that answers are about first; empty where the sizes cannot be told by any evidence."""
+        called = [plan for site in self.sites[:_MOST_SITES] if (plan := self._of_site(site)) is not None]
+        if called:
+            return called
         types = self.assignments()
         found = [self._plan(rung, types[0]) for rung in (MIDDLE, *(r for r in range(len(RUNGS)) if r != MIDDLE))]
         if found[0] is None:
@@ -191,6 +232,30 @@ class Planner:
                 yield AssumedFact(name, str(dtype), "legality", f"Triton refuses {' and '.join(self.refused)} here")
             else:
                 yield AssumedFact(name, str(dtype), clue.source, clue.because)
+
+
+def _weight(site: CallSite) -> tuple[bool, int]:
+    """What makes a call say more of those that matter: it is measured, and it is large."""
+    total = 0
+    for value in site.arguments.values():
+        if isinstance(value, tuple) and value[1] is not None and None not in value[1]:
+            total += math.prod(value[1])
+    return "bench" in site.path.lower(), total
+
+
+def _fact(name: str, function: str, value: Any) -> Fact:
+    """What a call gives an argument, as a user would say it."""
+    if isinstance(value, tuple):
+        return Fact(name, function, value[0], value[1])
+    return Fact(name, function, value=None if isinstance(value, Nothing) else value, is_value=True)
+
+
+def _said(fact: Fact) -> str | int:
+    if fact.is_value:
+        whole = isinstance(fact.value, int) and not isinstance(fact.value, bool)
+        return int(fact.value) if whole else str(fact.value)
+    dims = "" if fact.shape is None else f"[{','.join('?' if e is None else str(e) for e in fact.shape)}]"
+    return f"{fact.dtype or 'tensor'}{dims}"
 
 
 def _alike(one: Mapping[str, Dtype], other: Mapping[str, Dtype]) -> bool:

@@ -56,7 +56,9 @@ def write_verdict(judgement: Judgement, device: Device, model_version: str) -> V
             if _worth_telling(c)
         ),
         measured=judgement.measured.report() if judgement.measured is not None else None,
-        fix=_fix(chosen, known) if worth and chosen is not None and chosen.finding.rule.code else None,
+        fix=_fix(chosen, known, judgement.context.program.outside)
+        if worth and chosen is not None and chosen.finding.rule.code
+        else None,
         headroom=_headroom(judgement, chosen if worth else None),
         certainty=judgement.certainty,
         scenarios=judgement.scenarios,
@@ -130,12 +132,15 @@ def _resting(judgement: Judgement) -> str:
     first, *others = judgement.scenarios
     text = ""
     if judgement.certainty == "assumed":
-        types: dict[tuple[str, str], list[str]] = {}
+        told: dict[str, dict[str, list[str]]] = {}
         for fact in first.facts:
             if isinstance(fact.value, str) and fact.source != "guess":
-                types.setdefault((fact.value, fact.evidence), []).append(f"`{fact.name}`")
-        said = [f"{_listed(names)} {value} ({evidence})" for (value, evidence), names in types.items()]
-        sizes = [str(fact) for fact in first.facts if not isinstance(fact.value, str)]
+                told.setdefault(fact.evidence, {}).setdefault(fact.value, []).append(f"`{fact.name}`")
+        said = [
+            f"{', '.join(f'{_listed(names)} {value}' for value, names in values.items())} ({evidence})"
+            for evidence, values in told.items()
+        ]
+        sizes = [str(fact) for fact in first.facts if not isinstance(fact.value, str) and fact.source != "call"]
         said += [f"{', '.join(sizes[:_MOST_FACTS])} (plausible sizes)"] if sizes else []
         said += [f"{fact.name}: {fact.value} ({fact.evidence})" for fact in first.facts if fact.source == "guess"]
         text = f" This rests on assumed facts: {'; '.join(said[:_MOST_FACTS])}."
@@ -157,6 +162,8 @@ def _flip(first: Scenario, other: Scenario) -> str:
             types.setdefault(fact.value, []).append(f"`{fact.name}`")
     sizes = [str(f) for f in other.facts if isinstance(f.value, int) and before.get(f.name) != f.value]
     what = " and ".join(f"{_listed(names)} {value}" for value, names in types.items())
+    if other.name.startswith("call at "):
+        return f"{other.speedup if other.worth else 'no'} for the {other.name}"
     where = f"if {what}" if what else f"at {other.name} sizes ({', '.join(sizes[:4])})"
     return f"{other.speedup if other.worth else 'no'} {where}"
 
@@ -284,7 +291,9 @@ def _rule_of_change(chosen: Candidate) -> RuleRef | None:
     return _rule(chosen.finding) if chosen.finding.rule.code else None
 
 
-def _fix(chosen: Candidate, known: Known) -> FixReport:
+def _fix(chosen: Candidate, known: Known, outside: str) -> FixReport:
+    if outside:
+        return FixReport(False, reason=f"the launch is in {outside}, which is not the file in question")
     if known is not None:
         if chosen.finding.key not in known:
             return FixReport(False, reason="it rests on assumed facts; give them with --assume")

@@ -232,7 +232,11 @@ def _changed_workload(
     text = None if reference is None else reference.text
     try:
         changed = analysis(
-            after, path=f"{path}.py" if not path.endswith(".py") else path, reference=text, assume=False, **own
+            after,
+            path=f"{path}.py" if not path.endswith(".py") else path,
+            reference=text,
+            assume=False,
+            **own,
         )
     except AnalysisError as error:
         notes.append(f"the changed version cannot be followed by the analysis: {error}")

@@ -58,6 +58,8 @@ def test_a_row_holds_the_verdict():
     assert row["gpu_speedup"] == pytest.approx(row["reference_gpu_us"] / row["gpu_us"], rel=1e-4)
     assert row["gpu_speedup_low"] < row["gpu_speedup"] < row["gpu_speedup_high"]
     assert (row["launches"], row["torch_calls"], row["coverage"], row["errors"]) == (1, 0, 1.0, 0)
+    assert row["certainty"] == "proven"
+    assert judged(source=KERNEL)["certainty"] == "assumed"
 
 
 def test_a_markdown_task_is_one_too():
@@ -120,10 +122,35 @@ def test_settings_and_devices_are_those_of_the_row():
     assert slower["device"].startswith("a100")
 
 
+def test_what_is_no_number_is_null():
+    assert [judge._rounded(value) for value in (None, float("inf"), float("nan"), 0.0, 1234567.8)] == [
+        None,
+        None,
+        None,
+        0.0,
+        1234570.0,
+    ]
+
+
 def test_what_is_surely_wrong_is_counted():
     row = judged(source=WRONG, reference=REFERENCE)
     assert row["errors"] >= 1
-    assert "KL705" in row["error_rules"]
+    assert "KL705" in row["error_rules"].split()
+
+
+def test_a_comment_does_not_suppress_what_is_wrong():
+    ignored = WRONG.replace("BLOCK: tl.constexpr):", "BLOCK: tl.constexpr):  # kernlint: ignore")
+    lines = "\n".join(
+        f"{line}  # kernlint: ignore[ALL] -- fine" if "tl." in line else line for line in ignored.split("\n")
+    )
+    assert judged(source=lines, reference=REFERENCE)["errors"] == judged(source=WRONG, reference=REFERENCE)["errors"]
+
+
+def test_what_triton_refuses_is_wrong_where_it_is_launched():
+    refused = KERNEL.replace("tl.load(", "tl.laod(")
+    assert "KL701" in judged(source=refused, reference=REFERENCE)["error_rules"].split()
+    unused = refused.split("class ModelNew")[0].replace("scale_kernel", "unused")
+    assert judged(source=unused + KERNEL, reference=REFERENCE)["errors"] == 0
 
 
 def test_columns_come_back_in_order():

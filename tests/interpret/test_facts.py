@@ -8,9 +8,11 @@ import pytest
 
 from kernlint.errors import UsageError
 from kernlint.interpret.assume import parse_fact, sweep
+from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program, Question
 from kernlint.syntax.tree import parse_module
 from kernlint.workload import Tensor, Workload
+from kernlint.workload import dtype as dt
 
 HEAD = """
 import functools
@@ -314,3 +316,11 @@ def test_then_by_their_order():
 def test_a_reference_that_fits_nothing_is_said(reference, source, message):
     program, _ = with_reference(reference, source=source)
     assert message in program.without_reference
+
+
+def test_a_backward_pass_alone_can_be_asked_again():
+    module = parse_module(HEAD + FUNCTION.replace(" and x.dtype == torch.float16", ""), "k.py")
+    program = Program(module)
+    assert [w.entry for w in program.workloads()] == ["F.forward", "F.backward"]
+    again = program.at(dtypes={"x": dt.INT8}).workload("F.backward", NO_EDITS)
+    assert again is not None and argument(again, "y") == "dx: int8[64, 1024]"

@@ -15,6 +15,7 @@ FULL = """
 select = ["ALL"]
 extend-select = ["KL101"]
 ignore = ["KL2", "tiny-block"]
+scope = "call"
 device = "a100"
 target-triton = "3.6"
 include = ["*.py"]

@@ -142,11 +142,19 @@ def test_ranked_by_what_there_is_to_gain():
 
 
 def test_a_program_without_times_is_told_of_in_a_row():
-    report = told(budgets.OPEN)
+    report = told(budgets.UNKNOWN)
     page = render(PAGE, [report])
     assert "1 program without times" in page
     assert "No program here has a predicted time" in page
     assert "<article" not in page
+
+
+def test_plausible_sizes_are_said_to_be_assumed():
+    report = told(budgets.OPEN)
+    page = render(PAGE, [report])
+    assert "<td>assumed</td>" in page
+    assert "plausible one by its name and place" in page
+    assert "<td>proven</td>" in render(PAGE, [small()])
 
 
 def test_nothing_at_all():
@@ -164,8 +172,15 @@ def test_a_file_that_cannot_be_told_of(source, error):
     assert "1 file of which not everything could be told" in render(PAGE, [report])
 
 
-def test_backticks_are_code():
-    assert worded("a `b<` c ` d") == "a <code>b&lt;</code> c ` d"
+def test_backticks_are_code_and_lines_stay():
+    assert worded("a `b<` c ` d\n2. e") == "a <code>b&lt;</code> c ` d<br>2. e"
+    assert worded("") == ""
+
+
+def test_a_device_that_nobody_measured_is_said_to_be_scaled():
+    assert "are scaled from" not in render(PAGE, [small()]).split("<main")[0]
+    scaled = told(KERNEL, REFERENCE, device="rtx-4090")
+    assert "Times on rtx-4090 are scaled from" in render(PAGE, [scaled]).split("<main")[0]
 
 
 # -- the data behind it -----------------------------------------------------------------------------------------------
@@ -259,6 +274,9 @@ def test_the_command_writes_the_page(tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().err == "report: 1 program of 3 files\n"
     assert main(["report", "src", "-o", "-", "--jobs", "1"]) == 0
     assert capsys.readouterr().out == page
+    given = ["--isolated", "--reference", "src/reference.py"]
+    assert main(["report", "src/kernel.py", "-o", "-", "--jobs", "1", *given]) == 0
+    assert 'id="p1"' in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

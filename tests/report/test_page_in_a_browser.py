@@ -36,7 +36,7 @@ def address(tmp_path_factory):
     for name, source, reference in (
         ("task.md", budgets.SEED, None),
         ("kernel.py", KERNEL, REFERENCE),
-        ("open.py", budgets.OPEN, None),
+        ("open.py", budgets.UNKNOWN, None),
     ):
         pair = None if reference is None else ("reference.py", reference)
         files.append(

@@ -3,14 +3,18 @@ faults that are to be found."""
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 import pytest
 
+from kernlint.interpret.program import Program, Question
 from kernlint.lint.check_file import Job, check_file
 from kernlint.lint.model import Finding
 from kernlint.lint.settings import FileSettings
 from kernlint.rules.registry import all_rules
+from kernlint.syntax.tree import parse_module
+from tests.support.values import HEADER, findings
 
 REPORTED = Path(__file__).parents[2] / "fixtures" / "reported"
 DEFAULT = frozenset(rule.code for rule in all_rules() if rule.default)
@@ -98,3 +102,114 @@ def test_a_modifier_that_the_newest_release_takes() -> None:
 
 def test_a_list_nested_beyond_measure_ends() -> None:
     assert levels(checked("faults/t1_nested_list_repr.py")) == {}
+
+
+def test_slots_whose_distance_is_a_product_of_open_sizes() -> None:
+    source = """
+    @triton.jit
+    def k(part, g, s_gate, s_row, BLK: tl.constexpr, PAD: tl.constexpr):
+        r = tl.arange(0, PAD)
+        m = (r < BLK)[:, None] & (r < BLK)[None, :]
+        v = tl.load(g + r[:, None] * BLK + r[None, :], mask=m, other=0.0)
+        first = part + r[:, None] * s_row + r[None, :]
+        second = part + s_gate + r[:, None] * s_row + r[None, :]
+        tl.store(first, tl.load(first, mask=m) + v, mask=m)
+        tl.store(second, tl.load(second, mask=m) + v, mask=m)
+
+    def run(g, w):
+        n, b, _ = w.shape
+        part = torch.zeros((3, n, b, b), device=g.device, dtype=g.dtype)
+        k[(1,)](part, g, part.stride(0), part.stride(2), BLK=b, PAD=triton.next_power_of_2(b))
+        return part
+    """
+    assert findings("KL759", source) == []
+
+
+def test_an_attribute_of_an_object_out_of_view_is_no_flag() -> None:
+    source = """
+    from elsewhere import Settings
+
+    @triton.jit
+    def k(x, flags, y):
+        i = tl.program_id(0)
+        if flags is not None:
+            tl.store(y + i, tl.load(x + i) * tl.load(flags + i))
+
+    def run(x, settings: Settings):
+        y = torch.empty_like(x)
+        flags = settings.top_k == 1
+        k[(x.shape[0],)](x, flags, y)
+        return y
+    """
+    assert findings("KL729", source) == []
+
+
+def test_squared_differences_in_a_tile_of_open_extents() -> None:
+    source = """
+    @triton.jit
+    def nearest(p, c, o, K, D: tl.constexpr, N: tl.constexpr, M: tl.constexpr):
+        i, j = tl.program_id(0) * N + tl.arange(0, N), tl.arange(0, M)
+        d = tl.zeros((N, M), dtype=tl.float32)
+        for dim in tl.static_range(D):
+            a = tl.load(p + i * D + dim).to(tl.float32)
+            b = tl.load(c + j * D + dim, mask=j < K, other=0.0).to(tl.float32)
+            diff = a[:, None] - b[None, :]
+            d += diff * diff
+        tl.store(o + i, tl.argmin(d, axis=1))
+
+    def run(p, c):
+        o = torch.empty(p.shape[0], device=p.device, dtype=torch.int64)
+        block = max(triton.next_power_of_2(c.shape[0]), 16)
+        nearest[(triton.cdiv(p.shape[0], 64),)](p, c, o, c.shape[0], D=p.shape[1], N=max(16, 2048 // block), M=block)
+        return o
+    """
+    assert findings("KL511", source) == []
+
+
+@pytest.mark.parametrize(
+    ("loop", "after"),
+    [
+        ("while p < n:\n            p *= 2", None),  # one round says nothing of the number
+        ("for _ in range(n):\n            p += 3", "3*n + 1"),
+        ("for _ in range(n):\n            p *= 2", None),
+    ],
+)
+def test_numbers_after_a_loop_of_unknown_length(loop: str, after: str | None) -> None:
+    source = f"""
+    @triton.jit
+    def k(x, p):
+        tl.store(x + p, 0.0)
+
+    def run(x, n: int):
+        p = 1
+        {loop}
+        k[(1,)](x, p)
+        return x
+    """
+    module = parse_module(HEADER + textwrap.dedent(source), "example.py")
+    (workload,) = Program(module, None, Question()).workloads()
+    told = workload.launches()[0].arguments.get("p")
+    assert (None if told is None else str(told)) == after
+
+
+def test_quotients_of_exponentials() -> None:
+    kernel = """
+    @triton.jit
+    def k(x, y, n, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        v = tl.load(x + i, mask=i < n, other=0.0)
+        tl.store(y + i, {value}, mask=i < n)
+    """
+    wrong = [
+        "(tl.exp(2 * v) - 1) / (tl.exp(2 * v) + 1)",
+        "v * (tl.exp(v) / (1 + tl.exp(v)))",
+        "tl.exp(v) / tl.sum(tl.exp(v))",
+    ]
+    right = [
+        "1 / (1 + tl.exp(-v))",
+        "tl.exp(v - tl.max(v)) / tl.sum(tl.exp(v - tl.max(v)))",
+        "tl.exp(tl.minimum(v, 20.0)) / (1 + tl.exp(tl.minimum(v, 20.0)))",
+        "tl.where(v > 80, 1.0, tl.exp(v) / (1 + tl.exp(v)))",
+    ]
+    assert [bool(findings("KL786", kernel.format(value=value))) for value in wrong] == [True] * len(wrong)
+    assert [bool(findings("KL786", kernel.format(value=value))) for value in right] == [False] * len(right)

@@ -224,7 +224,8 @@ def test_every_definition_is_in_one_of_the_tools():
 
 
 def test_over_stdio(tmp_path):
-    (tmp_path / "helper.py").write_text("raise SystemExit('imported')\n")
+    for name in ("helper", "libcst", "mcp_types", "jsonschema"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('imported')\n")
     source = f"import helper\n{KERNEL}"
 
     async def talk(client: Client) -> list[Any]:

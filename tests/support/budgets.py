@@ -60,6 +60,9 @@ def double(x):
     double_kernel[(triton.cdiv(x.numel(), 1024),)](x, x.numel(), BLOCK=1024)
 """
 
+#: Of a grid that nobody can tell the size of.
+UNKNOWN = "from elsewhere import programs\n" + OPEN.replace("(triton.cdiv(x.numel(), 1024),)", "(programs(x),)")
+
 
 @lru_cache(maxsize=16)
 def seed(scope: str = "gpu", device: str = "h100-sxm") -> Budget:
@@ -78,6 +81,4 @@ def assumed() -> Budget:
 
 @lru_cache(maxsize=1)
 def unknown() -> Budget:
-    """Of a grid that nobody can tell the size of."""
-    source = "from elsewhere import programs\n" + OPEN.replace("(triton.cdiv(x.numel(), 1024),)", "(programs(x),)")
-    return budget(analysis(source, path="open.py"))
+    return budget(analysis(UNKNOWN, path="open.py"))

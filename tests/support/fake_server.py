@@ -39,4 +39,4 @@ def findings(text: str, **_: Any) -> Found:
 if __name__ == "__main__":
     document.findings = findings
     document.TIMEOUT_S = float(os.environ.get("FAKE_TIMEOUT_S", "60"))
-    lsp.run()
+    lsp.run(os.getcwd())

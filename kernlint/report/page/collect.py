@@ -25,15 +25,17 @@ def collect(
     scope: str,
     timeout_s: float,
     workers: int,
+    reference: tuple[str, str] | None = None,
     progress: Progress = lambda done, total: None,
 ) -> list[FileReport]:
-    """What there is to tell of each file below ``paths`` that has to do with Triton, in their order. Raises ``UsageError`` for paths
+    """What there is to tell of each file below ``paths`` that has to do with Triton, in their order; ``reference`` is the name and text of
+    that of files which have none configured. Raises ``UsageError`` for paths
     that do not exist, and ``AnalysisError`` where no process can be started."""
     found = find_files(paths, configurations)
     reports = [FileReport(finding.file, error=finding.message) for finding in found.findings]
     jobs: list[FileJob] = []
     for target in found.targets:
-        job = _job(target, configurations, device, scope, timeout_s)
+        job = _job(target, configurations, device, scope, timeout_s, reference)
         if isinstance(job, FileReport):
             reports.append(job)
         elif job is not None:
@@ -48,7 +50,12 @@ def collect(
 
 
 def _job(
-    target: Target, configurations: Configurations, device: str | None, scope: str, timeout_s: float
+    target: Target,
+    configurations: Configurations,
+    device: str | None,
+    scope: str,
+    timeout_s: float,
+    reference: tuple[str, str] | None,
 ) -> FileJob | FileReport | None:
     settings = configurations.of(os.path.dirname(target.path)).of_file(target.path)
     try:
@@ -57,7 +64,6 @@ def _job(
             return None
         if target.path.endswith(".ipynb"):
             return FileReport(target.shown, error="a notebook; kernlint check reads it")
-        reference = None
         if settings.reference is not None:
             reference = settings.reference, decode_source(read_bytes(settings.reference), settings.reference).text
     except SourceError as error:

@@ -11,6 +11,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib import resources
 
+from kernlint.cost.device import find_device
 from kernlint.cost.estimate import MODEL_VERSION
 from kernlint.records import dataclass
 from kernlint.report.budget_text import tables
@@ -110,7 +111,19 @@ def _header(page: Page, files: Sequence[FileReport], timed: Sequence[_Entry]) ->
         f"<h1>kernlint report</h1><p class='dim'>{text_of(', '.join(page.paths))}</p>"
         + _figures(shown)
         + "<p class='note'>Every time, share and occupancy on this page is <strong>predicted</strong> by a cost model from the source "
-        f"alone, for scope <code>{page.scope}</code>; nothing was run or measured. Intervals hold four of five cases.</p></header>"
+        f"alone, for scope <code>{page.scope}</code>; nothing was run or measured. Intervals are the model's own 80 % intervals."
+        f"{_scaled(timed)}</p></header>"
+    )
+
+
+def _scaled(timed: Iterable[_Entry]) -> str:
+    """That times are those of devices which nobody has measured for the model, where they are."""
+    devices = sorted({entry.program.budget.device for entry in timed})
+    scaled = [name for name in devices if find_device(name).kinship != "measured"]
+    return (
+        f" Times on {text_of(', '.join(scaled))} are scaled from those of another device by data sheet."
+        if scaled
+        else ""
     )
 
 
@@ -122,7 +135,7 @@ def _figures(shown: Mapping[str, str]) -> str:
 def _ranking(page: Page, entries: Sequence[_Entry]) -> str:
     if not entries:
         return "<h2>Programs by microseconds to gain</h2><p>No program here has a predicted time.</p>"
-    head = ("#", "program", "now us", "to gain us", "gain (80 %)", "gap us", "change", "fix")
+    head = ("#", "program", "now us", "to gain us", "gain (80 %)", "gap us", "facts", "change", "fix")
     rows = []
     for rank, entry in enumerate(entries, start=1):
         program = entry.program
@@ -131,7 +144,7 @@ def _ranking(page: Page, entries: Sequence[_Entry]) -> str:
         worth = program.verdict.worth_optimizing
         name = text_of(entry.title)
         link = f'<a href="#p{entry.number}">{name}</a>' if entry.number else name
-        rule = "-" if not worth else "cause" if details.rule is None else f"{details.rule.code} {details.rule.name}"
+        rule = program.budget.change.title if worth and program.budget.change is not None else "-"
         fix = "-" if details.fix is None else "automatic" if details.fix.automatic else "by hand"
         cells = [
             f'<td class="n">{rank}</td>',
@@ -140,9 +153,11 @@ def _ranking(page: Page, entries: Sequence[_Entry]) -> str:
             f'<td class="n">{number(program.gain_us) if worth else "-"}</td>',
             f'<td class="n">{format_speedup(found.low, found.high) if worth else "-"}</td>',
             f'<td class="n">{number(program.gap_us)}</td>',
-            f"<td>{text_of(rule)}</td><td>{fix}</td>",
+            f"<td>{details.certainty}</td><td>{text_of(rule)}</td><td>{fix}</td>",
         ]
-        rows.append(f'<tr data-text="{text_of(f"{entry.title} {rule} {fix}".lower())}">{"".join(cells)}</tr>')
+        rows.append(
+            f'<tr data-text="{text_of(f"{entry.title} {details.certainty} {rule} {fix}".lower())}">{"".join(cells)}</tr>'
+        )
     tools = (
         '<div class="tools" id="tools" hidden><label for="filter">Filter by path, entry or rule'
         '<input id="filter" type="search" autocomplete="off" spellcheck="false"></label>'
@@ -155,7 +170,10 @@ def _ranking(page: Page, entries: Sequence[_Entry]) -> str:
         if more > 0
         else ""
     )
-    caption = "“To gain” is what the advised change saves of a call, “gap” what a well-written version would."
+    caption = (
+        "“To gain” is what the advised change saves of a call, “gap” what a well-written version would. Facts: assumed where the source "
+        "leaves sizes or types open and plausible ones are taken."
+    )
     return f"<h2>Programs by microseconds to gain</h2>{tools}" + _table(head, rows, caption, {0, 2, 3, 4, 5}) + rest
 
 

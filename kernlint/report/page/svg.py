@@ -29,8 +29,8 @@ def text_of(text: str) -> str:
 
 
 def worded(text: str) -> str:
-    """As :func:`text_of`, with what stands in backticks set as code."""
-    return _CODE.sub(r"<code>\1</code>", text_of(text))
+    """As :func:`text_of`, with what stands in backticks set as code, and lines kept."""
+    return "<br>".join(_CODE.sub(r"<code>\1</code>", text_of(line)) for line in text.splitlines())
 
 
 def number(us: float | None) -> str:
@@ -44,7 +44,7 @@ def waterfall_svg(found: HeadroomReport, ident: str) -> str:
     rows = waterfall(found)
     scale = (_WIDTH - _NAMES - _NUMBERS) / max(*(row.us for row in rows), 1e-9)
     height = _ROW * len(rows) + 8
-    parts = []
+    parts: list[str] = []
     for index, row in enumerate(rows):
         parts += _waterfall_row(row, 4 + index * _ROW, scale)
     said = "; ".join(f"{row.name} {number(row.us)} us" for row in rows)
@@ -148,12 +148,12 @@ def _roofs(budget: Budget, axes: _Axes) -> Iterator[str]:
         start = max(low, axes.frame.y[0] / slope.value)
         x1, x2, y1, y2 = axes.x(start), axes.x(top / slope.value), axes.y(start * slope.value), axes.y(top)
         yield f'<line class="roof r{index}" x1="{x1:.1f}" x2="{x2:.1f}" y1="{y1:.1f}" y2="{y2:.1f}"/>'
-        at = (x1 + (x2 - x1) * 0.12, y1 + (y2 - y1) * 0.12)
+        at = (x1 + (x2 - x1) * 0.62, y1 + (y2 - y1) * 0.62)
         label = f"{slope.name} {slope.value / 1e12:.3g} TB/s"
         below = index == 0
         yield (
             f'<text class="tick" x="{at[0] + (8 if below else -8):.1f}" y="{at[1] + (12 if below else -6):.1f}" '
-            f'text-anchor="{"start" if below else "end" if at[0] > 190 else "start"}">{text_of(label)}</text>'
+            f'text-anchor="{"start" if below else "end"}">{text_of(label)}</text>'
         )
     for peak in peaks:
         x1, x2, y = axes.x(peak.value / slopes[-1].value), axes.x(high), axes.y(peak.value)

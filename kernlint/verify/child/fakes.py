@@ -27,11 +27,16 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 
 from kernlint.verify.child.modes import mapped, pretend_cuda
-from kernlint.verify.child.recorder import Recorder, doubtful
+from kernlint.verify.child.recorder import Recorder, doubtful, mentions_doubt
 
-#: Elements up to which the contents of a tensor are computed beside its fake, where they follow from the program.
-_MOST_CONTENTS = 1 << 16
-_MOST_RANDOM = 4_096
+#: Elements up to which the contents of a tensor are computed beside its fake, where they follow from the program: of whole numbers
+#: and truth values, which index and select, more than of others.
+_MOST_CONTENTS = 1 << 18
+_MOST_FLOATS = 1 << 16
+#: Items of a list that stands for what a tensor holds.
+_MOST_ITEMS = 4_096
+#: Between the addresses that tensors say they have.
+_APART = 1 << 42
 
 #: One kernel, or one library call, on a GPU; several operations in the memory of the host.
 _WHOLE: Mapping[Any, str] = {
@@ -106,6 +111,9 @@ class Above(TorchFunctionMode):
             return self._read(func, args, kwargs)
         if func is torch.Tensor.get_device:
             return 0
+        if func is torch.Tensor.data_ptr:
+            x = args[0]
+            return (1 + self.recorder.storage(x)) * _APART + x.storage_offset() * x.element_size()
         if func in _TO_HOST or func in _TO_DEVICE:
             return self._moved(args[0], "cpu" if func in _TO_HOST else "cuda")
         if func is torch.Tensor.pin_memory or func is torch.Tensor.is_pinned:
@@ -114,6 +122,9 @@ class Above(TorchFunctionMode):
             return self._to(args, kwargs)
         if func in (torch.tensor, torch.as_tensor) and args and not isinstance(args[0], torch.Tensor):
             return self._written_out(func, args, kwargs)
+        if func is torch.Tensor.__getitem__ and mentions_doubt(args[1]):
+            self.recorder.doubt("how long a slice is, between bounds read from a tensor (all of the axis is taken)")
+            args = args[0], mapped(args[1], lambda v: slice(None) if isinstance(v, slice) and mentions_doubt(v) else v)
         if func in _WHOLE:
             return self._whole(_WHOLE[func], func, args, kwargs)
         wanted = _device_type(kwargs.get("device")) if kwargs.get("device") is not None else None
@@ -174,8 +185,7 @@ class Above(TorchFunctionMode):
                 return func(contents, *args[1:], **kwargs)
         recorder.assume(f"what {_READS[func]} gives is not known")
         if func in (torch.Tensor.__bool__, torch.is_nonzero, torch.equal, torch.allclose):
-            recorder.doubt("a condition on the values of a tensor (it is taken to hold)")
-            return True
+            return recorder.decide()
         if func is torch.Tensor.numpy:
             with _disable_current_modes():
                 return torch.ones(tuple(x.shape), dtype=x.dtype).numpy()
@@ -184,6 +194,8 @@ class Above(TorchFunctionMode):
     def _written_out(self, func: Any, args: Any, kwargs: Any) -> Any:
         """A tensor of numbers that the program has: made on the host, and copied where it is to lie on the device."""
         recorder, device = self.recorder, kwargs.get("device")
+        # What lies in tensors among the numbers is read first.
+        args = mapped(args, lambda v: self._read(torch.Tensor.item, (v,), {}) if isinstance(v, torch.Tensor) else v)
         with recorder.pause():
             result = func(*args, **mapped(kwargs, _on_host))
         if recorder.paused:
@@ -212,7 +224,7 @@ class Above(TorchFunctionMode):
 
 def _filled(x: torch.Tensor, shape: tuple[int, ...], func: Any, recorder: Recorder) -> Any:
     if shape:
-        return [_filled(x, shape[1:], func, recorder) for _ in range(min(shape[0], _MOST_RANDOM))]
+        return [_filled(x, shape[1:], func, recorder) for _ in range(min(shape[0], _MOST_ITEMS))]
     if func is torch.Tensor.__index__:
         recorder.doubt("an index read from a tensor (it is taken to be 1)")
         return 1
@@ -220,9 +232,8 @@ def _filled(x: torch.Tensor, shape: tuple[int, ...], func: Any, recorder: Record
     if func in (torch.Tensor.__int__, torch.Tensor.__float__):
         return 1 if whole else 1.0  # Python has it no other way
     if x.dtype is torch.bool:
-        recorder.doubt("what a value read from a tensor decides (it is taken to hold)")
-        return True
-    return doubtful(1 if whole else 1.0, recorder.doubt)
+        return recorder.decide()
+    return doubtful(1 if whole else 1.0, recorder)
 
 
 class Below(TorchDispatchMode):
@@ -259,9 +270,9 @@ class Below(TorchDispatchMode):
     def _compute(self, func: Any, args: Any, kwargs: Any, result: Any) -> None:
         given = [*_tensors(args), *_tensors(kwargs)]
         made = _tensors(result)
-        random = "rand" in func.name() or "normal" in func.name() or "bernoulli" in func.name()
-        most = _MOST_RANDOM if random else _MOST_CONTENTS
-        if not made or any(x.numel() > most for x in made) or any(x.is_complex() for x in made):
+        if not made or any(
+            x.is_complex() or x.numel() > (_MOST_FLOATS if x.is_floating_point() else _MOST_CONTENTS) for x in made
+        ):
             self._forget(func, given)
             return
         real = {id(x): self._real(x) for x in given}
@@ -360,6 +371,9 @@ class Below(TorchDispatchMode):
             return
         if not made and not mutates:
             return
+        if func is torch.ops.aten.scalar_tensor.default:
+            recorder.hosted.add(recorder.storage(made[0]))  # a number among the operands, which kernels get as such
+            return
         if func.namespace != "aten":
             name = func.name()
         else:
@@ -373,7 +387,7 @@ class Below(TorchDispatchMode):
         recorder.step(
             kind="op", name=name, args=[recorder.value(a) for a in args],
             kwargs={k: recorder.value(v) for k, v in kwargs.items()},
-            result=recorder.value(result), written=written,
+            result=recorder.value(result), written=written, pointwise=torch.Tag.pointwise in func.tags,
         )  # fmt: skip
 
 
@@ -492,6 +506,8 @@ def pretend(device: Mapping[str, Any], recorder: Recorder) -> None:
     for name, answer in cuda.items():
         setattr(torch.cuda, name, answer)
     FakeTensor.device = _device_for(recorder, FakeTensor.device)  # type: ignore[assignment,method-assign]
+    # Fakes have a way of their own, which reads each element.
+    FakeTensor.tolist = lambda self: torch.Tensor.tolist(self)  # type: ignore[method-assign,assignment]
     torch.compile = _unscripted
     torch.jit.script = _unscripted
     torch.nn.Module._apply = _apply  # type: ignore[method-assign]

@@ -57,6 +57,8 @@ def intercept(recorder: Recorder, below: Below, device: Mapping[str, Any]) -> No
             _kept(recorder, whole)
         return result
 
+    # What Python says of arguments that do not fit names the function.
+    run.__qualname__ = "JITFunction.run"
     jit.JITFunction.run = run
     autotuner.Autotuner.run = tuned
     triton.testing.do_bench = _once(recorder)

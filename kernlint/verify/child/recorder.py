@@ -49,6 +49,9 @@ class Recorder:
         self.unknown: dict[str, None] = {}
         self.assumed: dict[str, None] = {}
         self.paused = 1
+        #: What conditions on values that nobody knows come to, and whether there was any.
+        self.holds = True
+        self.decided = False
         #: How many steps the torch function that runs has made before.
         self._in_call = 0
         #: Where launches go instead, while the configurations of a tuner are tried.
@@ -92,6 +95,12 @@ class Recorder:
         if not self.paused:
             place = self.line()
             self.unknown.setdefault(f"line {place}: {what}" if place else what)
+
+    def decide(self) -> bool:
+        """What a condition on a value read from a tensor comes to."""
+        self.decided = True
+        self.doubt(f"a condition on a value read from a tensor (it is taken {'' if self.holds else 'not '}to hold)")
+        return self.holds
 
     def assume(self, what: str) -> None:
         if not self.paused:
@@ -236,9 +245,9 @@ def _dtype_name(dtype: torch.dtype) -> str:
 
 
 class Doubtful:
-    """A number read from a tensor whose values are not known: it counts as 1, and whoever decides by it is told of."""
+    """A number read from a tensor whose values are not known: it counts as 1, and the recorder decides conditions on it."""
 
-    told: Callable[[str], None]
+    recorder: Recorder
 
 
 class DoubtfulInt(Doubtful, int):
@@ -249,10 +258,17 @@ class DoubtfulFloat(Doubtful, float):
     pass
 
 
-def doubtful(value: float, told: Callable[[str], None]) -> Any:
+def doubtful(value: float, recorder: Recorder) -> Any:
     made = (DoubtfulInt if isinstance(value, int) else DoubtfulFloat)(value)
-    made.told = told
+    made.recorder = recorder
     return made
+
+
+def mentions_doubt(index: Any) -> bool:
+    """Whether a slice of an index has a bound that nobody knows."""
+    if isinstance(index, tuple):
+        return any(map(mentions_doubt, index))
+    return isinstance(index, slice) and any(isinstance(bound, Doubtful) for bound in (index.start, index.stop))
 
 
 def _arithmetic(kind: type, name: str) -> Callable[..., Any]:
@@ -260,19 +276,13 @@ def _arithmetic(kind: type, name: str) -> Callable[..., Any]:
 
     def method(self: Any, *others: Any) -> Any:
         result = plain(self, *others)
-        return doubtful(result, self.told) if isinstance(result, (int, float)) else result
+        return doubtful(result, self.recorder) if isinstance(result, (int, float)) else result
 
     return method
 
 
-def _decision(kind: type, name: str) -> Callable[..., Any]:
-    plain = getattr(kind, name)
-
-    def method(self: Any, *others: Any) -> Any:
-        self.told("what a value read from a tensor decides (it is taken to be 1)")
-        return plain(self, *others)
-
-    return method
+def _decision(self: Any, *others: Any) -> bool:
+    return bool(self.recorder.decide())
 
 
 def _install() -> None:
@@ -281,9 +291,8 @@ def _install() -> None:
         for name in [*binary, *("r" + one for one in binary), "neg", "abs"]:
             setattr(mine, f"__{name}__", _arithmetic(kind, f"__{name}__"))
         for name in ("lt", "le", "gt", "ge", "eq", "ne", "bool"):
-            setattr(mine, f"__{name}__", _decision(kind, f"__{name}__"))
+            setattr(mine, f"__{name}__", _decision)
         mine.__hash__ = kind.__hash__  # type: ignore[method-assign,assignment]
-    DoubtfulInt.__index__ = _decision(int, "__index__")  # type: ignore[method-assign]
 
 
 _install()

@@ -110,20 +110,25 @@ class _Session:
 
     def _trace(self, version: str, module: ModuleType, entry: str) -> None:
         recorder = self.recorder
-        owner, _, method = entry.rpartition(".")
-        state: Any = None
-        if owner:
-            state = self._built(getattr(module, owner))
-            call = getattr(state, method)
-        else:
-            call = getattr(module, method)
-        calls = []
-        args = self._arguments(call)
-        for _ in range(2):
-            with recorder.recording():
-                result = state(*args) if method == "forward" and _is_module(state) else call(*args)
-                steps = recorder.steps
-            calls.append((steps, list(recorder.unknown), list(recorder.assumed), result))
+        best: Any = None
+        failed: Exception | None = None
+        # Conditions on values that nobody knows hold, and then do not: the way that launches more is the one that is told.
+        for holds in (True, False):
+            recorder.holds, recorder.decided = holds, False
+            try:
+                state, call, args, calls = self._calls(module, entry)
+            except Exception as error:
+                failed = error
+            else:
+                launches = sum(step["kind"] == "launch" for step in calls[-1][0])
+                if best is None or launches > best[0]:
+                    best = launches, state, call, args, calls
+            if not recorder.decided:
+                break
+        if best is None:
+            assert failed is not None
+            raise failed
+        _, state, call, args, calls = best
         names = _parameter_names(call)
         for number, (steps, unknown, assumed, result) in enumerate(calls):
             self.reporter.event(
@@ -136,6 +141,20 @@ class _Session:
             "tables", version=version, tensors=recorder.tensors, places=recorder.places, stacks=recorder.stacks,
             hosted=sorted(recorder.hosted), parameters=_state(state, recorder),
         )  # fmt: skip
+
+    def _calls(self, module: ModuleType, entry: str) -> tuple[Any, Callable[..., Any], list[Any], list[Any]]:
+        """Two calls of the entry: what they do, and what they come to."""
+        recorder = self.recorder
+        owner, _, method = entry.rpartition(".")
+        state: Any = self._built(getattr(module, owner)) if owner else None
+        call = getattr(state if owner else module, method)
+        args = self._arguments(call)
+        calls = []
+        for _ in range(2):
+            with recorder.recording():
+                result = state(*args) if method == "forward" and _is_module(state) else call(*args)
+                calls.append((recorder.steps, list(recorder.unknown), list(recorder.assumed), result))
+        return state, call, args, calls
 
     def _built(self, kind: Any) -> Any:
         from kernlint.verify.child.subjects import seed

@@ -1,0 +1,221 @@
+"""How much of real code is known without asking: launches with their grid and types, operands of dots, types of tensors.
+
+    python benchmarks/known_facts.py DIR...                      packages, unpacked below DIR (one row for each folder in it)
+    python benchmarks/known_facts.py --pairs LIST.jsonl ROOT     programs with their references: {"path": ..., "reference": ...}
+    --markdown    a table for docs;  --limit N    at most N files of each;  --seconds S    at most S for each file
+
+Three columns: the source of one file and what it imports; that and the calls in its project; and what a verdict assumes beside it.
+Nothing of what is read is run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kernlint.analysis import host_facts, target_for
+from kernlint.cost.device import find_device
+from kernlint.errors import KernlintError
+from kernlint.interpret.edits import NO_EDITS
+from kernlint.interpret.program import Fact, Program, Question, may_launch
+from kernlint.interpret.project import CallSite, Nothing, call_sites
+from kernlint.syntax.dialect import dialect, has_kernel
+from kernlint.syntax.source import read_source
+from kernlint.syntax.tree import Module, parse_module
+from kernlint.verdict.scenarios import Planner
+from kernlint.workload import Dot, Expr, Launch, Symbol, Tensor, Workload
+
+DEVICE = find_device("h100-sxm")
+WAYS = ("source", "project", "assumed")
+
+
+@dataclass
+class Count:
+    """What is ``known`` of ``all``, by the way of knowing; kinds are launches, dots (operands) and tensors."""
+
+    files: int = 0
+    failed: int = 0
+    all: Counter[str] = field(default_factory=Counter)
+    known: Counter[tuple[str, str]] = field(default_factory=Counter)
+
+    def add(self, other: Count) -> None:
+        self.files += other.files
+        self.failed += other.failed
+        self.all.update(other.all)
+        self.known.update(other.known)
+
+    def share(self, kind: str, way: str) -> str:
+        total = self.all[kind]
+        return "-" if not total else f"{100 * self.known[kind, way] / total:.0f} %"
+
+
+def grid_known(launch: Launch) -> bool:
+    """Whether the grid follows from the arguments."""
+    return not any(
+        isinstance(atom, Symbol) and atom.name.startswith("grid[")
+        for extent in launch.grid
+        if isinstance(extent, Expr)
+        for atom in extent.atoms()
+    )
+
+
+def facts_of(workload: Workload | None) -> dict[str, list[bool]]:
+    """What is known of a call, thing by thing, in an order that does not depend on what is known."""
+    found: dict[str, list[bool]] = {"launches": [], "dots": [], "tensors": []}
+    for launch in workload.first_call().distinct_launches() if workload is not None else ():
+        tensors = [value.dtype is not None for value in launch.arguments.values() if isinstance(value, Tensor)]
+        found["tensors"] += tensors
+        found["launches"].append(grid_known(launch) and all(tensors))
+        for dot in launch.kernel.dots():
+            assert isinstance(dot, Dot)
+            found["dots"] += [operand.known for operand in (dot.a, dot.b)]
+    return found
+
+
+def count_file(path: Path, reference: Path | None, project: bool) -> Count:
+    module = parse_module(read_source(str(path)).text, str(path))
+    count = Count()
+    if not has_kernel(module) or dialect(module) is not None:
+        return count
+    count.files = 1
+    other = parse_module(read_source(str(reference)).text, str(reference)) if reference is not None else None
+    program = Program(module, other, Question(host=host_facts(DEVICE)))
+    workloads = [w for w in program.workloads() if w.first_call().launches()]
+    sites = _sites(program, workloads, module) if project else []
+    for workload in workloads:
+        here = facts_of(workload)
+        everywhere = [here]
+        own = [site for site in sites if site.function.partition(".")[0] == workload.entry.partition(".")[0]]
+        if all(all(known) for known in here.values()):
+            versions = [here] * len(WAYS)
+        else:
+            called = _called(program, workload, own)
+            everywhere.append(facts_of(called))
+            assumed = _assumed(program, workload, own)
+            versions = [here, facts_of(called) if called is not None else here, assumed or here]
+        for kind, known in here.items():
+            count.all[kind] += len(known)
+            for way, version in zip(WAYS, versions):
+                same = version[kind] if len(version[kind]) == len(known) else known
+                count.known[kind, way] += sum(same)
+    for workload in program.bare_kernels():
+        operands = facts_of(workload)["dots"]
+        count.all["dots"] += len(operands)
+        for way in WAYS:
+            count.known["dots", way] += sum(operands)
+    program.close()
+    return count
+
+
+def _sites(program: Program, workloads: Sequence[Workload], module: Module) -> list[CallSite]:
+    entries = [workload.entry.replace(".backward", ".forward") for workload in workloads]
+    return call_sites(module.path, entries, may_launch(module), program.question.host) if entries else []
+
+
+def _called(program: Program, workload: Workload, sites: Sequence[CallSite]) -> Workload | None:
+    """The call with the types that the project's calls give."""
+    facts: dict[str, Fact] = {}
+    for site in sites:
+        for name, value in site.arguments.items():
+            if isinstance(value, tuple) and value[0] is not None:
+                facts.setdefault(name, Fact(name, workload.entry.partition(".")[0], value[0]))
+            elif not isinstance(value, (tuple, Nothing)):
+                facts.setdefault(name, Fact(name, workload.entry.partition(".")[0], value=value, is_value=True))
+    if not facts:
+        return None
+    question = Question(facts=tuple(facts.values()), host=program.question.host, strict=False)
+    return program.variant(program.kernel, question).workload(workload.entry, NO_EDITS)
+
+
+def _assumed(program: Program, workload: Workload, sites: Sequence[CallSite]) -> dict[str, list[bool]] | None:
+    planner = Planner(program, workload, DEVICE, target_for(None, DEVICE), sites)
+    types = planner.assignments()[0]
+    return facts_of(program.at(dtypes=types).workload(workload.entry, NO_EDITS)) if types else None
+
+
+def files_of(folder: Path, limit: int) -> Iterator[Path]:
+    found = [path for path in sorted(folder.rglob("*.py")) if b"triton" in path.read_bytes()]
+    step = max(1, len(found) // limit) if limit else 1
+    yield from found[::step]
+
+
+def bounded(path: Path, reference: Path | None, project: bool, seconds: float) -> Count:
+    """The count of one file in a process of its own, which may fail or take too long alone."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        os.close(read)
+        sys.setrecursionlimit(20_000)
+        try:
+            count = count_file(path, reference, project)
+            data = [count.files, dict(count.all), [[*key, value] for key, value in count.known.items()]]
+        except (KernlintError, RecursionError, OSError) as error:
+            data = [str(error)]
+        os.write(write, json.dumps(data).encode())
+        os._exit(0)
+    os.close(write)
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        done, _ = os.waitpid(child, os.WNOHANG)
+        if done:
+            break
+        time.sleep(0.02)
+    else:
+        os.kill(child, 9)
+        os.waitpid(child, 0)
+    with os.fdopen(read, "rb") as stream:
+        text = stream.read()
+    data = json.loads(text) if text else [f"{path}: nothing came back"]
+    if len(data) != 3:
+        print(f"{path}: {data[0]}", file=sys.stderr)
+        return Count(files=1, failed=1)
+    return Count(data[0], 0, Counter(data[1]), Counter({(kind, way): n for kind, way, n in data[2]}))
+
+
+def table(rows: dict[str, Count], markdown: bool) -> str:
+    kinds = ("launches", "dots", "tensors")
+    head = ["", "files", *(f"{kind}: {' / '.join(WAYS)}" for kind in kinds)]
+    lines = [head]
+    if markdown:
+        lines.append(["---"] * len(head))
+    for name, count in rows.items():
+        shares = (f"{' / '.join(count.share(kind, way) for way in WAYS)} of {count.all[kind]:,}" for kind in kinds)
+        lines.append([name, f"{count.files}" + (f" ({count.failed} failed)" if count.failed else ""), *shares])
+    return "\n".join(f"| {' | '.join(line)} |" if markdown else "  ".join(line) for line in lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", nargs="*", type=Path)
+    parser.add_argument("--pairs", nargs=2, metavar=("LIST", "ROOT"))
+    parser.add_argument("--markdown", action="store_true")
+    parser.add_argument("--limit", type=int, default=0)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    options = parser.parse_args()
+    rows: dict[str, Count] = {}
+    for top in options.folders:
+        for folder in sorted(path for path in top.iterdir() if path.is_dir()):
+            rows[folder.name] = Count()
+            for path in files_of(folder, options.limit):
+                rows[folder.name].add(bounded(path, None, True, options.seconds))
+    if options.pairs:
+        listed, root = Path(options.pairs[0]), Path(options.pairs[1])
+        entries = [json.loads(line) for line in listed.read_text().splitlines() if line.strip()]
+        step = max(1, len(entries) // options.limit) if options.limit else 1
+        name = f"{listed.stem}, with references"
+        rows[name] = Count()
+        for entry in entries[::step]:
+            reference = root / entry["reference"] if entry.get("reference") else None
+            rows[name].add(bounded(root / entry["path"], reference, False, options.seconds))
+    sys.stdout.write(table(rows, options.markdown))
+
+
+if __name__ == "__main__":
+    main()

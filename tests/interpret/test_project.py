@@ -1,0 +1,163 @@
+"""Facts from other files of a project: who calls a function, with what, and who launches a kernel."""
+
+from __future__ import annotations
+
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from kernlint.analysis import Analysis, analysis
+from kernlint.errors import AnalysisError
+from kernlint.interpret.host import HostFacts
+from kernlint.interpret.project import CallSite, call_sites, project_root
+from kernlint.workload import dtype as dt
+
+KERNEL = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def scale_kernel(x_ptr, y_ptr, n, s, BLOCK: tl.constexpr):
+    offs = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y_ptr + offs, tl.load(x_ptr + offs, mask=offs < n) * s, mask=offs < n)
+"""
+WRAPPER = """
+def scale(x, s=2.0):
+    y = torch.empty_like(x)
+    scale_kernel[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), s, BLOCK=1024)
+    return y
+"""
+CALLER = """
+import pytest
+import torch
+from pkg.ops import scale
+
+def make(*shape):
+    return torch.randn(shape, dtype=torch.bfloat16, device="cuda")
+
+@pytest.mark.parametrize("M", [4, 512])
+@pytest.mark.parametrize("N", [64, 2048])
+def test_scale(M, N):
+    assert scale(make(M, N), s=0.5).shape == (M, N)
+"""
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    files = {
+        "pyproject.toml": "",
+        "pkg/__init__.py": "",
+        "pkg/ops/__init__.py": "from .scaling import scale\n",
+        "pkg/ops/scaling.py": KERNEL + WRAPPER,
+        "tests/test_scale.py": CALLER,
+    }
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+    return tmp_path
+
+
+def sites(project: Path, *functions: str) -> list[CallSite]:
+    return call_sites(str(project / "pkg/ops/scaling.py"), functions or ("scale",), (), HostFacts())
+
+
+def ask(path: Path, **options: object) -> Analysis:
+    options = {"project": True, **options}
+    return analysis(path.read_text(), path=str(path), **options)  # type: ignore[arg-type]
+
+
+def write(project: Path, name: str, text: str) -> None:
+    (project / name).write_text(textwrap.dedent(text))
+
+
+def test_parametrized_tests_behind_a_re_export(project):
+    found = sites(project)
+    assert [site.arguments for site in found] == [
+        {"x": (dt.BFLOAT16, (512, 2048)), "s": 0.5},
+        {"x": (dt.BFLOAT16, (4, 64)), "s": 0.5},
+    ]
+    assert found[0].line == 12 and found[0].path.endswith("test_scale.py")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import pkg.ops as ops, torch\ndef f():\n    ops.scale(torch.ones(3, 5))",
+        "import torch\nfrom pkg.ops.scaling import scale as by\nif __name__ == '__main__':\n    by(torch.ones(3, 5))",
+        "import torch\nfrom pkg import ops\nclass M(torch.nn.Module):\n    def __init__(self, n=5):\n        super().__init__()\n"
+        "        self.w = torch.nn.Parameter(torch.ones(3, n))\n    def forward(self, x):\n        return ops.scale(self.w) + x",
+    ],
+)
+def test_ways_to_call(project, text):
+    (project / "tests/test_scale.py").unlink()
+    (project / "use.py").write_text(text)
+    assert [site.arguments["x"] for site in sites(project)] == [(dt.FLOAT32, (3, 5))]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "from other.ops import scale\nimport torch\ndef f():\n    scale(torch.ones(3, 5))  # scaling",
+        "import torch\ndef scale(x): ...\ndef f():\n    scale(torch.ones(3, 5))  # scaling",
+        "from pkg.ops import scale\ndef f(x):\n    scale(x)",
+        "from pkg.ops import scale\ndef f(:",
+        "from pkg.ops import scale\ndef f():\n    while True: scale(f())",
+    ],
+)
+def test_what_is_no_call_or_says_nothing(project, text):
+    (project / "tests/test_scale.py").unlink()
+    (project / "use.py").write_text(text)
+    assert sites(project) == []
+
+
+def test_the_verdict_is_about_the_largest_call(project):
+    details = ask(project / "pkg/ops/scaling.py").verdict.details
+    assert details.certainty == "assumed" and len(details.scenarios) == 2
+    first = details.scenarios[0]
+    assert first.name.startswith("call at ") and first.name.endswith("test_scale.py:12")
+    assert [(fact.name, fact.value, fact.source) for fact in first.facts] == [
+        ("x", "bfloat16[512,2048]", "call"),
+        ("s", "0.5", "call"),
+    ]
+
+
+def test_what_the_user_says_weighs_more(project):
+    found = ask(project / "pkg/ops/scaling.py", assumptions=["x:int8[64,64]"]).verdict
+    assert found.details.certainty == "proven" and not found.details.scenarios
+
+
+def test_nobody_is_asked_without_a_project(project):
+    path = project / "pkg/ops/scaling.py"
+    alone = ask(path, project=False).verdict.details.scenarios
+    assert {fact.source for scenario in alone for fact in scenario.facts} <= {"usual", "ladder", "alternative"}
+
+
+def test_a_lonely_file_has_no_project(tmp_path):
+    (tmp_path / "a").mkdir()
+    path = tmp_path / "a" / "kernel.py"
+    path.write_text(KERNEL + WRAPPER)
+    assert project_root(str(path)) in (None, project_root(str(tmp_path / "a" / "kernel.py")))
+    assert project_root(str(tmp_path / "none.py")) is None
+
+
+def test_kernel_and_launcher_in_two_modules_are_one_program(project):
+    write(project, "pkg/kernels.py", KERNEL)
+    write(project, "pkg/launch.py", "import torch, triton\nfrom .kernels import scale_kernel\n" + WRAPPER)
+    found = ask(project / "pkg/kernels.py")
+    details = found.verdict.details
+    assert details.kernel == "scale_kernel" and found.judgement.workload.entry == "scale"
+    assert details.fix is None or not details.fix.automatic
+    with pytest.raises(AnalysisError):
+        ask(project / "pkg/kernels.py", project=False)
+
+
+def test_a_pipe_in_the_project_is_not_waited_for(project):
+    import os
+
+    if not hasattr(os, "mkfifo"):
+        return
+    os.mkfifo(project / "tests" / "scaling_scale.py")
+    assert len(sites(project)) == 2

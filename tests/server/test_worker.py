@@ -1,0 +1,108 @@
+"""Workers that stay, and the lane in which they are asked."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+
+import pytest
+
+from kernlint.errors import AnalysisError, SourceError
+from kernlint.server import worker as module
+from kernlint.server.worker import Lane, Worker
+from kernlint.syntax.source import decode_source, split_lines
+
+
+@pytest.fixture
+def worker():
+    found = Worker()
+    yield found
+    found.close()
+
+
+def test_results_and_errors_come_back_from_one_process(worker):
+    number = worker.ask(os.getpid, {}, 60)
+    assert worker.ask(split_lines, {"text": "a\nb"}, 60) == ["a", "b"]
+    with pytest.raises(SourceError, match=r"^k\.py: the file is empty$"):
+        worker.ask(decode_source, {"data": b"", "path": "k.py"}, 60)
+    with pytest.raises(AnalysisError, match="internal error, please report it: TypeError"):
+        worker.ask(split_lines, {}, 60)
+    assert worker.ask(os.getpid, {}, 60) == number != os.getpid()
+
+
+def test_a_folder_that_is_gone_is_said(tmp_path):
+    with pytest.raises(AnalysisError, match="No such file or directory"):
+        Worker(str(tmp_path / "gone"))
+
+
+def test_what_takes_too_long_is_given_up(worker):
+    begun = time.monotonic()
+    with pytest.raises(AnalysisError, match=r"took longer than 0\.5 s"):
+        worker.ask(signal.pause, {}, 0.5)
+    assert time.monotonic() - begun < 30
+    assert not worker.alive
+
+
+def test_a_worker_that_died_while_it_had_nothing_to_do_is_replaced():
+    async def talk() -> tuple[int, int]:
+        lane = Lane()
+        first = await lane.ask(os.getpid, {}, 60)
+        os.kill(first, signal.SIGKILL)
+        await asyncio.sleep(0.5)
+        second = await lane.ask(os.getpid, {}, 60)
+        lane.close()
+        return first, second
+
+    first, second = asyncio.run(talk())
+    assert first != second
+
+
+def test_a_worker_that_holds_too_much_is_replaced(monkeypatch):
+    monkeypatch.setattr(module, "_MOST_KEPT", 1)
+
+    async def talk() -> set[int]:
+        lane = Lane()
+        found = {await lane.ask(os.getpid, {}, 60) for _ in range(2)}
+        lane.close()
+        return found
+
+    assert len(asyncio.run(talk())) == 2
+
+
+def test_a_question_that_nobody_waits_for_gets_out_of_the_way():
+    async def talk() -> tuple[int, int, float]:
+        lane = Lane()
+        first = await lane.ask(os.getpid, {}, 60)
+        for _ in range(3):  # the second and third have not begun when they are given up
+            asked = asyncio.ensure_future(lane.ask(signal.pause, {}, 60))
+            await asyncio.sleep(0.1)
+            asked.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await asked
+        begun = time.monotonic()
+        second = await lane.ask(os.getpid, {}, 60)
+        lane.close()
+        return first, second, time.monotonic() - begun
+
+    first, second, waited_s = asyncio.run(talk())
+    assert first != second
+    assert waited_s < 30
+
+
+def test_a_short_question_that_nobody_waits_for_does_not_cost_the_worker():
+    async def talk() -> tuple[int, int]:
+        lane = Lane()
+        first = await lane.ask(os.getpid, {}, 60)
+        asked = asyncio.ensure_future(lane.ask(split_lines, {"text": "a"}, 60))
+        await asyncio.sleep(0)
+        asked.cancel()
+        second = await lane.ask(os.getpid, {}, 60)
+        await asyncio.sleep(2 * module.GRACE_S)
+        third = await lane.ask(os.getpid, {}, 60)
+        lane.close()
+        return first, second if second == third else -1
+
+    first, second = asyncio.run(talk())
+    assert first == second
