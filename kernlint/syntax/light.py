@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import MISSING, fields
 from typing import Any
 
 import libcst as cst
@@ -35,26 +36,23 @@ class Unusual(Exception):
 def _maker(cls: type[Any], *given: str) -> Callable[..., Any]:
     """A function that makes a node of ``cls`` of the values of the fields ``given``, by position; all others have their defaults.
     Past the constructor, which checks what Python's parser has checked already."""
-    from dataclasses import MISSING, fields
+    puts = [getattr(cls, name).__set__ for name in given]
+    rest = [
+        (getattr(cls, one.name).__set__, one.default if one.default is not MISSING else one.default_factory())
+        for one in fields(cls)
+        if one.name not in given
+    ]
+    new = object.__new__
 
-    names: dict[str, Any] = {"new": object.__new__, "cls": cls}
-    lines = ["node = new(cls)"]
-    for field in fields(cls):
-        name = field.name
-        names[f"set_{name}"] = getattr(cls, name).__set__
-        value = name
-        if name not in given:
-            value = f"default_{name}"
-            if field.default is not MISSING:
-                names[value] = field.default
-            elif field.default_factory is not MISSING:
-                names[value] = field.default_factory()
-            else:
-                raise TypeError(f"{cls.__name__}.{name}")
-        lines.append(f"set_{name}(node, {value})")
-    exec(f"def make({', '.join(given)}):\n " + "\n ".join([*lines, "return node"]), names)
-    made: Callable[..., Any] = names["make"]
-    return made
+    def make(*values: Any) -> Any:
+        node = new(cls)
+        for put, value in zip(puts, values):
+            put(node, value)
+        for put, value in rest:
+            put(node, value)
+        return node
+
+    return make
 
 
 _name = _maker(cst.Name, "value", "lpar", "rpar")
