@@ -37,14 +37,15 @@ def _maker(cls: type[Any], *given: str) -> Callable[..., Any]:
     """A function that makes a node of ``cls`` of the values of the fields ``given``, by position; all others have their defaults.
     Past the constructor, which checks what Python's parser has checked already."""
     puts = [getattr(cls, name).__set__ for name in given]
-    rest = [
-        (getattr(cls, one.name).__set__, one.default if one.default is not MISSING else one.default_factory())
-        for one in fields(cls)
-        if one.name not in given
-    ]
+    rest = []
+    for field in fields(cls):
+        if field.name not in given:
+            make = field.default_factory
+            default = field.default if field.default is not MISSING or make is MISSING else make()
+            rest.append((getattr(cls, field.name).__set__, default))
     new = object.__new__
 
-    def make(*values: Any) -> Any:
+    def made(*values: Any) -> Any:
         node = new(cls)
         for put, value in zip(puts, values):
             put(node, value)
@@ -52,7 +53,7 @@ def _maker(cls: type[Any], *given: str) -> Callable[..., Any]:
             put(node, value)
         return node
 
-    return make
+    return made
 
 
 _name = _maker(cst.Name, "value", "lpar", "rpar")
