@@ -31,6 +31,7 @@ def judge_row(task: RowTask) -> dict[str, Any]:
         "reference_path": _REFERENCE,
         "device": task.device,
         "overrides": dict(task.overrides),
+        "project": False,  # the text has no place among files
     }
     try:
         found = analysis(task.source, scope=task.scope, **question)

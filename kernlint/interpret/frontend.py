@@ -304,7 +304,7 @@ class FrontEnd(Evaluator):
         if type(target) is cst.Subscript:
             owner = self.eval(target.value, scope)
             self.eval_index(target, scope)
-            if isinstance(owner, Typed):
+            if isinstance(owner, Typed) and not owner.is_open_argument:  # that may be a tuple
                 text = f"`{self.code(target.value)[:60]}` is a tensor: its elements cannot be assigned"
                 self.fault("tensor-index", target, text)
             return
@@ -877,7 +877,7 @@ class FrontEnd(Evaluator):
         return tl_types.call(self, "to", [value, *args], kwargs, node)
 
     def subscript(self, value: Any, index: Any, node: cst.CSTNode) -> Any:
-        if isinstance(value, Typed) and value.argument and value.pointer is None:
+        if isinstance(value, Typed) and value.is_open_argument:
             return Unknown("item of an argument")  # it may be a tuple
         if isinstance(value, Typed):
             return self._view(value, index if isinstance(index, tuple) else (index,), node)

@@ -412,9 +412,11 @@ class HostEvaluator(Evaluator):
     def _unpack(self, elements: Sequence[cst.BaseElement], value: Any, scope: Scope) -> None:
         told, x = self.shapes_told.get(id(value), (None, None))
         starred = any(type(element) is cst.StarredElement for element in elements)
-        if told is value and x is not None and not starred and len(elements) != len(value) and self._is_given(x):
-            text = f"`{x.name or 'the tensor'}` has {len(value)} dimensions, and its shape is unpacked into {len(elements)} names"
-            self.refuse("unpacked-shape", elements[0], text)
+        if isinstance(told, tuple) and told is value and x is not None and not starred:
+            rank, names = len(told), len(elements)
+            if rank != names and self._is_given(x):
+                text = f"`{x.name or 'the tensor'}` has {rank} dimensions, and its shape is unpacked into {names} names"
+                self.refuse("unpacked-shape", elements[0], text)
         super()._unpack(elements, value, scope)
 
     def _is_given(self, x: Tensor) -> bool:
@@ -1141,13 +1143,15 @@ class HostEvaluator(Evaluator):
 
     def exec_With(self, node: cst.With, scope: Scope) -> None:
         """What a CUDA graph captures once it does again whenever it is replayed."""
-        saved = self.depth_once
+        saved, target = self.depth_once, self.target
         if any(self._captures(item.item, scope) for item in node.items):
             self.depth_once = 0
+        if any(_expects_errors(item.item) for item in node.items):
+            self.target = None  # what is refused there is meant to be
         try:
             super().exec_With(node, scope)
         finally:
-            self.depth_once = saved
+            self.depth_once, self.target = saved, target
 
     def _captures(self, manager: cst.BaseExpression, scope: Scope) -> bool:
         if not isinstance(manager, cst.Call) or dotted_name(manager.func) is None:
@@ -1386,16 +1390,17 @@ class HostEvaluator(Evaluator):
     ) -> None:
         """Record the iteration for ``item``, after one for ``before`` that settles loop-carried variables."""
         entry = dict(scope.vars)
+        lengths = _lengths(scope) if initial is None else initial
         with self.recording() as earlier:
             try:
                 whole = self._iteration(node, target, before, scope)
             except (Raised, Return):
                 return
         second = dict(scope.vars)
-        lengths = _lengths(scope)
+        grown = _lengths(scope)
         with self.recording() as body:
             whole = self._iteration(node, target, item, scope) and whole
-        self._lengthen(scope, lengths, count, initial)
+        self._lengthen(scope, grown, count, lengths)
         _forward(scope, entry, second, count if whole else None)
         if body:
             if count is None:
@@ -2109,6 +2114,12 @@ def computed_from_read(name: str, values: Iterable[Any]) -> ReadValue:
     return ReadValue(name, frozenset[Span]().union(*places))
 
 
+def _expects_errors(manager: cst.BaseExpression) -> bool:
+    """Whether the body of ``with manager`` is there to raise: ``pytest.raises(...)``, ``self.assertRaises(...)``."""
+    name = dotted_name(manager.func) if isinstance(manager, cst.Call) else None
+    return (name or "").rpartition(".")[2] in ("raises", "assertRaises", "assertRaisesRegex")
+
+
 def _forward(scope: Scope, entry: Mapping[str, Any], second: Mapping[str, Any], count: Size | None) -> None:
     """Give the numbers of ``scope`` the values that they have after ``count`` iterations, of which two were followed:
     from ``entry`` to ``second`` and on to what they are now. What does not advance evenly is unknown."""
@@ -2122,10 +2133,9 @@ def _forward(scope: Scope, entry: Mapping[str, Any], second: Mapping[str, Any], 
         ):
             continue
         scope.vars[name] = Unknown(f"{name} after a loop")
-        if all(isinstance(v, (int, Expr)) and not isinstance(v, bool) for v in (first, middle, last)):
-            step = ex.simplify(ex.lift(last) - middle)
-            if count is not None and ex.simplify(ex.lift(middle) - first) == step:  # type: ignore[operator,arg-type]
-                scope.vars[name] = ex.simplify(ex.lift(first) + ex.lift(step) * count)  # type: ignore[arg-type]
+        numbers = [ex.lift(v) for v in (first, middle, last) if isinstance(v, (int, Expr)) and not isinstance(v, bool)]
+        if len(numbers) == 3 and count is not None and numbers[1] - numbers[0] == numbers[2] - numbers[1]:
+            scope.vars[name] = ex.simplify(numbers[0] + (numbers[1] - numbers[0]) * count)
 
 
 def _forget(scope: Scope, entry: Mapping[str, Any]) -> None:

@@ -763,6 +763,8 @@ class KernelEvaluator(Evaluator):
 
         def begin(id: int) -> ex.Size | None:
             test = self.eval(node.test, scope)
+            if self.recorder is not None:
+                self.recorder.note("while", (test,), None, node, self.module, id=id)
             return _trips(test, id) if isinstance(test, Block) else None
 
         self._loop("while", None, None, node, begin, scope, self.span(node))
@@ -812,8 +814,8 @@ class KernelEvaluator(Evaluator):
 
         marked = {n: replace(v, carried=v.carried | {id}) if isinstance(v, Block) else v for n, v in entry.items()}
         end, _ = once(marked)
-        carrying.found(entry, end)
         start, steps, carried = self._generalise(marked, end, id, index)
+        carrying.found(marked, start, end)
         start |= {n: _steady(entry[n], id) for n, value in marked.items() if end.get(n) is value}
         nodes: tuple[Node, ...] = ()
         for _ in range(3):

@@ -539,8 +539,9 @@ class _Replay(_Reading):
         for depth in range(shared - 1, -1, -1):
             places = [self._place_of(stack[-1 - depth]) for stack in stacks]
             module = places[0].module
+            every: list[cst.For | cst.While] = [*module.of(cst.For), *module.of(cst.While)]
             loops = [
-                node for kind in (cst.For, cst.While) for node in module.of(kind)
+                node for node in every
                 if all(place.module is module and module.span(node).contains(place.span) for place in places)
             ]  # fmt: skip
             function = places[0].function

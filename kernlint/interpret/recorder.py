@@ -74,6 +74,7 @@ class Recorder:
     def forget(self, mark: int) -> None:
         """Drop the values from ``mark`` on: they are computed again."""
         del self._entries[mark:]
+        self._names = {id: name for id, name in self._names.items() if id < mark}
 
     def note(
         self,
@@ -187,8 +188,8 @@ class Recorder:
         return _Table(self._entries, self._names).values if self.followed else None
 
 
-#: What does something without giving a value.
-EFFECTS = frozenset({"store", "debug_barrier"})
+#: What does something without giving a value; the test of a ``while`` among it.
+EFFECTS = frozenset({"store", "debug_barrier", "while"})
 
 
 class _Own(int):
@@ -222,7 +223,7 @@ def unchanged(before: Any, after: Any) -> bool:
     return type(before) is not Block and type(after) is not Block and type(before) is type(after) and before == after
 
 
-#: What a variable may hold before a loop that carries a block in it.
+#: What a variable may hold that is a block from the second iteration on.
 _LIFTED = (Block, int, float, Expr)
 
 
@@ -244,7 +245,11 @@ class LoopRecord:
             yield
         else:
             with self.recorder.inside(self.region):
-                yield
+                try:
+                    yield
+                except BaseException:
+                    self.recorder.followed = False  # a return out of a loop
+                    raise
 
     def begin(self, start: dict[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
         """The variables at the start of an iteration, those that are carried as values of their own."""
@@ -257,12 +262,13 @@ class LoopRecord:
                 start[name] = recorder.begin_phi(name, entry[name], self.id, self.node, self.module, start[name])
         return start
 
-    def found(self, entry: Mapping[str, Any], end: Mapping[str, Any]) -> None:
-        """One iteration makes ``end`` of ``entry``."""
+    def found(self, entry: Mapping[str, Any], start: Mapping[str, Any], end: Mapping[str, Any]) -> None:
+        """One iteration makes ``end`` of ``entry``, and any begins with ``start``."""
         if self.recorder is not None:
-            changed = [name for name in end if name in entry and not unchanged(entry[name], end[name])]
-            self.names = [name for name in changed if type(end[name]) is Block and isinstance(entry[name], _LIFTED)]
-            self.recorder.followed &= len(self.names) == len(changed)
+            general = [name for name, value in start.items() if name in entry and value is not entry[name]]
+            self.names = [n for n in general if type(start[n]) is Block and isinstance(entry[n], _LIFTED)]
+            changed = {name for name in end if name in entry and not unchanged(entry[name], end[name])}
+            self.recorder.followed &= changed <= set(self.names)
 
     def close(self, after: dict[str, Any], entry: Mapping[str, Any], end: Mapping[str, Any]) -> dict[str, Any]:
         """The variables ``after`` the loop, of which each iteration leaves ``end``, as values of their own."""
@@ -289,8 +295,9 @@ class _Table:
         self.table: dict[int, Value] = {}
         self.next = len(entries)
         self.constants: dict[Any, int] = {}
+        self.same = _same(entries)
         for id, entry in enumerate(entries):
-            if entry is not None:
+            if entry is not None and id not in self.same:
                 self._add(id, entry, names.get(id, ""))
         self.values = Values(self.table)
 
@@ -298,18 +305,20 @@ class _Table:
         op = _SPELLINGS.get(entry.op, entry.op)
         span = entry.module.span(entry.node)
         operands = tuple(self._id(one, span, entry.region) for one in entry.operands)
-        roles = _roles(entry.op, op, len(operands) - len(entry.keywords), entry.keywords)
+        roles, operands = _in_order(entry, op, operands)
         self.table[id] = Value(
             id, op, operands, entry.dtype, entry.shape, span, entry.region, roles, entry.id, entry.detail, name
         )
 
     def _id(self, operand: _Operand, span: Span, region: Region) -> int:
-        if type(operand) is int:
-            return operand
+        while type(operand) is int:
+            if operand not in self.same:
+                return operand
+            operand = self.same[operand]
         (value,) = operand
         if type(value) is Block:
             if value.value:
-                return int(value.value)
+                return self._id(value.value, span, region)
             if value.constant is None:
                 return self._new("unknown", (), value.dtype, value.shape, span, region, None)
             value = value.constant
@@ -345,6 +354,30 @@ class _Table:
         return id
 
 
+def _same(entries: Sequence[_Entry | None]) -> dict[int, _Operand]:
+    """What each value is that a loop might have changed and did not: what it was before."""
+    same: dict[int, _Operand] = {}
+
+    def resolved(operand: _Operand) -> _Operand:
+        while type(operand) is int and operand in same:
+            operand = same[operand]
+        return operand
+
+    # The last are the innermost: what they leave alone, the loops around them do.
+    open_ends = [(id, entry) for id, entry in enumerate(entries) if entry is not None and entry.op in ("phi", "exit")]
+    before = -1
+    while before != len(same):
+        before = len(same)
+        for id, entry in reversed(open_ends):
+            if id in same:
+                continue
+            if (entry.op == "phi" and resolved(entry.operands[1]) == id) or (
+                entry.op == "exit" and entry.operands[0] in same
+            ):
+                same[id] = entry.operands[0]
+    return same
+
+
 @cache
 def _signature(function: str) -> tuple[str, ...]:
     """The parameters of ``tl.<function>``; nothing for an operator."""
@@ -365,6 +398,12 @@ _SIGNATURES = {
 }
 
 
-def _roles(op: str, function: str, positional: int, keywords: Sequence[str]) -> tuple[str, ...]:
-    names = _signature(op) or _signature(function)
-    return (*names[:positional], *("" for _ in range(positional - len(names))), *keywords)
+def _in_order(entry: _Entry, op: str, operands: tuple[int, ...]) -> tuple[tuple[str, ...], tuple[int, ...]]:
+    """The roles of ``operands``, and these in the order of the function's parameters however they were given."""
+    names = _signature(entry.op) or _signature(op)
+    positional = len(operands) - len(entry.keywords)
+    roles = (*names[:positional], *("" for _ in range(positional - len(names))), *entry.keywords)
+    if not entry.keywords or not set(roles) <= set(names):
+        return roles, operands
+    pairs = sorted(zip(roles, operands), key=lambda pair: names.index(pair[0]))
+    return tuple(role for role, _ in pairs), tuple(operand for _, operand in pairs)

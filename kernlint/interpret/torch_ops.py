@@ -440,8 +440,9 @@ def _view(name: str) -> Callable[..., Any]:
 def _is_exact(x: Tensor, shape: Shape) -> bool:
     """Whether shape and strides of ``x`` and the new ``shape`` are numbers, of as many elements."""
     old, strides = x.shape or (), x.strides or ()
-    numbers = all(isinstance(size, int) for size in (*old, *strides, *shape))
-    return numbers and math.prod(old) == math.prod(shape) > 0  # type: ignore[arg-type]
+    numbers, fresh = [n for n in old if isinstance(n, int)], [n for n in shape if isinstance(n, int)]
+    known = len(numbers) == len(old) and len(fresh) == len(shape) and all(isinstance(step, int) for step in strides)
+    return known and math.prod(numbers) == math.prod(fresh) > 0
 
 
 def _view_dtype(x: Tensor, target: Dtype) -> Tensor:
@@ -1047,7 +1048,7 @@ def matmul(
         m, batch = ex.simplify(ex.lift(m) * product(batch)), ()  # one GEMM over all rows
     if len(batch) > 1:
         for x in (a, b):
-            _as_batch(h, _broadcast_to(x, (*batch, *x.shape[-2:])), (len(batch), 1, 1), node)
+            _as_batch(h, _broadcast_to(x, (*batch, *(x.shape or ())[-2:])), (len(batch), 1, 1), node)
     result = h.allocate(result_type, shape, "result", node)
     sizes = {"batch": ex.concrete(product(batch)), "m": ex.concrete(m), "n": ex.concrete(n), "k": ex.concrete(k)}
     known = {key: value for key, value in sizes.items() if value is not None}
@@ -1136,8 +1137,9 @@ def _einsum(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> 
         groups[key] *= number
     for term, x in zip(terms, tensors):
         # As ATen orders them: a batch of matrices, one with the summed axes last, the other with them in the middle.
-        kept = [letter for letter in output if letter in term]
-        batch, own = ([c for c in kept if all(c in one for one in terms) is shared] for shared in (True, False))
+        batch, own = (
+            [c for c in output if c in term and all(c in one for one in terms) is shared] for shared in (True, False)
+        )
         summed = sorted({c for c in term if c not in output and all(c in one for one in terms)})
         ordered = [batch, own, summed] if term is terms[0] else [batch, summed, own]
         letters = [letter for group in ordered for letter in group]
@@ -1555,6 +1557,7 @@ def _pixel_shuffle(up: bool) -> Callable[..., Any]:
         ):
             return Unknown("pixel_shuffle")
         *lead, channels, high, wide = x.shape
+        sizes: tuple[Size, Size, Size]
         if up:
             sizes = ex.floordiv(channels, factor * factor), ex.lift(high) * factor, ex.lift(wide) * factor
         else:

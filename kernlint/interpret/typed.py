@@ -52,6 +52,11 @@ class Typed:
     def is_float(self) -> bool:
         return self.pointer is False and self.dtype is not None and self.dtype.is_float
 
+    @property
+    def is_open_argument(self) -> bool:
+        """Whether this is a kernel parameter of which nothing tells the type: a tuple perhaps."""
+        return bool(self.argument) and self.dtype is None and self.pointer is not True
+
     def __str__(self) -> str:
         name = short(self.dtype)
         if self.pointer:

@@ -49,7 +49,7 @@ def block_scan(site: Site, transform: BlockScan) -> list[TextEdit]:
         raise CannotRewrite("a program handles several rows at a time")
     if not found.stores:
         raise CannotRewrite("the loop stores nothing, so that its results are to be reduced")
-    order = cascade(loop)
+    order = cascade(place.launch.kernel, found.loop)
     if order is not None and order.coupled:
         raise CannotRewrite("the carried variables need each other")
     return _BlockScan(site.source, place, found, loop).edits()

@@ -44,6 +44,12 @@ _SEVERITY = {
     "info": types.DiagnosticSeverity.Information,
 }
 
+#: What editors show faded or struck through.
+_TAGS = {
+    "unused-suppression": types.DiagnosticTag.Unnecessary,
+    "deprecated-api": types.DiagnosticTag.Deprecated,
+}
+
 _CONFIGURATION = re.compile(r"(^|[/\\])(kernlint|pyproject)\.toml$")
 _CODE = re.compile(r"\bKL\d{3}\b")
 
@@ -201,7 +207,7 @@ class Server(LanguageServer):
             severity=_SEVERITY[finding.severity],
             code=finding.code,
             source=SOURCE,
-            tags=[types.DiagnosticTag.Unnecessary] if finding.code == "KL911" else None,
+            tags=[_TAGS[finding.name]] if finding.name in _TAGS else None,
             related_information=related,
             data={"fingerprint": finding.fingerprint, "name": finding.name},
         )

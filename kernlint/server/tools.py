@@ -60,7 +60,7 @@ def analyze(task: Task) -> Answer:
     """The verdict. Raises as :func:`kernlint.analysis.analyze` does, and so do the other tools."""
     from kernlint import analysis
 
-    verdict = analysis.analyze(task.source, scope=task.scope, **task.options)
+    verdict = analysis.analyze(task.source, scope=task.scope, project=False, **task.options)
     data = verdict.to_json()
     lines = [f"worth optimizing: {data['worth_optimizing']}", f"reason: {data['reason']}"]
     if verdict.worth_optimizing:
@@ -70,6 +70,8 @@ def analyze(task: Task) -> Answer:
             f"plan: {data['modification plan']}",
             f"expected speedup: {data['expected_speedup'] or 'unknown while sizes are open'}",
         ]
+    if verdict.details.certainty != "proven":
+        lines.append(f"certainty: {verdict.details.certainty}")
     found = verdict.details.headroom
     if found is not None:
         lines.append(f"headroom: {micro(found.now_us)} us now, {micro(found.achievable_us[1])} us achievable")

@@ -7,7 +7,7 @@ operands here; it needs no look at how that was written.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -46,12 +46,13 @@ class Value:
     - ``index``, the variable of a ``for`` loop, of the start, stop and step;
     - ``phi``, what the variable ``name`` holds when an iteration begins, of what it held before the loop and what it holds at
       the end of an iteration; ``exit``, what a value of a loop is after it (of the ``phi`` for a variable that is carried);
+    - ``while``, of the test before each iteration;
     - ``either``, of a condition and what stands for it where that holds and where not;
     - ``axes``, a tile with new axes (``x[:, None]``); ``item``, one of several results (``detail``: which); ``tuple``;
     - ``unknown``, which was not followed.
 
     ``operands`` are the ids of other values; ``roles`` what the function calls each of them, empty strings for operators.
-    ``node`` is the id of the access or dot that the value belongs to, of ``phi`` and ``exit`` that of the loop.
+    ``node`` is the id of the access or dot that the value belongs to, of ``phi``, ``exit`` and ``while`` that of the loop.
     """
 
     id: int
@@ -65,6 +66,10 @@ class Value:
     node: int = 0
     detail: Any = None
     name: str = ""
+
+
+#: Operations that may give something else the next time.
+_OF_THEIR_TIME = frozenset({"load", "call", "unknown", "rand", "randn", "inline_asm_elementwise"})
 
 
 @dataclass(frozen=True)
@@ -104,6 +109,33 @@ class Values:
         """The values that ``value`` is an operand of."""
         return self._users.get(value.id, ())
 
+    def reached(self, starts: Iterable[Value]) -> frozenset[int]:
+        """The ids of ``starts`` and of all that is computed from them."""
+        left = list(starts)
+        found = {value.id for value in left}
+        while left:
+            for user in self.users(left.pop()):
+                if user.id not in found:
+                    found.add(user.id)
+                    left.append(user)
+        return frozenset(found)
+
+    def equal(self, one: Value, other: Value) -> bool:
+        """Whether two values are surely the same number: one value, or arithmetic on equal ones."""
+        left, seen = [(one, other)], set[tuple[int, int]]()
+        while left:
+            one, other = left.pop()
+            if one is other or (one.id, other.id) in seen:
+                continue
+            seen.add((one.id, other.id))
+            # Loads read what memory holds at their time, and what loops carry is equal only where it is one value.
+            pure = one.op not in _OF_THEIR_TIME and not one.node and len(one.operands) == len(other.operands) > 0
+            alike = (one.op, one.roles, one.detail, one.shape) == (other.op, other.roles, other.detail, other.shape)
+            if not pure or not alike:
+                return False
+            left += zip(self.operands(one), self.operands(other))
+        return True
+
     def at_node(self, node: int) -> Value | None:
         """The value of the load, store, atomic or dot with the id ``node``."""
         return self._at_nodes.get(node)
@@ -126,4 +158,4 @@ class Values:
 
     @cached_property
     def _at_nodes(self) -> dict[int, Value]:
-        return {value.node: value for value in self if value.node and value.op not in ("phi", "exit")}
+        return {value.node: value for value in self if value.node and value.op not in ("phi", "exit", "while")}

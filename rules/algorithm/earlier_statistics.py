@@ -88,7 +88,7 @@ def moments_about(context: Context) -> Iterator[MomentsAbout]:
         for position, step in enumerate(steps):
             if isinstance(step, Launch) and not looped:
                 loop, statistics = _statistics(steps, position) or (None, ())
-                if loop is not None and not sums_polynomials(context, loop):
+                if loop is not None and not sums_polynomials(step.kernel, loop):
                     statistics = tuple(s for s in statistics if not s.about)
                 if loop is not None and statistics:
                     makers = dict.fromkeys(places[id(statistic.maker)] for statistic in statistics)

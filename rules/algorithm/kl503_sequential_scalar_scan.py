@@ -9,10 +9,8 @@ import libcst as cst
 
 from kernlint.records import dataclass
 from kernlint.rules.algorithm.cascade import Cascade, cascade
-from kernlint.rules.algorithm.recurrence import associative_updates
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
-from kernlint.rules.helpers import written_out
 from kernlint.rules.pricing import gain
 from kernlint.rules.source import node_at
 from kernlint.workload import (
@@ -160,7 +158,7 @@ class SequentialScalarScan(Rule):
                 statement = node_at(context, found.loop.span, cst.For) or node_at(context, found.loop.span, cst.While)
                 if place in seen or statement is None:
                     continue
-                updates = _updates(written_out(statement, context.program.kernel))
+                updates = cascade(launch.kernel, found.loop)
                 if updates is None:
                     continue
                 seen.add(place)
@@ -228,18 +226,6 @@ def _named(updates: Mapping[str, str]) -> str:
         what = _NAMES[kind] if len(names) == 1 else {"extremum": "running extrema"}.get(kind, f"{_NAMES[kind]}s")
         found.append(f"{what} {', '.join(names[:-1])}{' and ' if names[1:] else ''}{names[-1]}")
     return ", ".join(found[:-1]) + (" and " if found[1:] else "") + found[-1]
-
-
-def _updates(loop: cst.For | cst.While) -> Cascade | None:
-    """What ``loop`` carries, if scans can compute it; in loops that hold further statements only of sums and recurrences that
-    do not need each other."""
-    found = cascade(loop)
-    if found is not None:
-        return found
-    if all(isinstance(line, cst.SimpleStatementLine) for line in loop.body.body):
-        return None
-    kinds = associative_updates(loop)
-    return Cascade(kinds, frozenset(kinds)) if kinds is not None else None
 
 
 def _scans(found: ScalarScan, cascade: Cascade) -> int:

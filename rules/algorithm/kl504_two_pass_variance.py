@@ -119,7 +119,7 @@ class TwoPassVariance(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         seen = set()
         for launch in context.launches():
-            for found in two_pass_variances(context, launch):
+            for found in two_pass_variances(launch):
                 place = (launch.span, found.sweep.second.span)
                 if place in seen:
                     continue

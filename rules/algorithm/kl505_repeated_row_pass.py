@@ -152,7 +152,7 @@ class RepeatedRowPass(Rule):
             found = None if launch.open_constexprs else row_passes(launch)
             if found is None or launch.span in seen:
                 continue
-            if len(found.loops) > 2 or not any(two_pass_variances(context, launch)):
+            if len(found.loops) > 2 or not any(two_pass_variances(launch)):
                 # A mean and a variance alone need one pass whatever the row's length: KL504.
                 seen.add(launch.span)
                 yield self._finding(context, launch, found)

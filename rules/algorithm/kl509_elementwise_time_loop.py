@@ -99,7 +99,7 @@ class ElementwiseTimeLoop(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         for repeat in context.workload.steps:
             found = state_loop(context, repeat) if isinstance(repeat, Repeat) else None
-            if found is None or only_adds(context, found):
+            if found is None or only_adds(found):
                 continue
             best, hoisted = in_one_launch(context, found)
             yield self._finding(found, best, hoisted)

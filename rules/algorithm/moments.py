@@ -2,164 +2,87 @@
 
 from __future__ import annotations
 
-import libcst as cst
+from collections.abc import Sequence
 
-from kernlint.rules.finding import Context
-from kernlint.rules.helpers import written_out
-from kernlint.rules.source import assignments, carried_names, node_at, statements
-from kernlint.syntax.walk import walk
-from kernlint.workload import Loop
+from kernlint.rules.proofs.iteration import Iteration, iteration
+from kernlint.workload import Kernel, Loop
+from kernlint.workload.values import Value
 
-_SUMS = (cst.Add, cst.Subtract)
-_SUMS_IN_PLACE = (cst.AddAssign, cst.SubtractAssign)
-#: Functions whose first argument's elements come out as they went in, or added up.
-_KEEPING = frozenset({"to", "cast", "sum", "reshape", "expand_dims", "broadcast_to", "view"})
+#: Functions whose first operand's elements come out as they went in, or added up.
+_KEEPING = frozenset({"cast", "sum", "reshape", "axes", "broadcast_to"})
 
 
-def sums_polynomials(context: Context, loop: Loop) -> bool:
-    """Whether all that ``loop`` hands on are sums of polynomials of the values that it loads.
+def sums_polynomials(kernel: Kernel, loop: Loop) -> bool:
+    """Whether all that ``loop`` hands on are sums of polynomials of the values that it loads, one of higher degree among them.
 
     The coefficients may be whatever was known before the loop, so that such a sum about a mean follows from sums about any
-    other number. Read from the text: sums, products and whole powers of loaded values, masks that do not depend on them.
+    other number: sums, products and whole powers of loaded values, masks that do not depend on them.
     """
-    statement = node_at(context, loop.span, cst.For)
-    if statement is None:
-        return False
-    body = written_out(statement.body, context.program.kernel)
-    # A pointer that moves on is carried too, but nothing that is loaded reaches it.
-    carried = carried_names(statement.with_changes(body=body))
-    return _Sums(carried & _reached(body)).suite(body)
-
-
-def _reached(body: cst.BaseSuite) -> set[str]:
-    """The names in ``body`` that get a value which depends on a load in it."""
-    found: set[str] = set()
-    for _ in range(2):  # once more for what one iteration hands to the next
-        for assignment in assignments(body):
-            if assignment.value is not None and _depends(assignment.value, found):
-                targets = assignment.targets if isinstance(assignment, cst.Assign) else [assignment]
-                found |= {t.target.value for t in targets if isinstance(t.target, cst.Name)}
-    return found
-
-
-def _depends(node: cst.CSTNode, data: set[str]) -> bool:
-    """Whether ``node`` loads something or uses one of the names ``data``."""
-    return any(
-        (isinstance(inner, cst.Name) and inner.value in data)
-        or (isinstance(inner, cst.Call) and _called(inner) == "load")
-        for inner in walk(node)
-    )
+    steps = iteration(kernel, loop)
+    return steps is not None and not steps.writes() and _Sums(steps).found()
 
 
 class _Sums:
-    """Follows a loop body: ``carried`` are the running sums, ``data`` the names that hold values of this iteration."""
+    """``data`` are the values of an iteration that depend on what it loads, ``carried`` the running sums of such."""
 
-    def __init__(self, carried: set[str]) -> None:
-        self.carried = carried
-        self.data: set[str] = set()
+    def __init__(self, steps: Iteration) -> None:
+        self.steps = steps
+        self.values = steps.values
+        self.data = steps.reached(value for value in steps.values if value.op == "load" and steps.holds(value))
+        # A pointer that moves on is carried too, but nothing that is loaded reaches it.
+        self.carried = [phi for phi in steps.carried if steps.end(phi).id in self.data]
+        self.summed = steps.reached(self.carried)
+        self.sums: set[int] = set()
+        self.polynomials: dict[int, bool] = {}
         self.products = False
 
-    def suite(self, body: cst.BaseSuite) -> bool:
-        for statement in statements(body):
-            if isinstance(statement, cst.AugAssign):
-                if not self._step(statement.target, statement.operator, statement.value):
-                    return False
-            elif isinstance(statement, (cst.Assign, cst.AnnAssign)):
-                if not self._assignment(statement):
-                    return False
-            elif not (isinstance(statement, cst.Expr) and isinstance(statement.value, cst.BaseString)):
-                return False
-        return self.products
+    def found(self) -> bool:
+        grown = all(self._adds_to(phi, self.steps.end(phi)) for phi in self.carried)
+        # Nothing else is made of what was summed so far.
+        return grown and self.summed <= self.sums and all(map(self._polynomial, self._handed_on())) and self.products
 
-    def _step(self, target: cst.BaseExpression, operator: cst.BaseAugOp, value: cst.BaseExpression) -> bool:
-        if not isinstance(target, cst.Name) or self._mentions(value, self.carried):
+    def _adds_to(self, phi: Value, value: Value) -> bool:
+        """Whether ``value`` is ``phi`` with polynomials added."""
+        self.sums.add(value.id)
+        if value.id == phi.id:
+            return True
+        if value.op not in ("+", "-"):
             return False
-        if target.value in self.carried:
-            return isinstance(operator, _SUMS_IN_PLACE) and self._polynomial(value)
-        # A value of this iteration, changed in place.
-        if isinstance(operator, (cst.AddAssign, cst.SubtractAssign, cst.MultiplyAssign)):
-            if self._is_data(value):
-                self.products |= isinstance(operator, cst.MultiplyAssign) and target.value in self.data
-                self.data.add(target.value)
-            return self._polynomial(value)
-        return isinstance(operator, cst.DivideAssign) and not self._is_data(value)
-
-    def _assignment(self, statement: cst.Assign | cst.AnnAssign) -> bool:
-        targets = [t.target for t in statement.targets] if isinstance(statement, cst.Assign) else [statement.target]
-        value = statement.value
-        if value is None or len(targets) != 1 or not isinstance(targets[0], cst.Name):
-            return False
-        name = targets[0].value
-        if name in self.carried:
-            return self._sum_of(name, value)
-        if self._mentions(value, self.carried) or not self._polynomial(value):
-            return False
-        if self._is_data(value):
-            self.data.add(name)
-        return True
-
-    def _sum_of(self, name: str, value: cst.BaseExpression) -> bool:
-        """Whether ``value`` is ``name`` with a polynomial added."""
-        if isinstance(value, cst.BinaryOperation) and isinstance(value.operator, _SUMS):
-            sides = [value.left] if isinstance(value.operator, cst.Subtract) else [value.left, value.right]
-            for side in sides:
-                if isinstance(side, cst.Name) and side.value == name:
-                    rest = value.right if side is value.left else value.left
-                    return not self._mentions(rest, self.carried) and self._polynomial(rest)
+        left, right = self.values.operands(value)
+        for before, added in ((left, right), (right, left))[: 1 + (value.op == "+")]:
+            if before.id in self.summed and added.id not in self.summed:
+                return self._polynomial(added) and self._adds_to(phi, before)
         return False
 
-    def _polynomial(self, node: cst.BaseExpression) -> bool:
-        """Whether ``node`` is a polynomial of the values loaded, or has nothing to do with them."""
-        if not self._is_data(node) or isinstance(node, cst.Name):
+    def _handed_on(self) -> list[Value]:
+        """What else the loop leaves of what it loaded: the last tile, say."""
+        exits = [value for value in self.values if value.op == "exit" and value.node == self.steps.loop.id]
+        inside = [self.values.operands(value)[0] for value in exits if self.values.users(value)]
+        return [value for value in inside if value.id in self.data]
+
+    def _polynomial(self, value: Value) -> bool:
+        """Whether ``value`` is a polynomial of the values loaded, or has nothing to do with them."""
+        if value.id not in self.data:
             return True
-        if isinstance(node, cst.BinaryOperation):
-            return self._operation(node)
-        if isinstance(node, cst.UnaryOperation):
-            return isinstance(node.operator, (cst.Minus, cst.Plus)) and self._polynomial(node.expression)
-        if isinstance(node, cst.Subscript):
-            return self._polynomial(node.value)
-        return isinstance(node, cst.Call) and self._call(node)
+        if value.id not in self.polynomials:
+            self.polynomials[value.id] = False  # a loop in the loop comes back here
+            self.polynomials[value.id] = self._made(value, self.values.operands(value))
+        return self.polynomials[value.id]
 
-    def _operation(self, node: cst.BinaryOperation) -> bool:
-        left, right = self._is_data(node.left), self._is_data(node.right)
-        if isinstance(node.operator, cst.Power):
-            exponent = node.right.value if isinstance(node.right, cst.Integer) else ""
-            self.products |= left
-            return exponent in ("2", "3", "4") and self._polynomial(node.left)
-        if isinstance(node.operator, cst.Divide):
-            return not right and self._polynomial(node.left)
-        if isinstance(node.operator, cst.Multiply):
-            self.products |= left and right
-        elif not isinstance(node.operator, _SUMS):
-            return False
-        return self._polynomial(node.left) and self._polynomial(node.right)
-
-    def _call(self, node: cst.Call) -> bool:
-        name = _called(node)
-        arguments = [argument.value for argument in node.args]
-        if name == "load":
+    def _made(self, value: Value, operands: Sequence[Value]) -> bool:
+        data = [one.id in self.data for one in operands]
+        if value.op == "load":
             # Through an index that was loaded itself the values are another function of it.
-            return not any(self._is_data(argument) for argument in arguments)
-        if name == "where" and len(arguments) == 3:
-            return not self._is_data(arguments[0]) and all(map(self._polynomial, arguments[1:]))
-        if name not in _KEEPING:
+            return not any(data)
+        if value.op == "*":
+            self.products |= all(data)
+        elif value.op == "**":
+            self.products |= data[0]
+            return operands[1].detail in (2, 3, 4) and self._polynomial(operands[0])
+        elif value.op == "/" or value.op in _KEEPING:
+            return not any(data[1:]) and self._polynomial(operands[0])
+        elif value.op == "where":
+            return not data[0] and all(map(self._polynomial, operands[1:]))
+        elif value.op not in ("+", "-", "negative"):
             return False
-        subject = node.func.value if isinstance(node.func, cst.Attribute) else None
-        method = subject is not None and self._is_data(subject)
-        values, rest = ([subject], arguments) if method else (arguments[:1], arguments[1:])
-        return not any(map(self._is_data, rest)) and all(v is not None and self._polynomial(v) for v in values)
-
-    def _is_data(self, node: cst.CSTNode) -> bool:
-        """Whether ``node`` depends on what this iteration loads."""
-        return _depends(node, self.data)
-
-    def _mentions(self, node: cst.CSTNode, names: set[str]) -> bool:
-        """Whether ``node`` uses one of ``names``."""
-        return any(isinstance(inner, cst.Name) and inner.value in names for inner in walk(node))
-
-
-def _called(call: cst.Call) -> str:
-    function = call.func
-    if isinstance(function, cst.Attribute):
-        return function.attr.value
-    return function.value if isinstance(function, cst.Name) else ""
+        return all(map(self._polynomial, operands))

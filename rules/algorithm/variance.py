@@ -4,16 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import libcst as cst
-
 from kernlint.records import dataclass
 from kernlint.rules.algorithm.moments import sums_polynomials
 from kernlint.rules.algorithm.passes import Sweep, reductions, sweeps
-from kernlint.rules.finding import Context
-from kernlint.rules.helpers import written_out
-from kernlint.rules.source import node_at
-from kernlint.syntax.walk import walk
-from kernlint.workload import Atomic, Compute, Dot, Launch, Load, Loop, Reduce, Store
+from kernlint.rules.proofs.iteration import iteration
+from kernlint.workload import Atomic, Compute, Dot, Kernel, Launch, Load, Loop, Reduce, Store
 
 
 @dataclass(frozen=True)
@@ -25,7 +20,7 @@ class MeanThenVariance:
     variance: Reduce
 
 
-def two_pass_variances(context: Context, launch: Launch) -> Iterator[MeanThenVariance]:
+def two_pass_variances(launch: Launch) -> Iterator[MeanThenVariance]:
     """The pairs of sweeps in a kernel that a one-pass variance could replace."""
     if not launch.kernel.complete:
         return
@@ -36,7 +31,7 @@ def two_pass_variances(context: Context, launch: Launch) -> Iterator[MeanThenVar
             mean is not None
             and variance is not None
             and _only_reduces(sweep)
-            and (_squares_differences(context, sweep.second) or sums_polynomials(context, sweep.second))
+            and (_squares_differences(launch.kernel, sweep.second) or sums_polynomials(launch.kernel, sweep.second))
         ):
             yield MeanThenVariance(sweep, mean, variance)
 
@@ -69,17 +64,11 @@ def _only_reduces(sweep: Sweep) -> bool:
     return not any(isinstance(node, (Store, Atomic)) for node in sweep.first.body)
 
 
-def _squares_differences(context: Context, loop: Loop) -> bool:
-    """Whether the loop's text subtracts, and multiplies something by itself (or raises it to a power)."""
-    statement = node_at(context, loop.span, cst.For)
-    if statement is None:
+def _squares_differences(kernel: Kernel, loop: Loop) -> bool:
+    """Whether an iteration subtracts, and multiplies something by itself (or raises it to a power)."""
+    steps = iteration(kernel, loop)
+    if steps is None:
         return False
-    body = written_out(statement.body, context.program.kernel)
-    operations = [node for node in walk(body) if isinstance(node, cst.BinaryOperation)]
-    subtracts = any(isinstance(node.operator, cst.Subtract) for node in operations)
-    squares = any(
-        isinstance(node.operator, cst.Power)
-        or (isinstance(node.operator, cst.Multiply) and node.left.deep_equals(node.right))
-        for node in operations
-    )
-    return subtracts and squares
+    inside = [value for value in steps.values if steps.holds(value)]
+    squares = (v.op == "**" or (v.op == "*" and steps.values.equal(*steps.values.operands(v))) for v in inside)
+    return any(value.op == "-" for value in inside) and any(squares)

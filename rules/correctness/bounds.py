@@ -363,7 +363,7 @@ def _shortfall(workload: Workload, launch: Launch, site: Site, index: Expr, boun
     return None
 
 
-def _step(index: Expr, moving: set[Atom], sizes: Mapping[Atom, int]) -> int:
+def _step(index: Expr, moving: Iterable[Atom], sizes: Mapping[Atom, int]) -> int:
     """The least distance between two values of ``index``, a sum of ``moving`` indices: 1 where that is not known."""
     factors = [index.coefficient(atom) for atom in moving]
     numbers = [factor.substitute(sizes).value if factor is not None else None for factor in factors]

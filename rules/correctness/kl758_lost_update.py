@@ -132,23 +132,23 @@ class LostUpdate(Rule):
                 if twin is not None and twin < place:
                     updates.append((twin, place, site))
         for loaded, place, site in updates:
-            store = site.access
+            written = site.access
             for _, earlier_place, earlier in updates:
-                shift = _shift(earlier.access, store)
+                shift = _shift(earlier.access, written)
                 if (
                     not loaded < earlier_place < place
                     or shift is None
                     or earlier.loops != site.loops
-                    or store.span in seen
+                    or written.span in seen
                 ):
                     continue
-                seen.add(store.span)
+                seen.add(written.span)
                 yield Finding(
                     self,
                     severity,
-                    f"`{store.base}` is updated by a load and a store at offsets that lie {shift} lanes apart in one tile: "
+                    f"`{written.base}` is updated by a load and a store at offsets that lie {shift} lanes apart in one tile: "
                     "the second store undoes the first where they overlap",
-                    store.span,
+                    written.span,
                     launch.kernel.name,
                     launch.kernel.name,
                     (

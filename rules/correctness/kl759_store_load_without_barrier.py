@@ -120,11 +120,12 @@ def _overlap(workload: Workload, launch: Launch, first: Site, second: Site) -> b
     """Whether the two accesses touch an element in common in the first program, whatever the open sizes are."""
     symbols = open_symbols(launch, first) | open_symbols(launch, second) | symbols_of(*launch.open_constexprs.values())
     assert first.access.offset is not None and second.access.offset is not None
-    apart = symbols_of(first.access.offset - second.access.offset)
+    far: dict[Atom, int] = {}
+    far.update((symbol, _FAR) for symbol in symbols_of(first.access.offset - second.access.offset))
     together = False
     for sizes in samples(workload, symbols, launch):
         # How far apart two slots are is open: they overlap only if they do so however far that is.
-        for chosen in (sizes, {**sizes, **dict.fromkeys(apart, _FAR)}) if apart else (sizes,):
+        for chosen in (sizes, {**sizes, **far}) if far else (sizes,):
             touching = _touching(launch, first, second, chosen)
             if touching is False:
                 return False

@@ -160,9 +160,14 @@ def _of_stores(launch: Launch, stores: list[Site]) -> _Collision | None:
             both = mine.keys() & theirs.keys()
             for element in sorted(both)[:1]:
                 if _differ(launch, (mine[element], one), (theirs[element], other)):
-                    names = [{a: p[a] for a in p if a.axis < len(launch.grid)} for p in (one, other)]  # type: ignore[attr-defined]
-                    return _Collision(mine[element].access.base, element, *names, mine[element], theirs[element])
+                    here, there = _asked(launch, one), _asked(launch, other)
+                    return _Collision(mine[element].access.base, element, here, there, mine[element], theirs[element])
     return None
+
+
+def _asked(launch: Launch, point: Mapping[Atom, int]) -> dict[Atom, int]:
+    """``point`` along the axes that the grid has."""
+    return {a: n for a, n in point.items() if isinstance(a, ProgramId) and a.axis < len(launch.grid)}
 
 
 def _differ(launch: Launch, one: tuple[Site, dict[Atom, int]], other: tuple[Site, dict[Atom, int]]) -> bool:
@@ -195,11 +200,10 @@ def _written(site: Site, program: Mapping[Atom, int], masked: bool = True) -> se
     for point in _iterations(site.loops, dict(program)):
         if point is None:
             return None
-        if any(
-            (right - left).evaluate(point) is None or (right - left).evaluate(point) <= 0 for left, right in site.guards
-        ):  # type: ignore[operator]
-            if any((right - left).evaluate(point) is None for left, right in site.guards):
-                return None
+        slacks = [(right - left).evaluate(point) for left, right in site.guards]
+        if any(slack is None for slack in slacks):
+            return None
+        if any(slack is not None and slack <= 0 for slack in slacks):
             continue
         access = site.access
         assert access.offset is not None

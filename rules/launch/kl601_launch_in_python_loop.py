@@ -88,7 +88,7 @@ class LaunchInPythonLoop(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         for repeat in context.workload.steps:
             found = state_loop(context, repeat) if isinstance(repeat, Repeat) else None
-            if found is not None and only_adds(context, found):
+            if found is not None and only_adds(found):
                 yield self._accumulation(context, found)
                 continue
             loop = independent_loop(context, repeat) if isinstance(repeat, Repeat) else None

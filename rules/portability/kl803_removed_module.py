@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import libcst as cst
 
@@ -11,6 +12,9 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
+
+#: How far above a file the root of its tree is looked for.
+_LEVELS = 8
 
 
 class RemovedModule(Rule):
@@ -73,6 +77,8 @@ class RemovedModule(Rule):
             missing = _missing(path, target)
             if missing is None or (statement, missing) in told:
                 continue  # a statement that imports several names of one module says it once
+            if _ships(module.path, missing):
+                continue
             told.add((statement, missing))
             change = target.change(missing)
             text = f"`{missing}` does not exist in Triton {target.release}"
@@ -93,6 +99,20 @@ def _imports(module: Module) -> Iterator[tuple[cst.CSTNode, cst.CSTNode, str]]:
                 if not isinstance(part.names, cst.ImportStar):
                     for alias in part.names:
                         yield part, alias, f"{package}.{alias.evaluated_name}"
+
+
+def _ships(importer: str, name: str) -> bool:
+    """Whether the source tree around ``importer`` is one of Triton itself, a fork say, and has the module ``name``."""
+    file = Path(importer)
+    if not file.is_file():
+        return False
+    parts = name.split(".")
+    for folder in list(file.resolve().parents)[:_LEVELS]:
+        for root in (folder, folder / "python"):
+            place = root.joinpath(*parts)
+            if (root / parts[0]).is_dir() and (place.is_dir() or place.with_suffix(".py").is_file()):
+                return True
+    return False
 
 
 def _missing(path: str, target: Target) -> str | None:

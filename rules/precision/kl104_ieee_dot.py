@@ -149,7 +149,7 @@ class IeeeDot(Rule):
                 one for one in products if one.dot.precision == "ieee" and _written_down(context, launch, one.dot)
             ]
             spans = frozenset(one.dot.span for one in chosen)
-            if not any(one.computed for one in chosen) or spans & seen or not errors_stay(context, loop):
+            if not any(one.computed for one in chosen) or spans & seen or not errors_stay(launch, loop):
                 continue
             seen |= spans
             narrow, rounded = chosen[0].narrow, next(one.dot for one in chosen if one.computed)

@@ -5,16 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-import libcst as cst
-
 from kernlint.records import dataclass
 from kernlint.rules.algorithm.softmax_state import softmax_state
-from kernlint.rules.finding import Context
-from kernlint.rules.helpers import written_out
-from kernlint.rules.source import assignments, bound_names, carried_names, names_in, node_at
-from kernlint.syntax.names import dotted_name
-from kernlint.syntax.tree import children
-from kernlint.syntax.walk import walk
+from kernlint.rules.proofs.dependence import AFFINE, Dependence
+from kernlint.rules.proofs.iteration import iteration
 from kernlint.workload import Dot, Dtype, Launch, Loop, Operand, Span, Workload
 from kernlint.workload import dtype as dt
 from kernlint.workload.kernel import Node
@@ -61,71 +55,17 @@ def _widened_from(operand: Operand) -> Dtype | None:
     return stored if operand.direct and operand.casts and stored in (dt.FLOAT16, dt.BFLOAT16) else None
 
 
-def errors_stay(context: Context, loop: Loop) -> bool:
+def errors_stay(launch: Launch, loop: Loop) -> bool:
     """Whether what rounding does in one iteration of ``loop`` is not fed back into products of the next: carried values are
     added to, scaled by what does not come from them, or are those of an online softmax."""
-    statement = node_at(context, loop.span, cst.For)
-    if statement is None:
+    steps = iteration(launch.kernel, loop)
+    if steps is None:
         return False
-    statement = written_out(statement, context.program.kernel)
-    if softmax_state(statement, context.program.kernel.imports) is not None:
+    if softmax_state(launch.kernel, loop) is not None:
         return True
-    carried = carried_names(statement)
-    updates = list(assignments(statement.body))
-    reached = _reached(carried, updates)
-    return all(_adds_up(update, reached) for update in updates if bound_names(update) & carried)
-
-
-def _reached(names: set[str], updates: list[cst.Assign | cst.AnnAssign | cst.AugAssign]) -> set[str]:
-    """``names`` with those that are computed from them."""
-    found, before = set(names), -1
-    while len(found) != before:
-        before = len(found)
-        for update in updates:
-            if update.value is not None and names_in(update.value) & found:
-                found |= bound_names(update)
-    return found
-
-
-def _adds_up(update: cst.Assign | cst.AnnAssign | cst.AugAssign, reached: set[str]) -> bool:
-    """Whether the new value is the old one, added to or scaled by what is not ``reached`` from carried values."""
-    value = update.value
-    if value is None:
-        return False
-    if isinstance(update, cst.AugAssign):
-        elementwise = isinstance(update.operator, (cst.AddAssign, cst.SubtractAssign, cst.MultiplyAssign))
-        return elementwise and not names_in(value) & reached
-    bound = bound_names(update)
-    if len(bound) != 1:
-        return False
-    (name,) = bound
-    uses = [node for node in walk(value) if isinstance(node, cst.Name) and node.value == name]
-    return len(uses) == 1 and not names_in(value) & (reached - bound) and _is_summand(value, name)
-
-
-def _is_summand(value: cst.BaseExpression, name: str) -> bool:
-    """Whether ``name`` reaches ``value`` through sums, elementwise products and as the accumulator of a dot."""
-    node: cst.CSTNode = value
-    while dotted_name(node) != name:
-        if isinstance(node, cst.BinaryOperation):
-            if not isinstance(node.operator, (cst.Add, cst.Subtract, cst.Multiply)):
-                return False
-        elif isinstance(node, cst.Call):
-            if (dotted_name(node.func) or "").rsplit(".", 1)[-1] != "dot" or not _accumulates(node, name):
-                return False
-        elif not isinstance(node, cst.Arg):
-            return False
-        below = next((child for child in children(node) if name in names_in(child)), None)
-        if below is None:
-            return False
-        node = below
-    return True
-
-
-def _accumulates(dot: cst.Call, name: str) -> bool:
-    """Whether ``name`` stands in the accumulator of ``dot``."""
-    given = [arg for i, arg in enumerate(dot.args) if (arg.keyword.value == "acc" if arg.keyword else i == 2)]
-    return bool(given) and name in names_in(given[0].value)
+    dependence = Dependence(steps.values, steps.carried, steps.reached(steps.carried))
+    ends = [(phi.id, dependence.of(steps.end(phi))) for phi in steps.carried]
+    return all(set(form) == {id} and form[id] in AFFINE for id, form in ends)
 
 
 @dataclass(frozen=True)

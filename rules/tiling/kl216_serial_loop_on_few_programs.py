@@ -89,7 +89,7 @@ class SerialLoopOnFewPrograms(Rule):
                 statement = node_at(context, loop.span, cst.For)
                 if trip is None or trip < _LEAST_TRIP or statement is None:
                     continue
-                carried = _carried(context, statement)
+                carried = _carried(context, launch, loop, statement)
                 if carried is None:
                     continue
                 variants = {
@@ -148,13 +148,12 @@ _SUMS = _Carried(
 )
 
 
-def _carried(context: Context, loop: cst.For) -> _Carried | None:
+def _carried(context: Context, launch: Launch, loop: Loop, statement: cst.For) -> _Carried | None:
     """What parts of ``loop`` that run elsewhere leave to be combined; None where it is not known how."""
-    loop = written_out(loop, context.program.kernel)
-    updates = associative_updates(loop, sums=True)
+    updates = associative_updates(written_out(statement, context.program.kernel), sums=True)
     if updates and set(updates.values()) == {"sum"}:
         return _SUMS
-    state = softmax_state(loop, context.program.kernel.imports)
+    state = softmax_state(launch.kernel, loop)
     if state is None:
         return None
     maximum, sums = state.maximum, ", ".join(f"`{name}`" for name in sorted(state.sums))

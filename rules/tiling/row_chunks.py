@@ -73,7 +73,7 @@ def row_chunks(context: Context, launch: Launch) -> RowChunks | None:
     for loop in walking:
         source = node_at(context, loop.span, cst.For) or node_at(context, loop.span, cst.While)
         counter = _counter(source, function, names[0]) if source is not None and _next_lanes(loop, width) else None
-        if source is None or counter is None or not _combines(context, loop, source):
+        if source is None or counter is None or not _combines(context, launch, loop, source):
             return None
         counters.add(counter)
     if not _sizes_only(function, names[0], counters):
@@ -202,7 +202,7 @@ def _moves(statement: cst.CSTNode, counter: str, name: str) -> bool:
     return moved and dotted_name(target) == counter and [dotted_name(one) for one in added] == [name]
 
 
-def _combines(context: Context, loop: Loop, source: Source) -> bool:
+def _combines(context: Context, launch: Launch, loop: Loop, source: Source) -> bool:
     """Whether ``source`` carries nothing but what its chunks are reduced to, combined as they are reduced."""
     calls = {
         node_at(context, node.span, cst.Call): node.op for node in loop.body if isinstance(node, Reduce) and node.scalar
@@ -215,7 +215,7 @@ def _combines(context: Context, loop: Loop, source: Source) -> bool:
         return associative_updates(source) is None and not _carries(source)
     if associative_updates(source):
         return all(_combined(source, call, op) for call, op in calls.items() if call is not None)
-    state = softmax_state(source, context.program.kernel.imports)
+    state = softmax_state(launch.kernel, loop)
     if state is None:
         return False
     relative = _relative(source, {state.maximum, *state.sums})

@@ -122,6 +122,19 @@ def test_settings_and_devices_are_those_of_the_row():
     assert slower["device"].startswith("a100")
 
 
+def test_the_working_folder_is_not_looked_into(tmp_path, monkeypatch):
+    """A program of a batch has no place among files: what it imports, and who calls it, is not looked for."""
+    source = "from helpers import doubled\n" + KERNEL.replace("2.0 * x", "doubled(x)")
+    before = judged(source=source)
+    (tmp_path / "pyproject.toml").touch()
+    (tmp_path / "helpers.py").write_text("import triton\n\n@triton.jit\ndef doubled(x):\n    return x * 2\n")
+    (tmp_path / "test_it.py").write_text(
+        "import torch\nfrom source import ModelNew\nModelNew()(torch.randn(77, device='cuda'))\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    assert judged(source=source) == before
+
+
 def test_what_is_no_number_is_null():
     assert [judge._rounded(value) for value in (None, float("inf"), float("nan"), 0.0, 1234567.8)] == [
         None,

@@ -132,6 +132,22 @@ def test_loops_in_loops() -> None:
     )
 
 
+def test_a_while_counts() -> None:
+    read = kernel("""
+    i = 0
+    total = 0.0
+    while i < n:
+        total += tl.load(x + i)
+        i += 4
+    tl.store(y, total)
+    """)
+    values = values_of(read)
+    (loop,) = [node.id for node, _ in read.walk(Loop) if isinstance(node, Loop)]
+    assert [phi.name for phi in values.phis(loop)] == ["i", "total"]
+    (test,) = [value for value in values if value.op == "while"]
+    assert [written(values, one) for one in values.operands(test)] == ["(i < n)"]
+
+
 def test_branches_join() -> None:
     assert (
         stored("""
@@ -168,6 +184,7 @@ def test_several_results() -> None:
         "if n > 1:\n    if n > 2:\n        return\ntl.store(y, 1.0)",
         "a = (tl.load(x), 1.0)\nfor i in range(n):\n    a = (a[0] + 1.0, 1.0)\ntl.store(y, a[0])",
         "raise ValueError",
+        "for i in range(n):\n    return",
     ],
 )
 def test_nothing_is_said_where_control_flow_decides(body: str) -> None:

@@ -87,3 +87,15 @@ def test_a_convolution_of_images_with_channels_last_keeps_them():
 def test_a_tensor_in_a_condition_is_waited_for(expression):
     syncs = [step for step in followed(expression).steps if isinstance(step, HostSync)]
     assert [sync.what for sync in syncs] == ["the value of a tensor in a condition"]
+
+
+@pytest.mark.parametrize("start", ["[]", "[x[:, 0]]"])
+def test_a_list_keeps_what_was_in_it_before_a_loop(start):
+    body = PROGRAM.replace(
+        "        z = EXPRESSION\n",
+        f"        parts = {start}\n        for i in range(1, 40):\n            parts.append(torch.relu(x[:, i % 6]))\n"
+        "        z = torch.stack(parts)\n        for _ in range(ids.item()):\n            torch.relu(x)\n",
+    )
+    (workload,) = Program(parse_module(body, "k.py")).workloads()
+    stack = next(step for step in workload.steps if isinstance(step, TorchOp) and step.kind == "cat")
+    assert stack.writes[0].shape == ((39 if start == "[]" else 40), 4, 8, 8)

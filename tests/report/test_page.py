@@ -279,6 +279,23 @@ def test_the_command_writes_the_page(tmp_path, monkeypatch, capsys):
     assert 'id="p1"' in capsys.readouterr().out
 
 
+def test_launchers_in_other_files_of_a_project_are_programs_once(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    kernel, _, _ = budgets.OPEN.partition("def double(x)")
+    (tmp_path / "pyproject.toml").touch()
+    for name in ("a", "b"):
+        (tmp_path / f"{name}.py").write_text(kernel.replace("double_kernel", f"{name}_kernel"))
+    (tmp_path / "use.py").write_text(
+        "import torch\nfrom a import a_kernel\nfrom b import b_kernel\n\ndef run():\n    x = torch.randn(1 << 22, device='cuda')\n"
+        "    a_kernel[(4096,)](x, x.numel(), BLOCK=1024)\n    b_kernel[(4096,)](x, x.numel(), BLOCK=1024)\n    return x\n"
+    )
+    assert main(["report", ".", "-o", "r.html", "--isolated", "--jobs", "1"]) == 0
+    page = (tmp_path / "r.html").read_text()
+    assert page.count('<article id="') == 1
+    assert "a.py: run (use.py)" in page
+    assert 'id="p1-L9"' in page  # the lines of the kernel's own file are marked
+
+
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [

@@ -121,6 +121,13 @@ def test_paper_is_white_and_has_everything(page):
     page.emulate_media(media="print")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     assert not page.locator("#tools").is_visible()
+    page.set_viewport_size({"width": 794, "height": 1123})
+    narrow = """[...document.querySelectorAll("table.source td.n")].filter(cell => {
+        const range = document.createRange();
+        range.selectNodeContents(cell);
+        return new Set([...range.getClientRects()].map(one => Math.round(one.top))).size > 1;
+    }).length"""
+    assert page.evaluate(narrow) == 0  # no line number is broken
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     assert page.evaluate("document.querySelectorAll('details:not([open])').length") == 0
     page.evaluate("window.dispatchEvent(new Event('afterprint'))")

@@ -213,3 +213,61 @@ def test_quotients_of_exponentials() -> None:
     ]
     assert [bool(findings("KL786", kernel.format(value=value))) for value in wrong] == [True] * len(wrong)
     assert [bool(findings("KL786", kernel.format(value=value))) for value in right] == [False] * len(right)
+
+
+def codes_of(source: str, path: str = "k.py") -> set[str]:
+    job = Job(path, (HEADER + textwrap.dedent(source)).encode(), FileSettings(DEFAULT), None, False)
+    return {finding.code for finding in check_file(job).findings}
+
+
+def test_what_a_test_expects_to_be_refused() -> None:
+    source = """
+    import pytest
+
+    @triton.jit
+    def k(x, values):
+        tl.store(x, tl.float32(values))
+
+    def run(x):
+        {manager}:
+            k[(1,)](x, 1)
+        return x
+    """
+    assert "KL729" in codes_of(source.format(manager="with torch.no_grad()"))
+    assert "KL729" not in codes_of(source.format(manager="with pytest.raises(triton.TritonError)"))
+
+
+def test_an_argument_whose_elements_are_assigned_may_be_a_tuple() -> None:
+    source = """
+    @triton.jit
+    def more(values):
+        for i in tl.static_range(len(values)):
+            values[i] = values[i] + 1
+        return values
+
+    @triton.jit
+    def k(x, values):
+        more(values)
+        tl.store(x, 0.0)
+
+    def run(x, values):
+        k[(1,)](x, values)
+    """
+    assert "KL709" not in codes_of(source)
+
+
+def test_a_fork_of_triton_ships_its_own_modules(tmp_path: Path) -> None:
+    source = """
+    from triton.tools.experimental_descriptor import create
+
+    @triton.jit
+    def k(x):
+        tl.store(x, 0.0)
+    """
+    path = tmp_path / "k.py"
+    path.write_text(HEADER + textwrap.dedent(source))
+    tools = tmp_path / "python" / "triton" / "tools"
+    tools.mkdir(parents=True)
+    assert "KL803" in codes_of(source, str(path))
+    (tools / "experimental_descriptor.py").write_text("")
+    assert "KL803" not in codes_of(source, str(path))

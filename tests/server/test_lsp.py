@@ -143,7 +143,9 @@ def test_wrong_uses_of_the_language_are_found_as_they_are_typed(pulling):
         "    d = tl.dot(a, tl.trans(a), allow_tf32=True)\n"
         "    tl.store(y_ptr + tl.program_id(0), tl.sum(c) + tl.sum(d) + tl.sum(x))\n",
     )
-    found = {(d.code, d.range.start.line, d.severity) for d in run(client.pull(uri)).items}
+    items = run(client.pull(uri)).items
+    assert {d.code for d in items if d.tags} == {"KL802"}
+    found = {(d.code, d.range.start.line, d.severity) for d in items}
     # Warnings, as nothing in view launches the kernel; an error where it is launched.
     assert ("KL705", 6, types.DiagnosticSeverity.Warning) in found
     assert ("KL715", 10, types.DiagnosticSeverity.Warning) in found

@@ -45,7 +45,9 @@ class _Entry:
 
     @property
     def title(self) -> str:
-        return f"{self.file.shown}: {self.program.budget.entry}"
+        told = self.program.budget
+        elsewhere = f" ({told.file})" if told.file != self.file.shown else ""
+        return f"{self.file.shown}: {told.entry}{elsewhere}"
 
 
 def render(page: Page, files: Sequence[FileReport]) -> str:
@@ -79,6 +81,11 @@ def render(page: Page, files: Sequence[FileReport]) -> str:
 def _ranked(page: Page, files: Sequence[FileReport]) -> list[_Entry]:
     """All programs, those with most to gain first; of those that gain nothing the ones with the widest gap."""
     found = [_Entry(file, program) for file in files for program in file.programs]
+    # One that launches the kernels of several files is a program of each.
+    first: dict[tuple[str, str], _Entry] = {}
+    for entry in found:
+        first.setdefault((entry.program.budget.file, entry.program.budget.entry), entry)
+    found = list(first.values())
     found.sort(key=lambda e: (-e.program.gain_us, -e.program.gap_us, e.title))
     timed = [entry for entry in found if entry.program.timed]
     numbered = [_Entry(e.file, e.program, n) for n, e in enumerate(timed[: page.top], start=1)]

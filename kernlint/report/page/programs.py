@@ -9,6 +9,7 @@ from kernlint.analysis import Analysis, Reading, judged, read_program
 from kernlint.cost.occupancy import Occupancy, occupancy_of
 from kernlint.errors import KernlintError
 from kernlint.fix import fix_source
+from kernlint.lint.discovery import shown_name
 from kernlint.records import dataclass, replace
 from kernlint.report.budget import Budget, budget
 from kernlint.report.hot_spots import HotSpot, hot_spots
@@ -115,7 +116,7 @@ def report_on(job: FileJob, begun: Callable[[Callable[[], FileReport]], None]) -
 
 
 def _reading(job: FileJob, source: SourceText) -> Reading:
-    found = read_program(source.text, path=job.shown, device=job.device, **_reference(job))
+    found = read_program(source.text, path=job.shown, device=job.device, project=True, **_reference(job))
     return replace(found, device_named=job.device_named)
 
 
@@ -127,12 +128,15 @@ def _reference(job: FileJob) -> dict[str, Any]:
 
 def _program(analysis: Analysis) -> Program:
     judgement = analysis.judgement
+    told = budget(analysis)
+    spots = hot_spots(judgement.before) if judgement.before.gpu_us is not None else ()
     return Program(
-        budget(analysis),
+        # Of a launcher in another file of the project the path is a whole one.
+        replace(told, file=shown_name(told.file)),
         analysis.verdict,
         (*judgement.workload.assumptions, *analysis.verdict.details.estimate.assumptions),
         tuple(_kernels(analysis)),
-        hot_spots(judgement.before) if judgement.before.gpu_us is not None else (),
+        tuple(replace(spot, file=shown_name(spot.file)) for spot in spots),
     )
 
 

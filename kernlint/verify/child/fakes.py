@@ -79,6 +79,7 @@ def _device_type(device: Any) -> str | None:
     return "cuda" if isinstance(device, int) and not isinstance(device, bool) else None
 
 
+_IS_CUDA, _IS_CPU = (getattr(torch.Tensor, name).__get__ for name in ("is_cuda", "is_cpu"))
 _HOST = torch.device("cpu")
 _DEVICE = torch.device("cuda", 0)
 
@@ -142,8 +143,8 @@ class Above(TorchFunctionMode):
 
     def _getter(self, func: Any, args: Any) -> Any:
         # Each look at a getter makes another wrapper of it: equal, not the same.
-        if func in (torch.Tensor.is_cuda.__get__, torch.Tensor.is_cpu.__get__):
-            return self.recorder.is_hosted(args[0]) == (func == torch.Tensor.is_cpu.__get__)
+        if func in (_IS_CUDA, _IS_CPU):
+            return self.recorder.is_hosted(args[0]) == (func == _IS_CPU)
         return func(*args)
 
     def _moved(self, x: torch.Tensor, where: str) -> torch.Tensor:
@@ -456,9 +457,9 @@ def _apply(self: torch.nn.Module, fn: Callable[[Any], Any], recurse: bool = True
         if value is not None:
             new = fn(value.detach())
             self._parameters[name] = torch.nn.Parameter(new, value.requires_grad and new.is_floating_point())
-    for name, value in list(self._buffers.items()):
-        if value is not None:
-            self._buffers[name] = fn(value)
+    for name, buffer in list(self._buffers.items()):
+        if buffer is not None:
+            self._buffers[name] = fn(buffer)
     return self
 
 
@@ -507,12 +508,12 @@ def pretend(device: Mapping[str, Any], recorder: Recorder) -> None:
         setattr(torch.cuda, name, answer)
     FakeTensor.device = _device_for(recorder, FakeTensor.device)  # type: ignore[assignment,method-assign]
     # Fakes have a way of their own, which reads each element.
-    FakeTensor.tolist = lambda self: torch.Tensor.tolist(self)  # type: ignore[method-assign,assignment]
-    torch.compile = _unscripted
-    torch.jit.script = _unscripted
+    FakeTensor.tolist = lambda self: torch.Tensor.tolist(self)  # type: ignore[method-assign]
+    torch.compile = _unscripted  # type: ignore[assignment]
+    torch.jit.script = _unscripted  # type: ignore[assignment]
     torch.nn.Module._apply = _apply  # type: ignore[method-assign]
     torch.set_default_device = lambda *_: None  # type: ignore[assignment]
-    torch.cuda.nvtx = types.SimpleNamespace(range_push=lambda *_: 0, range_pop=lambda *_: 0, range=_Stub)  # type: ignore[assignment]
+    torch.cuda.nvtx = types.SimpleNamespace(range_push=lambda *_: 0, range_pop=lambda *_: 0, range=_Stub)
 
 
 @contextmanager

@@ -231,10 +231,9 @@ class Recorder:
 def _plain(value: Any) -> Any:
     if isinstance(value, enum.Enum):
         return {"unknown": type(value).__name__} if not isinstance(value.value, (int, float, str)) else value.value
-    for kind in (bool, int, float, str):
-        if isinstance(value, kind):
-            return kind(value) if kind is not str or len(value) < _MOST_ITEMS else {"unknown": "text"}
-    return None
+    if isinstance(value, str):
+        return str(value) if len(value) < _MOST_ITEMS else {"unknown": "text"}
+    return next((kind(value) for kind in (bool, int, float) if isinstance(value, kind)), None)
 
 
 def _dtype_name(dtype: torch.dtype) -> str:
@@ -292,7 +291,7 @@ def _install() -> None:
             setattr(mine, f"__{name}__", _arithmetic(kind, f"__{name}__"))
         for name in ("lt", "le", "gt", "ge", "eq", "ne", "bool"):
             setattr(mine, f"__{name}__", _decision)
-        mine.__hash__ = kind.__hash__  # type: ignore[method-assign,assignment]
+        mine.__hash__ = kind.__hash__  # type: ignore[method-assign]
 
 
 _install()

@@ -6,6 +6,7 @@ import inspect
 import os
 import sys
 from collections.abc import Callable, Mapping
+from functools import partial
 from types import ModuleType
 from typing import Any
 
@@ -48,7 +49,7 @@ class _Session:
 
     def run(self) -> None:
         for version in ("reference", "kernel"):
-            if version in self.job["files"] and not self._try(version, "load", lambda v=version: self._load(v)):
+            if version in self.job["files"] and not self._try(version, "load", partial(self._load, version)):
                 return
         kernel, reference = self.modules["kernel"], self.modules.get("reference")
         entry = self.job.get("entry") or self._entry(kernel)
