@@ -41,7 +41,8 @@ _SLACK_TRANSFORMS = 1.5
 class Applied:
     """A fix that was made: the rule's ``code`` and ``name``, the ``line`` of its finding and the ``lines`` it changed, both
     counted in the source as it was before this fix, what it did (``method``), its effects, and what was predicted of it
-    in the chosen scope (None where sizes are open)."""
+    in the chosen scope (None where sizes are open). ``mends`` says that it is about wrong code, ``tunes`` that it is a choice of
+    tiles. Kernels that are written anew for a cause that no rule knows have the cause's name and no code."""
 
     code: str
     name: str
@@ -51,6 +52,8 @@ class Applied:
     method: str
     effects: Effects
     gain: Priced | None
+    mends: bool = False
+    tunes: bool = False
 
 
 @dataclass(frozen=True)
@@ -122,6 +125,8 @@ class _Found:
     candidates: Sequence[Candidate]
     chosen: Candidate | None = None
     wrong: bool = False
+    #: What the largest cause asks for, where a rule was chosen.
+    proposal: Candidate | None = None
 
 
 class _Version:
@@ -141,7 +146,7 @@ class _Version:
                 self.reading, self.asked.scope, **self.asked.performance, autotune=self.asked.autotune
             )
             yield _Found(judgement.workload, self._mendable(judgement), wrong=True)
-            yield _Found(judgement.workload, judgement.candidates, judgement.chosen)
+            yield _Found(judgement.workload, judgement.candidates, judgement.chosen, False, judgement.proposal)
             return
         for workload, rules in self._asked_of():
             yield _Found(workload, price(self.context(workload), rules))
@@ -256,8 +261,7 @@ def _with_fixes(version: _Version, path: str) -> _Version:
         version = made
         # What was measured of the program before is not true of it any more.
         asked.performance = {}
-        mended = find_rule(asked.done[-1].code).category in NOT_ABOUT_SPEED
-        if not asked.follow_ups and not asked.rules and not mended:
+        if not asked.follow_ups and not asked.rules and not asked.done[-1].mends:
             break
     return version
 
@@ -282,21 +286,14 @@ def _next_fix(version: _Version, path: str) -> _Version | None:
 
 def _in_order(found: _Found, asked: _Question) -> list[Candidate]:
     """What to try, the most worthwhile first."""
-    tuned = {one.code for one in asked.done if find_rule(one.code).tuning}
+    tuned = {one.code for one in asked.done if one.tunes}
     left = [c for c in found.candidates if c.finding.rule.code not in tuned and _key(c) not in asked.refused]
     if found.wrong:
         return left
     if asked.rules:
         known = [c for c in left if asked.scope not in c.gains or c.gains[asked.scope].middle >= 1.0]
         return sorted(known, key=lambda c: -c.gains[asked.scope].saving_us if asked.scope in c.gains else 0.0)
-    chosen = found.chosen
-    if chosen is not None and not chosen.finding.rule.code:
-        # A cause that no rule knows has no edit; the best of those that have one is made in its stead.
-        asked.refused.setdefault(
-            _key(chosen), _refusal(chosen, "no rule knows this cause, so there is no automatic fix")
-        )
-        chosen = best_candidate(left, asked.scope)
-    order = [c for c in left if c is chosen and _worth(c, asked.scope)]
+    order = _first_choices(found, left, asked)
     while asked.follow_ups and left:
         best = best_candidate(left, asked.scope)
         if best is None or not _worth(best, asked.scope):
@@ -305,6 +302,20 @@ def _in_order(found: _Found, asked: _Question) -> list[Candidate]:
         if best not in order:
             order.append(best)
     return order
+
+
+def _first_choices(found: _Found, left: list[Candidate], asked: _Question) -> list[Candidate]:
+    """What the verdict chooses, then what may be made in its stead: kernels written anew for a rule whose fix cannot be made, the
+    best rule's fix for a cause for which no kernels can be written."""
+    chosen, proposal = found.chosen, found.proposal
+    if chosen is None:
+        return []
+    anew = any(not one.code for one in asked.done)
+    first = [one for one in (chosen, proposal) if one is not None and (one.finding.rule.code or not anew)]
+    if not chosen.finding.rule.code:
+        best = best_candidate(left, asked.scope)
+        first = [*first[:1], *([best] if best is not None else [])]
+    return [c for c in first if _worth(c, asked.scope) and _key(c) not in asked.refused]
 
 
 def _worth(candidate: Candidate, scope: str) -> bool:
@@ -342,8 +353,11 @@ def _made(version: _Version, found: _Found, candidate: Candidate, path: str) -> 
     lines = sorted({source.line_number(edit.start) for edit in made.edits})
     method = finding.change.method if finding.change is not None else ""
     rule = finding.rule
+    changed, mends = tuple(lines), rule.category in NOT_ABOUT_SPEED
     asked.done.append(
-        Applied(rule.code, rule.name, finding.kernel, finding.span.line, tuple(lines), method, effects, gain)
+        Applied(
+            rule.code, rule.name, finding.kernel, finding.span.line, changed, method, effects, gain, mends, rule.tuning
+        )
     )
     return after
 
@@ -405,6 +419,8 @@ def _gain(before: Workload, after: Workload, version: _Version, candidate: Candi
         short = new_us > promised * slack and found.middle < WORTH
         if short or new_us > old_us * (1 + 1e-9):
             raise CannotRewrite(f"the rewritten source would take {new_us:.1f} us, not the predicted {promised:.1f} us")
+    if not candidate.finding.rule.code and found.middle < WORTH:
+        raise CannotRewrite(f"kernels written anew would take {new_us:.1f} us, the program takes {old_us:.1f} us")
     return found
 
 

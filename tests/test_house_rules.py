@@ -22,6 +22,7 @@ STAGES = (
     "headroom",
     "rules",
     "rewrite",
+    "generate",
     "verdict",
     "verify",
 )

@@ -1,5 +1,7 @@
 """The micro-benchmarks of ``kernlint calibrate``: one effect of the cost model each. Needs Triton; the analyser reads the source."""
 
+# mypy: disallow-untyped-defs=False, disallow-untyped-decorators=False
+
 from __future__ import annotations
 
 import triton

@@ -163,9 +163,9 @@ def overrides_of(properties: Any, base: Device) -> dict[str, Any]:
         "shared_memory_max_bytes_per_block": getattr(properties, "shared_memory_per_block_optin", None),
         "boost_clock_mhz": _share(getattr(properties, "clock_rate", None), 1000),
     }
-    for field, value in said.items():
-        if value and value != getattr(base, field):
-            found[field] = value
+    for name, value in said.items():
+        if value and value != getattr(base, name):
+            found[name] = value
     lanes = found.get("sm_count", base.sm_count) * found.get("boost_clock_mhz", base.boost_clock_mhz)
     ratio = lanes / (base.sm_count * base.boost_clock_mhz)
     if abs(ratio - 1) > 0.02:

@@ -112,7 +112,8 @@ def _tell(source: SourceText, result: Fixed) -> None:
 
 def _made(applied: Applied) -> str:
     lines = ", ".join(map(str, applied.lines))
-    text = f"fixed {applied.code} {applied.name} at line {applied.line} (line{'s' * (len(applied.lines) > 1)} {lines} changed)"
+    what = f"{applied.code} {applied.name}" if applied.code else f"{applied.name} with kernels written anew"
+    text = f"fixed {what} at line {applied.line} (line{'s' * (len(applied.lines) > 1)} {lines} changed)"
     gain = applied.gain
     if gain is not None:
         text += (

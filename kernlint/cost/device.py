@@ -131,6 +131,11 @@ class Device:
         return self.vendor == "amd"
 
     @property
+    def single_precision(self) -> str:
+        """What the rate of dots of fp32 operands is called here: tf32 where an NVIDIA card has such units, else the data type."""
+        return "tf32" if self.is_nvidia and self.peak_tf32_tensor_dense_tflops is not None else "fp32"
+
+    @property
     def is_hopper(self) -> bool:
         """Compute capability 9.0: wgmma, TMA, and tensor cores that read 8-bit and tf32 operands K-major only."""
         return self.sm_major == 9

@@ -123,7 +123,8 @@ def _dot_time(launch: Launch, device: Device) -> KernelTime | None:
     bound = "issue" if gathered > time.us else time.bound
     terms = {**time.terms, "gather": gathered} if gathered else time.terms
     us = (time.us + gathered) * _card_factor(loop, device)
-    return KernelTime(us, sigma, bound, terms, kind=_class(loop, gathered))
+    kind = _class(loop, gathered)
+    return KernelTime(us, max(sigma, device.residuals.get(kind, 0.0)), bound, terms, kind=kind)
 
 
 def _class(loop: DotLoop, gathered: float) -> str:

@@ -137,6 +137,7 @@ class Constants:
     loop_slots: float = 0.9
     stored_most: float = 1.1
     strided_step: float = 0.65
+    tile_step: float = 0.42
     condition_slots: float = 2.0
     division_slots: float = 12.0
     sort_slots: float = 6.0
@@ -770,6 +771,9 @@ class _Price(TileSizes):
             if _strided(loop):
                 # A step that is known at run time only: ptxas does not unroll (``walk_sum``).
                 share = max(share, c.strided_step)
+            if any(sum(extent > 1 for extent in load.shape) > 1 for load in loads):
+                # Rows of a tile are loads of their own: fewer turns are laid out together (``deep_tile``, ``col_reduce``).
+                share = max(share, c.tile_step)
             if any(isinstance(node, Store) for node in others):
                 # The next load may alias this store, so ptxas cannot move it ahead (gather_rows, scalar_chain).
                 share = min(max(share, c.stored_step), c.stored_most)

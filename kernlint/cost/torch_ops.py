@@ -166,6 +166,9 @@ def _movement(op: TorchOp, device: Device, c: Constants, reuse: Mapping[int, flo
         read = max(read, written)
     by_writes = op.kind == "gather" and op.writes
     width = _picked(op) if by_writes else _last(op.reads[0] if op.reads else None)
+    if op.kind == "norm" and op.reads:
+        # A row is all that is normalised together, which the weights are as large as: one block walks along it.
+        width = max([width, *(_numel(tensor) for tensor in op.reads[1:])])
     rows = elements / max(1.0, width)
     if op.name in _PLANE_NORMS:
         width = rows = 0.0

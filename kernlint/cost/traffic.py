@@ -249,7 +249,7 @@ class Probe:
     def _lattice(self) -> list[Point]:
         """Many programs and iterations spread over the launch: each coordinate runs through its range at a pace of its own."""
         points = []
-        ranges = [(ProgramId(axis), extent) for axis, extent in enumerate(self.grid)]
+        ranges: list[tuple[Atom, int]] = [(ProgramId(axis), extent) for axis, extent in enumerate(self.grid)]
         ranges += [(LoopIndex(loop), max(1, math.ceil(trip))) for loop, trip in self.trips.items()]
         for index in range(_LATTICE):
             point = list(self.centre)

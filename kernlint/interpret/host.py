@@ -66,6 +66,7 @@ from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import parameters
 from kernlint.workload import (
+    Call,
     Dtype,
     Expr,
     Fault,
@@ -120,6 +121,8 @@ _IN_TURN = 9
 #: Steps that a loop over a list, of a model's layers say, or an endless one may make before the rest of it is taken to be
 #: like the next time round; the latter may not go round more often, either.
 _UNROLLED = 256
+#: Rounds of a loop up to which it counts as short.
+_SHORT_LOOP = 32
 
 
 @dataclass(frozen=True)
@@ -261,6 +264,10 @@ class HostEvaluator(Evaluator):
         #: Gives the value of a name in another module of the same tree (importing module, package, level); None where
         #: the package is not in the tree.
         self.finder: Callable[[Module, str, int], Callable[[str], Any] | None] | None = None
+        #: Whether each round of a short loop is followed on its own, however alike they are.
+        self.unrolls = False
+        #: The torch function that is being followed, with its arguments.
+        self.calling: tuple[str, list[Any], dict[str, Any]] | None = None
         #: Stands for what an expression gives in a scope of a module, until somebody asks; None where nothing is put off.
         self.put_off: Callable[[Module, cst.BaseExpression, Scope], Deferred] | None = None
         #: The values of each launch's kernel, filled while values are ``seen``.
@@ -380,7 +387,8 @@ class HostEvaluator(Evaluator):
         if all(self.perhaps_number(t) for t in reads):
             self.perhaps.update(t.storage.id for t in writes if reads)
         if self.sinks:
-            self.record(TorchOp(name, kind, reads, writes, self.span(node), self.symbol, flops, dims or {}))
+            call = _as_data(*self.calling) if self.calling is not None else None
+            self.record(TorchOp(name, kind, reads, writes, self.span(node), self.symbol, flops, dims or {}, call))
 
     def skips(self, node: cst.CSTNode) -> bool:
         """Whether an edit takes this torch call out of the program."""
@@ -624,11 +632,11 @@ class HostEvaluator(Evaluator):
     def binary(self, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any, node: cst.CSTNode) -> Any:
         if isinstance(a, Tensor) or isinstance(b, Tensor):
             if name == "@" and isinstance(a, Tensor) and isinstance(b, Tensor):
-                return torch_ops.matmul(self, "matmul", a, b, node)
+                return torch_ops.function(self, "matmul", [a, b], {}, node)
             if name == "/" and not isinstance(a, Tensor):
                 # torch divides a number by a tensor in two steps.
-                a, b, name = torch_ops.elementwise(self, "reciprocal", [b], node), a, "*"
-            return torch_ops.elementwise(self, _OP_NAMES.get(name, name), [a, b], node, flops=1)
+                a, b, name = self._operator("reciprocal", [b], node), a, "*"
+            return self._operator(_OP_NAMES.get(name, name), [a, b], node)
         if isinstance(a, ReadValue) or isinstance(b, ReadValue):
             return computed_from_read(name, (a, b))
         if all(isinstance(v, (int, float, Expr, OpenFloat)) for v in (a, b)) and (
@@ -639,9 +647,19 @@ class HostEvaluator(Evaluator):
             return OpenFloat(f"{name} of a float", (ex.lift(a), ex.lift(b)) if whole else None)
         return super().binary(name, function, a, b, node)
 
+    def _operator(
+        self, name: str, args: list[Any], node: cst.CSTNode, dtype: Dtype | None = None, into: Tensor | None = None
+    ) -> Any:
+        """One of Python's operators on tensors."""
+        outer, self.calling = self.calling, (name, args, {})
+        try:
+            return torch_ops.elementwise(self, name, args, node, dtype, into=into)
+        finally:
+            self.calling = outer
+
     def augmented(self, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any, node: cst.CSTNode) -> Any:
         if isinstance(a, Tensor):
-            return torch_ops.elementwise(self, _OP_NAMES.get(name, name) + "_", [a, b], node, into=a)
+            return self._operator(_OP_NAMES.get(name, name) + "_", [a, b], node, into=a)
         if isinstance(a, list) and isinstance(b, (list, tuple)) and name == "+":
             extend(a, b)
             return a
@@ -649,14 +667,14 @@ class HostEvaluator(Evaluator):
 
     def unary(self, name: str, value: Any, node: cst.CSTNode) -> Any:
         if isinstance(value, Tensor):
-            return torch_ops.elementwise(self, "neg" if name == "-" else "bitwise_not", [value], node)
+            return self._operator("neg" if name == "-" else "bitwise_not", [value], node)
         return super().unary(name, value, node)
 
     def compare(self, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any, node: cst.CSTNode) -> Any:
         if isinstance(a, ShapeOf) or isinstance(b, ShapeOf):
             return Unknown("shape comparison")
         if (isinstance(a, Tensor) or isinstance(b, Tensor)) and name not in ("is", "is not", "in", "not in"):
-            return torch_ops.elementwise(self, name, [a, b], node, dt.BOOL)
+            return self._operator(name, [a, b], node, dt.BOOL)
         if name in ("is", "is not") and (isinstance(a, Tensor) or isinstance(b, Tensor)):
             return (a is b) == (name == "is") if a is None or b is None else Unknown("identity")
         return python_compare(name, function, a, b)
@@ -846,7 +864,9 @@ class HostEvaluator(Evaluator):
                 reads = (value,) if isinstance(value, Tensor) else ()
                 if isinstance(value, Unknown):
                     self.unknown(f"line {self.span(node).line}: what `{self.code(node)}` is set to")
+                outer, self.calling = self.calling, ("setitem", [target, value], {})
                 self.torch_op("setitem", "copy" if reads else "fill", reads, (target,), node)
+                self.calling = outer
             return
         self.changes()
         self.escape(value, local=isinstance(container, list))
@@ -1319,9 +1339,9 @@ class HostEvaluator(Evaluator):
     def loop(self, node: cst.For, iterable: Any, scope: Scope) -> None:
         items = self.iterate(iterable)
         span = iterable if isinstance(iterable, Range) else None
-        if (span is not None or (items and _views_in_turn(items))) and self._looped(
-            node, node.target, items, span, scope
-        ):
+        short = self.unrolls and items is not None and len(items) <= _SHORT_LOOP
+        alike = span is not None or (items and _views_in_turn(items))
+        if not short and alike and self._looped(node, node.target, items, span, scope):
             return
         if items is None:
             self._repeat(node, node.target, None, Unknown("loop item"), Unknown("loop item"), scope)
@@ -1365,14 +1385,16 @@ class HostEvaluator(Evaluator):
         if items is not None:
             with self.recording() as steps:
                 self._iteration(node, target, items[0], scope)
-            works = _works(steps)
-            scope.vars = before  # the iterations that are recorded begin where the loop does
-            if not works and len(items) <= MAX_UNROLL:
-                self.budget = max(self.budget, budget - 1000)
-                return False
+            if not _works(steps):
+                scope.vars = before
+                if len(items) <= MAX_UNROLL:
+                    self.budget = max(self.budget, budget - 1000)
+                    return False
         if items:
             middle = len(items) // 2
-            self._repeat(node, target, len(items), items[max(0, middle - 1)], items[middle], scope, initial)
+            self._repeat(
+                node, target, len(items), items[max(0, middle - 1)], items[middle], scope, initial, before, steps
+            )
         elif span is not None:
             first = ex.simplify(ex.lift(span.start))
             self._repeat(node, target, span.trip, first, ex.simplify(ex.lift(first) + span.step), scope)
@@ -1387,8 +1409,11 @@ class HostEvaluator(Evaluator):
         item: Any,
         scope: Scope,
         initial: dict[str, int] | None = None,
+        start: Mapping[str, Any] | None = None,
+        entered: Sequence[Recorded] = (),
     ) -> None:
-        """Record the iteration for ``item``, after one for ``before`` that settles loop-carried variables."""
+        """Record the iteration for ``item``, after one for ``before`` that settles loop-carried variables. ``entered`` are the
+        steps of a first iteration that was followed before that, from the variables ``start``."""
         entry = dict(scope.vars)
         lengths = _lengths(scope) if initial is None else initial
         with self.recording() as earlier:
@@ -1401,11 +1426,11 @@ class HostEvaluator(Evaluator):
         with self.recording() as body:
             whole = self._iteration(node, target, item, scope) and whole
         self._lengthen(scope, grown, count, lengths)
-        _forward(scope, entry, second, count if whole else None)
+        _forward(scope, entry if start is None else start, entry, second, count if whole else None)
         if body:
             if count is None:
                 self.unknown(f"trip count of the loop at line {self.span(node).line}")
-            self.record(_loop(count, body, self.span(node), self.symbol, earlier))
+            self.record(_loop(count, body, self.span(node), self.symbol, earlier, entered))
 
     def _iteration(self, node: cst.For | cst.While, target: cst.BaseExpression, item: Any, scope: Scope) -> bool:
         self.assign(target, item, scope)
@@ -2120,22 +2145,31 @@ def _expects_errors(manager: cst.BaseExpression) -> bool:
     return (name or "").rpartition(".")[2] in ("raises", "assertRaises", "assertRaisesRegex")
 
 
-def _forward(scope: Scope, entry: Mapping[str, Any], second: Mapping[str, Any], count: Size | None) -> None:
-    """Give the numbers of ``scope`` the values that they have after ``count`` iterations, of which two were followed:
-    from ``entry`` to ``second`` and on to what they are now. What does not advance evenly is unknown."""
+def _forward(
+    scope: Scope,
+    start: Mapping[str, Any],
+    entry: Mapping[str, Any],
+    second: Mapping[str, Any],
+    count: Size | None,
+) -> None:
+    """Give the numbers of ``scope`` the values that they have after ``count`` iterations from ``start``, of which some were
+    followed: to ``entry``, if that is another one, to ``second`` and on to what they are now. What does not advance evenly is
+    unknown."""
     for name, last in scope.vars.items():
-        first, middle = entry.get(name), second.get(name)
+        middle = second.get(name)
         if (
             isinstance(last, bool)
             or not isinstance(last, (int, float, Expr))
-            or name not in entry
+            or name not in start
             or same(middle, last)
         ):
             continue
         scope.vars[name] = Unknown(f"{name} after a loop")
-        numbers = [ex.lift(v) for v in (first, middle, last) if isinstance(v, (int, Expr)) and not isinstance(v, bool)]
-        if len(numbers) == 3 and count is not None and numbers[1] - numbers[0] == numbers[2] - numbers[1]:
-            scope.vars[name] = ex.simplify(numbers[0] + (numbers[1] - numbers[0]) * count)
+        met = [start[name], *([] if entry is start else [entry.get(name)]), middle, last]
+        numbers = [ex.lift(v) for v in met if isinstance(v, (int, Expr)) and not isinstance(v, bool)]
+        steps = [b - a for a, b in pairwise(numbers)]
+        if len(numbers) == len(met) and count is not None and all(step == steps[0] for step in steps):
+            scope.vars[name] = ex.simplify(numbers[0] + steps[0] * count)
 
 
 def _forget(scope: Scope, entry: Mapping[str, Any]) -> None:
@@ -2147,9 +2181,14 @@ def _forget(scope: Scope, entry: Mapping[str, Any]) -> None:
 
 
 def _loop(
-    count: Size | None, body: list[Recorded], span: Span, function: str, earlier: Sequence[Recorded] = ()
+    count: Size | None,
+    body: list[Recorded],
+    span: Span,
+    function: str,
+    earlier: Sequence[Recorded] = (),
+    entered: Sequence[Recorded] = (),
 ) -> Repeat:
-    return Repeat(count, tuple(body), span, function, tuple(earlier))  # type: ignore[arg-type]  # what runs once is taken out at the end
+    return Repeat(count, tuple(body), span, function, tuple(earlier), tuple(entered))  # type: ignore[arg-type]  # what runs once is taken out at the end
 
 
 def _views_in_turn(items: Sequence[Any]) -> bool:
@@ -2355,3 +2394,23 @@ _SPECIAL: dict[str, _Special] = {
     "super": _super,
 }
 _SEQUENCES = frozenset("list tuple sorted reversed set enumerate zip sum all any map filter".split())
+
+
+def _as_data(function: str, args: Iterable[Any], kwargs: Mapping[str, Any]) -> Call | None:
+    """A call as plain data; None where an argument was not followed, or is an object of the interpreter's."""
+    try:
+        return Call(function, tuple(map(_plain, args)), {name: _plain(value) for name, value in kwargs.items()})
+    except TypeError:
+        return None
+
+
+def _plain(value: Any) -> Any:
+    if value is None or value is ... or isinstance(value, (Tensor, Dtype, bool, int, float, str, Expr)):
+        return value
+    if isinstance(value, (tuple, list)):
+        return tuple(map(_plain, value))
+    if isinstance(value, slice):
+        return slice(_plain(value.start), _plain(value.stop), _plain(value.step))
+    if isinstance(value, Instance) and value.kind == "torch.device":
+        return None  # where it lies: on the device that all is on
+    raise TypeError(type(value))

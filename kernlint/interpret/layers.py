@@ -11,6 +11,7 @@ from kernlint.interpret.values import Builtin, Function, Instance, Unknown
 from kernlint.records import replace
 from kernlint.workload import Dtype, Expr, Tensor
 from kernlint.workload import dtype as dt
+from kernlint.workload import expr as ex
 
 if TYPE_CHECKING:
     from kernlint.interpret.host import HostEvaluator
@@ -177,20 +178,19 @@ def call(h: HostEvaluator, instance: Instance, args: list[Any], kwargs: dict[str
     if name == "Flatten":
         return torch_ops.function(h, "flatten", [x, *(attrs["_args"] or [1])], {}, node)
     if name == "Linear":
-        return torch_ops.linear(h, x, attrs.get("weight"), attrs.get("bias"), node)
+        return torch_ops.function(h, "linear", [x, attrs.get("weight"), attrs.get("bias")], {}, node)
     if name in ("Conv1d", "Conv2d", "Conv3d"):
-        geometry = (attrs.get(k) for k in ("stride", "padding", "dilation"))
-        return torch_ops.convolution(h, name.lower(), x, attrs.get("weight"), attrs.get("bias"), node, *geometry)
+        given = (attrs.get(k) for k in ("weight", "bias", "stride", "padding", "dilation", "groups"))
+        return torch_ops.function(h, name.lower(), [x, *given], {}, node)
     if name.startswith("ConvTranspose"):
         geometry = (attrs.get(k) for k in ("stride", "padding", "output_padding", "groups", "dilation"))
         function = f"conv_transpose{name[-2:].lower()}"
         return torch_ops.transposed_convolution(h, function, x, attrs.get("weight"), attrs.get("bias"), node, *geometry)
     if name in ("LayerNorm", "RMSNorm", "GroupNorm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm2d"):
-        extra = [v for k in ("weight", "bias") if isinstance(v := attrs.get(k), Tensor)]
         if name.startswith("BatchNorm") and attrs["training"] and _given(attrs, 4, "track_running_stats") is not False:
             count = h.allocate(dt.INT64, (), "parameter", None, "num_batches_tracked")
             h.torch_op("add_", "elementwise", (count,), (count,), node, flops=1)
-        return torch_ops.function(h, "layer_norm" if name == "LayerNorm" else "batch_norm", [x, *extra], {}, node)
+        return _normalised(h, name, x, attrs, node)
     if name == "Embedding":
         return torch_ops.function(h, "embedding", [x, attrs.get("weight")], {}, node)
     if name == "Unfold":
@@ -221,6 +221,22 @@ def call(h: HostEvaluator, instance: Instance, args: list[Any], kwargs: dict[str
         return torch_ops.function(h, snake_loss, args, {}, node)
     h.unknown(f"layer {instance.kind or 'of unknown class'}")
     return Unknown(name)
+
+
+def _normalised(h: HostEvaluator, name: str, x: Any, attrs: dict[str, Any], node: Any) -> Any:
+    """A layer that normalises, as the function that it calls."""
+    weight, bias, eps = (attrs.get(key) for key in ("weight", "bias", "eps"))
+    if name in ("LayerNorm", "RMSNorm"):
+        shape = attrs.get("normalized_shape")
+        affine = [weight, bias] if name == "LayerNorm" else [weight]
+        shape = shape if isinstance(shape, (tuple, list)) else (shape,)
+        return torch_ops.function(h, f"{name[:-4].lower()}_norm", [x, shape, *affine, eps], {}, node)
+    if name == "GroupNorm":
+        return torch_ops.function(h, "group_norm", [x, attrs.get("num_groups"), weight, bias, eps], {}, node)
+    statistics = [attrs.get("running_mean"), attrs.get("running_var")]
+    function = "instance_norm" if name.startswith("Instance") else "batch_norm"
+    options = {"eps": eps, "training": attrs["training"]}
+    return torch_ops.function(h, function, [x, *statistics, weight, bias], options, node)
 
 
 def _recurrent(h: HostEvaluator, name: str, instance: Instance, x: Any, node: Any) -> Any:
@@ -308,7 +324,8 @@ def _linear_parameters(a: dict[str, Any]) -> dict[str, Any]:
 def _conv_parameters(rank: int) -> Any:
     def make(a: dict[str, Any]) -> dict[str, Any]:
         channels, groups = a.get("in_channels"), a.get("groups")
-        inner = channels // groups if isinstance(channels, int) and isinstance(groups, int) and groups else channels
+        sizes = isinstance(channels, (int, Expr)) and isinstance(groups, (int, Expr)) and groups != 0
+        inner = ex.floordiv(channels, groups) if sizes else channels
         out = a.get("out_channels")
         return {
             "weight": (out, inner, *_tuple(a.get("kernel_size"), rank)),

@@ -96,7 +96,8 @@ class Question:
     """What to analyse: ``entry`` names a function or ``Class.method`` (None: the default), ``overrides`` module-level
     constants, ``facts`` what the user assumes, ``host`` what the program learns of its device, ``target`` the Triton release
     whose compiler and launcher are asked what they refuse, ``configuration`` which of the configurations of a tuner counts as
-    its first, so that a change can be tried under each. Unless ``strict``, facts and constants may be about other programs."""
+    its first, so that a change can be tried under each. Unless ``strict``, facts and constants may be about other programs.
+    ``unrolls`` has each round of a short loop followed on its own, however alike they are."""
 
     entry: str | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
@@ -105,6 +106,7 @@ class Question:
     target: Target | None = None
     configuration: int = 0
     strict: bool = True
+    unrolls: bool = False
 
 
 class Program:
@@ -399,7 +401,7 @@ class _Reading:
             if f.is_value and isinstance(f.value, int) and not isinstance(f.value, bool)
         }
         self.host = self.evaluator(question.host, question.overrides, sizes, resolved, edits, program._kernels)
-        self.host.configuration = question.configuration
+        self.host.configuration, self.host.unrolls = question.configuration, question.unrolls
         if not edits:
             self.host.target, self.host.refused = question.target, program._refused
             self.host.kernel_calls = program._kernel_calls
@@ -923,6 +925,7 @@ class _Reading:
         host.kept = []
         host.escapes = False
         host.bounds, host.zeros, host.untaken = [], [], set()
+        host.open_choices = 0
         host.assumptions, host.unknowns = [], [u for u in host.unknowns if u.startswith("autotune")]
         result: Any = None
         if self.trace is not None and entry == self.only:
@@ -965,6 +968,10 @@ class _Reading:
                 frozenset(host.annotated),
             ),
             first_steps=first if first != later else None,
+            result=_tensors_of(result),
+            arguments=_by_parameter(function, args),
+            open_choices=host.open_choices,
+            held=dict(_held(args[0])) if args and isinstance(args[0], Instance) else {},
             faults=tuple(host.host_faults.values()),
         )
         return replace(workload, symbols=open_symbols(workload.first_call()))
@@ -1157,3 +1164,37 @@ def _guarded_main(node: cst.CSTNode) -> bool:
         and isinstance(node.test.left, cst.Name)
         and node.test.left.value == "__name__"
     )
+
+
+def _tensors_of(result: Any) -> Any:
+    """``result`` as tuples, lists and dictionaries of tensors; None for anything else in it."""
+    if isinstance(result, Tensor):
+        return result
+    if isinstance(result, (tuple, list)):
+        return type(result)(map(_tensors_of, result))
+    if isinstance(result, dict):
+        return {key: _tensors_of(value) for key, value in result.items()}
+    return None
+
+
+def _by_parameter(function: Function, args: Sequence[Any]) -> dict[str, Any]:
+    """The tensors and numbers among ``args``, by the name of the parameter."""
+    if not isinstance(function.node, cst.FunctionDef):
+        return {}
+    params = [*function.node.params.posonly_params, *function.node.params.params]
+    return {p.name.value: v for p, v in zip(params, args) if isinstance(v, (Tensor, int, float, Expr))}
+
+
+#: Attributes of an object, and objects inside objects, that are looked at.
+_MOST_HELD, _DEEPEST_HELD = 512, 4
+
+
+def _held(instance: Instance, path: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """The tensors and numbers that ``instance`` and the objects in it have, by dotted path."""
+    items = [(f"{path}{name}", value) for name, value in instance.attrs.items() if not name.startswith("_")]
+    items += [(f"{path}{i}", value) for i, value in enumerate(instance.attrs.get("_items", ()))]
+    for name, value in items[:_MOST_HELD]:
+        if isinstance(value, (Tensor, int, float, Expr)) and not isinstance(value, bool):
+            yield name, value
+        elif isinstance(value, Instance) and depth < _DEEPEST_HELD:
+            yield from _held(value, f"{name}.", depth + 1)

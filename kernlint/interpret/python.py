@@ -158,6 +158,8 @@ class Evaluator:
         self.guarded = 0
         #: How many of them carry on whatever a kernel raises that does not compile or start.
         self.tried = 0
+        #: Conditions that were met whose outcome is not known.
+        self.open_choices = 0
         self.modules: list[Module] = []
         #: Scopes that functions and classes refer to, which they in turn refer to by name.
         self.captured: list[Scope] = []
@@ -312,6 +314,7 @@ class Evaluator:
         is_and = isinstance(node.operator, cst.And)
         if truth is not None:
             return self.eval(node.right, scope) if truth == is_and else left
+        self.open_choices += 1
         right = self.eval(node.right, scope)
         return self.boolean("and" if is_and else "or", left, right, node)
 
@@ -333,6 +336,7 @@ class Evaluator:
         self.tested(test, node.test)
         truth = self.truth(test)
         if truth is None:
+            self.open_choices += 1
             body, orelse = self.eval(node.body, scope), self.eval(node.orelse, scope)
             return self.merge(body, orelse, test, node)
         return self.eval(node.body if truth else node.orelse, scope)
@@ -530,6 +534,7 @@ class Evaluator:
         self.tested(test, node.test)
         truth = self.truth(test)
         if truth is None:
+            self.open_choices += 1
             self.undecided(node, test, scope)
         elif truth:
             self.run(node.body.body, scope)

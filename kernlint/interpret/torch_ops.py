@@ -37,7 +37,7 @@ def function(h: HostEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.
     """The result of ``torch.name(*args, **kwargs)`` or ``F.name``."""
     handler = _TABLE.get(name)
     if handler is None and name.endswith("_") and not name.startswith("_"):
-        return _inplace(h, name, args, kwargs, node)
+        handler = partial(_inplace, name=name)
     if handler is None:
         handler = _by_family(name)
     if handler is None:
@@ -48,12 +48,15 @@ def function(h: HostEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.
                 h.escape(reads)  # a method of some other object, perhaps one that keeps what it is given
             h.unknown(f"torch function {name}")
         return Unknown(f"torch.{name}")
+    outer, h.calling = h.calling, (name, args, kwargs)
     try:
         return handler(h, args, kwargs, node)
     except _MISFIT:
         # The program passes what this function does not take (or what was not followed): its own error, not ours.
         h.unknown(f"arguments of torch function {name}")
         return Unknown(f"torch.{name}")
+    finally:
+        h.calling = outer
 
 
 def attribute(h: HostEvaluator, x: Tensor, name: str, node: cst.CSTNode) -> Any:
@@ -660,7 +663,9 @@ def _gathered(h: HostEvaluator, x: Tensor, parts: list[Any], node: cst.CSTNode) 
         h.sync("boolean-mask indexing waits for the number of true elements", node, x)
     result = h.allocate(x.dtype, shape, "result", node)
     dims = _run(x) if len(indices) == 1 and not lists and not boolean and parts[0] is indices[0] else {}
+    outer, h.calling = h.calling, ("index", [x, tuple(parts)], {})
     h.torch_op("index", "gather", (x, *indices), (result,), node, dims=dims)
+    h.calling = outer
     return result
 
 
@@ -954,7 +959,7 @@ def _elementwise(name: str, dtype: Dtype | None = None, flops: int = 1) -> Calla
     return handler
 
 
-def _inplace(h: HostEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+def _inplace(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode, name: str) -> Any:
     x = args[0] if args else None
     if not isinstance(x, Tensor):
         return Unknown(name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cached_property
 
 from kernlint.cost.estimate import Estimate
+from kernlint.generate.rewriting import written_anew
 from kernlint.interpret.program import Program
 from kernlint.records import dataclass
 from kernlint.rewrite.edits import Attempt, attempt
@@ -63,6 +64,8 @@ class Candidate:
         variant = self.finding.change.variant if self.finding.change is not None else None
         if self.program is None:
             return Attempt(None, NO_REWRITE)
+        if not self.finding.rule.code:
+            return written_anew(self.program, self.entry)
         made = attempt(self.program, self.entry, variant, self.bare)
         doubts = self._doubts() if self.finding.rule.tuning else ()
         if made.rewriting is None or not doubts:

@@ -55,6 +55,8 @@ class Judgement:
     errors: tuple[Candidate, ...] = ()
     headroom: Headroom | None = None
     short: tuple[str, ...] = ()
+    #: What the largest cause asks for, chosen or not.
+    proposal: Candidate | None = None
     certainty: str = "proven"
     scenarios: tuple[Scenario, ...] = ()
     base: Judgement | None = None
@@ -117,10 +119,9 @@ def judge(
         reference = measured.reference(reference)
     before = context.estimate(workload)
     headroom = headroom_of(workload, before, device, reference)
-    proposed = proposals(workload, before, headroom) if headroom is not None else []
-    chosen = preferred(
-        best_candidate([c for c in candidates if not c.unfinished], scope), best_candidate(proposed, scope), scope
-    )
+    proposed = proposals(program, workload, before, headroom) if headroom is not None else []
+    proposal = best_candidate(proposed, scope)
+    chosen = preferred(best_candidate([c for c in candidates if not c.unfinished], scope), proposal, scope)
     return Judgement(
         workload,
         before,
@@ -133,6 +134,7 @@ def judge(
         measured,
         headroom=headroom,
         short=tuple(allowance.short),
+        proposal=proposal,
     )
 
 

@@ -6,6 +6,7 @@ from kernlint.cost.estimate import Estimate
 from kernlint.headroom.causes import Cause
 from kernlint.headroom.headroom import Headroom
 from kernlint.headroom.words import advice, message
+from kernlint.interpret.program import Program
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Evidence, Finding
 from kernlint.verdict.candidate import Candidate, Priced
@@ -32,7 +33,7 @@ _OF_THE_HOST = frozenset(
 )
 
 
-def proposals(workload: Workload, now: Estimate, headroom: Headroom) -> list[Candidate]:
+def proposals(program: Program, workload: Workload, now: Estimate, headroom: Headroom) -> list[Candidate]:
     """A candidate for each cause that is worth a tenth of the call."""
     found = []
     for cause in headroom.causes:
@@ -44,7 +45,8 @@ def proposals(workload: Workload, now: Estimate, headroom: Headroom) -> list[Can
         if call is not None:
             gains["call"] = call
         alone = headroom.alone(cause)
-        found.append(Candidate(_finding(cause, headroom), gains, entry=workload.entry, bare=workload.bare, alone=alone))
+        found.append(Candidate(_finding(cause, headroom), gains, program=program, entry=workload.entry,
+                               bare=workload.bare, alone=alone))  # fmt: skip
     return found
 
 

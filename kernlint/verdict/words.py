@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from kernlint.cost.classes import unmeasured
 from kernlint.cost.device import Device
 from kernlint.cost.traffic import assumed_trips
 from kernlint.headroom.causes import Cause
@@ -56,9 +57,7 @@ def write_verdict(judgement: Judgement, device: Device, model_version: str) -> V
             if _worth_telling(c)
         ),
         measured=judgement.measured.report() if judgement.measured is not None else None,
-        fix=_fix(chosen, known, judgement.context.program.outside)
-        if worth and chosen is not None and chosen.finding.rule.code
-        else None,
+        fix=_fix(chosen, known, judgement.context.program.outside) if worth and chosen is not None else None,
         headroom=_headroom(judgement, chosen if worth else None),
         certainty=judgement.certainty,
         scenarios=judgement.scenarios,
@@ -377,6 +376,9 @@ def _assumptions(judgement: Judgement) -> Iterable[str]:
     for fact in judgement.scenarios[0].facts if judgement.scenarios else ():
         if fact.source != "guess":
             yield f"assumed: {fact} ({fact.evidence})"
+    for launch in judgement.workload.launches():
+        for what in unmeasured(launch):
+            yield f"never timed: {what}, in `{launch.kernel.name}`; its time is the less sure"
     untyped = {
         value.name or name
         for launch in judgement.workload.launches()

@@ -17,8 +17,6 @@ from kernlint.interpret.assume import parse_fact
 from kernlint.interpret.program import Program, Question
 from kernlint.records import dataclass
 from kernlint.rewrite.effects import NUMERICS
-from kernlint.rules.base import NOT_ABOUT_SPEED
-from kernlint.rules.registry import find_rule
 from kernlint.syntax.source import STDIN_NAME, SourceText
 from kernlint.syntax.task import read_task
 from kernlint.verdict.model import Verdict
@@ -189,7 +187,7 @@ def _made_change(made: Fixed, numerics: str | None, compared: bool) -> ChangeRep
     with a reference."""
     if not made.applied:
         return NothingToProve(_refusals(made))
-    mended = [one.code for one in made.applied if find_rule(one.code).category in NOT_ABOUT_SPEED]
+    mended = [one.code for one in made.applied if one.mends]
     if mended and not compared:
         return NothingToProve((_without_reference(mended),))
     # What was wrong before sets no measure of how small the errors have to be.
@@ -215,7 +213,9 @@ def _refusals(made: Fixed) -> tuple[str, ...]:
 
 def _change(made: Fixed, numerics: str | None) -> ChangeReport:
     worst = max((one.effects.numerics for one in made.applied), key=NUMERICS.index)
-    return ChangeReport(None, tuple(one.code for one in made.applied), *_class_and_format(numerics or worst))
+    return ChangeReport(
+        None, tuple(one.code or one.name for one in made.applied), *_class_and_format(numerics or worst)
+    )
 
 
 def _class_and_format(numerics: str) -> tuple[str, str | None]:

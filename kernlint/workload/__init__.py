@@ -20,12 +20,25 @@ from kernlint.workload.kernel import (
     Store,
 )
 from kernlint.workload.span import Span
-from kernlint.workload.steps import Event, HostSync, Launch, Repeat, Step, Storage, Tensor, TorchOp, Tuning, Workload
+from kernlint.workload.steps import (
+    Call,
+    Event,
+    HostSync,
+    Launch,
+    Repeat,
+    Step,
+    Storage,
+    Tensor,
+    TorchOp,
+    Tuning,
+    Workload,
+)
 
 __all__ = [
     "Access",
     "Atomic",
     "Branch",
+    "Call",
     "Cast",
     "Compute",
     "Dot",

@@ -90,13 +90,22 @@ class Tensor:
 
 
 @dataclass(frozen=True)
+class Call:
+    """A torch function with its arguments: tensors, numbers, element types, strings, and tuples of these."""
+
+    function: str
+    args: tuple[Any, ...]
+    kwargs: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class TorchOp:
     """A call that torch answers, usually with one device kernel.
 
     ``kind`` is what it costs: copy, transpose (a copy that permutes), cast, fill, elementwise, reduce, matmul, softmax,
     norm, attention, conv, scan, gather, cat, random, rnn, alloc (no device work), unknown.
     ``dims`` carries what the cost needs beyond the tensors: batch, m, n, k of a matmul; axis of a reduction ...
-    ``flops`` counts a multiply-add as two.
+    ``flops`` counts a multiply-add as two. ``call`` is the call as it was written, None where an argument is not known.
     """
 
     name: str
@@ -107,6 +116,7 @@ class TorchOp:
     function: str
     flops: int | None = 0
     dims: Mapping[str, int] = field(default_factory=dict)
+    call: Call | None = None
 
 
 @dataclass(frozen=True)
@@ -274,7 +284,8 @@ class Repeat:
     """A Python loop around device work: ``body`` happens ``count`` times.
 
     ``body`` holds the steps of one iteration in the middle, ``earlier`` those of the one before it (empty where only one
-    was followed): what differs between them tells what moves and what is handed on.
+    was followed): what differs between them tells what moves and what is handed on. ``entered`` are those of a first one that
+    was followed before these, to settle what is handed on: they count for what depends on what alone.
     """
 
     count: Size | None
@@ -282,6 +293,7 @@ class Repeat:
     span: Span
     function: str
     earlier: tuple[Step, ...] = ()
+    entered: tuple[Step, ...] = field(default=(), compare=False)
 
 
 Step = Union[Launch, TorchOp, HostSync, Event, Repeat]
@@ -303,7 +315,9 @@ class Workload:
     ``hints`` is what the source says of open sizes and unknown types without fixing them.
     ``traced`` says that the call was run on fake tensors, not only read.
     ``steps`` are those of any later call; ``first_steps`` those of a first one, which also fills caches, None where it is
-    like the others.
+    like the others. ``result`` is what the call returns, as it is nested (None for what is no tensor in it), ``arguments`` what
+    it was given, by parameter, and ``held`` the tensors and numbers that the object has whose method it is, by dotted path.
+    ``open_choices`` counts the conditions whose outcome was not known.
     """
 
     entry: str
@@ -325,6 +339,10 @@ class Workload:
     traced: bool = False
     hints: Hints = NO_HINTS
     faults: tuple[Fault, ...] = ()
+    result: Any = None
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    held: Mapping[str, Any] = field(default_factory=dict)
+    open_choices: int = 0
 
     def first_call(self) -> Workload:
         """The call that also does what is kept for later ones."""

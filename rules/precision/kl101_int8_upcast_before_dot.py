@@ -105,7 +105,7 @@ class Int8UpcastBeforeDot(Rule):
                 upcast,
                 together,
                 f"The int8 operands are cast to {upcast.wide} in registers, so the tensor cores run at the "
-                f"{'tf32' if upcast.wide.bits == 32 else upcast.wide} rate and each tile takes "
+                f"{context.device.single_precision if upcast.wide.bits == 32 else upcast.wide} rate and each tile takes "
                 f"{upcast.wide.bits // 8} times the shared memory.",
                 "the int8 tiles themselves and accumulate in int32",
             )

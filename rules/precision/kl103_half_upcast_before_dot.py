@@ -88,7 +88,7 @@ class HalfUpcastBeforeDot(Rule):
             unit = (
                 "leaves the tensor cores for fp32 FMA units"
                 if ieee
-                else "runs at the tf32 rate, half that of 16-bit operands"
+                else f"runs at the {context.device.single_precision} rate, below that of 16-bit operands"
             )
             yield upcast_finding(
                 self,

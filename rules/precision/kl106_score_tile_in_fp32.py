@@ -104,8 +104,8 @@ class ScoreTileInFp32(Rule):
                 ),
                 Change(
                     context.variant.then(transform=Narrowed(launch.span, dot.span, narrow)),
-                    f"The second product of `{kernel}` runs on fp32 operands at the tf32 rate, although `{name}` holds no more "
-                    "than half precision.",
+                    f"The second product of `{kernel}` runs on fp32 operands at the {context.device.single_precision} rate, "
+                    f"although `{name}` holds no more than half precision.",
                     "Cast the probabilities down to the type of the value tile and leave that as it was loaded.",
                     f"At line {dot.span.line} write `tl.dot(p.to(v.dtype), v, acc)` for probabilities p and values v, and drop the "
                     f"cast at line {span.line}.",

@@ -1,0 +1,66 @@
+"""What is known of a generated kernel and its launch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from kernlint.generate.terms import Buffer
+from kernlint.generate.values import Named
+from kernlint.records import dataclass
+from kernlint.workload import Size, Symbol
+from kernlint.workload import expr as ex
+from kernlint.workload.expr import lift
+from kernlint.workload.synthesis import power_of_two
+
+#: Characters of a line.
+_WIDTH = 110
+
+
+@dataclass(frozen=True)
+class NextPower:
+    """The least power of two that is not below ``total``, which the host takes."""
+
+    total: Size
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """The source of a kernel and what a launch of it says: ``grid`` (along each axis factors: an extent and the constant that
+    it is divided by, rounded up) and the values of parameters as expressions over sizes, ``buffers`` in the order of the pointers, with
+    whether they are written."""
+
+    name: str
+    source: str
+    grid: tuple[tuple[tuple[Size, str], ...], ...]
+    buffers: tuple[tuple[Buffer, bool], ...]
+    sizes: Mapping[Symbol, str]
+    numbers: Mapping[str, Named]
+    constants: Mapping[str, int | NextPower]
+    num_warps: int
+    num_stages: int | None = None
+
+
+def product_of(extents: Iterable[Size]) -> Size:
+    total: Size = 1
+    for extent in extents:
+        total = ex.simplify(lift(total) * extent)
+    return total
+
+
+def next_power(total: Size) -> NextPower | int:
+    number = ex.concrete(total)
+    return power_of_two(number) if number is not None else NextPower(total)
+
+
+def function_text(name: str, parameters: Sequence[str], body: Sequence[str]) -> str:
+    """A ``@triton.jit`` function, its parameters on lines of their own where they do not fit on one."""
+    head = f"def {name}({', '.join(parameters)}):"
+    if len(head) > _WIDTH:
+        lines, line = [], "   "
+        for parameter in parameters:
+            if len(line) + len(parameter) + 2 > _WIDTH:
+                lines.append(line)
+                line = "   "
+            line += f" {parameter},"
+        head = "\n".join([f"def {name}(", *lines, line, "):"])
+    return "\n".join(["@triton.jit", head, *(f"    {line}" for line in body)])

@@ -1,0 +1,84 @@
+"""From strides to places: which element of a tensor a view of its memory looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from kernlint.generate.values import CannotGenerate, lane
+from kernlint.workload import Expr, Size, Tensor
+from kernlint.workload import expr as ex
+from kernlint.workload.expr import Atom, lift
+
+
+def index_of(base: Tensor, view: Tensor, sizes: Mapping[Atom, float]) -> tuple[Expr, ...]:
+    """For each axis of ``base`` the place that ``view`` looks at, over the lanes of ``view``; both are of one storage.
+
+    ``sizes`` are numbers for the open sizes, by which strides are ordered; what is found holds for all sizes of such an order.
+    Raises :class:`CannotGenerate` for views that no places express.
+    """
+    if base.shape is None or base.strides is None or view.shape is None or view.strides is None:
+        raise CannotGenerate(f"the layout of `{view.name or base.name}` is not known")
+    if view.shape == base.shape and view.strides == base.strides and view.offset == base.offset:
+        return tuple(lane(d) if lift(n).value != 1 else lift(0) for d, n in enumerate(base.shape))
+    places: list[Expr] = [lift(0)] * len(base.shape)
+    terms: list[tuple[Expr, Expr]] = [
+        (lift(stride), lane(dim))
+        for dim, (stride, extent) in enumerate(zip(view.strides, view.shape))
+        if lift(extent).value != 1 and lift(stride).value != 0
+    ]
+    offset = lift(view.offset) - lift(base.offset)
+    terms += [(Expr({monomial: count}), lift(1)) for monomial, count in offset.terms.items()]
+    for stride, term in terms:
+        axis, times = _axis(base, stride, sizes)
+        places[axis] = places[axis] + term * times
+    return _carried(base, view, places, sizes)
+
+
+def _axis(base: Tensor, stride: Expr, sizes: Mapping[Atom, float]) -> tuple[int, Expr]:
+    """The axis of ``base`` along which a step of ``stride`` goes, and how many elements of it."""
+    assert base.shape is not None and base.strides is not None
+    number = stride.evaluate(sizes)
+    order = sorted(
+        (d for d in range(len(base.shape)) if lift(base.shape[d]).value != 1),
+        key=lambda d: -(lift(base.strides[d]).evaluate(sizes) or 0),  # type: ignore[index]
+    )
+    for axis in order:
+        own = lift(base.strides[axis])
+        size = own.evaluate(sizes)
+        if number is None or size is None or size <= 0 or size > number:
+            continue
+        times = lift(ex.floordiv(stride, own))
+        if times * own == stride:
+            return axis, times
+    raise CannotGenerate(f"no axis of `{base.name}` has the stride {stride}")
+
+
+def _carried(base: Tensor, view: Tensor, places: list[Expr], sizes: Mapping[Atom, float]) -> tuple[Expr, ...]:
+    """``places`` with what goes beyond an axis handed on to the axis outside it."""
+    assert base.shape is not None and base.strides is not None and view.shape is not None
+    ends = _ends(view)
+    order = sorted(range(len(places)), key=lambda d: lift(base.strides[d]).evaluate(sizes) or 0)  # type: ignore[index]
+    for at, axis in enumerate(order):
+        last = places[axis].substitute(ends).evaluate(sizes)  # type: ignore[arg-type]
+        extent = lift(base.shape[axis])
+        size = extent.evaluate(sizes)
+        if last is None or size is None:
+            raise CannotGenerate(f"the extents of `{base.name}` are not known")
+        if last < size:
+            continue
+        outer = next((d for d in order[at + 1 :] if lift(base.shape[d]).value != 1), None)
+        if outer is None or lift(base.strides[outer]) != lift(base.strides[axis]) * extent:
+            raise CannotGenerate(f"a view of `{base.name}` runs over its axes")
+        places[outer] = places[outer] + ex.floordiv(places[axis], extent)
+        places[axis] = lift(ex.mod(places[axis], extent))
+    return tuple(places)
+
+
+def _ends(view: Tensor) -> dict[Atom, Size]:
+    """The last place along each axis of ``view``."""
+    assert view.shape is not None
+    ends: dict[Atom, Size] = {}
+    for dim, extent in enumerate(view.shape):
+        (atom,) = lane(dim).atoms()
+        ends[atom] = lift(extent) - 1
+    return ends

@@ -1,0 +1,62 @@
+"""Reductions in parts: where few results are made of much, many programs each reduce a part, and what they found is put together."""
+
+from __future__ import annotations
+
+from kernlint.generate.values import CannotGenerate, Value, View, identity, lane
+from kernlint.workload import Size
+from kernlint.workload import dtype as dt
+from kernlint.workload import expr as ex
+from kernlint.workload.expr import lift
+
+
+def in_parts(reduction: Value, chunks: int) -> Value:
+    """``reduction`` put together of what ``chunks`` programs find of it. Raises :class:`CannotGenerate`."""
+    kind = reduction.attributes["kind"]
+    if kind in ("sum", "max", "min"):
+        return _over_parts(reduction, kind, _state(reduction, kind, chunks), chunks)
+    if kind == "expsum":
+        tops, totals = (_state(reduction, state, chunks) for state in ("top", "total"))
+        top = _over_parts(reduction, "max", tops, chunks)
+        low = _map("exp", tops.shape, _map("sub", tops.shape, tops, top))
+        return _over_parts(reduction, "sum", _map("mul", tops.shape, totals, low), chunks)
+    if kind == "m2":
+        return _moments(reduction, chunks)
+    raise CannotGenerate(f"a reduction {kind} in parts")
+
+
+def _moments(reduction: Value, chunks: int) -> Value:
+    """Chan, Golub and LeVeque (1983): the deviations within the parts, and those of their means from the mean of all."""
+    total: Size = 1
+    for extent in reduction.attributes["over"]:
+        total = lift(total) * extent
+    means, squares = (_state(reduction, state, chunks) for state in ("mean", "m2"))
+    length = ex.ceildiv(total, chunks)
+    left = lift(total) - lane(len(means.shape) - 1) * length
+    count = Value("place", means.shape, dt.INT64, attributes={"at": lift(ex.maximum(ex.minimum(length, left), 0))})
+    sums = _over_parts(reduction, "sum", _map("mul", means.shape, means, count), chunks)
+    number = Value("number", (), dt.INT64, attributes={"value": ex.simplify(total)})
+    mean = _map("div", sums.shape, sums, number)
+    far = _map("square", means.shape, _map("sub", means.shape, means, mean))
+    return _over_parts(
+        reduction, "sum", _map("add", means.shape, squares, _map("mul", means.shape, far, count)), chunks
+    )
+
+
+def _state(reduction: Value, state: str, chunks: int) -> Value:
+    shape = (*reduction.shape, chunks)
+    attributes = {"state": state, "chunks": chunks}
+    view = View(reduction, identity(reduction.shape))
+    return Value("partial", shape, dt.FLOAT32, (view,), attributes, f"partial_{state}")
+
+
+def _over_parts(reduction: Value, kind: str, value: Value, chunks: int) -> Value:
+    """``value``, one number for each part, reduced over them."""
+    rank = len(reduction.shape)
+    index = (*identity(reduction.shape), lane(rank))
+    attributes = {"kind": kind, "over": (chunks,)}
+    return Value("reduce", reduction.shape, reduction.dtype, (View(value, index),), attributes, reduction.name)
+
+
+def _map(op: str, shape: tuple[Size, ...], *operands: Value) -> Value:
+    views = tuple(View(one, identity(one.shape)) for one in operands)
+    return Value(op, shape, dt.FLOAT32, views)

@@ -1,0 +1,218 @@
+"""Terms as lines of a kernel: one variable for each term that is worth a name, in the order in which they are needed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from keyword import iskeyword
+
+from kernlint.generate.spelling import REPEATS, Spelled, expression, number, operation, wrapped
+from kernlint.generate.terms import Bounds, Term, Terms
+from kernlint.generate.values import CannotGenerate, Named
+from kernlint.workload import Expr, Lane, Opaque, Symbol
+from kernlint.workload.expr import Atom
+
+#: Characters of an expression up to which it stays inside the one that uses it.
+_SHORT = 60
+
+#: Torch's names of element types as Triton's.
+TRITON_TYPES = {"bool": "int1"}
+
+
+class Names:
+    """Names that are not taken yet, and the sizes and numbers that the kernel has to be given."""
+
+    def __init__(self) -> None:
+        self.taken: set[str] = {"tl", "triton", "torch"}
+        self.sizes: dict[Symbol, str] = {}
+        self.numbers: dict[str, Named] = {}
+
+    def new(self, wish: str) -> str:
+        base = re.sub(r"\W", "_", wish).strip("_").lower() or "value"
+        if base[0].isdigit() or iskeyword(base) or base in ("abs", "min", "max", "sum", "pow"):
+            base = f"{base}_value" if not base[0].isdigit() else f"t{base}"
+        name, count = base, 1
+        while name in self.taken:
+            count += 1
+            name = f"{base}_{count}"
+        self.taken.add(name)
+        return name
+
+    def size(self, symbol: Symbol) -> str:
+        if symbol not in self.sizes:
+            self.sizes[symbol] = self.new(symbol.name)
+        return self.sizes[symbol]
+
+    def number(self, value: Named) -> str:
+        if value.name not in self.numbers:
+            self.numbers[value.name] = value
+            self.taken.add(value.name.lower())
+        return value.name.lower()
+
+
+class Printer:
+    """Writes terms into ``lines``. ``places`` are the variables of the lanes, ``mask_of`` tells the condition under which places on
+    these lanes exist (empty: always)."""
+
+    def __init__(
+        self,
+        terms: Terms,
+        names: Names,
+        places: Mapping[int, str],
+        mask_of: Callable[[frozenset[int]], str],
+        uses: Mapping[int, int],
+        simplified: Callable[[Expr], Expr] = lambda expr: expr,
+        reduce: Callable[[Printer, Term], None] | None = None,
+    ) -> None:
+        self.terms = terms
+        self.names = names
+        self.places = dict(places)
+        self.mask_of = mask_of
+        self.uses = uses
+        #: An expression over the lanes that have a variable.
+        self.simplified = simplified
+        #: Writes down a reduction that is not known yet.
+        self.reduce = reduce
+        self.lines: list[str] = []
+        self.known: dict[int, Spelled] = {}
+        self.conditions: dict[str, str] = {}
+
+    def scope(self) -> Printer:
+        """A printer for a block inside: it knows what is known here, what it finds is known inside only."""
+        inner = Printer(self.terms, self.names, self.places, self.mask_of, self.uses, self.simplified, self.reduce)
+        inner.known, inner.conditions = dict(self.known), dict(self.conditions)
+        return inner
+
+    def atom(self, atom: Atom) -> str:
+        if isinstance(atom, Symbol):
+            return self.names.size(atom)
+        if isinstance(atom, Lane):
+            return self.places[atom.dim]
+        if isinstance(atom, Opaque) and atom.key in self.terms.loaded:
+            return wrapped(self.spell(self.terms.loaded[atom.key]), 9)
+        raise CannotGenerate(f"an index that holds {atom}")
+
+    def expression(self, expr: Expr) -> Spelled:
+        return expression(self.simplified(expr), self.atom, "tl.")
+
+    def spell(self, term: Term) -> Spelled:
+        """``term`` as an expression; lines that it needs are written before."""
+        if id(term) in self.known:
+            return self.known[id(term)]
+        if term.op == "reduce" and self.reduce is not None:
+            self.reduce(self, term)
+            return self.known[id(term)]
+        spelled = self._spell(term)
+        if term.op == "place" and len(spelled[0]) > _SHORT // 2 and self.uses.get(id(term), 2) > 1:
+            return self.bind(term, spelled[0], "count")
+        if term.op in ("number", "place") or (
+            self.uses.get(id(term), 2) < 2 and len(spelled[0]) <= _SHORT and term.op != "load" and not term.name
+        ):
+            if term.op == "number":
+                self.known[id(term)] = spelled
+            return spelled
+        return self.bind(term, spelled[0])
+
+    def bind(self, term: Term, text: str, wish: str = "") -> Spelled:
+        """``term`` as a variable."""
+        if text.isidentifier() and text in self.names.taken:
+            self.known[id(term)] = (text, 9)
+            return self.known[id(term)]
+        name = self.names.new(wish or term.name or _WISHES.get(term.op, term.op))
+        self.lines.append(f"{name} = {text}")
+        self.known[id(term)] = (name, 9)
+        return self.known[id(term)]
+
+    def _spell(self, term: Term) -> Spelled:
+        if term.op == "number":
+            value = term.number
+            if isinstance(value, Named):
+                return self.names.number(value), 9
+            if isinstance(value, Expr):
+                return self.expression(value)
+            return number(value, term.dtype)
+        if term.op == "place":
+            assert term.address is not None
+            return self.expression(term.address)
+        if term.op == "load":
+            return self._load(term), 9
+        if term.op == "choose":
+            inside = " & ".join(self.bounds(term.bounds)) or "True"
+            first, second = (self.spell(one)[0] for one in term.operands)
+            return (f"tl.where({inside}, {first}, {second})", 9) if inside != "True" else (first, 0)
+        if term.op in ("cast", "narrow"):
+            text = wrapped(self.spell(term.operands[0]), 9)
+            if term.op == "cast":
+                if text.replace(".", "").lstrip("-").isdigit():
+                    return number(float(text) if term.dtype.is_float else int(float(text)), term.dtype)
+                return f"{text}.to(tl.{_triton(str(term.dtype))})", 9
+            return f"{text}.to(tl.{_triton(term.kind)}).to(tl.float32)", 9
+        if term.op in ("reduce", "product", "state"):
+            raise CannotGenerate("a reduction inside another")
+        operands = [self._converted(one, term) for one in term.operands]
+        if term.op in REPEATS and operands[0][1] < 9:
+            operands[0] = self.bind(term.operands[0], operands[0][0])
+        return operation(term.op, operands, term.dtype)
+
+    def _converted(self, operand: Term, term: Term) -> Spelled:
+        """``operand`` as arithmetic of the result's type takes it."""
+        if operand.op == "number" and not isinstance(operand.number, (Named, Expr)) and term.op not in _COMPARISONS:
+            wide = term.dtype if not (term.op == "where" and operand is term.operands[0]) else operand.dtype
+            return number(operand.number, wide)
+        spelled = self.spell(operand)
+        if (
+            term.dtype.is_float
+            and not operand.dtype.is_float
+            and operand.dtype.kind != "bool"
+            and operand.op not in ("number", "place")
+        ):
+            return f"{wrapped(spelled, 9)}.to(tl.{term.dtype})", 9
+        if term.dtype.is_float and operand.op == "place" and term.op not in _COMPARISONS:
+            return f"({spelled[0]}).to(tl.{term.dtype})", 9
+        return spelled
+
+    def _load(self, term: Term, raw: bool = False) -> str:
+        """A load, converted to what is computed in unless ``raw``."""
+        assert term.address is not None
+        address = self.expression(term.address)[0]
+        conditions = [self.mask_of(term.lanes), *self.bounds(term.bounds)]
+        mask = " & ".join(c for c in conditions if c)
+        base = f"{term.buffer}_ptr"
+        pointer = base if address == "0" else f"{base} + {address}"
+        zero = "0.0" if term.dtype.is_float else "False" if term.dtype.kind == "bool" else "0"
+        guard = f", mask={mask}, other={zero}" if mask else ""
+        convert = "" if raw or term.kind == str(term.dtype) else f".to(tl.{_triton(str(term.dtype))})"
+        if term.dtype.kind == "bool":
+            convert = ".to(tl.int1)"
+        return f"tl.load({pointer}{guard}){convert}"
+
+    def bounds(self, bounds: Bounds) -> list[str]:
+        """The conditions of ``bounds`` that do not hold of themselves, as variables."""
+        found = []
+        for low, place, high in bounds:
+            at = self.expression(place)[0]
+            if not (low.value == 0 and place.is_natural):
+                found.append(f"{at} >= {self.expression(low)[0]}")
+            if high is not None:
+                found.append(f"{at} < {self.expression(high)[0]}")
+        for text in found:
+            if text not in self.conditions:
+                self.conditions[text] = self.names.new("inside")
+                self.lines.append(f"{self.conditions[text]} = {text}")
+        return [self.conditions[text] for text in dict.fromkeys(found)]
+
+
+_COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})
+_WISHES = {
+    "load": "x",
+    "mul": "product",
+    "add": "total",
+    "sub": "difference",
+    "div": "ratio",
+    "cast": "value",
+    "choose": "chosen",
+}
+
+
+def _triton(dtype: str) -> str:
+    return TRITON_TYPES.get(dtype, dtype)

@@ -1,0 +1,285 @@
+"""How reductions are written: over columns that a program holds, and in a loop over those that it does not."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from kernlint.generate.axes import Output
+from kernlint.generate.kernel import product_of
+from kernlint.generate.printer import Printer
+from kernlint.generate.spelling import wrapped
+from kernlint.generate.terms import CHUNK, COLUMNS, Term
+from kernlint.generate.values import CannotGenerate
+from kernlint.workload import Lane
+from kernlint.workload.expr import lift
+
+if TYPE_CHECKING:
+    from kernlint.generate.tile_kernel import TileWriter
+
+_LEAST, _MOST = 'float("-inf")', 'float("inf")'
+
+
+class Whole:
+    """Reductions over columns that are all in the tile."""
+
+    def __init__(self, tile: TileWriter) -> None:
+        self.tile = tile
+
+    def over_columns(self, function: str, text: str) -> str:
+        return f"tl.{function}({text}, axis=0)" if self.tile.flat else f"tl.{function}({text}, axis=1)[:, None]"
+
+    def body(self, printer: Printer, term: Term, outside: str) -> str:
+        """What is reduced, ``outside`` where there are no columns."""
+        (body,) = term.operands
+        text = printer.spell(body)[0]
+        if outside == "0.0" and _zero_outside(body, self.tile.region(term)):
+            return text
+        if outside == "0.0" and not term.dtype.is_float:
+            outside = "0"
+        return f"tl.where({self.tile.column_masks[self.tile.region(term)]}, {text}, {outside})"
+
+    def reduce(self, printer: Printer, term: Term) -> None:
+        """Write ``term`` down; raises :class:`CannotGenerate` where its columns are not all at hand."""
+        region, kind = self.tile.region(term), term.kind
+        if region not in self.tile.column_masks or (region == self.tile.main and self.tile.loops):
+            raise CannotGenerate("reductions that need one another")
+        (body,) = term.operands
+        if kind == "sum":
+            printer.bind(term, self.over_columns("sum", self.body(printer, term, "0.0")), term.name or "total")
+        elif kind in ("max", "min"):
+            printer.bind(term, self.over_columns(kind, self.body(printer, term, worst(term))), term.name or kind)
+        elif kind == "m2":
+            total = self.beside(term, "sum")
+            count = wrapped(printer.expression(lift(product_of(term.over))), 7)
+            mean = f"{printer.spell(total)[0]} / {count}"
+            far = self.tile.names.new("centred")
+            text = wrapped(printer.spell(body), 5)
+            printer.lines.append(f"{far} = tl.where({self.tile.column_masks[region]}, {text} - {mean}, 0.0)")
+            printer.bind(term, self.over_columns("sum", f"{far} * {far}"), "squares")
+        elif kind == "expsum":
+            top = printer.spell(self.beside(term, "max"))[0]
+            low = f"tl.exp({wrapped(printer.spell(body), 5)} - {top})"
+            text = f"tl.where({self.tile.column_masks[region]}, {low}, 0.0)"
+            printer.bind(term, self.over_columns("sum", text), term.name or "exponentials")
+        else:
+            raise CannotGenerate(f"a reduction {kind}")
+
+    def beside(self, term: Term, kind: str) -> Term:
+        """The plain reduction of the same body that ``term`` rests on; the one of the kernel where it has it."""
+        return self.tile.terms.new("reduce", term.dtype, term.operands, lanes=term.lanes, kind=kind, over=term.over)
+
+
+def worst(term: Term) -> str:
+    """What no extreme ever is unless there is nothing else."""
+    if not term.dtype.is_float:
+        raise CannotGenerate("an extreme of integers")
+    return _LEAST if term.kind == "max" else _MOST
+
+
+class Loop:
+    """The main columns of a kernel in a loop, once for each level of reductions and once for what is stored along them."""
+
+    def __init__(self, tile: TileWriter, whole: Whole) -> None:
+        self.tile, self.whole = tile, whole
+        #: The parts of what a loop has found of a reduction, by the reduction and the name of the part.
+        self.states: dict[tuple[int, str], str] = {}
+        #: What is to be written down behind the loop that is being written.
+        self.last: list[str] = []
+
+    def write(self, printer: Printer) -> None:
+        tile, done = self.tile, set[int]()
+        waiting = [term for term in tile.reductions if tile.region(term) == tile.main]
+        if tile.work.chunks:
+            if any(self._before(term) for term in waiting):
+                raise CannotGenerate("reductions that need one another, in parts")
+            self._pass(printer, waiting)
+            self._store_states(printer)
+            return
+        while waiting:
+            ready = [term for term in waiting if self._before(term) <= done]
+            if not ready:
+                raise CannotGenerate("reductions that need one another")
+            self._pass(printer, ready)
+            done |= {id(term) for term in ready}
+            waiting = [term for term in waiting if id(term) not in done]
+        rest = [one for one in tile.outputs if self._has_columns(one)]
+        tile.store(printer, [one for one in tile.outputs if one not in rest])
+        if rest:
+            self._spell_rows(printer, [one.term for one in rest])
+            inner = self._open(printer)
+            tile.store(inner, rest)
+            self._close(printer, inner)
+
+    def _store_states(self, printer: Printer) -> None:
+        tile = self.tile
+        for output in tile.outputs:
+            (term,) = output.term.operands
+            name = self.states.get((id(term), output.term.kind))
+            value = printer.known[id(term)][0] if name is None else name
+            address = printer.expression(output.address)[0]
+            mask = "" if tile.flat else ", mask=row_mask"
+            printer.lines.append(f"tl.store({output.buffer.name}_ptr + {address}, {value}{mask})")
+
+    def _has_columns(self, output: Output) -> bool:
+        lanes = {a.dim for a in output.address.atoms() if isinstance(a, Lane)} | output.term.lanes
+        return any(dim >= COLUMNS and self.tile.axes.region(dim) == self.tile.main for dim in lanes)
+
+    def _before(self, term: Term) -> set[int]:
+        """The reductions over the main columns that ``term`` needs."""
+        seen: set[int] = set()
+        inner = (t for operand in term.operands for t in operand.walk(seen) if t.op == "reduce")
+        return {id(t) for t in inner if self.tile.region(t) == self.tile.main}
+
+    def _in_loop(self, term: Term) -> bool:
+        return any(dim >= COLUMNS and self.tile.axes.region(dim) == self.tile.main for dim in term.lanes)
+
+    def _spell_rows(self, printer: Printer, terms: Iterable[Term]) -> None:
+        """Write down before a loop what stays the same in it."""
+        seen: set[int] = set()
+        for term in (t for one in terms for t in one.walk(seen)):
+            if not term.in_columns and term.op not in ("number", "place"):
+                text = printer.spell(term)[0]
+                if id(term) not in printer.known and not text.isidentifier():
+                    printer.bind(term, text)
+
+    def _open(self, printer: Printer) -> Printer:
+        total = printer.expression(lift(self.tile.axes.total(self.tile.main)))[0]
+        first, last = ("chunk * length", "last") if self.tile.work.chunks else ("0", total)
+        printer.lines.append(f"for start in range({first}, {last}, BLOCK):")
+        inner = printer.scope()
+        self.tile.place_columns(inner, self.tile.main, "start")
+        return inner
+
+    @staticmethod
+    def _close(printer: Printer, inner: Printer) -> None:
+        printer.lines += [f"    {line}" for line in inner.lines]
+        # What a loop has called its own the next one may call so too.
+        assigned = {line.split(" = ")[0] for line in inner.lines if " = " in line}
+        outer = {line.split(" = ")[0] for line in printer.lines if not line.startswith(" ")}
+        words = {"outer", "row", "cols", "mask", "row_mask", "col_mask", "start", "chunk", "last"}
+        printer.names.taken -= assigned - outer - words
+
+    def _pass(self, printer: Printer, ready: Sequence[Term]) -> None:
+        """One loop over the columns for the reductions that are ``ready``."""
+        tile, names = self.tile, self.tile.names
+        self._spell_rows(printer, [operand for term in ready for operand in term.operands])
+        shape = "(BLOCK,)" if tile.flat else "(ROWS, BLOCK)"
+        online = {term.operands for term in ready if term.kind == "expsum"}
+        after: list[tuple[Term, str]] = []
+        updates: list[Callable[[Printer], None]] = []
+        for term in ready:
+            if term.kind == "max" and term.operands in online and not tile.work.chunks:
+                continue  # which comes with the sum of exponentials
+            if term.kind in ("sum", "max", "min"):
+                name = names.new(f"{term.name or term.kind}_acc")
+                start = "tl.zeros(" if term.kind == "sum" else "tl.full("
+                value = "" if term.kind == "sum" else f"{worst(term)}, "
+                printer.lines.append(f"{name} = {start}{shape}, {value}dtype=tl.{term.dtype})")
+                updates.append(self._accumulation(term, name))
+                after.append((term, self.whole.over_columns(term.kind, name)))
+            elif term.kind == "expsum":
+                updates.append(self._online(printer, term))
+            elif term.kind == "m2":
+                updates.append(self._moments(printer, term))
+            else:
+                raise CannotGenerate(f"a reduction {term.kind}")
+        inner = self._open(printer)
+        for update in updates:
+            update(inner)
+        self._close(printer, inner)
+        printer.lines += self.last
+        self.last = []
+        for term, text in after:
+            printer.bind(term, text, term.name or ("total" if term.kind == "sum" else term.kind))
+
+    def _accumulation(self, term: Term, name: str) -> Callable[[Printer], None]:
+        def update(inner: Printer) -> None:
+            if term.kind == "sum":
+                inner.lines.append(f"{name} += {self.whole.body(inner, term, '0.0')}")
+            else:
+                inner.lines.append(f"{name} = tl.{term.kind}imum({name}, {self.whole.body(inner, term, worst(term))})")
+
+        return update
+
+    def _row(self, value: str = "0.0") -> str:
+        """A number for each row."""
+        if self.tile.flat:
+            return value
+        return f"tl.full((ROWS, 1), {value}, dtype=tl.float32)"
+
+    def _online(self, printer: Printer, term: Term) -> Callable[[Printer], None]:
+        """The sum of exponentials and the maximum together: what was summed so far is scaled when the maximum rises."""
+        top, total, new = (self.tile.names.new(word) for word in ("top", "total", "new_top"))
+        printer.lines += [f"{top} = {self._row(_LEAST)}", f"{total} = {self._row()}"]
+
+        def update(inner: Printer) -> None:
+            low, shift = self.tile.names.new("scores"), self.tile.names.new("shift")
+            inner.lines.append(f"{low} = {self.whole.body(inner, term, _LEAST)}")
+            inner.lines.append(f"{new} = tl.maximum({top}, {self.whole.over_columns('max', low)})")
+            # Where nothing but minus infinity was met yet there is nothing to subtract.
+            inner.lines.append(f"{shift} = tl.where({new} > {_LEAST}, {new}, 0.0)")
+            scaled = f"{total} * tl.exp({top} - {shift})"
+            inner.lines.append(f"{total} = {scaled} + {self.whole.over_columns('sum', f'tl.exp({low} - {shift})')}")
+            inner.lines.append(f"{top} = {new}")
+
+        printer.known[id(term)] = (total, 9)
+        if not self.tile.work.chunks:
+            printer.known[id(self.whole.beside(term, "max"))] = (top, 9)
+        self.states |= {(id(term), "top"): top, (id(term), "total"): total}
+        return update
+
+    def _moments(self, printer: Printer, term: Term) -> Callable[[Printer], None]:
+        """The sum of squared deviations: each lane of the tile keeps its own mean as Welford (1962) does, and in the end they are put
+        together as Chan, Golub and LeVeque do (1983)."""
+        tile, names = self.tile, self.tile.names
+        mean, squares, seen = (names.new(word) for word in ("mean_acc", "squares_acc", "seen"))
+        shape = "(BLOCK,)" if tile.flat else "(ROWS, BLOCK)"
+        printer.lines += [f"{name} = tl.zeros({shape}, dtype=tl.float32)" for name in (mean, squares, seen)]
+        first = "chunk * length" if tile.work.chunks else ""
+
+        def update(inner: Printer) -> None:
+            step, far = (names.new(word) for word in ("step", "centred"))
+            text = wrapped(inner.spell(term.operands[0]), 5)
+            mask = tile.column_masks[tile.region(term)]
+            start = f"(start - {first})" if first else "start"
+            inner.lines += [
+                f"{step} = {start} // BLOCK + 1.0",
+                f"{far} = tl.where({mask}, {text} - {mean}, 0.0)",
+                f"{mean} += {far} / {step}",
+                f"{squares} += {far} * tl.where({mask}, {text} - {mean}, 0.0)",
+                f"{seen} += tl.where({mask}, 1.0, 0.0)",
+            ]
+
+        total = printer.expression(lift(product_of(term.over)))[0]
+        count = f"tl.maximum(last - {first}, 1)" if first else wrapped((total, 5), 7)
+        whole, all_squares = names.new("mean"), names.new("squares")
+        self.last += [
+            f"{whole} = {self.whole.over_columns('sum', f'{mean} * {seen}')} / {count}",
+            f"{mean} -= {whole}",
+            f"{all_squares} = {self.whole.over_columns('sum', f'{squares} + {seen} * {mean} * {mean}')}",
+        ]
+        printer.known[id(term)] = (all_squares, 9)
+        self.states |= {(id(term), "mean"): whole, (id(term), "m2"): all_squares}
+        return update
+
+
+def _zero_outside(term: Term, region: int) -> bool:
+    """Whether ``term`` is zero where its loads were masked: outside the columns of ``region``."""
+    if term.op == "load":
+        return any(dim // COLUMNS * COLUMNS == region and dim > CHUNK for dim in term.lanes)
+    if term.op in ("square", "abs", "neg", "cast", "narrow", "relu"):
+        return _zero_outside(term.operands[0], region)
+    if term.op == "mul":
+        first, second = term.operands
+        left, right = (_zero_outside(one, region) for one in (first, second))
+        return (left and _is_finite(second)) or (right and _is_finite(first))
+    if term.op in ("add", "sub"):
+        return all(_zero_outside(one, region) for one in term.operands)
+    return False
+
+
+def _is_finite(term: Term) -> bool:
+    """Whether ``term`` is a number wherever its loads are: no division and no function that could overflow on zero."""
+    plain = ("square", "abs", "neg", "cast", "narrow", "mul", "add", "sub", "relu")
+    return term.op in ("load", "number") or (term.op in plain and all(map(_is_finite, term.operands)))

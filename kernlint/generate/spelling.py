@@ -1,0 +1,140 @@
+"""How terms are spelled in a kernel: expressions of sizes and places, elementwise operations, and numbers."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from kernlint.generate.values import CannotGenerate
+from kernlint.workload import Dtype, Expr, Opaque
+from kernlint.workload.expr import Atom, Monomial
+
+_BINARY = {
+    "add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
+    "logical_and": "&", "logical_or": "|", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "shift_left": "<<",
+    "shift_right": ">>",
+}  # fmt: skip
+#: How tightly Python binds them, and what stands inside them.
+_BINDS = {"*": 6, "/": 6, "+": 5, "-": 5, "<<": 4, ">>": 4, "&": 3, "^": 2, "|": 1}
+_ATOM, _UNARY, _COMPARE = 9, 7, 0
+
+_CALLS = {
+    "abs": "tl.abs({})", "exp": "tl.exp({})", "exp2": "tl.exp2({})", "log": "tl.log({})", "log2": "tl.log2({})", "sqrt": "tl.sqrt({})",
+    "rsqrt": "tl.rsqrt({})", "sin": "tl.sin({})", "cos": "tl.cos({})", "sigmoid": "tl.sigmoid({})", "erf": "tl.erf({})",
+    "floor": "tl.floor({})", "ceil": "tl.ceil({})", "maximum": "tl.maximum({}, {})", "minimum": "tl.minimum({}, {})",
+    "where": "tl.where({}, {}, {})", "relu": "tl.maximum({}, 0.0)",
+}  # fmt: skip
+
+Spelled = tuple[str, int]
+
+
+def wrapped(one: Spelled, binds: int) -> str:
+    """``one`` as an operand of what binds so tightly."""
+    return one[0] if one[1] >= binds else f"({one[0]})"
+
+
+def operation(op: str, operands: list[Spelled], dtype: Dtype) -> Spelled:
+    """An elementwise operation on spelled operands. Raises :class:`CannotGenerate`."""
+    texts = [text for text, _ in operands]
+    sign = _BINARY.get(op)
+    if sign is not None:
+        if sign == "/" and not dtype.is_float:
+            raise CannotGenerate("a division of integers")
+        binds = _BINDS.get(sign, _COMPARE)
+        inner = binds if binds else 1
+        left, right = wrapped(operands[0], inner), wrapped(operands[1], inner + 1)
+        return f"{left} {sign} {right}", binds
+    if op in _CALLS:
+        return _CALLS[op].format(*texts), _ATOM
+    made = _SHAPED.get(op)
+    if made is None:
+        raise CannotGenerate(f"torch function {op}")
+    return made(operands)
+
+
+def _one(template: str, binds: int = _ATOM, inside: int = 0) -> Callable[[list[Spelled]], Spelled]:
+    return lambda operands: (template.format(wrapped(operands[0], inside)), binds)
+
+
+#: Ties go to the even neighbour, as adding and taking away 1.5 * 2^23 leaves them; from 2^22 on there are no fractions to speak of.
+_ROUND = "tl.where(tl.abs({0}) < 4194304.0, ({0} + 12582912.0) - 12582912.0, {0})"
+
+_SHAPED: Mapping[str, Callable[[list[Spelled]], Spelled]] = {
+    "neg": _one("-{}", _UNARY, _UNARY),
+    "square": _one("{0} * {0}", 6, _ATOM),
+    "reciprocal": _one("1.0 / {}", 6, 7),
+    # Right at both ends: exp(2x) is 0 or infinite there.
+    "tanh": _one("1.0 - 2.0 / (tl.exp(2.0 * {}) + 1.0)", 5, 7),
+    "expm1": _one("tl.exp({}) - 1.0", 5),
+    "log1p": _one("tl.log(1.0 + {})", _ATOM, 6),
+    "round": _one(_ROUND, _ATOM, _ATOM),
+    "trunc": _one("tl.where({0} < 0, tl.ceil({0}), tl.floor({0}))", _ATOM, _ATOM),
+    "sign": _one("tl.where({0} > 0, 1.0, tl.where({0} < 0, -1.0, 0.0))", _ATOM, _ATOM),
+    "logical_not": _one("{} == 0", _COMPARE, 1),
+    "bitwise_not": _one("~{}", _UNARY, _UNARY),
+    "isnan": _one("{0} != {0}", _COMPARE, _ATOM),
+    "isinf": _one("tl.abs({}) == float('inf')", _COMPARE),
+}
+
+#: Operations that name their operand more than once.
+REPEATS = frozenset({"square", "round", "trunc", "sign", "isnan"})
+
+
+def number(value: float | bool, dtype: Dtype) -> Spelled:
+    if isinstance(value, bool):
+        return str(value if dtype.kind == "bool" else int(value)), _ATOM
+    if dtype.is_float:
+        if math.isinf(value) or math.isnan(value):
+            return f'float("{value}")', _ATOM
+        text = repr(float(value))
+        return text, _ATOM if value >= 0 else _UNARY
+    return repr(int(value)), _ATOM if value >= 0 else _UNARY
+
+
+def expression(expr: Expr, names: Callable[[Atom], str], extremes: str = "") -> Spelled:
+    """``expr`` as Python, atoms as ``names`` says; ``extremes`` stands before min and max."""
+    if not expr.terms:
+        return "0", _ATOM
+    parts: list[tuple[str, str]] = []
+    # What is added first is what there is most of, so that an address reads from the outer axis to the inner one.
+    for monomial, count in sorted(expr.terms.items(), key=lambda one: (not one[0], -len(one[0]), str(one[0]))):
+        if sum(map(_rounds_up, monomial)) % 2:
+            count = -count
+        sign, text = ("-" if count < 0 else "+"), _product(monomial, abs(count), names, extremes)
+        parts.append((sign, text))
+    positive = sorted(range(len(parts)), key=lambda i: parts[i][0] == "-")
+    parts = [parts[i] for i in positive]
+    text = "".join(f" {sign} {part}" for sign, part in parts)
+    text = text[3:] if text.startswith(" + ") else f"-{text[3:]}"
+    if len(parts) > 1:
+        return text, 5
+    (monomial, count), *_ = expr.terms.items()
+    if parts[0][0] == "-":
+        return text, _UNARY
+    return text, 6 if len(monomial) + (count != 1) > 1 else _ATOM
+
+
+def _rounds_up(atom: Atom) -> bool:
+    """Whether ``atom`` is a quotient of something below zero: it is spelled as the negative of one that is rounded up, as kernels
+    round towards zero."""
+    return isinstance(atom, Opaque) and atom.op == "floordiv" and (-atom.args[0]).is_natural
+
+
+def _product(monomial: Monomial, count: int, names: Callable[[Atom], str], extremes: str) -> str:
+    factors = [_atom(atom, names, extremes) for atom in monomial]
+    if count != 1 or not factors:
+        factors.insert(0, str(count))
+    return " * ".join(factors)
+
+
+def _atom(atom: Atom, names: Callable[[Atom], str], extremes: str) -> str:
+    if isinstance(atom, Opaque) and atom.op in ("floordiv", "mod", "min", "max"):
+        if atom.op in ("min", "max"):
+            word = {"tl.": {"min": "tl.minimum", "max": "tl.maximum"}}.get(extremes, {}).get(atom.op, atom.op)
+            return f"{word}({', '.join(expression(arg, names, extremes)[0] for arg in atom.args)})"
+        if _rounds_up(atom):
+            whole, part = (expression(arg, names, extremes)[0] for arg in (-atom.args[0], atom.args[1]))
+            return f"{'tl' if extremes else 'triton'}.cdiv({whole}, {part})"
+        first, second = (wrapped(expression(arg, names, extremes), 7) for arg in atom.args)
+        return f"({first} {'//' if atom.op == 'floordiv' else '%'} {second})"
+    return names(atom)

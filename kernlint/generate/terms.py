@@ -1,0 +1,256 @@
+"""What one program computes, as terms: values looked at from the places of a tile.
+
+A term is one line of a kernel to be: a load at an address, an operation on other terms, a reduction. Terms that are equal are one
+object, so that nothing is computed twice. Its ``axes`` say how far it spreads over the tile: ``ROW`` lanes, ``COLUMN`` lanes, both, or
+none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from kernlint.generate.values import CannotGenerate, Value, View, looked_through
+from kernlint.records import dataclass
+from kernlint.workload import Dtype, Expr, Lane, Opaque, Size
+from kernlint.workload import dtype as dt
+from kernlint.workload.expr import Atom, lift
+
+#: Lanes below are places along the rows of a tile, those from here on along its columns.
+COLUMNS = 100
+#: The lane that tells the parts of a reduction that is done in parts.
+CHUNK = 90
+
+#: Values at places that one kernel looks at.
+_MOST_PLACES = 1500
+
+#: ``low <= place < high`` for each; no upper end where None.
+Bounds = tuple[tuple[Expr, Expr, Expr | None], ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """``op`` is ``load`` (of ``buffer`` at ``address``, elements; where ``bounds`` hold), ``number``, ``place`` (``address`` itself),
+    ``reduce`` (``kind`` over the columns), ``product``, ``choose``, ``cast`` or an elementwise operation on ``operands``."""
+
+    op: str
+    dtype: Dtype
+    operands: tuple[Term, ...] = ()
+    lanes: frozenset[int] = frozenset()
+    buffer: str = ""
+    address: Expr | None = None
+    bounds: Bounds = ()
+    kind: str = ""
+    number: Any = None
+    over: tuple[Size, ...] = ()
+    name: str = ""
+
+    @property
+    def in_columns(self) -> bool:
+        return any(lane >= COLUMNS for lane in self.lanes)
+
+    def walk(self, seen: set[int] | None = None) -> Iterable[Term]:
+        """This term and its operands, operands first, each once."""
+        seen = set() if seen is None else seen
+        if id(self) in seen:
+            return
+        seen.add(id(self))
+        for operand in self.operands:
+            yield from operand.walk(seen)
+        yield self
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """Memory that a kernel is given: ``strides`` of the ``value`` that lies in it, in elements, over open sizes."""
+
+    name: str
+    value: Value
+    strides: tuple[Size, ...]
+
+
+def register_type(dtype: Dtype) -> Dtype:
+    """What a value of ``dtype`` is computed in: halves in fp32, as torch does within one operation."""
+    return dt.FLOAT32 if dtype.is_float and dtype.bits < 32 else dtype
+
+
+class Terms:
+    """Makes the terms of one kernel: ``buffer_of`` tells where a value lies in memory, None for one that is computed here. Reductions
+    over other extents than ``columns`` have columns of their own."""
+
+    def __init__(self, buffer_of: Callable[[Value], Buffer | None], columns: tuple[Size, ...] = ()) -> None:
+        self.buffer_of = buffer_of
+        #: The first lane of the columns of these extents.
+        self.regions: dict[tuple[Size, ...], int] = {columns: COLUMNS} if columns else {}
+        self._made: dict[Any, Term] = {}
+        self._same: dict[Any, Term] = {}
+        #: Loads that nothing guards, by buffer and address.
+        self._free: dict[tuple[str, Expr], Term] = {}
+        self.loaded: dict[int, Term] = {}
+        #: Products that are made here, by value and place: the accumulator.
+        self.products: dict[tuple[int, tuple[Expr, ...]], Term] = {}
+        self.buffers: dict[str, Buffer] = {}
+
+    def at(self, value: Value, index: Sequence[Expr], bounds: Bounds = ()) -> Term:
+        """The element of ``value`` at ``index``; loads are guarded by ``bounds``."""
+        key = id(value), tuple(index), bounds
+        if key not in self._made:
+            if len(self._made) >= _MOST_PLACES:
+                raise CannotGenerate("each element is made of too many others")
+            self._made[key] = self._term(value, tuple(index), bounds)
+        return self._made[key]
+
+    def view(self, view: View, index: Sequence[Expr], bounds: Bounds = ()) -> Term:
+        return self.at(view.value, looked_through(view.index, index), bounds)
+
+    def _term(self, value: Value, index: tuple[Expr, ...], bounds: Bounds) -> Term:
+        buffer = self.buffer_of(value)
+        if buffer is not None:
+            return self._load(buffer, index, bounds)
+        op = value.op
+        if op == "product" and (id(value), index) in self.products:
+            return self.products[id(value), index]
+        if op == "number":
+            return self.new("number", register_type(value.dtype), number=value.attributes["value"])
+        if op == "place":
+            (at,) = looked_through((value.attributes["at"],), index)
+            return self.new("place", dt.INT32, address=at, lanes=self._lanes(at))
+        if op == "reduce":
+            return self._reduce(value, index, bounds)
+        if op == "choose":
+            return self._choose(value, index, bounds)
+        if op == "pick":
+            return self._pick(value, index, bounds)
+        if op == "partial":
+            # The kernel that makes it reduces its own part of the columns: what it stores is a state of that reduction.
+            term = self.view(value.operands[0], index[:-1])
+            return self.new("state", dt.FLOAT32, (term,), lanes=term.lanes, kind=value.attributes["state"])
+        if op in ("product", "library", "input"):
+            raise CannotGenerate(f"a {op} inside another kernel")
+        operands = tuple(self.view(one, index, bounds) for one in value.operands)
+        if op == "cast":
+            return self._cast(operands[0], value)
+        return self.new(op, register_type(value.dtype), operands, name=value.name)
+
+    def _cast(self, term: Term, value: Value) -> Term:
+        target = value.dtype
+        if target.is_float and target.bits < 32:
+            source = value.operands[0].value.dtype
+            if source == target or (term.op == "load" and term.kind == str(target)):
+                return term
+            # Rounded as the source asks for, and computed with in fp32 from there.
+            return self.new("narrow", dt.FLOAT32, (term,), kind=str(target), name=value.name)
+        if register_type(target) == term.dtype:
+            return term
+        return self.new("cast", register_type(target), (term,), name=value.name)
+
+    def _load(self, buffer: Buffer, index: tuple[Expr, ...], bounds: Bounds) -> Term:
+        address = lift(0)
+        for place, stride in zip(index, buffer.strides):
+            address = address + place * stride
+        self.buffers[buffer.name] = buffer
+        dtype = buffer.value.dtype
+        if bounds and (buffer.name, address) in self._free:
+            return self._free[buffer.name, address]  # it is there to be read for other places as well
+        made = self.new("load", register_type(dtype), (), buffer=buffer.name, address=address, bounds=bounds,
+                        lanes=self._lanes(address, bounds), kind=str(dtype), name=buffer.value.name)  # fmt: skip
+        if not bounds:
+            self._free[buffer.name, address] = made
+        return made
+
+    def _reduce(self, value: Value, index: tuple[Expr, ...], bounds: Bounds) -> Term:
+        over = value.attributes["over"]
+        if any(isinstance(atom, Lane) and atom.dim >= COLUMNS for place in index for atom in place.atoms()):
+            raise CannotGenerate("a reduction whose result is needed along the columns")
+        first = self.regions.setdefault(over, COLUMNS * (1 + len(self.regions)))
+        columns = [Expr.atom(Lane(first + i)) for i in range(len(over))]
+        # A guard that depends on the columns is about who uses the result, not about what it is made of.
+        bounds = tuple(bound for bound in bounds if not any(dim >= COLUMNS for dim in self._lanes(*_known(bound))))
+        body = self.view(value.operands[0], [*index, *columns], bounds)
+        lanes = frozenset(lane for lane in body.lanes if lane < COLUMNS)
+        dtype = register_type(value.dtype)
+        return self.new(
+            "reduce", dtype, (body,), lanes=lanes, kind=value.attributes["kind"], over=over, name=value.name
+        )
+
+    def _choose(self, value: Value, index: tuple[Expr, ...], bounds: Bounds) -> Term:
+        found: Term | None = None
+        cases = []
+        for view, case in zip(value.operands, value.attributes["cases"]):
+            held = tuple(_through(bound, index) for bound in case)
+            sure = [_holds(bound) for bound in held]
+            if False in sure:
+                continue
+            held = tuple(bound for bound, holds in zip(held, sure) if holds is None)
+            cases.append((view, held))
+            if not held:
+                break
+        for view, held in reversed(cases):
+            term = self.view(view, index, (*bounds, *held))
+            if found is None:
+                found = term  # the last case takes what is left
+                continue
+            lanes = frozenset().union(*(self._lanes(*_known(bound)) for bound in held), term.lanes, found.lanes)
+            found = self.new("choose", register_type(value.dtype), (term, found), lanes=lanes, bounds=held)
+        assert found is not None
+        return found
+
+    def _pick(self, value: Value, index: tuple[Expr, ...], bounds: Bounds) -> Term:
+        table, *others = value.operands
+        values: dict[Atom, Size] = {}
+        for number, view in enumerate(others, 1):
+            term = self.view(view, index, bounds)
+            if value.attributes["wraps"]:
+                (axis,) = (d for d, place in enumerate(table.index) if Opaque("load", (), number) in place.atoms())
+                extent = self.new("place", dt.INT32, address=lift(table.value.shape[axis]))
+                zero = self.new("number", term.dtype, number=0)
+                moved = self.new("add", term.dtype, (term, extent))
+                term = self.new("where", term.dtype, (self.new("lt", dt.BOOL, (term, zero)), moved, term))
+            key = -1 - id(term)
+            self.loaded[key] = term
+            values[Opaque("load", (), number)] = Expr.atom(Opaque("load", (), key))
+        places = [place.substitute(values) for place in looked_through(table.index, index)]
+        return self.at(table.value, places, bounds)
+
+    def _lanes(self, *exprs: Any) -> frozenset[int]:
+        found: set[int] = set()
+        for expr in exprs:
+            if isinstance(expr, tuple):
+                found |= self._lanes(*_known(expr))
+                continue
+            for atom in expr.atoms():
+                if isinstance(atom, Lane):
+                    found.add(atom.dim)
+                elif isinstance(atom, Opaque) and atom.op == "load":
+                    found |= self.loaded[atom.key].lanes
+        return frozenset(found)
+
+    def new(self, op: str, dtype: Dtype, operands: tuple[Term, ...] = (), **rest: Any) -> Term:
+        """The term of these parts; the same one where it was asked for before."""
+        lanes = rest.pop("lanes", None)
+        if lanes is None:
+            lanes = frozenset().union(*(operand.lanes for operand in operands)) if operands else frozenset()
+        rest.setdefault("name", "")
+        key = (op, dtype, tuple(map(id, operands)), lanes, rest.get("buffer"), rest.get("address"), rest.get("bounds"),
+               rest.get("kind"), repr(rest.get("number")), rest.get("over"))  # fmt: skip
+        if key not in self._same:
+            self._same[key] = Term(op, dtype, operands, lanes, **rest)
+        return self._same[key]
+
+
+def _known(bound: tuple[Any, ...]) -> tuple[Any, ...]:
+    return tuple(one for one in bound if one is not None)
+
+
+def _holds(bound: tuple[Expr, Expr, Expr | None]) -> bool | None:
+    """Whether ``bound`` holds; None where that depends."""
+    low, place, high = (one.value if one is not None else None for one in bound)
+    if place is None or low is None or (high is None and bound[2] is not None):
+        return None
+    return low <= place and (high is None or place < high)
+
+
+def _through(bound: tuple[Expr, Expr, Expr | None], index: Sequence[Expr]) -> tuple[Expr, Expr, Expr | None]:
+    low, place, high = bound
+    (low, place), end = looked_through((low, place), index), () if high is None else looked_through((high,), index)
+    return low, place, end[0] if end else None

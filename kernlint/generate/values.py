@@ -1,0 +1,122 @@
+"""A computation as values: each tensor as what makes one of its elements.
+
+A value has an index space (its shape) and an operation on the elements of other values, which a :class:`View` finds: for a place in
+the space of the one who asks, the place in the operand. So broadcasting, transposes, slices and reshapes are arithmetic on indices
+and cost nothing, and what two computations do is the same where their values are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
+from typing import Any
+
+from kernlint.records import dataclass
+from kernlint.workload import Dtype, Expr, Lane, Opaque, Size
+from kernlint.workload.expr import lift
+
+
+class CannotGenerate(Exception):
+    """The computation holds something that no generated kernel does; the message says what, for the user."""
+
+
+class Unbound(Exception):
+    """The size ``name`` has to be a number: nothing at hand tells it, or what is done depends on it."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.name = name
+
+
+class Named(float):
+    """A number that the source calls ``name``: a constant of the module, or an argument of the constructor."""
+
+    name: str
+
+    def __new__(cls, value: float, name: str) -> Named:
+        number = super().__new__(cls, value)
+        number.name = name
+        return number
+
+
+@dataclass(frozen=True)
+class View:
+    """Elements of ``value``: at the place where the asking value has its lanes, ``index`` says where to look, one expression for
+    each axis of ``value``. ``Lane(d)`` is the place along axis ``d`` of the asking value; behind its axes follow those that it
+    reduces over. An :class:`Opaque` ``load`` with key ``i`` is the element of operand ``i``."""
+
+    value: Value
+    index: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Value:
+    """One tensor of a computation.
+
+    ``op`` is ``input``, ``number``, ``place`` (``attributes["at"]``, an expression over lanes), ``reduce`` (of operand 0, by
+    ``attributes["kind"]``: sum, max, min, m2: the sum of squared deviations from the mean, expsum: the sum of exponentials of what lies
+    below the maximum; over the extents ``attributes["over"]``), ``product`` (operands 0 and 1 multiplied and summed over
+    ``attributes["over"]``), ``choose`` (operand ``i`` where the bounds ``attributes["cases"][i]`` hold, the first that do), ``pick``
+    (operand 0 at a place that the other operands tell), ``partial`` (the ``attributes["state"]`` of the reduction that is its
+    operand in each of ``attributes["chunks"]`` equal parts of what is reduced, along a last axis), ``library`` (what
+    ``attributes["call"]`` returns) or the name of an elementwise function of torch's. ``dtype`` is torch's for it.
+    """
+
+    op: str
+    shape: tuple[Size, ...]
+    dtype: Dtype
+    operands: tuple[View, ...] = ()
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    name: str = ""
+
+    def walk(self, seen: set[int] | None = None) -> Iterator[Value]:
+        """This value and all it is made of, operands first."""
+        seen = set() if seen is None else seen
+        if id(self) in seen:
+            return
+        seen.add(id(self))
+        for view in self.operands:
+            yield from view.value.walk(seen)
+        yield self
+
+
+def lane(dim: int) -> Expr:
+    return Expr.atom(Lane(dim))
+
+
+def element(operand: int) -> Expr:
+    """Stands in an index for the element of that operand."""
+    return Expr.atom(Opaque("load", (), operand))
+
+
+def lanes_of(index: Sequence[Expr]) -> set[int]:
+    """The axes that places in ``index`` depend on."""
+    return {atom.dim for expr in index for atom in expr.atoms() if isinstance(atom, Lane)}
+
+
+def identity(shape: Sequence[Size]) -> tuple[Expr, ...]:
+    """The index that looks at the same place."""
+    return tuple(lane(d) if lift(extent).value != 1 else lift(0) for d, extent in enumerate(shape))
+
+
+def broadcast_index(shape: Sequence[Size], rank: int) -> tuple[Expr, ...]:
+    """The index by which a value of ``shape`` is looked at from one of ``rank`` axes, as torch broadcasts."""
+    return tuple(lane(rank - len(shape) + d) if lift(n).value != 1 else lift(0) for d, n in enumerate(shape))
+
+
+def looked_through(index: Sequence[Expr], places: Sequence[Expr]) -> tuple[Expr, ...]:
+    """``index`` with ``places[d]`` for ``Lane(d)``."""
+    values = {Lane(d): place for d, place in enumerate(places)}
+    return tuple(expr.substitute(values) for expr in index)  # type: ignore[arg-type]
+
+
+def exchanged(value: Value, new: Mapping[int, Value], made: dict[int, Value]) -> Value:
+    """``value`` made of the values of ``new`` where it was made of those with these identities; ``made`` keeps what was exchanged."""
+    if id(value) in new:
+        return new[id(value)]
+    if id(value) not in made:
+        views = tuple(View(exchanged(view.value, new, made), view.index) for view in value.operands)
+        same = all(one.value is other.value for one, other in zip(views, value.operands))
+        attributes = value.attributes
+        made[id(value)] = value if same else Value(value.op, value.shape, value.dtype, views, attributes, value.name)
+    return made[id(value)]

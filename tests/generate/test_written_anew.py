@@ -1,0 +1,197 @@
+"""Kernels written from the values of a reference: what they look like, what is refused, and that they compute it."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.torch_programs import program
+
+from kernlint.generate.rewriting import UNPROVEN, written_anew
+from kernlint.interpret.program import Program, Question
+from kernlint.rewrite.edits import Attempt
+from kernlint.rewrite.text import apply_edits
+from kernlint.syntax.tree import parse_module
+
+SIZES = "B = 48\nT = 640"
+TWO = "torch.randn(B, T)"
+
+
+def attempt(source: str, reference: str) -> Attempt:
+    asked = Program(parse_module(source, "before.py"), parse_module(reference, "reference.py"), Question())
+    return written_anew(asked, "ModelNew.forward")
+
+
+def written(forward: str, inputs: str = TWO, constants: str = SIZES, arguments: str = "x", **more: str) -> str:
+    source, reference = program(forward, inputs, constants, arguments, **more)
+    made = attempt(source, reference)
+    assert made.rewriting is not None, made.reason
+    assert made.rewriting.effects.applicability == "unsafe"
+    assert made.rewriting.effects.notes == (UNPROVEN,)
+    text = apply_edits(source, made.rewriting.edits)
+    ast.parse(text)
+    return text
+
+
+def refused(forward: str, inputs: str = TWO, constants: str = SIZES, arguments: str = "x", **more: str) -> str:
+    made = attempt(*program(forward, inputs, constants, arguments, **more))
+    assert made.rewriting is None
+    return made.reason
+
+
+#: Programs with what is in the kernels that are written for them.
+CASES = {
+    "stream": ({"forward": "return torch.relu(x) * 2.0 + y", "inputs": "torch.randn(B, T), torch.randn(B, T)", "arguments": "x, y"}, 1),
+    "broadcast": ({"forward": "return x * y[:, None]", "inputs": "torch.randn(B, T), torch.randn(B)", "arguments": "x, y"}, 1),
+    "row": ({"forward": "return torch.softmax(x, dim=-1)"}, 1),
+    "norm": ({"forward": "return F.layer_norm(x.float(), (T,), eps=1e-5).half()", "inputs": "torch.randn(B, T).half()"}, 1),
+    "column": ({"forward": "return x.mean(0), x.var(0)"}, 1),
+    "long": ({"forward": "return x - x.mean(-1, keepdim=True)", "constants": "B = 4\nT = 300000"}, 2),
+    "long softmax": ({"forward": "return torch.logsumexp(x, -1)", "constants": "B = 2\nT = 400000"}, 2),
+    "long variance": ({"forward": "return x.std(-1)", "constants": "B = 2\nT = 400001"}, 2),
+    "transposed": ({"forward": "return (x.t().contiguous() + 1.0)"}, 1),
+    "halves": ({"forward": "a, b = x.chunk(2, -1)\nreturn torch.cat([a - b, a + b], -1)"}, 1),
+    "gather": (
+        {
+            "forward": "return F.embedding(i, w).sum(1)",
+            "inputs": "torch.randint(0, B, (T, 5)), torch.randn(B, 32)",
+            "arguments": "i, w",
+        },
+        1,
+    ),
+    "product": (
+        {
+            "forward": "return torch.sigmoid(x @ w + b)",
+            "inputs": "torch.randn(B, T).half(), torch.randn(T, 96).half(), torch.randn(96).half()",
+            "arguments": "x, w, b",
+        },
+        1,
+    ),
+    "quantised": (
+        {
+            "forward": "return F.linear(x.float(), w.float() * s[:, None]).half()",
+            "inputs": "torch.randn(B, T).half(), torch.randint(-99, 99, (96, T), dtype=torch.int8), torch.rand(96)",
+            "arguments": "x, w, s",
+        },
+        1,
+    ),
+    "padded": (
+        {
+            "forward": "return F.conv1d(F.pad(x[:, None], (2, 0)), w)[:, 0]",
+            "inputs": "torch.randn(B, T), torch.randn(1, 1, 3)",
+            "arguments": "x, w",
+        },
+        1,
+    ),
+    "assigned": ({"forward": "out = torch.zeros_like(x)\nout[:, 1:] = x[:, :-1]\nreturn out"}, 1),
+    "two results": ({"forward": "s = x.abs().amax(-1, keepdim=True)\nreturn x / s, s"}, 1),
+    "group norm": ({"forward": "return F.group_norm(x.view(B, T // 10, 10), 4)"}, 2),
+    "parameter": (
+        {
+            "forward": "return x * self.w + self.shift",
+            "init": "self.w = nn.Parameter(torch.ones(t))\nself.shift = shift",
+            "parameters": "t, shift",
+            "given": "T, SHIFT",
+            "constants": f"{SIZES}\nSHIFT = 0.25",
+        },
+        1,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_kernels_of_known_forms(name: str) -> None:
+    options, count = CASES[name]
+    text = written(**options)
+    assert text.count("@triton.jit") == count
+    assert "slow_kernel" not in text  # nothing uses it any more
+
+
+def test_numbers_that_the_object_has_come_from_there() -> None:
+    assert "self.shift" in written(**CASES["parameter"][0])
+
+
+def test_sizes_are_read_when_it_runs() -> None:
+    text = written(**CASES["row"][0])
+    assert "640" not in text.split("class ModelNew")[1] and "x.shape" in text
+
+
+def test_a_size_that_decides_is_checked() -> None:
+    forward = "total = x[:, 0]\nfor i in range(1, K):\n    total = total + x[:, i]\nreturn total"
+    text = written(forward, "torch.randn(B, K)", "B = 64\nK = 3")
+    assert "assert x.shape[1] == 3" in text
+
+
+@pytest.mark.parametrize(
+    ("forward", "reason"),
+    [
+        ("return torch.sort(x).values", "sort"),
+        ("h = x\nfor t in range(T):\n    h = h * 0.5 + x\nreturn h", "Python loop"),
+        ("x.add_(1.0)\nreturn x", "in place"),
+        ("return x.cumsum(-1)", "cumsum"),
+        ("return x if x.sum() > 0 else -x", "condition"),
+        ("if x.sum() > 0:\n    x = -x\nreturn x", "condition"),
+        ("with torch.autocast('cuda'):\n    return x @ x.t()", "autocast"),
+        ("return torch.fft.fft(x)", "no kernels can be written"),
+    ],
+)
+def test_what_is_not_written_says_why(forward: str, reason: str) -> None:
+    assert reason in refused(forward)
+
+
+def test_without_a_reference_there_is_nothing_to_write_from() -> None:
+    source, _ = program("return x", TWO, SIZES, "x")
+    asked = Program(parse_module(source, "before.py"), None, Question())
+    assert "no reference" in written_anew(asked, "ModelNew.forward").reason
+
+
+def test_a_doubling_chain_ends() -> None:
+    steps = "\n".join(
+        "x = torch.cat([x[:, : T // 2] + x[:, T // 2 :], x[:, : T // 2] - x[:, T // 2 :]], -1)" for _ in range(24)
+    )
+    assert refused(f"{steps}\nreturn x")
+
+
+_RUN = """
+import sys, torch
+sys.path.insert(0, sys.argv[1])
+import after, reference
+torch.manual_seed(1)
+inputs = reference.get_inputs()
+init = reference.get_init_inputs()
+torch.manual_seed(2)
+model = reference.Model(*init)
+torch.manual_seed(2)
+new = after.ModelNew(*init)
+want, got = model(*inputs), new(*[t.clone() for t in inputs])
+want, got = (v if isinstance(v, tuple) else (v,) for v in (want, got))
+for a, b in zip(want, got, strict=True):
+    assert a.shape == b.shape and a.dtype == b.dtype, (a.shape, b.shape, a.dtype, b.dtype)
+    tolerance = 2e-2 if a.dtype == torch.float16 else 1e-4
+    torch.testing.assert_close(b, a, rtol=tolerance, atol=tolerance)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", ["as given", "odd"])
+@pytest.mark.parametrize("name", CASES)
+def test_generated_kernels_compute_it(tmp_path: Path, name: str, sizes: str) -> None:
+    """In Triton's interpreter, at the sizes they were written for and at others."""
+    pytest.importorskip("triton")
+    options = CASES[name][0]
+    source, reference = program(**{"inputs": TWO, "constants": SIZES, "arguments": "x", **options})
+    made = attempt(source, reference)
+    assert made.rewriting is not None
+    (tmp_path / "after.py").write_text(apply_edits(source, made.rewriting.edits))
+    if sizes == "odd":
+        reference = reference.replace("B = 48", "B = 13").replace("T = 640", "T = 200").replace("00000", "0001")
+    (tmp_path / "reference.py").write_text(reference)
+    environment = {**os.environ, "TRITON_INTERPRET": "1"}
+    done = subprocess.run(
+        [sys.executable, "-c", _RUN, str(tmp_path)], env=environment, capture_output=True, text=True, timeout=300
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
