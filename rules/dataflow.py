@@ -101,7 +101,7 @@ def fed_by(workload: Workload, sources: Iterable[int]) -> set[int]:
 
 def _earlier(step: Step) -> Iterator[Step]:
     """The steps of the iterations before the recorded ones, at any depth, of a loop; none of another step."""
-    for inner in step.earlier if isinstance(step, Repeat) else ():
+    for inner in (*step.entered, *step.earlier) if isinstance(step, Repeat) else ():
         yield inner
         if isinstance(inner, Repeat):
             yield from inner.body

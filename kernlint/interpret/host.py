@@ -1385,14 +1385,16 @@ class HostEvaluator(Evaluator):
         if items is not None:
             with self.recording() as steps:
                 self._iteration(node, target, items[0], scope)
-            works = _works(steps)
-            scope.vars = before  # the iterations that are recorded begin where the loop does
-            if not works and len(items) <= MAX_UNROLL:
-                self.budget = max(self.budget, budget - 1000)
-                return False
+            if not _works(steps):
+                scope.vars = before
+                if len(items) <= MAX_UNROLL:
+                    self.budget = max(self.budget, budget - 1000)
+                    return False
         if items:
             middle = len(items) // 2
-            self._repeat(node, target, len(items), items[max(0, middle - 1)], items[middle], scope, initial)
+            self._repeat(
+                node, target, len(items), items[max(0, middle - 1)], items[middle], scope, initial, before, steps
+            )
         elif span is not None:
             first = ex.simplify(ex.lift(span.start))
             self._repeat(node, target, span.trip, first, ex.simplify(ex.lift(first) + span.step), scope)
@@ -1407,8 +1409,11 @@ class HostEvaluator(Evaluator):
         item: Any,
         scope: Scope,
         initial: dict[str, int] | None = None,
+        start: Mapping[str, Any] | None = None,
+        entered: Sequence[Recorded] = (),
     ) -> None:
-        """Record the iteration for ``item``, after one for ``before`` that settles loop-carried variables."""
+        """Record the iteration for ``item``, after one for ``before`` that settles loop-carried variables. ``entered`` are the
+        steps of a first iteration that was followed before that, from the variables ``start``."""
         entry = dict(scope.vars)
         lengths = _lengths(scope) if initial is None else initial
         with self.recording() as earlier:
@@ -1421,11 +1426,11 @@ class HostEvaluator(Evaluator):
         with self.recording() as body:
             whole = self._iteration(node, target, item, scope) and whole
         self._lengthen(scope, grown, count, lengths)
-        _forward(scope, entry, second, count if whole else None)
+        _forward(scope, entry if start is None else start, entry, second, count if whole else None)
         if body:
             if count is None:
                 self.unknown(f"trip count of the loop at line {self.span(node).line}")
-            self.record(_loop(count, body, self.span(node), self.symbol, earlier))
+            self.record(_loop(count, body, self.span(node), self.symbol, earlier, entered))
 
     def _iteration(self, node: cst.For | cst.While, target: cst.BaseExpression, item: Any, scope: Scope) -> bool:
         self.assign(target, item, scope)
@@ -2140,22 +2145,31 @@ def _expects_errors(manager: cst.BaseExpression) -> bool:
     return (name or "").rpartition(".")[2] in ("raises", "assertRaises", "assertRaisesRegex")
 
 
-def _forward(scope: Scope, entry: Mapping[str, Any], second: Mapping[str, Any], count: Size | None) -> None:
-    """Give the numbers of ``scope`` the values that they have after ``count`` iterations, of which two were followed:
-    from ``entry`` to ``second`` and on to what they are now. What does not advance evenly is unknown."""
+def _forward(
+    scope: Scope,
+    start: Mapping[str, Any],
+    entry: Mapping[str, Any],
+    second: Mapping[str, Any],
+    count: Size | None,
+) -> None:
+    """Give the numbers of ``scope`` the values that they have after ``count`` iterations from ``start``, of which some were
+    followed: to ``entry``, if that is another one, to ``second`` and on to what they are now. What does not advance evenly is
+    unknown."""
     for name, last in scope.vars.items():
-        first, middle = entry.get(name), second.get(name)
+        middle = second.get(name)
         if (
             isinstance(last, bool)
             or not isinstance(last, (int, float, Expr))
-            or name not in entry
+            or name not in start
             or same(middle, last)
         ):
             continue
         scope.vars[name] = Unknown(f"{name} after a loop")
-        numbers = [ex.lift(v) for v in (first, middle, last) if isinstance(v, (int, Expr)) and not isinstance(v, bool)]
-        if len(numbers) == 3 and count is not None and numbers[1] - numbers[0] == numbers[2] - numbers[1]:
-            scope.vars[name] = ex.simplify(numbers[0] + (numbers[1] - numbers[0]) * count)
+        met = [start[name], *([] if entry is start else [entry.get(name)]), middle, last]
+        numbers = [ex.lift(v) for v in met if isinstance(v, (int, Expr)) and not isinstance(v, bool)]
+        steps = [b - a for a, b in pairwise(numbers)]
+        if len(numbers) == len(met) and count is not None and all(step == steps[0] for step in steps):
+            scope.vars[name] = ex.simplify(numbers[0] + steps[0] * count)
 
 
 def _forget(scope: Scope, entry: Mapping[str, Any]) -> None:
@@ -2167,9 +2181,14 @@ def _forget(scope: Scope, entry: Mapping[str, Any]) -> None:
 
 
 def _loop(
-    count: Size | None, body: list[Recorded], span: Span, function: str, earlier: Sequence[Recorded] = ()
+    count: Size | None,
+    body: list[Recorded],
+    span: Span,
+    function: str,
+    earlier: Sequence[Recorded] = (),
+    entered: Sequence[Recorded] = (),
 ) -> Repeat:
-    return Repeat(count, tuple(body), span, function, tuple(earlier))  # type: ignore[arg-type]  # what runs once is taken out at the end
+    return Repeat(count, tuple(body), span, function, tuple(earlier), tuple(entered))  # type: ignore[arg-type]  # what runs once is taken out at the end
 
 
 def _views_in_turn(items: Sequence[Any]) -> bool:

@@ -284,7 +284,8 @@ class Repeat:
     """A Python loop around device work: ``body`` happens ``count`` times.
 
     ``body`` holds the steps of one iteration in the middle, ``earlier`` those of the one before it (empty where only one
-    was followed): what differs between them tells what moves and what is handed on.
+    was followed): what differs between them tells what moves and what is handed on. ``entered`` are those of a first one that
+    was followed before these, to settle what is handed on: they count for what depends on what alone.
     """
 
     count: Size | None
@@ -292,6 +293,7 @@ class Repeat:
     span: Span
     function: str
     earlier: tuple[Step, ...] = ()
+    entered: tuple[Step, ...] = field(default=(), compare=False)
 
 
 Step = Union[Launch, TorchOp, HostSync, Event, Repeat]

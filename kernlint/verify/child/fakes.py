@@ -503,6 +503,7 @@ def pretend(device: Mapping[str, Any], recorder: Recorder) -> None:
         "mem_get_info": lambda *_: (int(device.get("memory_bytes", 0)), int(device.get("memory_bytes", 0))),
         "reset_peak_memory_stats": lambda *_: None,
         "is_current_stream_capturing": lambda *_: False,
+        "nvtx": types.SimpleNamespace(range_push=lambda *_: 0, range_pop=lambda *_: 0, range=_Stub),
     }
     for name, answer in cuda.items():
         setattr(torch.cuda, name, answer)
@@ -512,8 +513,7 @@ def pretend(device: Mapping[str, Any], recorder: Recorder) -> None:
     torch.compile = _unscripted  # type: ignore[assignment]
     torch.jit.script = _unscripted  # type: ignore[assignment]
     torch.nn.Module._apply = _apply  # type: ignore[method-assign]
-    torch.set_default_device = lambda *_: None  # type: ignore[assignment]
-    torch.cuda.nvtx = types.SimpleNamespace(range_push=lambda *_: 0, range_pop=lambda *_: 0, range=_Stub)
+    torch.set_default_device = lambda *_: None
 
 
 @contextmanager
