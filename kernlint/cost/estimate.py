@@ -538,11 +538,8 @@ def _match(
 ) -> tuple[list[_Kept], list[StepTime], list[StepTime]]:
     """(steps in both, only before, only after)."""
     # Most of a what-if is what it was.
-    if len(before) == len(after):
-        pairs = list(zip(before, after))
-        others = tuple(twin for row, twin in pairs if row is not twin)
-    else:
-        pairs, others = [(row, None) for row in before], after
+    twins: Sequence[StepTime | None] = after if len(before) == len(after) else [None] * len(before)
+    others = [row for row, twin in zip(after, before) if row is not twin] if twins is after else after
     #: The rows of ``others`` that take as long, by their number there: most of them are the same steps, or alike.
     rest: dict[tuple[float, type], dict[int, StepTime]] = {}
     same: dict[int, int] = {}
@@ -551,8 +548,8 @@ def _match(
         same.setdefault(id(row.step), number)
     kept: list[_Kept] = []
     only_before: list[StepTime] = []
-    for row, twin in pairs:
-        if row is not twin:
+    for row, twin in zip(before, twins):
+        if twin is None or row is not twin:
             alike = rest.get((row.gpu_us, type(row.step)), {})
             found = same.get(id(row.step))
             if found not in alike:

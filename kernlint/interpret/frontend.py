@@ -305,7 +305,7 @@ class FrontEnd(Evaluator):
             owner = self.eval(target.value, scope)
             self.eval_index(target, scope)
             if isinstance(owner, Typed) and not owner.is_open_argument:  # that may be a tuple
-                text = f"`{_code(target.value)}` is a tensor: its elements cannot be assigned"
+                text = f"`{self.code(target.value)[:60]}` is a tensor: its elements cannot be assigned"
                 self.fault("tensor-index", target, text)
             return
         if isinstance(value, Typed) and type(target) in (cst.Tuple, cst.List):
@@ -918,12 +918,12 @@ class FrontEnd(Evaluator):
         if isinstance(function, Builtin):
             return function.call(args, kwargs, node)
         if isinstance(function, Dtype):
-            text = f"`{_code(node.func)}` is a type, and types cannot be called in a kernel; use `.to(...)` or tl.cast"
-            return self.fault("dtype-call", node, text, _code(node.func))
+            text = f"`{self.code(node.func)[:60]}` is a type, and types cannot be called in a kernel; use `.to(...)` or tl.cast"
+            return self.fault("dtype-call", node, text, self.code(node.func)[:60])
         if isinstance(function, Namespace):
             return self._call_external(function.path, args, kwargs, node)
         if isinstance(function, Typed):
-            return self.fault("host-function", node, f"`{_code(node.func)}` is a tensor and cannot be called")
+            return self.fault("host-function", node, f"`{self.code(node.func)[:60]}` is a tensor and cannot be called")
         return Unknown("call")
 
     def _call_external(self, path: str, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
@@ -1124,10 +1124,6 @@ def _type(value: Any) -> str:
     return (
         str(value) if isinstance(value, Typed) else f"the constant {value!r}" if is_constant(value) else "another type"
     )
-
-
-def _code(node: cst.CSTNode) -> str:
-    return " ".join(cst.Module([]).code_for_node(node).split())[:60]
 
 
 def _index(part: Any) -> str:

@@ -863,7 +863,7 @@ class HostEvaluator(Evaluator):
             if isinstance(target, Tensor):
                 reads = (value,) if isinstance(value, Tensor) else ()
                 if isinstance(value, Unknown):
-                    self.unknown(f"line {self.span(node).line}: what `{_code(node)}` is set to")
+                    self.unknown(f"line {self.span(node).line}: what `{self.code(node)}` is set to")
                 outer, self.calling = self.calling, ("setitem", [target, value], {})
                 self.torch_op("setitem", "copy" if reads else "fill", reads, (target,), node)
                 self.calling = outer
@@ -891,7 +891,7 @@ class HostEvaluator(Evaluator):
             tensors = torch_ops._tensors([*args, *kwargs.values()])
             if tensors:
                 self.escape(tensors)
-                self.unknown(f"call of {_code(node.func)}")
+                self.unknown(f"call of {self.code(node.func)}")
             return Unknown("call")
         return super().call(function, args, kwargs, node)
 
@@ -1264,7 +1264,7 @@ class HostEvaluator(Evaluator):
     def exec_Assert(self, node: cst.Assert, scope: Scope) -> None:
         """A check the program makes is a fact about its arguments."""
         if self.truth(self.eval(node.test, scope)) is False:
-            self.contradict(node, f"`assert {_code(node.test)}` fails")
+            self.contradict(node, f"`assert {self.code(node.test)}` fails")
         checks.holds(self, node.test, scope)
 
     def tested(self, value: Any, node: cst.BaseExpression) -> None:
@@ -1308,7 +1308,7 @@ class HostEvaluator(Evaluator):
         vars, steps, leaves = outcomes[best]
         if len(outcomes) > 1 and (weight[0] or weight[1]):
             taken = "holds" if best == 0 else "does not hold"
-            self.assume(f"line {self.span(node.test).line}: `{_code(node.test)}` {taken}")
+            self.assume(f"line {self.span(node.test).line}: `{self.code(node.test)}` {taken}")
             checks.delimit(self, node.test, scope, best == 0)
         for step in steps:
             self.record(step)
@@ -2285,11 +2285,6 @@ def _product(lists: list[list[Any] | None]) -> Any:
             return Unknown("product")
         result = [(*head, item) for head in result for item in items]
     return result
-
-
-def _code(node: cst.CSTNode) -> str:
-    text = cst.Module([]).code_for_node(node)
-    return " ".join(text.split())[:80]
 
 
 _OP_NAMES = {

@@ -538,7 +538,7 @@ class KernelEvaluator(Evaluator):
             return self._converted(args[0] if args else None, function, node)
         if isinstance(function, Namespace):
             return self._external(function.path, args, kwargs, node)
-        self.give_up(f"call of {_text(node.func)}")
+        self.give_up(f"call of {self.module.code(node.func)[:60]}")
         loads = frozenset().union(*(a.loads for a in args if isinstance(a, Block)))
         shape: tuple[int, ...] = ()
         for arg in args:
@@ -1150,10 +1150,6 @@ def _both(a: Block, b: Block) -> Bounds | None:
 
 def _promoted(a: Dtype | None, b: Dtype | None) -> Dtype | None:
     return None if a is None or b is None else dt.promote(a, b)
-
-
-def _text(node: cst.CSTNode) -> str:
-    return cst.Module([]).code_for_node(node)[:60]
 
 
 def _NO_PYTHON(a: Any, b: Any) -> Any:

@@ -175,6 +175,10 @@ class Evaluator:
     def span(self, node: cst.CSTNode) -> Span:
         return self.module.span(node)
 
+    def code(self, node: cst.CSTNode) -> str:
+        """The source of an expression in one line, or the beginning of it."""
+        return " ".join(self.module.code(node).split())[:80]
+
     @property
     def symbol(self) -> str:
         """The function being evaluated, as people name it."""

@@ -62,7 +62,7 @@ _LOCATED = re.compile(r":(?P<line>\d+)(?::(?P<column>\d+))?: (?P<message>.*)", r
 
 #: What-ifs for the findings of one file, and for their fixes: some twenty seconds each on a slow machine. Rules that ask for
 #: more keep what they have found.
-MOST_WORK = 3_000_000
+MOST_WORK = 4_000_000
 _MOST_FIXING = 3_000_000
 
 #: The share of its time limit after which no further rule is asked about a file, on a machine so slow that the limit is no sign of
@@ -227,12 +227,14 @@ class _Check:
         reference = None
         if self.job.reference is not None:
             name, data = self.job.reference
-            reference = read_task(SourceText(decode_source(data, name).text, name)).kernel
+            reference = read_task(SourceText(decode_source(data, name).text, name), layout=False).kernel
+        # Comments are of interest where some are ours, and where the source is to be changed.
+        layout = self.job.fixes or "kernlint" in text.lower()
         if self.notebook is not None:
-            return (parse_module(text, self.file) if text.strip() else None), reference
+            return (parse_module(text, self.file, layout=layout) if text.strip() else None), reference
         source = SourceText(text, self.file)
         try:
-            task, readable, self.broken = read_page(source)
+            task, readable, self.broken = read_page(source, layout)
         except SourceError as error:
             if "Markdown without Python code" in str(error):
                 return None, None

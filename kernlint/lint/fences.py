@@ -87,20 +87,20 @@ class Fences:
         return split_lines(self.source.text)
 
 
-def read_page(source: SourceText) -> tuple[Task, SourceText, Broken | None]:
+def read_page(source: SourceText, layout: bool = True) -> tuple[Task, SourceText, Broken | None]:
     """What a source holds, which may be Markdown: like :func:`~kernlint.syntax.task.read_task`, but one fence with gaps in it does
     not stop the others. Where that matters: the source that is left, and where the first such fence is wrong and why.
 
     Raises ``SourceError`` where there is no Python, and where it is wrong as a whole.
     """
     try:
-        return read_task(source), source, None
+        return read_task(source, layout), source, None
     except SourceError:
         left = _without_broken(source) if is_markdown(source) else None
         if left is None:
             raise
         readable, broken = left
-        return read_task(readable), readable, broken
+        return read_task(readable, layout), readable, broken
 
 
 def _without_broken(source: SourceText) -> tuple[SourceText, Broken] | None:

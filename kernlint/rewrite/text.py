@@ -9,8 +9,7 @@ from dataclasses import field
 
 from kernlint.errors import KernlintError
 from kernlint.records import dataclass
-
-_LINE_END = re.compile(r"\r\n|\r|\n")
+from kernlint.syntax.source import LINE_END, line_starts
 
 
 class CannotRewrite(KernlintError):
@@ -108,14 +107,9 @@ def lines_with_ends(text: str) -> list[str]:
     return [line for line in re.split(r"(?<=\n)|(?<=\r)(?!\n)", text) if line]
 
 
-def line_starts(text: str) -> list[int]:
-    """The offset at which each line of ``text`` begins."""
-    return [0, *(match.end() for match in _LINE_END.finditer(text))]
-
-
 def _newline(text: str) -> str:
     """The line end that ``text`` uses first."""
-    found = _LINE_END.search(text)
+    found = LINE_END.search(text)
     return found[0] if found is not None else "\n"
 
 

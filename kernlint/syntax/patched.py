@@ -25,7 +25,7 @@ class Patched(Module):
         #: The new definition in the place of each old one.
         self.new = {old: _definition(part) for old, part in new.items()}
         body = [self.new.get(node, node) for node in before.tree.body]  # type: ignore[call-overload]
-        super().__init__(before.tree.with_changes(body=body), text, before.path, before.first_line)
+        super().__init__(before.tree.with_changes(body=body), text, before.path, before.first_line, before._light)
         self._before = before
         self._parts = tuple(new.values())
 
@@ -42,7 +42,7 @@ class Patched(Module):
         return self._before._near_span(node)
 
     def _far_span(self, node: cst.CSTNode) -> Span:
-        return next((part for part in self._parts if node in part._positions), self._before)._far_span(node)
+        return next((part for part in self._parts if part.has(node)), self._before)._far_span(node)
 
 
 def patched(module: Module, text: str) -> Patched | None:
@@ -79,7 +79,7 @@ def _lines_of(module: Module, node: cst.FunctionDef) -> tuple[int, int, int]:
 def _parsed(text: str, module: Module, first: int) -> Module | None:
     """The one function that ``text``, from line ``first`` of ``module``, consists of; None where that is not what it is."""
     try:
-        part = parse_module(text, module.path, module.first_line + first)
+        part = parse_module(text, module.path, module.first_line + first, layout=False)
     except SourceError:
         return None
     return part if len(part.tree.body) == 1 and isinstance(part.tree.body[0], cst.FunctionDef) else None

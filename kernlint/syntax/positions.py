@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Any
 
@@ -38,13 +38,17 @@ def python_tree(text: str) -> ast.Module | None:
 
 
 class Positions:
-    """Where most expressions and statements of ``tree``, and the names of its functions, stand in the ``lines`` that it
-    and ``python`` were parsed from."""
+    """Where most expressions and statements of a tree, and the names of its functions, stand in the ``lines`` that it was
+    parsed from: where Python's nodes do that are their ``counterparts``, by identity."""
 
-    def __init__(self, tree: cst.Module, python: ast.Module, lines: Sequence[str]) -> None:
-        """Raises :class:`Mismatch` where the two trees are not of one source."""
+    def __init__(self, counterparts: Mapping[int, Any], lines: Sequence[str]) -> None:
         self._lines = lines
-        self._counterparts = _counterparts(tree, python)
+        self._counterparts = counterparts
+
+    @staticmethod
+    def paired(tree: cst.Module, python: ast.Module, lines: Sequence[str]) -> Positions:
+        """Those of ``tree``. Raises :class:`Mismatch` where the two trees are not of one source."""
+        return Positions(_counterparts(tree, python), lines)
 
     def of(self, node: cst.CSTNode) -> tuple[int, int, int, int] | None:
         """First line and column, and last line and column behind the end, of ``node``, all from 1; None where it has no

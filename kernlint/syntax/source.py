@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import sys
 import tokenize
 
@@ -84,6 +85,14 @@ def _encoding(data: bytes, path: str) -> str:
     except LookupError as error:  # from Python 3.14 on: a coding, but none of text
         raise SourceError(f"{path}: cannot be decoded: {error}") from None
     return "utf-8" if encoding == "utf-8-sig" else encoding
+
+
+LINE_END = re.compile(r"\r\n|\r|\n")
+
+
+def line_starts(text: str) -> list[int]:
+    """The offset at which each line of ``text`` begins."""
+    return [0, *(match.end() for match in LINE_END.finditer(text))]
 
 
 def split_lines(text: str) -> list[str]:

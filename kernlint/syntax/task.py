@@ -49,14 +49,15 @@ class _Section:
     prose: list[str]
 
 
-def read_task(source: SourceText) -> Task:
+def read_task(source: SourceText, layout: bool = True) -> Task:
     """Read a Markdown task file or plain Python; which of them is told by the suffix, else by the content.
 
-    Raises ``SourceError`` on a syntax error and on Markdown that holds no Python code.
+    Who needs no ``layout`` may get trees without it. Raises ``SourceError`` on a syntax error and on Markdown that holds no
+    Python code.
     """
     if is_markdown(source):
-        return _read_markdown(source)
-    return Task(parse_module(source.text, source.path), None, "", source.path)
+        return _read_markdown(source, layout)
+    return Task(parse_module(source.text, source.path, layout=layout), None, "", source.path)
 
 
 def is_markdown(source: SourceText) -> bool:
@@ -75,11 +76,11 @@ def is_markdown(source: SourceText) -> bool:
     return False
 
 
-def _read_markdown(source: SourceText) -> Task:
+def _read_markdown(source: SourceText, layout: bool) -> Task:
     kernel, reference, performance = _parts(source)
     return Task(
-        parse_module(joined(kernel), source.path, kernel[0].first),
-        parse_module(joined(reference), source.path, reference[0].first) if reference else None,
+        parse_module(joined(kernel), source.path, kernel[0].first, layout),
+        parse_module(joined(reference), source.path, reference[0].first, layout) if reference else None,
         performance,
         source.path,
     )

@@ -22,9 +22,10 @@ from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from kernlint.errors import SourceError
 from kernlint.syntax.guard import check_depth
+from kernlint.syntax.light import LightTree, Unusual
 from kernlint.syntax.names import imports_among, origin_of
 from kernlint.syntax.positions import Mismatch, Positions, python_tree
-from kernlint.syntax.source import split_lines
+from kernlint.syntax.source import line_starts, split_lines
 from kernlint.syntax.walk import NESTED, children, walk
 from kernlint.workload import Span
 
@@ -45,14 +46,23 @@ class Module:
     """A module's ``tree``, its ``text`` and its ``path``.
 
     ``first_line`` is the number of the text's first line in the file it was cut from (1 for a file of its own). Two
-    modules are equal only when they are the same object.
+    modules are equal only when they are the same object. Of a tree without layout (:mod:`~kernlint.syntax.light`) the
+    ``counterparts`` in Python's are known.
     """
 
-    def __init__(self, tree: libcst.Module, text: str, path: str, first_line: int = 1) -> None:
+    def __init__(
+        self,
+        tree: libcst.Module,
+        text: str,
+        path: str,
+        first_line: int = 1,
+        counterparts: Mapping[int, Any] | None = None,
+    ) -> None:
         self.tree = tree
         self.text = text
         self.path = path
         self.first_line = first_line
+        self._light = counterparts
         self._spans: dict[int, Span | None] = {}
         self._answers: dict[Callable[[Module], Any], Any] = {}
         #: The places of the nodes of a kind among all, and the answers of :meth:`_run`.
@@ -160,9 +170,11 @@ class Module:
     @cached_property
     def _near(self) -> Positions | None:
         """Positions that cost little, of most nodes; None where Python does not read the source as LibCST does."""
+        if self._light is not None:
+            return Positions(self._light, self.lines)
         python = python_tree(self.text)
         try:
-            return None if python is None else Positions(self.tree, python, self.lines)
+            return None if python is None else Positions.paired(self.tree, python, self.lines)
         except Mismatch:
             return None
 
@@ -218,13 +230,50 @@ class Module:
             self._spans[id(node)] = span
         return self._spans[id(node)]
 
+    @cached_property
+    def _with_layout(self) -> Module | None:
+        """The same module with its layout; None where LibCST does not read it as Python does."""
+        try:
+            full = parse_module(self.text, self.path, self.first_line)
+        except SourceError:
+            return None
+        same = len(full.nodes) == len(self.nodes) and all(type(a) is type(b) for a, b in zip(full.nodes, self.nodes))
+        return full if same else None
+
     def _far_span(self, node: libcst.CSTNode) -> Span:
+        if self._light is not None:
+            number = self._numbers[id(node)]
+            if self._with_layout is not None:
+                return self._with_layout._far_span(self._with_layout.nodes[number])
+            near = (self._near_span(one) for one in self.nodes[number::-1])
+            return next(
+                (one for one in near if one is not None), Span(self.path, self.first_line, 1, self.first_line, 1)
+            )
         position = self._positions[node]
         if not isinstance(position, CodeRange):
             position = position()
         offset = self.first_line - 1
         start, end = position.start, position.end
         return Span(self.path, start.line + offset, start.column + 1, end.line + offset, end.column + 1)
+
+    def has(self, node: libcst.CSTNode) -> bool:
+        """Whether ``node`` is one of this tree."""
+        return id(node) in self._numbers
+
+    def code(self, node: libcst.CSTNode) -> str:
+        """What the source says for an expression, with the brackets that are its own."""
+        if self._light is None or not self.has(node):
+            return self.tree.code_for_node(node)
+        span = self.span(node)
+        first, last = (self._line_starts[line - self.first_line] for line in (span.line, span.end_line))
+        start, end = first + span.column - 1, last + span.end_column - 1
+        for _ in getattr(node, "lpar", ()):
+            start, end = self.text.rindex("(", 0, start), self.text.index(")", end) + 1
+        return self.text[start:end]
+
+    @cached_property
+    def _line_starts(self) -> list[int]:
+        return line_starts(self.text)
 
     def excerpt(self, span: Span) -> list[str]:
         """The source lines that ``span`` touches, without their ends."""
@@ -235,13 +284,17 @@ class Module:
         return f"Module({self.path!r})"
 
 
-def parse_module(text: str, path: str, first_line: int = 1) -> Module:
-    """Parse ``text``; ``first_line`` shifts the lines of spans and messages.
+def parse_module(text: str, path: str, first_line: int = 1, layout: bool = True) -> Module:
+    """Parse ``text``; ``first_line`` shifts the lines of spans and messages. Who needs no ``layout`` may get a tree without it
+    (:mod:`~kernlint.syntax.light`), at a third of the cost.
 
     Raises ``SourceError`` on a syntax error (``file:line:column: syntax error: ...``) and on source that is nested too
     deeply to parse safely.
     """
     check_depth(text, path, first_line)
+    light = None if layout else _light_tree(text)
+    if light is not None:
+        return Module(light.tree, text, path, first_line, light.counterparts)
     try:
         with _unchecked_nodes():
             tree = libcst.parse_module(text)
@@ -254,6 +307,18 @@ def parse_module(text: str, path: str, first_line: int = 1) -> Module:
         reason = " ".join(str(error).split()) or type(error).__name__
         raise SourceError(f"{path}: syntax error: {reason}") from None
     return Module(tree, text, path, first_line)
+
+
+def _light_tree(text: str) -> LightTree | None:
+    """The tree of ``text`` without its layout; None where that is not to be had."""
+    python = python_tree(text)
+    if python is None:
+        return None
+    try:
+        with deep_recursion():
+            return LightTree(text, python)
+    except (Unusual, RecursionError):
+        return None
 
 
 #: By which each node that is made checks that it can be written out.

@@ -27,7 +27,7 @@ _T = TypeVar("_T")
 
 MAX_FOLLOW_UPS = 3
 #: What-ifs for one verdict, and for what may follow the change that it advises: some twenty seconds on a slow machine.
-MOST_WORK = 3_000_000
+MOST_WORK = 4_000_000
 _MOST_AFTERWARDS = 1_000_000
 #: A cause is preferred to a rule where it promises this many times the rule's speedup.
 _CLEARLY_MORE = 1.5

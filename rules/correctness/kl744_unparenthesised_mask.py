@@ -79,7 +79,7 @@ class UnparenthesisedMask(Rule):
         for function in jit_functions(module):
             for node, wrong in _misread(function.node, module):
                 span, name = module.span(node), function.name
-                text = module.tree.code_for_node(wrong)
+                text = module.code(wrong)
                 yield Finding(
                     self,
                     self.severity,

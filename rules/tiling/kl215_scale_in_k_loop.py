@@ -99,7 +99,7 @@ class ScaleInKLoop(Rule):
                 expected = gain(context, variant)
                 if expected is not None and expected <= 1.0:
                     continue
-                factor = " * ".join(_code(one) for one in found.factors)
+                factor = " * ".join(" ".join(module.code(one).split()) for one in found.factors)
                 kernel = launch.kernel.name
                 yield Finding(
                     self, self.severity,
@@ -118,7 +118,3 @@ class ScaleInKLoop(Rule):
                         f"{factor}` behind it.",
                     ),
                 )  # fmt: skip
-
-
-def _code(node: cst.CSTNode) -> str:
-    return " ".join(cst.Module([]).code_for_node(node).split())

@@ -43,7 +43,7 @@ def _compare(text: str) -> int:
     tree = cst.parse_module(text)
     python = python_tree(text)
     assert python is not None
-    quick = Positions(tree, python, split_lines(text))
+    quick = Positions.paired(tree, python, split_lines(text))
     slow = MetadataWrapper(tree, unsafe_skip_copy=True).resolve(PositionProvider)
     found = 0
     for node, position in slow.items():
@@ -69,9 +69,9 @@ def test_trees_of_different_sources_are_told() -> None:
     python = python_tree("x = 1\ny = 2\n")
     assert python is not None
     with pytest.raises(Mismatch):
-        Positions(cst.parse_module("x = 1\n"), python, ["x = 1"])
+        Positions.paired(cst.parse_module("x = 1\n"), python, ["x = 1"])
     with pytest.raises(Mismatch):
-        Positions(cst.parse_module("x = 1\nf(2)\n"), python, ["x = 1"])
+        Positions.paired(cst.parse_module("x = 1\nf(2)\n"), python, ["x = 1"])
 
 
 def test_what_has_no_counterpart_is_computed_the_slow_way() -> None:
