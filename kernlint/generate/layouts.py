@@ -47,7 +47,7 @@ def _axis(base: Tensor, stride: Expr, sizes: Mapping[Atom, float]) -> tuple[int,
         size = own.evaluate(sizes)
         if number is None or size is None or size <= 0 or size > number:
             continue
-        times = lift(ex.floordiv(stride, own))
+        times = lift(1) if stride == own else lift(ex.floordiv(stride, own))
         if times * own == stride:
             return axis, times
     raise CannotGenerate(f"no axis of `{base.name}` has the stride {stride}")
@@ -59,7 +59,7 @@ def _carried(base: Tensor, view: Tensor, places: list[Expr], sizes: Mapping[Atom
     ends = _ends(view)
     order = sorted(range(len(places)), key=lambda d: lift(base.strides[d]).evaluate(sizes) or 0)  # type: ignore[index]
     for at, axis in enumerate(order):
-        last = places[axis].substitute(ends).evaluate(sizes)  # type: ignore[arg-type]
+        last = places[axis].substitute(ends).evaluate(sizes)
         extent = lift(base.shape[axis])
         size = extent.evaluate(sizes)
         if last is None or size is None:

@@ -156,7 +156,7 @@ def _work(root: Value, stored: dict[int, Value]) -> Work:
     _look(root, identity(root.shape), stored, seen, root)
     dims = [d for d, n in enumerate(root.shape) if lift(n).value != 1]
     if root.op == "product" or seen.products:
-        return _around_product(root, seen)
+        return _around_product(root, seen, stored)
     if not seen.reductions:
         return _placed(root, dims[:-1], dims[-1:])
     long = [(value, index) for value, index in seen.reductions if not _is_short(value)]
@@ -169,7 +169,11 @@ def _work(root: Value, stored: dict[int, Value]) -> Work:
             if value is root:
                 raise CannotGenerate("a reduction to a part of its own result")
             raise _Stored(value)
-    return _placed(root, [d for d in dims if d in kept], [d for d in dims if d not in kept])
+    work = _placed(root, [d for d in dims if d in kept], [d for d in dims if d not in kept])
+    for value, _ in long:
+        if value is not root and work.columns and value.attributes["over"] != work.columns:
+            raise _Stored(value)  # two long loops over different things
+    return work
 
 
 #: Elements up to which a reduction may be done again for each row.
@@ -207,7 +211,7 @@ def _placed(root: Value, rows: Sequence[int], columns: Sequence[int]) -> Work:
     """``root`` with its axes dealt out to rows and columns."""
     index = _index(root, rows, columns)
     made = Root(root, index, root, (lift(0),) * len(index))
-    return Work((made,), *(tuple(root.shape[d] for d in dims) for dims in (rows, columns)))
+    return Work((made,), tuple(root.shape[d] for d in rows), tuple(root.shape[d] for d in columns))
 
 
 def _index(root: Value, rows: Sequence[int], columns: Sequence[int]) -> tuple[Expr, ...]:
@@ -251,7 +255,7 @@ def _look(value: Value, index: tuple[Expr, ...], stored: dict[int, Value], seen:
         _look(view.value, looked_through(view.index, lanes), stored, seen, root)
 
 
-def _around_product(root: Value, seen: _Seen) -> Work:
+def _around_product(root: Value, seen: _Seen, stored: dict[int, Value]) -> Work:
     """A tile of a matrix product, and what follows it element by element."""
     products = {id(value): (value, index) for value, index in seen.products}
     if root.op != "product":
@@ -264,8 +268,24 @@ def _around_product(root: Value, seen: _Seen) -> Work:
         inner = [value for value, _ in (*seen.products, *seen.reductions) if value is not root]
         raise _Stored(inner[0])
     product = root if root.op == "product" else next(iter(products.values()))[0]
+    for view in product.operands:
+        if view.value.op != "input" and _is_dear(view.value, stored):
+            raise _Stored(view.value)  # each tile of the product would make it again
     made = Root(root, identity(root.shape), root, (lift(0),) * len(root.shape))
     return Work((made,), root.shape, (), product)
+
+
+#: What is too dear to be done again by each tile of a product.
+_DEAR = frozenset(
+    {"exp", "exp2", "log", "log2", "sqrt", "rsqrt", "sin", "cos", "tanh", "sigmoid", "erf", "div", "expm1", "log1p"}
+)
+
+
+def _is_dear(value: Value, stored: dict[int, Value]) -> bool:
+    """Whether the elements of ``value`` are made by such operations from what lies in memory."""
+    if id(value) in stored or value.op == "input":
+        return False
+    return value.op in _DEAR or any(_is_dear(view.value, stored) for view in value.operands)
 
 
 # -- kernels that become one -----------------------------------------------------------------------------------------
@@ -326,8 +346,8 @@ def _still_fits(work: Work, stored: dict[int, Value]) -> bool:
             return False
         if seen.products:
             return False
-        overs |= {value.attributes["over"] for value, _ in seen.reductions}
-    return len(overs - {()}) <= 2
+        overs |= {value.attributes["over"] for value, _ in seen.reductions if not _is_short(value)}
+    return len(overs - {()}) <= 1
 
 
 def view_value(view: View, shape: tuple[Size, ...]) -> Value:

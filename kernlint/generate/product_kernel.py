@@ -46,7 +46,8 @@ def kinds_of(product: Value) -> Kinds:
             raise CannotGenerate("a product with an axis of neither operand")
         kind = "batch" if in_first and in_second else "rows" if in_first else "columns"
         found[kind].append((dim, extent))
-    return Kinds(*(tuple(found[kind]) for kind in ("batch", "rows", "columns")), product.attributes["over"])
+    batch, rows, columns = (tuple(found[kind]) for kind in ("batch", "rows", "columns"))
+    return Kinds(batch, rows, columns, product.attributes["over"])
 
 
 @dataclass(frozen=True)

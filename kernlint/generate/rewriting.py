@@ -17,6 +17,9 @@ from kernlint.syntax.tree import check_syntax
 #: What everybody is told who takes generated kernels.
 UNPROVEN = "the kernels are written anew from the reference and not proven (kernlint verify does it)"
 
+#: And who takes those that are written for some extents alone.
+FIXED = "they serve only the extents that they assert"
+
 
 def written_anew(program: Program, entry: str) -> Attempt:
     """``entry`` with kernels of known good forms in the place of what it does; asked once for each."""
@@ -39,4 +42,5 @@ def _attempt(program: Program, entry: str) -> Attempt:
         return Attempt(None, f"no kernels can be written for it: {error}")
     except SourceError as error:
         return Attempt(None, f"the kernels written for it would not parse ({error})")
-    return Attempt(Rewriting(tuple(changes), Effects("unsafe", "reordered", "same", (UNPROVEN,))))
+    notes = (UNPROVEN, *((FIXED,) if any(line.startswith("assert ") for line in made.body) else ()))
+    return Attempt(Rewriting(tuple(changes), Effects("unsafe", "reordered", "same", notes)))

@@ -508,6 +508,37 @@ def _loss(losses: Callable[[Writer, Tensor, Tensor, tuple[Size, ...]], Value]) -
     return make
 
 
+def _cross_entropy(w: Writer) -> Value:
+    """Of logits [n, classes] and class numbers [n]."""
+    x, target = w.tensor(0, "input"), w.tensor(1, "target")
+    shape, smoothing = x.shape or (), w.kwargs.get("label_smoothing", 0.0)
+    reduction, ignored = w.kwargs.get("reduction", "mean"), w.kwargs.get("ignore_index", -100)
+    if len(shape) != 2 or len(target.shape or ()) != 1 or w.argument(2, "weight") is not None or len(w.args) > 2:
+        raise CannotGenerate("a cross entropy of other than class numbers")
+    rows = shape[:1]
+    top, total = (w.reduce(kind, x, [1], False, dt.FLOAT32) for kind in ("max", "expsum"))
+    level = w.map("add", top, w.map("log", total, shape=rows), shape=rows, dtype=dt.FLOAT32)
+    counts = w.map("ne", target, ignored, shape=rows)
+    known = w.map("where", counts, target, 0, shape=rows, dtype=dt.INT64)
+    view = w.operand(x)
+    places = looked_through(view.index, [lane(0), element(1)])
+    own = Value("pick", rows, dt.FLOAT32, (View(view.value, places), View(known, identity(rows))), {"wraps": False})
+    lost = w.map("sub", level, own, shape=rows, dtype=dt.FLOAT32)
+    if smoothing:
+        mean = w.map("div", w.reduce("sum", x, [1], False, dt.FLOAT32), shape[1], shape=rows, dtype=dt.FLOAT32)
+        even = w.map("sub", level, mean, shape=rows, dtype=dt.FLOAT32)
+        parts = (w.map("mul", one, f, shape=rows) for one, f in ((lost, 1.0 - smoothing), (even, float(smoothing))))
+        lost = w.map("add", *parts, shape=rows, dtype=dt.FLOAT32)
+    lost = w.map("where", counts, lost, 0.0, shape=rows, dtype=dt.FLOAT32)
+    if reduction == "none":
+        return lost
+    whole = w.reduce("sum", lost, [0], False, dt.FLOAT32)
+    if reduction == "sum":
+        return whole
+    number = w.reduce("sum", w.map("cast", counts, shape=rows, dtype=dt.FLOAT32), [0], False, dt.FLOAT32)
+    return w.map("div", whole, number)
+
+
 def _squared_error(w: Writer, x: Tensor, y: Tensor, shape: tuple[Size, ...]) -> Value:
     return w.map("square", w.map("sub", x, y, shape=shape), shape=shape)
 
@@ -705,6 +736,8 @@ def _arange(w: Writer) -> Value:
 
 def _cat(w: Writer) -> Value:
     parts = w.args[0] if w.args else w.kwargs.get("tensors")
+    if not isinstance(parts, tuple):
+        raise CannotGenerate(f"torch function {w.call.function} of what is not known")
     axis = w.axis(w.argument(1, "dim", 0), len(w.shape))
     stacked = w.call.function == "stack"
     cases, views, extents = [], [], []
@@ -872,7 +905,8 @@ def _multiplied(w: Writer, views: tuple[View, View], over: tuple[Size, ...]) -> 
         return Value("product", w.shape, w.dtype, views, {"over": over})
     total: Any = None
     for number in range(math.prod(extent or 1 for extent in extents)):
-        at, rest = [], number
+        at: list[Expr] = []
+        rest = number
         for extent in reversed(extents):
             at.insert(0, lift(rest % (extent or 1)))
             rest //= extent or 1
@@ -982,7 +1016,8 @@ def _conv(w: Writer) -> Value:
         raise CannotGenerate("a convolution in groups")
     total: Any = None
     for number in range(taps):
-        at, rest = [], number
+        at: list[int] = []
+        rest = number
         for n in reversed(extents):
             at.insert(0, rest % (n or 1))
             rest //= n or 1
@@ -1118,6 +1153,7 @@ _FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
     "group_norm": _group_norm,
     "batch_norm": _batch_norm,
     "normalize": _normalize,
+    "cross_entropy": _cross_entropy,
     "mse_loss": _loss(_squared_error),
     "l1_loss": _loss(_absolute_error),
     "smooth_l1_loss": _loss(_huber(True)),

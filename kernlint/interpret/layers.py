@@ -324,8 +324,9 @@ def _linear_parameters(a: dict[str, Any]) -> dict[str, Any]:
 def _conv_parameters(rank: int) -> Any:
     def make(a: dict[str, Any]) -> dict[str, Any]:
         channels, groups = a.get("in_channels"), a.get("groups")
-        sizes = isinstance(channels, (int, Expr)) and isinstance(groups, (int, Expr)) and groups != 0
-        inner = ex.floordiv(channels, groups) if sizes else channels
+        inner = channels
+        if isinstance(channels, (int, Expr)) and isinstance(groups, (int, Expr)) and groups != 0:
+            inner = ex.floordiv(channels, groups)
         out = a.get("out_channels")
         return {
             "weight": (out, inner, *_tuple(a.get("kernel_size"), rank)),

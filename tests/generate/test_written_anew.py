@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from support.torch_programs import program
 
-from kernlint.generate.rewriting import UNPROVEN, written_anew
+from kernlint.generate.rewriting import FIXED, UNPROVEN, written_anew
 from kernlint.interpret.program import Program, Question
 from kernlint.rewrite.edits import Attempt
 from kernlint.rewrite.text import apply_edits
@@ -31,7 +31,7 @@ def written(forward: str, inputs: str = TWO, constants: str = SIZES, arguments: 
     made = attempt(source, reference)
     assert made.rewriting is not None, made.reason
     assert made.rewriting.effects.applicability == "unsafe"
-    assert made.rewriting.effects.notes == (UNPROVEN,)
+    assert made.rewriting.effects.notes[0] == UNPROVEN
     text = apply_edits(source, made.rewriting.edits)
     ast.parse(text)
     return text
@@ -88,6 +88,16 @@ CASES = {
         1,
     ),
     "assigned": ({"forward": "out = torch.zeros_like(x)\nout[:, 1:] = x[:, :-1]\nreturn out"}, 1),
+    "neighbours": ({"forward": "return x[:, 1:] - x[:, :-1]"}, 1),
+    "loss": (
+        {
+            "forward": "return F.cross_entropy(x, i, label_smoothing=0.1)",
+            "inputs": "torch.randn(B, T), torch.randint(0, B, (B,))",
+            "arguments": "x, i",
+        },
+        2,
+    ),
+    "dear operand": ({"forward": "return x @ torch.exp(x).t()"}, 2),
     "two results": ({"forward": "s = x.abs().amax(-1, keepdim=True)\nreturn x / s, s"}, 1),
     "group norm": ({"forward": "return F.group_norm(x.view(B, T // 10, 10), 4)"}, 2),
     "parameter": (
@@ -124,6 +134,14 @@ def test_a_size_that_decides_is_checked() -> None:
     forward = "total = x[:, 0]\nfor i in range(1, K):\n    total = total + x[:, i]\nreturn total"
     text = written(forward, "torch.randn(B, K)", "B = 64\nK = 3")
     assert "assert x.shape[1] == 3" in text
+    source, reference = program(forward, "torch.randn(B, K)", "B = 64\nK = 3", "x")
+    made = attempt(source, reference)
+    assert made.rewriting is not None and FIXED in made.rewriting.effects.notes
+
+
+def test_a_view_one_step_aside_is_an_index_one_step_on() -> None:
+    text = written(**CASES["neighbours"][0])
+    assert "//" not in text.split("def fused_kernel")[1].split("class ModelNew")[0]
 
 
 @pytest.mark.parametrize(
