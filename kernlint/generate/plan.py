@@ -177,7 +177,7 @@ def _work(root: Value, stored: dict[int, Value]) -> Work:
 
 
 #: Elements up to which a reduction may be done again for each row.
-_SHORT = 64
+_SHORT = 512
 
 
 def _is_short(reduction: Value) -> bool:
