@@ -81,7 +81,7 @@ class _OpenReading:
     def __init__(self, context: Context, launch: Launch) -> None:
         workload = context.workload
         shaped = {t.name: t.dtype for t in workload.inputs if t.name and t.dtype is not None and t.shape is not None}
-        self.program: Program = context.program.at(dtypes=shaped) if shaped else context.program
+        self.program: Program = context.program.at(dtypes=shaped, opens=True) if shaped else context.program
         self.edits, self.entry, self.bare = context.variant.edits, workload.entry, workload.bare
         same = launches_at(workload, launch.span)
         self.span, self.place = launch.span, next((i for i, one in enumerate(same) if one is launch), 0)

@@ -85,6 +85,8 @@ class Fact:
     value: Any = None
     is_value: bool = False
     size: int | None = None
+    #: Whether nothing else that is known of the argument counts, so that its sizes are open.
+    opens: bool = False
 
     @property
     def is_tensor(self) -> bool:
@@ -274,13 +276,18 @@ class Program:
         sizes: Mapping[Symbol, Size] | None = None,
         constants: Mapping[str, int] | None = None,
         dtypes: Mapping[str, Dtype] | None = None,
+        opens: bool = False,
     ) -> Program:
         """The same source asked about another call: open sizes get the values ``sizes``, module-level constants those of
-        ``constants``, and arguments that are tensors of unknown element type the ``dtypes``, by name."""
-        key = None if constants else (tuple((sizes or {}).items()), tuple((dtypes or {}).items()))
+        ``constants``, and arguments that are tensors of unknown element type the ``dtypes``, by name; with ``opens`` nothing else
+        is known of these, so that their sizes are open."""
+        key = None if constants else (tuple((sizes or {}).items()), tuple((dtypes or {}).items()), opens)
         if key in self._at:
             return self._at[key]
-        facts = (*self.question.facts, *(Fact(name, dtype=dtype) for name, dtype in (dtypes or {}).items()))
+        facts = (
+            *self.question.facts,
+            *(Fact(name, dtype=dtype, opens=opens) for name, dtype in (dtypes or {}).items()),
+        )
         overrides = {**self.question.overrides, **(constants or {})}
         other = self.variant(self.kernel, replace(self.question, overrides=overrides, facts=facts))
         told = other._resolved  # what the user says of sizes
@@ -892,7 +899,7 @@ class _Reading:
     def _with_fact(self, name: str, value: Any, fact: Fact) -> Tensor:
         """The argument ``name`` as the user says, over what is known of it. Raises ``UsageError`` where that contradicts."""
         host = self.host
-        known = value if isinstance(value, Tensor) else host.unknown_tensor(name)
+        known = value if isinstance(value, Tensor) and not fact.opens else host.unknown_tensor(name)
         if fact.dtype is not None:
             known = replace(known, dtype=fact.dtype)
         if fact.shape is None:
