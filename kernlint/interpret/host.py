@@ -2396,21 +2396,30 @@ _SPECIAL: dict[str, _Special] = {
 _SEQUENCES = frozenset("list tuple sorted reversed set enumerate zip sum all any map filter".split())
 
 
+#: Parts of the arguments of a call, those of parts counted each time they stand there, up to which it is kept.
+_MOST_PARTS = 256
+
+
 def _as_data(function: str, args: Iterable[Any], kwargs: Mapping[str, Any]) -> Call | None:
-    """A call as plain data; None where an argument was not followed, or is an object of the interpreter's."""
+    """A call as plain data; None where an argument was not followed, is an object of the interpreter's, or has too many parts."""
+    left = _MOST_PARTS
+
+    def plain(value: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise TypeError("too many parts")
+        if value is None or value is ... or isinstance(value, (Tensor, Dtype, bool, int, float, str, Expr)):
+            return value
+        if isinstance(value, (tuple, list)):
+            return tuple(map(plain, value))
+        if isinstance(value, slice):
+            return slice(plain(value.start), plain(value.stop), plain(value.step))
+        if isinstance(value, Instance) and value.kind == "torch.device":
+            return None  # where it lies: on the device that all is on
+        raise TypeError(type(value))
+
     try:
-        return Call(function, tuple(map(_plain, args)), {name: _plain(value) for name, value in kwargs.items()})
+        return Call(function, tuple(map(plain, args)), {name: plain(value) for name, value in kwargs.items()})
     except TypeError:
         return None
-
-
-def _plain(value: Any) -> Any:
-    if value is None or value is ... or isinstance(value, (Tensor, Dtype, bool, int, float, str, Expr)):
-        return value
-    if isinstance(value, (tuple, list)):
-        return tuple(map(_plain, value))
-    if isinstance(value, slice):
-        return slice(_plain(value.start), _plain(value.stop), _plain(value.step))
-    if isinstance(value, Instance) and value.kind == "torch.device":
-        return None  # where it lies: on the device that all is on
-    raise TypeError(type(value))

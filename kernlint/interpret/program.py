@@ -1173,15 +1173,32 @@ def _guarded_main(node: cst.CSTNode) -> bool:
     )
 
 
+#: Parts of a result, those of parts counted each time they stand there, up to which its nesting is kept.
+_MOST_PARTS = 256
+
+
 def _tensors_of(result: Any) -> Any:
-    """``result`` as tuples, lists and dictionaries of tensors; None for anything else in it."""
-    if isinstance(result, Tensor):
-        return result
-    if isinstance(result, (tuple, list)):
-        return type(result)(map(_tensors_of, result))
-    if isinstance(result, dict):
-        return {key: _tensors_of(value) for key, value in result.items()}
-    return None
+    """``result`` as tuples, lists and dictionaries of tensors, None for anything else in it; None for one of too many parts: lists
+    that hold a list twice grow without end."""
+    left = _MOST_PARTS
+
+    def nested(value: Any) -> Any:
+        nonlocal left
+        left -= 1
+        if left < 0:
+            raise OverflowError
+        if isinstance(value, Tensor):
+            return value
+        if isinstance(value, (tuple, list)):
+            return type(value)(map(nested, value))
+        if isinstance(value, dict):
+            return {key: nested(one) for key, one in value.items()}
+        return None
+
+    try:
+        return nested(result)
+    except OverflowError:
+        return None
 
 
 def _by_parameter(function: Function, args: Sequence[Any]) -> dict[str, Any]:
