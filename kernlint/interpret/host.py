@@ -1110,7 +1110,7 @@ class HostEvaluator(Evaluator):
     def _sequence(self, name: str, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
         if not args:
             return () if name == "tuple" else []
-        if name in ("tuple", "list") and isinstance(args[0], ShapeOf):
+        if name == "tuple" and isinstance(args[0], ShapeOf):
             return args[0]
         if name in ("map", "filter"):
             items = self.iterate(args[1]) if len(args) > 1 else None

@@ -17,7 +17,7 @@ _STAGES = 3
 _LEAST_TRIP = 4
 #: Predicted gain below which the advice is not given, as it can also make things slower: of the loops in
 #: `calibration/facts/h100-row-stages.csv` those with more gain 1.3x at least, those with less lose up to 40 %.
-_LEAST_GAIN = 2.0
+_LEAST_GAIN = 2.5
 
 
 class UnpipelinedRowLoop(Rule):
