@@ -32,6 +32,12 @@ def job(name, data=b"", timeout_s=20.0):
     return Job(name, data, FileSettings(CODES, timeout_s=timeout_s))
 
 
+@pytest.fixture(autouse=True)
+def forked(monkeypatch):
+    """Workers forked from this process, so that they see what is patched here, whatever threads run the tests."""
+    monkeypatch.setattr(crew, "_threads", lambda: 1)
+
+
 @pytest.fixture
 def behave(monkeypatch):
     """Workers that do what the name of the file says."""
