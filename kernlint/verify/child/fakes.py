@@ -507,12 +507,14 @@ def pretend(device: Mapping[str, Any], recorder: Recorder) -> None:
     }
     for name, answer in cuda.items():
         setattr(torch.cuda, name, answer)
-    FakeTensor.device = _device_for(recorder, FakeTensor.device)  # type: ignore[assignment,method-assign]
+    tensors: Any = FakeTensor
+    library: Any = torch
+    tensors.device = _device_for(recorder, tensors.device)
     # Fakes have a way of their own, which reads each element.
-    FakeTensor.tolist = lambda self: torch.Tensor.tolist(self)  # type: ignore[method-assign]
-    torch.compile = _unscripted  # type: ignore[assignment]
-    torch.jit.script = _unscripted  # type: ignore[assignment]
-    torch.nn.Module._apply = _apply  # type: ignore[method-assign]
+    tensors.tolist = lambda self: torch.Tensor.tolist(self)
+    library.compile = _unscripted
+    library.jit.script = _unscripted
+    library.nn.Module._apply = _apply
     torch.set_default_device = lambda *_: None
 
 
