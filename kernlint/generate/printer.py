@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Callable, Mapping
 from keyword import iskeyword
 
@@ -10,6 +11,7 @@ from kernlint.generate.spelling import REPEATS, Spelled, expression, number, ope
 from kernlint.generate.terms import Bounds, Term, Terms
 from kernlint.generate.values import CannotGenerate, Named
 from kernlint.workload import Expr, Lane, Opaque, Symbol
+from kernlint.workload import dtype as dt
 from kernlint.workload.expr import Atom
 
 #: Characters of an expression up to which it stays inside the one that uses it.
@@ -156,6 +158,9 @@ class Printer:
 
     def _converted(self, operand: Term, term: Term) -> Spelled:
         """``operand`` as arithmetic of the result's type takes it."""
+        wide = term.dtype == dt.FLOAT64 and operand.op == "number" and isinstance(operand.number, float)
+        if wide and (isinstance(operand.number, Named) or not _is_single(operand.number)):
+            raise CannotGenerate("a number in float64, of which Triton keeps float32")
         if operand.op == "number" and not isinstance(operand.number, (Named, Expr)) and term.op not in _COMPARISONS:
             wide = term.dtype if not (term.op == "where" and operand is term.operands[0]) else operand.dtype
             return number(operand.number, wide)
@@ -200,6 +205,14 @@ class Printer:
                 self.conditions[text] = self.names.new("inside")
                 self.lines.append(f"{self.conditions[text]} = {text}")
         return [self.conditions[text] for text in dict.fromkeys(found)]
+
+
+def _is_single(value: float) -> bool:
+    """Whether float32 holds ``value`` as it is."""
+    try:
+        return bool(struct.unpack("f", struct.pack("f", value))[0] == value)
+    except OverflowError:
+        return False
 
 
 _COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})

@@ -154,6 +154,7 @@ def test_a_view_one_step_aside_is_an_index_one_step_on() -> None:
         ("return x if x.sum() > 0 else -x", "condition"),
         ("if x.sum() > 0:\n    x = -x\nreturn x", "condition"),
         ("with torch.autocast('cuda'):\n    return x @ x.t()", "autocast"),
+        ("return x.double() * 0.1", "float64"),
         ("return torch.fft.fft(x)", "no kernels can be written"),
     ],
 )
