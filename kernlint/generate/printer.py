@@ -158,8 +158,8 @@ class Printer:
 
     def _converted(self, operand: Term, term: Term) -> Spelled:
         """``operand`` as arithmetic of the result's type takes it."""
-        wide = term.dtype == dt.FLOAT64 and operand.op == "number" and isinstance(operand.number, float)
-        if wide and (isinstance(operand.number, Named) or not _is_single(operand.number)):
+        is_double = term.dtype == dt.FLOAT64 and operand.op == "number" and isinstance(operand.number, float)
+        if is_double and (isinstance(operand.number, Named) or not _is_single(operand.number)):
             raise CannotGenerate("a number in float64, of which Triton keeps float32")
         if operand.op == "number" and not isinstance(operand.number, (Named, Expr)) and term.op not in _COMPARISONS:
             wide = term.dtype if not (term.op == "where" and operand is term.operands[0]) else operand.dtype
