@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kernlint.generate.kernel import Kernel, NextPower
@@ -154,16 +154,6 @@ def returned(result: Any, spell: Callable[[Tensor], str]) -> str:
     if isinstance(result, dict):
         return "{" + ", ".join(f"{key!r}: {returned(one, spell)}" for key, one in result.items()) + "}"
     raise CannotGenerate("a result that is no tensor")
-
-
-def contiguous_strides(shape: Sequence[Size]) -> tuple[Size, ...]:
-    """Row-major strides in elements."""
-    strides: list[Size] = []
-    step: Expr = lift(1)
-    for extent in reversed(shape):
-        strides.insert(0, step)
-        step = step * extent
-    return tuple(strides)
 
 
 def values_of(result: Any) -> list[Tensor]:

@@ -6,12 +6,16 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from kernlint.generate.terms import Buffer
 from kernlint.generate.values import Named
+from kernlint.interpret.torch_ops import product
 from kernlint.records import dataclass
 from kernlint.workload import Size, Symbol
 from kernlint.workload import expr as ex
-from kernlint.workload.expr import lift
 from kernlint.workload.synthesis import power_of_two
 
+#: What the lines that every kernel has call things.
+RESERVED = frozenset(
+    {"outer", "row", "rows", "cols", "mask", "row_mask", "col_mask", "start", "chunk", "last", "ROWS", "BLOCK"}
+)
 #: Characters of a line.
 _WIDTH = 110
 
@@ -41,10 +45,8 @@ class Kernel:
 
 
 def product_of(extents: Iterable[Size]) -> Size:
-    total: Size = 1
-    for extent in extents:
-        total = ex.simplify(lift(total) * extent)
-    return total
+    """Elements of a space with these extents."""
+    return product(tuple(extents))
 
 
 def next_power(total: Size) -> NextPower | int:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from kernlint.generate.host import Host, allocation, contiguous_strides, launch_text, returned, values_of
+from kernlint.generate.host import Host, allocation, launch_text, returned, values_of
 from kernlint.generate.kernel import Kernel
 from kernlint.generate.parts import in_parts
 from kernlint.generate.plan import Work, plan, view_value
@@ -19,6 +19,7 @@ from kernlint.generate.torch_calls import Reader
 from kernlint.generate.values import CannotGenerate, Named, Unbound, Value, exchanged
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
+from kernlint.interpret.torch_ops import contiguous_strides
 from kernlint.records import replace
 from kernlint.workload import Dtype, Expr, Opaque, Repeat, Symbol, Tensor, TorchOp, Workload
 from kernlint.workload.expr import Atom, lift
@@ -133,7 +134,7 @@ class _Writing:
                 overrides[name] = Named(value, name)
         self.sizes = _numbers(open_sizes, constants)
         self.text = program.kernel.text
-        question = replace(program.question, overrides=overrides, unrolls=True)
+        question = replace(program.question, overrides=overrides, detailed=True)
         variant = program.variant(program.kernel, question)
         workload = variant.workload(entry, NO_EDITS)
         if workload is None or workload.reference is None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from kernlint.generate.axes import Output
-from kernlint.generate.kernel import product_of
+from kernlint.generate.kernel import RESERVED, product_of
 from kernlint.generate.printer import Printer
 from kernlint.generate.spelling import wrapped
 from kernlint.generate.terms import CHUNK, COLUMNS, Term
@@ -131,9 +131,6 @@ class Loop:
         inner = (t for operand in term.operands for t in operand.walk(seen) if t.op == "reduce")
         return {id(t) for t in inner if self.tile.region(t) == self.tile.main}
 
-    def _in_loop(self, term: Term) -> bool:
-        return any(dim >= COLUMNS and self.tile.axes.region(dim) == self.tile.main for dim in term.lanes)
-
     def _spell_rows(self, printer: Printer, terms: Iterable[Term]) -> None:
         """Write down before a loop what stays the same in it."""
         seen: set[int] = set()
@@ -157,8 +154,7 @@ class Loop:
         # What a loop has called its own the next one may call so too.
         assigned = {line.split(" = ")[0] for line in inner.lines if " = " in line}
         outer = {line.split(" = ")[0] for line in printer.lines if not line.startswith(" ")}
-        words = {"outer", "row", "cols", "mask", "row_mask", "col_mask", "start", "chunk", "last"}
-        printer.names.taken -= assigned - outer - words
+        printer.names.taken -= assigned - outer - RESERVED
 
     def _pass(self, printer: Printer, ready: Sequence[Term]) -> None:
         """One loop over the columns for the reductions that are ``ready``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from kernlint.generate.axes import Axes, Axis, Output, flat_lane
-from kernlint.generate.kernel import Kernel, NextPower, function_text, next_power, product_of
+from kernlint.generate.kernel import RESERVED, Kernel, NextPower, function_text, next_power, product_of
 from kernlint.generate.plan import Work
 from kernlint.generate.printer import Names, Printer
 from kernlint.generate.reductions import Loop, Whole
@@ -28,10 +28,6 @@ _BUSY = 132
 _LONG, _MUCH = 4096, 1 << 18
 #: Which program this is, in a type that addresses do not overflow.
 _PROGRAM = "tl.program_id(0).to(tl.int64)"
-#: What the lines that every kernel has call things.
-_WORDS = frozenset(
-    {"outer", "row", "rows", "cols", "mask", "row_mask", "col_mask", "start", "chunk", "last", "ROWS", "BLOCK"}
-)
 
 
 class TileWriter:
@@ -174,7 +170,7 @@ class TileWriter:
     def write(self) -> Kernel:
         names = self.names
         names.taken |= (
-            {f"{one.buffer.name}_ptr" for one in self.outputs} | {f"{n}_ptr" for n in self.terms.buffers} | _WORDS
+            {f"{one.buffer.name}_ptr" for one in self.outputs} | {f"{n}_ptr" for n in self.terms.buffers} | RESERVED
         )
         whole = Whole(self)
         printer = Printer(self.terms, names, {}, self.mask, self.uses, self.axes.spelled, whole.reduce)

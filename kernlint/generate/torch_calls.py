@@ -19,6 +19,7 @@ from kernlint.generate.values import (
     lanes_of,
     looked_through,
 )
+from kernlint.interpret import torch_ops
 from kernlint.workload import Call, Dtype, Expr, Lane, Size, Tensor, TorchOp, Workload
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
@@ -100,9 +101,6 @@ class Reader:
         if tensor.name and not value.name and tensor.shape == base.shape:
             object.__setattr__(value, "name", tensor.name)  # the source names a result after it has made it
         return View(value, index_of(base, tensor, self.sizes))
-
-    def outputs(self) -> list[Tensor]:
-        return list(self.workload.outputs)
 
     # -- steps ------------------------------------------------------------------------------------------------------
 
@@ -246,9 +244,6 @@ class Writer:
         """A copy with another element type, over the axes of the result."""
         return Value("cast", self.shape, target, (view,))
 
-    def number(self, value: Any) -> Any:
-        return value
-
     def reduce(self, kind: str, given: Operand, axes: Sequence[int], keep: bool, dtype: Dtype | None = None) -> Value:
         """``given`` reduced over ``axes``."""
         shape = self.shape_of(given)
@@ -278,12 +273,6 @@ class Writer:
             raise CannotGenerate(f"torch function {self.call.function} along an axis that is not known")
         return dim % rank if rank else 0
 
-    def count(self, extents: Sequence[Size]) -> Size:
-        total: Size = 1
-        for extent in extents:
-            total = ex.simplify(lift(total) * extent)
-        return total
-
     def tensor(self, position: int, name: str) -> Tensor:
         given = self.argument(position, name)
         if not isinstance(given, Tensor):
@@ -304,7 +293,7 @@ def _mean(w: Writer) -> Value:
     x = w.tensor(0, "input")
     axes = w.axes(x, w.argument(1, "dim"))
     total = w.reduce("sum", x, axes, bool(w.argument(2, "keepdim", False)))
-    return w.map("div", total, w.count([(x.shape or ())[d] for d in axes]))
+    return w.map("div", total, torch_ops.product(tuple((x.shape or ())[d] for d in axes)))
 
 
 def _extreme(kind: str) -> Callable[[Writer], Value]:
@@ -327,7 +316,7 @@ def _variance(root: bool) -> Callable[[Writer], Value]:
             raise CannotGenerate("a variance with an unknown correction")
         axes = w.axes(x, w.argument(1, "dim"))
         squares = w.reduce("m2", x, axes, bool(w.argument(3, "keepdim", False)))
-        count = lift(w.count([(x.shape or ())[d] for d in axes])) - correction
+        count = lift(torch_ops.product(tuple((x.shape or ())[d] for d in axes))) - correction
         result = w.map("div", squares, ex.simplify(count))
         return w.map("sqrt", result) if root else result
 
@@ -375,9 +364,9 @@ def _wide(dtype: Dtype | None) -> Dtype:
     return dtype if dtype is not None and dtype.is_float and dtype.bits > 16 else dt.FLOAT32
 
 
-def _standardised(w: Writer, x: Tensor, axes: Sequence[int], eps: Any) -> Value:
+def _standardised(w: Writer, x: Tensor | Value, axes: Sequence[int], eps: Any) -> Value:
     """(x - mean) / sqrt(variance + eps) over ``axes``."""
-    shape, count = x.shape or (), w.count([(x.shape or ())[d] for d in axes])
+    shape, count = x.shape or (), torch_ops.product(tuple((x.shape or ())[d] for d in axes))
     total = w.reduce("sum", x, axes, True, _wide(x.dtype))
     squares = w.reduce("m2", x, axes, True, _wide(x.dtype))
     small = total.shape
@@ -419,7 +408,7 @@ def _rms_norm(w: Writer) -> Value:
         eps = {16: 2.0**-10 if x.dtype == dt.FLOAT16 else 2.0**-7, 32: 2.0**-23, 64: 2.0**-52}[_wide(x.dtype).bits]
     shape = x.shape or ()
     squares = w.reduce("sum", w.map("square", x, shape=shape, dtype=_wide(x.dtype)), axes, True, _wide(x.dtype))
-    count = w.count([shape[d] for d in axes])
+    count = torch_ops.product(tuple(shape[d] for d in axes))
     root = w.map("rsqrt", w.map("add", w.map("div", squares, count, shape=squares.shape), eps, shape=squares.shape),
                  shape=squares.shape)  # fmt: skip
     return _affine(w, w.map("mul", x, root), w.argument(2, "weight"), None)
@@ -436,7 +425,7 @@ def _group_norm(w: Writer) -> Value:
     split = [lane(0), lane(1) * width + lane(2), *(lane(d + 1) for d in range(2, len(shape)))]
     grouped = Value("cast", inner, _wide(x.dtype), (View(view.value, looked_through(view.index, split)),))
     axes = list(range(2, len(inner)))
-    result = _standardised_value(w, grouped, axes, w.argument(4, "eps", 1e-5))
+    result = _standardised(w, grouped, axes, w.argument(4, "eps", 1e-5))
     back = (
         lane(0),
         lift(ex.floordiv(lane(1), width)),
@@ -446,15 +435,6 @@ def _group_norm(w: Writer) -> Value:
     whole = Value("cast", shape, w.dtype, (View(result, tuple(map(lift, back))),))
     weight, bias = w.argument(2, "weight"), w.argument(3, "bias")
     return _affine(w, whole, *(_per_channel(w, one, len(shape)) for one in (weight, bias)))
-
-
-def _standardised_value(w: Writer, x: Value, axes: Sequence[int], eps: Any) -> Value:
-    count = w.count([x.shape[d] for d in axes])
-    total, squares = (w.reduce(kind, x, axes, True, x.dtype) for kind in ("sum", "m2"))
-    mean = _called("mean", w.map("div", total, count, shape=total.shape))
-    spread = w.map("add", w.map("div", squares, count, shape=total.shape), eps, shape=total.shape)
-    rstd = _called("rstd", w.map("rsqrt", spread, shape=total.shape))
-    return w.map("mul", w.map("sub", x, mean, shape=x.shape), rstd, shape=x.shape)
 
 
 def _per_channel(w: Writer, given: Any, rank: int) -> Any:
@@ -495,7 +475,7 @@ def _reduced_loss(w: Writer, losses: Value) -> Value:
     if how == "none":
         return losses
     total = w.reduce("sum", losses, list(range(len(losses.shape))), False)
-    return w.map("div", total, w.count(losses.shape)) if how == "mean" else total
+    return w.map("div", total, torch_ops.product(losses.shape)) if how == "mean" else total
 
 
 def _loss(losses: Callable[[Writer, Tensor, Tensor, tuple[Size, ...]], Value]) -> Callable[[Writer], Value]:
@@ -1119,10 +1099,7 @@ def _twice(value: Value) -> bool:
 
 
 def _is_count(view: View, over: Sequence[Size]) -> bool:
-    total: Size = 1
-    for extent in over:
-        total = lift(total) * extent
-    return view.value.op == "number" and view.value.attributes["value"] == ex.simplify(total)
+    return view.value.op == "number" and view.value.attributes["value"] == torch_ops.product(tuple(over))
 
 
 def _reduces(view: View, kind: str, x: View, over: Sequence[Size], rank: int) -> bool:

@@ -264,8 +264,8 @@ class HostEvaluator(Evaluator):
         #: Gives the value of a name in another module of the same tree (importing module, package, level); None where
         #: the package is not in the tree.
         self.finder: Callable[[Module, str, int], Callable[[str], Any] | None] | None = None
-        #: Whether each round of a short loop is followed on its own, however alike they are.
-        self.unrolls = False
+        #: Whether torch calls are kept with their arguments, and each round of a short loop is followed on its own.
+        self.detailed = False
         #: The torch function that is being followed, with its arguments.
         self.calling: tuple[str, list[Any], dict[str, Any]] | None = None
         #: Stands for what an expression gives in a scope of a module, until somebody asks; None where nothing is put off.
@@ -371,6 +371,15 @@ class HostEvaluator(Evaluator):
             wrapped = step if isinstance(step, Once) or not self.depth_once else Once(step)
             self.sinks[-1].append(wrapped)
 
+    @contextmanager
+    def inside(self, name: str, args: list[Any], kwargs: dict[str, Any]) -> Iterator[None]:
+        """Within the call of a torch function, which is what is recorded then."""
+        outer, self.calling = self.calling, (name, args, kwargs)
+        try:
+            yield
+        finally:
+            self.calling = outer
+
     def torch_op(
         self,
         name: str,
@@ -387,7 +396,7 @@ class HostEvaluator(Evaluator):
         if all(self.perhaps_number(t) for t in reads):
             self.perhaps.update(t.storage.id for t in writes if reads)
         if self.sinks:
-            call = _as_data(*self.calling) if self.calling is not None else None
+            call = _as_data(*self.calling) if self.detailed and self.calling is not None else None
             self.record(TorchOp(name, kind, reads, writes, self.span(node), self.symbol, flops, dims or {}, call))
 
     def skips(self, node: cst.CSTNode) -> bool:
@@ -651,11 +660,8 @@ class HostEvaluator(Evaluator):
         self, name: str, args: list[Any], node: cst.CSTNode, dtype: Dtype | None = None, into: Tensor | None = None
     ) -> Any:
         """One of Python's operators on tensors."""
-        outer, self.calling = self.calling, (name, args, {})
-        try:
+        with self.inside(name, args, {}):
             return torch_ops.elementwise(self, name, args, node, dtype, into=into)
-        finally:
-            self.calling = outer
 
     def augmented(self, name: str, function: Callable[[Any, Any], Any], a: Any, b: Any, node: cst.CSTNode) -> Any:
         if isinstance(a, Tensor):
@@ -864,9 +870,8 @@ class HostEvaluator(Evaluator):
                 reads = (value,) if isinstance(value, Tensor) else ()
                 if isinstance(value, Unknown):
                     self.unknown(f"line {self.span(node).line}: what `{self.code(node)}` is set to")
-                outer, self.calling = self.calling, ("setitem", [target, value], {})
-                self.torch_op("setitem", "copy" if reads else "fill", reads, (target,), node)
-                self.calling = outer
+                with self.inside("setitem", [target, value], {}):
+                    self.torch_op("setitem", "copy" if reads else "fill", reads, (target,), node)
             return
         self.changes()
         self.escape(value, local=isinstance(container, list))
@@ -1339,7 +1344,7 @@ class HostEvaluator(Evaluator):
     def loop(self, node: cst.For, iterable: Any, scope: Scope) -> None:
         items = self.iterate(iterable)
         span = iterable if isinstance(iterable, Range) else None
-        short = self.unrolls and items is not None and len(items) <= _SHORT_LOOP
+        short = self.detailed and items is not None and len(items) <= _SHORT_LOOP
         alike = span is not None or (items and _views_in_turn(items))
         if not short and alike and self._looped(node, node.target, items, span, scope):
             return

@@ -99,7 +99,7 @@ class Question:
     constants, ``facts`` what the user assumes, ``host`` what the program learns of its device, ``target`` the Triton release
     whose compiler and launcher are asked what they refuse, ``configuration`` which of the configurations of a tuner counts as
     its first, so that a change can be tried under each. Unless ``strict``, facts and constants may be about other programs.
-    ``unrolls`` has each round of a short loop followed on its own, however alike they are."""
+    ``detailed`` keeps torch calls with their arguments and follows each round of a short loop on its own."""
 
     entry: str | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
@@ -108,7 +108,7 @@ class Question:
     target: Target | None = None
     configuration: int = 0
     strict: bool = True
-    unrolls: bool = False
+    detailed: bool = False
 
 
 class Program:
@@ -408,7 +408,7 @@ class _Reading:
             if f.is_value and isinstance(f.value, int) and not isinstance(f.value, bool)
         }
         self.host = self.evaluator(question.host, question.overrides, sizes, resolved, edits, program._kernels)
-        self.host.configuration, self.host.unrolls = question.configuration, question.unrolls
+        self.host.configuration, self.host.detailed = question.configuration, question.detailed
         if not edits:
             self.host.target, self.host.refused = question.target, program._refused
             self.host.kernel_calls = program._kernel_calls

@@ -48,15 +48,13 @@ def function(h: HostEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst.
                 h.escape(reads)  # a method of some other object, perhaps one that keeps what it is given
             h.unknown(f"torch function {name}")
         return Unknown(f"torch.{name}")
-    outer, h.calling = h.calling, (name, args, kwargs)
     try:
-        return handler(h, args, kwargs, node)
+        with h.inside(name, args, kwargs):
+            return handler(h, args, kwargs, node)
     except _MISFIT:
         # The program passes what this function does not take (or what was not followed): its own error, not ours.
         h.unknown(f"arguments of torch function {name}")
         return Unknown(f"torch.{name}")
-    finally:
-        h.calling = outer
 
 
 def attribute(h: HostEvaluator, x: Tensor, name: str, node: cst.CSTNode) -> Any:
@@ -663,9 +661,8 @@ def _gathered(h: HostEvaluator, x: Tensor, parts: list[Any], node: cst.CSTNode) 
         h.sync("boolean-mask indexing waits for the number of true elements", node, x)
     result = h.allocate(x.dtype, shape, "result", node)
     dims = _run(x) if len(indices) == 1 and not lists and not boolean and parts[0] is indices[0] else {}
-    outer, h.calling = h.calling, ("index", [x, tuple(parts)], {})
-    h.torch_op("index", "gather", (x, *indices), (result,), node, dims=dims)
-    h.calling = outer
+    with h.inside("index", [x, tuple(parts)], {}):
+        h.torch_op("index", "gather", (x, *indices), (result,), node, dims=dims)
     return result
 
 

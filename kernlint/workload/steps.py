@@ -105,7 +105,7 @@ class TorchOp:
     ``kind`` is what it costs: copy, transpose (a copy that permutes), cast, fill, elementwise, reduce, matmul, softmax,
     norm, attention, conv, scan, gather, cat, random, rnn, alloc (no device work), unknown.
     ``dims`` carries what the cost needs beyond the tensors: batch, m, n, k of a matmul; axis of a reduction ...
-    ``flops`` counts a multiply-add as two. ``call`` is the call as it was written, None where an argument is not known.
+    ``flops`` counts a multiply-add as two. ``call`` is the call as it was written, None where an argument is not known or nobody asked.
     """
 
     name: str
