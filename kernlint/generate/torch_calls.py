@@ -20,7 +20,7 @@ from kernlint.generate.values import (
     looked_through,
 )
 from kernlint.interpret import torch_ops
-from kernlint.workload import Call, Dtype, Expr, Lane, Size, Tensor, TorchOp, Workload
+from kernlint.workload import Call, Dtype, Expr, Lane, Size, Step, Tensor, TorchOp, Workload
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import Atom, lift
@@ -65,26 +65,36 @@ _MOST_STEPS = 200
 class Reader:
     """Reads the steps of a workload into values; ``sizes`` are numbers for the sizes that are left open."""
 
+    #: What makes the values of functions that are no elementwise operation.
+    functions: Mapping[str, Callable[[Writer], Value]]
+
     def __init__(self, workload: Workload, sizes: Mapping[Atom, float]) -> None:
         self.workload = workload
         self.sizes = sizes
         #: By storage: the value that it holds, and the tensor whose axes are those of the value.
         self.holds: dict[int, tuple[Value, Tensor]] = {}
         self.inputs: dict[int, Value] = {}
-        for name, tensor in workload.arguments.items():
-            if isinstance(tensor, Tensor):
-                self._input(name, tensor)
-        for path, tensor in workload.held.items():
-            if isinstance(tensor, Tensor) and tensor.storage.id not in self.holds:
-                self._input(f"self.{path}", tensor)
+        self._begin()
         if len(workload.steps) > _MOST_STEPS:
             raise CannotGenerate(f"the reference makes {len(workload.steps)} torch calls")
         for step in workload.steps:
-            if not isinstance(step, TorchOp):
-                raise CannotGenerate(
-                    f"the reference has a {_WORDS.get(type(step).__name__, 'step')} that is no torch function"
-                )
-            self._read(step)
+            self._step(step)
+
+    def _begin(self) -> None:
+        """Note what is there before the first step."""
+        for name, tensor in self.workload.arguments.items():
+            if isinstance(tensor, Tensor):
+                self._input(name, tensor)
+        for path, tensor in self.workload.held.items():
+            if isinstance(tensor, Tensor) and tensor.storage.id not in self.holds:
+                self._input(f"self.{path}", tensor)
+
+    def _step(self, step: Step) -> None:
+        if not isinstance(step, TorchOp):
+            raise CannotGenerate(
+                f"the reference has a {_WORDS.get(type(step).__name__, 'step')} that is no torch function"
+            )
+        self._read(step)
 
     def _input(self, path: str, tensor: Tensor) -> None:
         if tensor.shape is None or tensor.dtype is None:
@@ -181,7 +191,7 @@ class Writer:
     def made(self, name: str) -> Value:
         if name in _COPIES:
             return self.cast(self.operand(self.args[-1] if name == "copy" else self.args[0]), self.dtype)
-        handler = _FUNCTIONS.get(name)
+        handler = self.reader.functions.get(name)
         if handler is not None:
             return handler(self)
         count = ELEMENTWISE.get(name)
@@ -364,7 +374,7 @@ def _wide(dtype: Dtype | None) -> Dtype:
     return dtype if dtype is not None and dtype.is_float and dtype.bits > 16 else dt.FLOAT32
 
 
-def _standardised(w: Writer, x: Tensor | Value, axes: Sequence[int], eps: Any) -> Value:
+def standardised(w: Writer, x: Tensor | Value, axes: Sequence[int], eps: Any) -> Value:
     """(x - mean) / sqrt(variance + eps) over ``axes``."""
     shape, count = x.shape or (), torch_ops.product(tuple((x.shape or ())[d] for d in axes))
     total = w.reduce("sum", x, axes, True, _wide(x.dtype))
@@ -380,7 +390,7 @@ def _called(name: str, value: Value) -> Value:
     return Value(value.op, value.shape, value.dtype, value.operands, value.attributes, name)
 
 
-def _affine(w: Writer, x: Value, weight: Any, bias: Any) -> Value:
+def affine(w: Writer, x: Value, weight: Any, bias: Any) -> Value:
     if isinstance(weight, (Tensor, Value)):
         x = w.map("mul", x, weight)
     return w.map("add", x, bias) if isinstance(bias, (Tensor, Value)) else x
@@ -396,8 +406,8 @@ def _trailing(w: Writer, x: Tensor, shape: Any) -> list[int]:
 def _layer_norm(w: Writer) -> Value:
     x = w.tensor(0, "input")
     axes = _trailing(w, x, w.argument(1, "normalized_shape"))
-    result = _standardised(w, x, axes, w.argument(4, "eps", 1e-5))
-    return _affine(w, result, w.argument(2, "weight"), w.argument(3, "bias"))
+    result = standardised(w, x, axes, w.argument(4, "eps", 1e-5))
+    return affine(w, result, w.argument(2, "weight"), w.argument(3, "bias"))
 
 
 def _rms_norm(w: Writer) -> Value:
@@ -411,7 +421,7 @@ def _rms_norm(w: Writer) -> Value:
     count = torch_ops.product(tuple(shape[d] for d in axes))
     root = w.map("rsqrt", w.map("add", w.map("div", squares, count, shape=squares.shape), eps, shape=squares.shape),
                  shape=squares.shape)  # fmt: skip
-    return _affine(w, w.map("mul", x, root), w.argument(2, "weight"), None)
+    return affine(w, w.map("mul", x, root), w.argument(2, "weight"), None)
 
 
 def _group_norm(w: Writer) -> Value:
@@ -425,7 +435,7 @@ def _group_norm(w: Writer) -> Value:
     split = [lane(0), lane(1) * width + lane(2), *(lane(d + 1) for d in range(2, len(shape)))]
     grouped = Value("cast", inner, _wide(x.dtype), (View(view.value, looked_through(view.index, split)),))
     axes = list(range(2, len(inner)))
-    result = _standardised(w, grouped, axes, w.argument(4, "eps", 1e-5))
+    result = standardised(w, grouped, axes, w.argument(4, "eps", 1e-5))
     back = (
         lane(0),
         lift(ex.floordiv(lane(1), width)),
@@ -434,10 +444,10 @@ def _group_norm(w: Writer) -> Value:
     )
     whole = Value("cast", shape, w.dtype, (View(result, tuple(map(lift, back))),))
     weight, bias = w.argument(2, "weight"), w.argument(3, "bias")
-    return _affine(w, whole, *(_per_channel(w, one, len(shape)) for one in (weight, bias)))
+    return affine(w, whole, *(per_channel(w, one, len(shape)) for one in (weight, bias)))
 
 
-def _per_channel(w: Writer, given: Any, rank: int) -> Any:
+def per_channel(w: Writer, given: Any, rank: int) -> Any:
     """A tensor of one number for each channel, as it is looked at from images."""
     if not isinstance(given, Tensor):
         return given
@@ -451,12 +461,12 @@ def _batch_norm(w: Writer) -> Value:
     if w.argument(5, "training", False):
         raise CannotGenerate("a batch norm that is being trained")
     rank = len(x.shape or ())
-    mean, variance = (_per_channel(w, w.tensor(i, n), rank) for i, n in ((1, "running_mean"), (2, "running_var")))
+    mean, variance = (per_channel(w, w.tensor(i, n), rank) for i, n in ((1, "running_mean"), (2, "running_var")))
     eps = w.argument(7, "eps", 1e-5)
     root = w.map("rsqrt", w.map("add", variance, eps, shape=variance.shape), shape=variance.shape)
     result = w.map("mul", w.map("sub", x, mean), root)
-    weight, bias = (_per_channel(w, w.argument(i, n), rank) for i, n in ((3, "weight"), (4, "bias")))
-    return _affine(w, result, weight, bias)
+    weight, bias = (per_channel(w, w.argument(i, n), rank) for i, n in ((3, "weight"), (4, "bias")))
+    return affine(w, result, weight, bias)
 
 
 def _normalize(w: Writer) -> Value:
@@ -470,7 +480,7 @@ def _normalize(w: Writer) -> Value:
     return w.map("div", x, w.map("maximum", length, w.argument(3, "eps", 1e-12), shape=total.shape))
 
 
-def _reduced_loss(w: Writer, losses: Value) -> Value:
+def reduced_loss(w: Writer, losses: Value) -> Value:
     how = w.kwargs.get("reduction", "mean")
     if how == "none":
         return losses
@@ -483,7 +493,7 @@ def _loss(losses: Callable[[Writer, Tensor, Tensor, tuple[Size, ...]], Value]) -
         x, y = w.tensor(0, "input"), w.tensor(1, "target")
         if x.shape != y.shape or x.shape is None:
             raise CannotGenerate(f"{w.call.function} of tensors of two shapes")
-        return _reduced_loss(w, losses(w, x, y, x.shape))
+        return reduced_loss(w, losses(w, x, y, x.shape))
 
     return make
 
@@ -977,7 +987,7 @@ def _conv(w: Writer) -> Value:
     """A depthwise convolution of few taps as a sum over them; others are a library's business."""
     x, weight = w.tensor(0, "input"), w.tensor(1, "weight")
     rank = len(w.shape) - 2
-    stride, padding, dilation = (_per_axis(w.argument(i, n, d), rank) for i, n, d in
+    stride, padding, dilation = (per_axis(w.argument(i, n, d), rank) for i, n, d in
                                  ((3, "stride", 1), (4, "padding", 0), (5, "dilation", 1)))  # fmt: skip
     groups = w.argument(6, "groups", 1)
     shape, filters = x.shape or (), weight.shape or ()
@@ -1011,7 +1021,7 @@ def _conv(w: Writer) -> Value:
         product = Value("mul", w.shape, w.dtype, (View(tap, identity(w.shape)), factor))
         total = product if total is None else w.map("add", total, product)
     bias = w.argument(2, "bias")
-    return w.map("add", total, _per_channel(w, bias, rank + 2)) if isinstance(bias, Tensor) else total
+    return w.map("add", total, per_channel(w, bias, rank + 2)) if isinstance(bias, Tensor) else total
 
 
 def _implicit_product(
@@ -1039,10 +1049,10 @@ def _implicit_product(
     factor = View(kernel.value, looked_through(kernel.index, [lane(1), channel, *taps]))
     made = _multiplied(w, (look, factor), over)
     bias = w.argument(2, "bias")
-    return w.map("add", made, _per_channel(w, bias, rank + 2)) if isinstance(bias, Tensor) else made
+    return w.map("add", made, per_channel(w, bias, rank + 2)) if isinstance(bias, Tensor) else made
 
 
-def _per_axis(value: Any, rank: int) -> list[int] | None:
+def per_axis(value: Any, rank: int) -> list[int] | None:
     values = list(value) if isinstance(value, tuple) else [value] * rank
     return values if len(values) == rank and all(isinstance(one, int) for one in values) else None
 
@@ -1113,7 +1123,7 @@ def _reduces(view: View, kind: str, x: View, over: Sequence[Size], rank: int) ->
     return body.value is x.value and body.index == x.index
 
 
-_FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
+FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
     "sum": _sum,
     "mean": _mean,
     "amax": _extreme("max"),
@@ -1188,3 +1198,5 @@ _FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
     "conv1d": _conv,
     "conv2d": _conv,
 }  # fmt: skip
+
+Reader.functions = FUNCTIONS
