@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from kernlint.compare.columns import NotCompared
 from kernlint.compare.functions import FUNCTIONS, places_of_extremes

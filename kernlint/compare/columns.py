@@ -53,19 +53,20 @@ class Points:
             found = self._derived[key] = make()
         return found
 
-    def aligned(self, shape: Sequence[int], rank: int) -> Points:
-        """As an operand of ``shape`` is looked at from ``rank`` axes: its own are the last ones, those of one element stand still."""
-        lead = rank - len(shape)
+    def aligned(self, shape: tuple[int, ...]) -> Points:
+        """As an operand of ``shape`` is looked at from here: its axes are the last ones, those of one element stand still."""
+        found = self._derived.get(shape)
+        if found is None:
+            found = self._derived[shape] = self._aligned(shape)
+        return found
+
+    def _aligned(self, shape: tuple[int, ...]) -> Points:
+        lead = len(self.axes) - len(shape)
         if lead < 0:
             raise NotCompared("shapes")
-        still = tuple(extent == 1 for extent in shape)
-        if lead == 0 and not any(still):
+        if lead == 0 and 1 not in shape:
             return self
-        axes = self.axes
-        return self.derived(
-            ("aligned", still, lead),
-            lambda: Points([0 if one else axes[lead + d] for d, one in enumerate(still)], self.count),
-        )
+        return Points([0 if extent == 1 else self.axes[lead + d] for d, extent in enumerate(shape)], self.count)
 
     def expanded(self, axes: Sequence[int], extents: Sequence[int]) -> Points:
         """Each place as all those along new axes: number ``axes[i]`` of the result has ``extents[i]`` elements. The last runs fastest."""
@@ -106,8 +107,17 @@ def chunks(column: list[Any], size: int) -> list[list[Any]]:
 def mapped(function: Callable[..., Any], *columns: Column) -> Column:
     """``function`` of the numbers at each place."""
     if not any(type(column) is list for column in columns):
-        return function(*columns)
-    return list(map(function, *(column if type(column) is list else repeat(column) for column in columns)))
+        made = function(*columns)
+        return made if function not in _GROWS else _bounded((made,))[0]
+    made = list(map(function, *(column if type(column) is list else repeat(column) for column in columns)))
+    return made if function not in _GROWS else _bounded(made)
+
+
+def _bounded(numbers: Any) -> Any:
+    """``numbers``, which no integer of 64 bits is beyond: so many digits are no work of a kernel."""
+    if any(isinstance(x, int) and not -_LARGEST <= x < 2 * _LARGEST for x in (*numbers[:1], *numbers[-1:])):
+        raise NotCompared("an integer of more than 64 bits")
+    return numbers
 
 
 # -- arithmetic --------------------------------------------------------------------------------------------------------
@@ -183,13 +193,28 @@ def _product(a: float, b: float) -> float:
     return a * b
 
 
+def _shifted(a: int, b: int) -> int:
+    if not 0 <= b < 64:
+        raise NotCompared("a shift by more than 64 bits")
+    return a << b
+
+
+def _power(a: float, b: float) -> float:
+    return math.pow(a, b)
+
+
+#: Functions of which integers can get ever longer.
+_GROWS = frozenset({_product, _shifted})
+_LARGEST = 1 << 63
+
+
 _exp = _guarded(math.exp)
 
 #: By the names that torch and ``triton.language`` have for them; operators as Python spells them.
 ARITHMETIC: Mapping[str, Callable[..., Any]] = {
     "+": operator.add, "-": operator.sub, "*": _product, "/": _divided, "//": _quotient, "%": _rest,
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
-    "&": operator.and_, "|": operator.or_, "^": operator.xor, ">>": operator.rshift, "<<": operator.lshift,
+    "&": operator.and_, "|": operator.or_, "^": operator.xor, ">>": operator.rshift, "<<": _shifted,
     "and": lambda a, b: a and b, "or": lambda a, b: a or b, "not": operator.not_, "~": _inverted,
     "negative": operator.neg, "neg": operator.neg, "abs": abs, "add": operator.add, "sub": operator.sub, "mul": _product,
     "div": _divided, "fdiv": _divided, "div_rn": _divided, "reciprocal": lambda x: _divided(1.0, x),
@@ -202,12 +227,12 @@ ARITHMETIC: Mapping[str, Callable[..., Any]] = {
     "sigmoid": _sigmoid, "relu": lambda x: _larger(x, 0.0), "square": lambda x: x * x,
     "floor": _whole(math.floor), "ceil": _whole(math.ceil), "trunc": _whole(math.trunc), "round": _rounded, "rint": _rounded,
     "sign": lambda x: float((x > 0) - (x < 0)), "isnan": lambda x: x != x, "isinf": lambda x: x in (math.inf, -math.inf),
-    "pow": _guarded(lambda a, b: math.pow(a, b)), "fma": lambda a, b, c: a * b + c,
+    "pow": _guarded(_power), "fma": lambda a, b, c: a * b + c,
     "where": lambda c, a, b: a if c else b, "clamp": lambda x, low, high: _smaller(_larger(x, low), high),
     "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge, "eq": operator.eq, "ne": operator.ne,
     "logical_and": lambda a, b: bool(a) and bool(b), "logical_or": lambda a, b: bool(a) or bool(b), "logical_not": operator.not_,
     "bitwise_and": operator.and_, "bitwise_or": operator.or_, "bitwise_xor": operator.xor, "bitwise_not": _inverted,
-    "shift_left": operator.lshift, "shift_right": operator.rshift, "floor_divide": _guarded(operator.floordiv),
+    "shift_left": _shifted, "shift_right": operator.rshift, "floor_divide": _guarded(operator.floordiv),
     "remainder": _guarded(operator.mod), "cdiv": lambda a, b: -(-a // b),
 }  # fmt: skip
 

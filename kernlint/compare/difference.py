@@ -12,13 +12,13 @@ from kernlint.compare.columns import Effort, NotCompared, Points, TooMuch
 from kernlint.compare.elements import Elements, extents
 from kernlint.compare.launches import address
 from kernlint.generate.values import CannotGenerate, Unbound, View
-from kernlint.records import dataclass
-from kernlint.workload import Repeat, Step, Tensor, Workload
+from kernlint.records import dataclass, replace
+from kernlint.workload import Repeat, Size, Step, Tensor, Workload
 
-#: Numbers that may be computed for one element of each side.
-_MOST_NUMBERS = 300_000
+#: Numbers that may be computed for a comparison.
+MOST_NUMBERS = 700_000
 #: Elements of a result that are looked at beside its first and last one.
-_SAMPLES = 6
+SAMPLES = 6
 #: How far apart numbers may lie that stand for the same, in parts of what elements of the result mostly are.
 _TOLERANCE = 1e-2
 
@@ -40,21 +40,59 @@ class Witness:
 
 @dataclass(frozen=True)
 class Output:
-    """One tensor of the result: in the reference and in the program, with the steps that write it last."""
+    """One tensor of the result: in the reference and in the program, with the steps that write it last. ``shared`` are the paths of
+    the inputs that both sides have."""
 
     reference: Tensor
     program: Tensor
     made: Step | None
     written: Step | None
     witnesses: tuple[Witness, ...] = ()
+    shared: frozenset[str] = frozenset()
 
     @property
     def different(self) -> tuple[Witness, ...]:
         return tuple(one for one in self.witnesses if one.differs)
 
+    @property
+    def differs(self) -> bool:
+        return self.kind != ""
 
-def compared(workload: Workload) -> list[Output]:
-    """The outputs of ``workload`` beside those of its reference. Raises :class:`NotCompared`."""
+    @property
+    def kind(self) -> str:
+        """How it differs: in ``form`` (another type or shape), ``unwritten``, ``inputs`` (of which one side reads one and the other
+        does not), ``elements`` (other ones of the same inputs), ``arithmetic``; empty where nothing is known to."""
+        if not self.corresponds:
+            return "form"
+        if not self.different:
+            return "inputs" if self.unread else "" if self.reference.shape == self.program.shape else "form"
+        if any(one.undefined for one in self.different):
+            return "unwritten"
+        if self.paths[0] != self.paths[1]:
+            return "inputs"
+        return "elements" if any(one.reads[0] != one.reads[1] for one in self.different) else "arithmetic"
+
+    @property
+    def corresponds(self) -> bool:
+        """Whether the elements of both are of one type and found at the same places, but for axes of one element."""
+        types = {self.reference.dtype, self.program.dtype}
+        return None in types or (len(types) == 1 and _long(self.reference) == _long(self.program))
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """The inputs that the reference reads and the program, which has them too, does not."""
+        return tuple(sorted((self.paths[0] - self.paths[1]) & self.shared))
+
+    @property
+    def paths(self) -> tuple[frozenset[str], frozenset[str]]:
+        """The inputs that the reference and the program read for what was looked at."""
+        reference = frozenset(path for one in self.witnesses for path in one.reads[0])
+        return reference, frozenset(path for one in self.witnesses for path in one.reads[1])
+
+
+def compared(workload: Workload, effort: Effort) -> list[Output]:
+    """The outputs of ``workload`` beside those of its reference, without witnesses where these are made of too much. Raises
+    :class:`NotCompared`."""
     reference, workload = workload.reference, workload.first_call()
     if reference is None:
         raise NotCompared("no reference")
@@ -67,7 +105,7 @@ def compared(workload: Workload) -> list[Output]:
         pairs = list(zip(_tensors(reference.result), _tensors(workload.result)))
         if len(_tensors(reference.result)) != len(_tensors(workload.result)):
             raise NotCompared("results of another number")
-        return [_output(one, other, theirs, ours) for one, other in pairs]
+        return [_output(one, other, theirs, ours, effort) for one, other in pairs]
     except (CannotGenerate, Unbound) as error:
         raise NotCompared(str(error)) from None
     except RecursionError:
@@ -94,7 +132,9 @@ def _keys(ours: Workload, theirs: Workload) -> tuple[dict[str, str], dict[str, s
         last = path.rpartition(".")[2]
         alike = [one for one, other in shapes[0].items() if other == shape and one.rpartition(".")[2] == last]
         same_here = [one for one, other in shapes[1].items() if other == shape and one.rpartition(".")[2] == last]
-        match = path if shapes[0].get(path) == shape and shape else alike[0] if len(alike) == len(same_here) == 1 else ""
+        match = (
+            path if shapes[0].get(path) == shape and shape else alike[0] if len(alike) == len(same_here) == 1 else ""
+        )
         if match:
             found[0][match] = found[1][path] = path
     names = [[name for name, t in call.arguments.items() if isinstance(t, Tensor)] for call in (ours, theirs)]
@@ -104,33 +144,39 @@ def _keys(ours: Workload, theirs: Workload) -> tuple[dict[str, str], dict[str, s
     return found
 
 
-def _output(reference: Tensor, program: Tensor, theirs: CallReader, ours: CallReader) -> Output:
+def _output(reference: Tensor, program: Tensor, theirs: CallReader, ours: CallReader, effort: Effort) -> Output:
     made, written = theirs.writers.get(reference.storage.id), ours.writers.get(program.storage.id)
-    plain = Output(reference, program, made, written)
-    if reference.shape is None or program.shape is None or not _alike(reference, program):
+    plain = Output(reference, program, made, written, shared=frozenset(theirs.keys.values()))
+    if reference.shape is None or program.shape is None:
+        raise NotCompared("a result of unknown shape")
+    if not plain.corresponds:
         return plain
     expected, found = theirs.view(reference), ours.view(program)
     witnesses: list[Witness] = []
     try:
-        for place in _places(extents(reference.shape)):
-            witnesses.append(_witness(place, expected, found))
+        shape, other = extents(reference.shape), extents(program.shape)
+        for place in _places(shape):
+            witnesses.append(_witness(place, _at(place, shape, other), expected, found, effort))
     except TooMuch:
-        if not witnesses:
-            raise
+        pass  # what was seen so far counts
     usual = sum(abs(one.expected) for one in witnesses) / max(1, len(witnesses))
     judged = tuple(
-        one
-        if one.unwritten or one.undefined or not _close(one.expected, one.found, usual)
-        else Witness(one.place, one.expected, one.found, one.reads, differs=False)
+        one if one.undefined or not _close(one.expected, one.found, usual) else replace(one, differs=False)
         for one in witnesses
-        if one.expected == one.expected and (one.found == one.found or one.undefined or one.unwritten)
+        if one.expected == one.expected and (one.found == one.found or one.undefined)
     )
-    return Output(reference, program, made, written, judged)
+    return replace(plain, witnesses=judged)
 
 
-def _alike(one: Tensor, other: Tensor) -> bool:
-    """Whether elements correspond by their places."""
-    return one.shape == other.shape
+def _long(tensor: Tensor) -> list[Size]:
+    """The axes of ``tensor`` of more than one element."""
+    return [extent for extent in tensor.shape or () if extent != 1]
+
+
+def _at(place: Sequence[int], shape: Sequence[int], other: Sequence[int]) -> tuple[int, ...]:
+    """``place`` in a tensor of ``shape`` as the place in one of the shape ``other``, whose axes of one element are others."""
+    rest = iter([i for i, extent in zip(place, shape) if extent != 1])
+    return tuple(next(rest) if extent != 1 else 0 for extent in other)
 
 
 def _close(a: float, b: float, usual: float) -> bool:
@@ -148,17 +194,17 @@ def _places(shape: Sequence[int]) -> Iterator[tuple[int, ...]]:
     for place in (
         tuple(0 for _ in shape),
         tuple(extent - 1 for extent in shape),
-        *(tuple(numbers.randrange(extent) for extent in shape) for _ in range(_SAMPLES)),
+        *(tuple(numbers.randrange(extent) for extent in shape) for _ in range(SAMPLES)),
     ):
         if place not in seen:
             seen.add(place)
             yield place
 
 
-def _witness(place: tuple[int, ...], expected: View, found: View) -> Witness:
-    theirs, ours = Elements(Effort(_MOST_NUMBERS)), Elements(Effort(_MOST_NUMBERS))
+def _witness(place: tuple[int, ...], there: tuple[int, ...], expected: View, found: View, effort: Effort) -> Witness:
+    theirs, ours = Elements(effort), Elements(effort)
     wanted = _number(theirs.view(expected, Points(place, 1)))
-    points = Points(place, 1)
+    points = Points(there, 1)
     got = _number(ours.view(found, points))
     reads = tuple({path: frozenset(at) for path, at in side.reads.items()} for side in (theirs, ours))
     unwritten = _unwritten(found, points, ours)
@@ -184,5 +230,3 @@ def _unwritten(view: View, points: Points, elements: Elements) -> bool:
             return False
         value = value.operands[0].value
     return True
-
-

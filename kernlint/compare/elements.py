@@ -28,7 +28,7 @@ from kernlint.workload.expr import Atom, lift
 _NUMBERS = 4093
 
 #: What it costs to work out a value, beside what each of its numbers costs.
-_OF_A_VALUE = 8
+_OF_A_VALUE = 20
 
 _INDICES: Mapping[str, Callable[[int, int], int]] = {
     "floordiv": lambda a, b: a // b,
@@ -64,9 +64,7 @@ class Elements:
         """The elements that ``view`` looks at from ``points``."""
         if loaded:
             return self.at(view.value, Points([self.index(e, points, loaded) for e in view.index], points.count))
-        if len(view.index) == len(points.axes) and all(
-            expr == Expr.atom(Lane(d)) for d, expr in enumerate(view.index)
-        ):
+        if len(view.index) == len(points.axes) and all(expr == Expr.atom(Lane(d)) for d, expr in enumerate(view.index)):
             return self.at(view.value, points)
         looked = points.derived(
             view.index, lambda: Points([self.index(expr, points, {}) for expr in view.index], points.count)
@@ -178,9 +176,7 @@ class Elements:
         left = list(range(points.count))
         for view, bounds in zip(value.operands, value.attributes["cases"]):
             inside, outside = list[int](), list[int]()
-            columns = [
-                tuple(None if one is None else self.index(one, points, {}) for one in bound) for bound in bounds
-            ]
+            columns = [tuple(None if one is None else self.index(one, points, {}) for one in bound) for bound in bounds]
             for i in left:
                 (inside if all(_within(bound, i) for bound in columns) else outside).append(i)
             if len(inside) == points.count:
@@ -203,15 +199,17 @@ class Elements:
         return self.view(value.operands[0], points, loaded)
 
 
-def _within(bound: tuple[Column | None, ...], i: int) -> bool:
+def _within(bound: tuple[Column, ...], i: int) -> bool:
     low, place, high = (one[i] if type(one) is list else one for one in bound)
     return bool(low <= place and (high is None or place < high))
 
 
 def _some(points: Points, chosen: Sequence[int]) -> Points:
     axes = [[axis[i] for i in chosen] if type(axis) is list else axis for axis in points.axes]
-    return Points(axes, len(chosen)) if len(chosen) > 1 else Points(
-        [axis[0] if type(axis) is list else axis for axis in axes], 1
+    return (
+        Points(axes, len(chosen))
+        if len(chosen) > 1
+        else Points([axis[0] if type(axis) is list else axis for axis in axes], 1)
     )
 
 
@@ -228,7 +226,7 @@ def flattened(points: Points, shape: Sequence[int]) -> Column:
     flat: Column = 0
     for axis, extent in zip(points.axes, shape):
         run = axis if type(axis) is list else (axis,)
-        if min(run) < 0 or max(run) >= extent:
+        if min(run, default=0) < 0 or max(run, default=0) >= extent:
             raise NotCompared("an element outside its tensor")
         flat = mapped(lambda f, i, n=extent: f * n + i, flat, axis) if flat != 0 or type(flat) is list else axis
     return flat

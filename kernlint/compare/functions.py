@@ -119,7 +119,9 @@ def _pool(largest: bool) -> Callable[[Writer], Value]:
         )
         dilation = per_axis(w.argument(4, "dilation", 1), rank) if largest else [1] * rank
         ceil = w.argument(5 if largest else 4, "ceil_mode", False)
-        plain = largest or (w.argument(5, "count_include_pad", True) is True and w.argument(6, "divisor_override") is None)
+        plain = largest or (
+            w.argument(5, "count_include_pad", True) is True and w.argument(6, "divisor_override") is None
+        )
         if window is None or stride is None or padding is None or dilation is None or ceil or not plain:
             raise CannotGenerate("a pool whose geometry is not known")
         taps = [lane(len(w.shape) + d) for d in range(rank)]

@@ -30,7 +30,7 @@ Read = Callable[[Value, str, list[int]], list[Any]]
 _MOST_ROUNDS = 1 << 14
 
 #: What it costs to work out a value, beside what each of its numbers costs.
-_OF_A_VALUE = 8
+_OF_A_VALUE = 20
 
 _ONE = Points((), 1)
 
@@ -49,25 +49,41 @@ class Pointer:
     offset: Column
 
 
+class Reading:
+    """What all programs of a kernel have in common: by the ids of values their operands, and the loops that they change with."""
+
+    def __init__(self, values: Values) -> None:
+        self.values = values
+        self.tests = {value.node: value for value in values if value.op == "while"}
+        self.indices = {value.region.loop: value for value in values if value.op == "index" and value.region.loop}
+        self.operands: dict[int, tuple[Value, ...]] = {}
+        self.loops: dict[int, tuple[int, ...]] = {}
+        for value in values:
+            self.operands[value.id] = values.operands(value)
+        for id in sorted(self.operands):  # of what they are computed from, those of loops excepted
+            self.loops[id] = self._loops(values[id])
+
+    def _loops(self, value: Value) -> tuple[int, ...]:
+        around = [region.loop for region in value.region.around() if region.loop]
+        if value.op in ("phi", "index", "while"):
+            return tuple(around)
+        inner = {loop for one in self.operands[value.id] for loop in self.loops.get(one.id, ())}
+        return tuple(loop for loop in around if loop in inner)
+
+
 class Lanes:
     """The values of the program ``ids`` of ``launch``."""
 
-    def __init__(self, launch: Launch, ids: Sequence[int], read: Read, effort: Effort) -> None:
-        values = launch.kernel.values
-        if values is None:
-            raise NotCompared("a kernel that is not followed")
+    def __init__(self, launch: Launch, reading: Reading, ids: Sequence[int], read: Read, effort: Effort) -> None:
         self.launch = launch
         self.ids = tuple(ids)
-        self.values: Values = values
+        self.values = reading.values
+        self.reading = reading
         self.read = read
         self.effort = effort
         #: The round that each loop is in.
         self.rounds: dict[int, int] = {}
         self._known: dict[Any, Any] = {}
-        self._tests = {value.node: value for value in values if value.op == "while"}
-        self._indices = {
-            value.region.loop: value for value in values if value.op == "index" and value.region.loop
-        }
 
     # -- asking -----------------------------------------------------------------------------------------------------
 
@@ -75,10 +91,14 @@ class Lanes:
         """What ``value`` is at ``points``: a column, a :class:`Pointer`, or a tuple of such."""
         if value.op == "constant":
             return value.detail
-        loops = [region.loop for region in value.region.around() if region.loop]
         if value.op in ("phi", "exit"):
             return self._carried(value, points)
-        key = (value.id, id(points), *(self.rounds[loop] for loop in loops))
+        loops = self.reading.loops[value.id]
+        key: Any = value.id, id(points)
+        if loops:
+            if not self.rounds.keys() >= set(loops):
+                raise NotCompared("a value of a loop that is over")
+            key = (*key, *[self.rounds[loop] for loop in loops])
         if key in self._known:
             return self._known[key]
         self.effort.spend(_OF_A_VALUE)
@@ -87,6 +107,9 @@ class Lanes:
             self.effort.spend(len(made))
         self._known[key] = made
         return made
+
+    def _given(self, value: Value) -> tuple[Value, ...]:
+        return self.reading.operands[value.id]
 
     def scalar(self, value: Value) -> Any:
         """The one number that ``value`` is."""
@@ -108,20 +131,20 @@ class Lanes:
 
     def _most_rounds(self, loop: int, wanted: int) -> int:
         """How many rounds ``loop`` makes; of a ``while`` those up to ``wanted`` at least, if it makes as many."""
-        index = self._indices.get(loop)
+        index = self.reading.indices.get(loop)
         if index is not None:
-            start, stop, step = (self.scalar(one) for one in self.values.operands(index))
+            start, stop, step = (self.scalar(one) for one in self._given(index))
             if not all(type(n) is int or isinstance(n, int) for n in (start, stop, step)) or step == 0:
                 raise NotCompared("a loop of unknown length")
             return max(0, -(-(stop - start) // step))
-        test = self._tests.get(loop)
+        test = self.reading.tests.get(loop)
         if test is None:
             raise NotCompared("a loop of unknown length")
         outer = self.rounds.get(loop)
         try:
             for number in range(min(wanted + 1, _MOST_ROUNDS)):
                 self.rounds[loop] = number
-                if not self.scalar(test_of(self.values, test)):
+                if not self.scalar(self._given(test)[0]):
                     return number
         finally:
             self._back(loop, outer)
@@ -135,7 +158,7 @@ class Lanes:
 
     def _carried(self, value: Value, points: Points) -> Any:
         loop = value.node
-        inside = self.values.operands(value)[0] if value.op == "exit" else None
+        inside = self._given(value)[0] if value.op == "exit" else None
         if inside is None:
             return self._phi(value, points, self.rounds[loop])
         outer = self.rounds.get(loop)
@@ -157,7 +180,7 @@ class Lanes:
             count = self._most_rounds(loop, wanted)
             if count <= wanted:
                 break
-            if loop in self._indices:
+            if loop in self.reading.indices:
                 break
             wanted *= 2
             if wanted > _MOST_ROUNDS:
@@ -169,10 +192,8 @@ class Lanes:
     def _phi(self, phi: Value, points: Points, number: int) -> Any:
         """What ``phi`` holds at the start of round ``number``: round by round, so that nothing nests deep."""
         loop = phi.node
-        before, end = self.values.operands(phi)
-        outside = tuple(
-            self.rounds[region.loop] for region in phi.region.around() if region.loop and region.loop != loop
-        )
+        before, end = self._given(phi)
+        outside = tuple(self.rounds[one] for one in self.reading.loops[phi.id] if one != loop)
         key = (phi.id, id(points), outside)
         rounds: list[Any] = self._known.setdefault(key, [])
         saved = self.rounds.get(loop)
@@ -196,10 +217,10 @@ class Lanes:
         """``operand`` as it is looked at from ``points`` of ``of``."""
         if operand.op == "constant":
             return operand.detail
-        return self.value(operand, points.aligned(operand.shape, len(of.shape)) if operand.shape else _ONE)
+        return self.value(operand, points.aligned(operand.shape) if operand.shape else _ONE)
 
     def _operands(self, value: Value, points: Points) -> list[Any]:
-        return [self._operand(one, value, points) for one in self.values.operands(value)]
+        return [self._operand(one, value, points) for one in self._given(value)]
 
     def _made(self, value: Value, points: Points) -> Any:
         op = value.op
@@ -211,13 +232,13 @@ class Lanes:
         if special is not None:
             return special(self, value, points)
         if op in _SAME:
-            return self._operand(self.values.operands(value)[0], value, points)
+            return self._operand(self._given(value)[0], value, points)
         function = ARITHMETIC.get(op)
         if function is None:
             raise NotCompared(f"`{op}`")
         operands = [
             self._operand(one, value, points)
-            for one, role in zip(self.values.operands(value), value.roles or ("",) * len(value.operands))
+            for one, role in zip(self._given(value), value.roles or ("",) * len(value.operands))
             if role not in ("propagate_nan", "sanitize_overflow", "ieee_rounding", "_builder", "_semantic")
         ]
         if any(isinstance(one, Pointer) for one in operands):
@@ -241,18 +262,18 @@ class Lanes:
         return given
 
     def _program(self, value: Value, points: Points) -> int:
-        axis = self.scalar(self.values.operands(value)[0]) if value.operands else 0
+        axis = self.scalar(self._given(value)[0]) if value.operands else 0
         return self.ids[axis] if axis < len(self.ids) else 0
 
     def _programs(self, value: Value, points: Points) -> int:
-        axis = self.scalar(self.values.operands(value)[0]) if value.operands else 0
+        axis = self.scalar(self._given(value)[0]) if value.operands else 0
         extent = self.launch.grid[axis] if axis < len(self.launch.grid) else 1
         if not isinstance(extent, int):
             raise NotCompared("an open grid")
         return extent
 
     def _arange(self, value: Value, points: Points) -> Column:
-        start = self.scalar(self.values.operands(value)[0])
+        start = self.scalar(self._given(value)[0])
         (lane,) = points.axes
         return mapped(lambda i: start + i, lane) if start else lane
 
@@ -265,24 +286,24 @@ class Lanes:
         return self.scalar(given)
 
     def _index(self, value: Value, points: Points) -> int:
-        start, _, step = (self.scalar(one) for one in self.values.operands(value))
-        return start + step * self.rounds[value.region.loop]  # type: ignore[no-any-return]
+        start, _, step = (self.scalar(one) for one in self._given(value))
+        return start + step * self.rounds[value.region.loop]
 
     def _either(self, value: Value, points: Points) -> Any:
-        test, x, y = self.values.operands(value)
+        test, x, y = self._given(value)
         holds = self._operand(test, value, points)
         if type(holds) is not list:
             return self._operand(x if holds else y, value, points)
         return mapped(ARITHMETIC["where"], holds, *(self._operand(one, value, points) for one in (x, y)))
 
     def _chosen(self, value: Value, points: Points) -> Any:
-        test, x, y = (self._operand(one, value, points) for one in self.values.operands(value)[:3])
+        test, x, y = (self._operand(one, value, points) for one in self._given(value)[:3])
         if any(isinstance(one, Pointer) for one in (x, y)):
             raise NotCompared("a choice of tensors")
         return mapped(ARITHMETIC["where"], test, x, y)
 
     def _with_axes(self, value: Value, points: Points) -> Any:
-        given, index = self.values.operands(value)
+        given, index = self._given(value)
         parts = index.detail if isinstance(index.detail, tuple) else (index.detail,)
         if value.roles[1:2] == ("axis",):
             rank = len(value.shape)
@@ -292,7 +313,11 @@ class Lanes:
                 raise NotCompared("an element of a tile")
             if ... in parts:
                 at = parts.index(...)
-                parts = (*parts[:at], *(slice(None),) * (len(given.shape) - len(parts) + parts.count(None) + 1), *parts[at + 1 :])
+                parts = (
+                    *parts[:at],
+                    *(slice(None),) * (len(given.shape) - len(parts) + parts.count(None) + 1),
+                    *parts[at + 1 :],
+                )
             new = [axis for axis, part in enumerate(parts) if part is None]
         if not given.shape:
             return self.value(given, _ONE)
@@ -303,7 +328,7 @@ class Lanes:
         )
 
     def _transposed(self, value: Value, points: Points) -> Any:
-        given, *rest = self.values.operands(value)
+        given, *rest = self._given(value)
         dims: Any = [one.detail for one in rest if one.op == "constant"]
         if len(dims) == 1 and isinstance(dims[0], (tuple, list)):
             dims = dims[0]
@@ -319,7 +344,7 @@ class Lanes:
         )
 
     def _reshaped(self, value: Value, points: Points) -> Any:
-        given = self.values.operands(value)[0]
+        given = self._given(value)[0]
         if not given.shape:
             return self.value(given, _ONE)
         if math.prod(given.shape) != math.prod(value.shape):
@@ -338,12 +363,12 @@ class Lanes:
         return self.value(given, points.derived(("reshape", given.shape, value.shape), make))
 
     def _spread(self, value: Value, points: Points) -> Any:
-        return self._operand(self.values.operands(value)[0], value, points)
+        return self._operand(self._given(value)[0], value, points)
 
     def _cast(self, value: Value, points: Points) -> Any:
         if self.values.setting(value, "bitcast"):
             raise NotCompared("bits of another type")
-        given = self._operand(self.values.operands(value)[0], value, points)
+        given = self._operand(self._given(value)[0], value, points)
         target = value.dtype
         if isinstance(given, Pointer) or target is None:
             raise NotCompared("a converted pointer")
@@ -351,23 +376,23 @@ class Lanes:
 
     def _load(self, value: Value, points: Points) -> Any:
         pointer = self._address(value, points)
-        mask = self.values.argument(value, "mask")
-        other = self.values.argument(value, "other")
-        offsets = listed(pointer.offset, points.count if type(pointer.offset) is list else 1)
-        inside: Column = True if mask is None or mask.detail is None and mask.op == "constant" else self._operand(mask, value, points)
-        if inside is True or inside == 1 and type(inside) is not list:
-            found = self._read(value, pointer.base, offsets)
+        mask, other = self._optional(value, "mask"), self._optional(value, "other")
+        inside: Column = True if mask is None else self._operand(mask, value, points)
+        if type(inside) is not list and inside:
+            found = self._read(value, pointer.base, listed(pointer.offset, 1))
             return found if type(pointer.offset) is list else found[0]
-        rest: Column = math.nan
-        if other is not None and not (other.op == "constant" and other.detail is None):
-            rest = self._operand(other, value, points)
+        rest: Column = math.nan if other is None else self._operand(other, value, points)
         if type(inside) is not list:
             return rest
         count = len(inside)
-        offsets = listed(pointer.offset, count)
-        wanted = [offset for offset, one in zip(offsets, inside) if one]
-        found = iter(self._read(value, pointer.base, wanted))
-        return [next(found) if one else r for one, r in zip(inside, listed(rest, count))]
+        wanted = [offset for offset, one in zip(listed(pointer.offset, count), inside) if one]
+        read = iter(self._read(value, pointer.base, wanted))
+        return [next(read) if one else r for one, r in zip(inside, listed(rest, count))]
+
+    def _optional(self, value: Value, role: str) -> Value | None:
+        """An argument that may be left out, or be None."""
+        given = self.values.argument(value, role)
+        return None if given is None or (given.op == "constant" and given.detail is None) else given
 
     def _read(self, value: Value, base: str, offsets: list[int]) -> list[Any]:
         self.effort.spend(4 * len(offsets))
@@ -381,8 +406,8 @@ class Lanes:
         return found
 
     def _dot(self, value: Value, points: Points) -> Column:
-        a, b = self.values.operands(value)[:2]
-        acc = self.values.argument(value, "acc")
+        a, b = self._given(value)[:2]
+        acc = self._optional(value, "acc")
         extent = a.shape[-1] if a.shape else 0
         if len(a.shape) != len(b.shape) or len(a.shape) < 2 or extent < 1:
             raise NotCompared("`dot`")
@@ -396,7 +421,7 @@ class Lanes:
         products = listed(mapped(ARITHMETIC["*"], x, y), wide.count)
         sums: Column = [sum(part) for part in chunks(products, extent)]
         sums = sums if points.count > 1 else sums[0]
-        if acc is not None and not (acc.op == "constant" and acc.detail is None):
+        if acc is not None:
             sums = mapped(ARITHMETIC["+"], sums, self._operand(acc, value, points))
         return sums
 
@@ -409,7 +434,7 @@ class Lanes:
         return axis.detail % len(given.shape)
 
     def _reduced(self, value: Value, points: Points) -> Any:
-        given = self.values.operands(value)[0]
+        given = self._given(value)[0]
         if self.values.setting(value, "return_indices"):
             raise NotCompared(f"`{value.op}` with places")
         axis = self._axis_of(value, given)
@@ -429,7 +454,7 @@ class Lanes:
         return made if base.count > 1 else made[0]
 
     def _scanned(self, value: Value, points: Points) -> Column:
-        given = self.values.operands(value)[0]
+        given = self._given(value)[0]
         axis = self._axis_of(value, given)
         assert axis is not None
         reverse = bool(self.values.setting(value, "reverse"))
@@ -444,17 +469,12 @@ class Lanes:
         return made if points.count > 1 else made[0]
 
     def _item(self, value: Value, points: Points) -> Any:
-        given = self.values.operands(value)[0]
+        given = self._given(value)[0]
         if given.op == "tuple" and isinstance(value.detail, int):
-            return self._operand(self.values.operands(given)[value.detail], value, points)
+            return self._operand(self._given(given)[value.detail], value, points)
         if given.op == "broadcast" and isinstance(value.detail, int):
-            return self._operand(self.values.operands(given)[value.detail], value, points)
+            return self._operand(self._given(given)[value.detail], value, points)
         raise NotCompared(f"a part of `{given.op}`")
-
-
-def test_of(values: Values, test: Value) -> Value:
-    """The condition of a ``while``."""
-    return values.operands(test)[0]
 
 
 def _of_part(op: str, part: list[Any]) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 from kernlint.compare.columns import ARITHMETIC, Column, NotCompared, Points, listed, mapped
 from kernlint.compare.elements import Elements, extents
-from kernlint.compare.kernels import Lanes
+from kernlint.compare.kernels import Lanes, Reading
 from kernlint.compare.solve import bounds, solutions
 from kernlint.generate.values import Value
 from kernlint.records import dataclass
@@ -24,6 +24,9 @@ _ROUNDS = 1 << 12
 
 #: Elements of a buffer from which on those of one program are looked up together.
 _FEW = 2
+
+#: Where a scalar is.
+_NOWHERE = Points((), 1)
 
 #: By storage, what it holds: a value, and the tensor whose axes are those of the value.
 Memory = Mapping[int, tuple[Value, Tensor]]
@@ -51,6 +54,7 @@ class Launched:
         if kernel.values is None or kernel.may_leave or not kernel.complete:
             raise NotCompared(f"`{kernel.name}`, which is not followed")
         self.values: ssa.Values = kernel.values
+        self.reading = Reading(kernel.values)
         self.accesses: list[tuple[Access, Tensor, tuple[Loop, ...]]] = []
         for node, loops in kernel.walk((Store, Atomic)):
             assert isinstance(node, Access)
@@ -74,7 +78,7 @@ class Launched:
             def read(value: ssa.Value, base: str, offsets: list[int]) -> list[Any]:
                 return self._read(value, base, offsets, program, elements)
 
-            self._programs[key] = Lanes(self.launch, program, read, elements.effort)
+            self._programs[key] = Lanes(self.launch, self.reading, program, read, elements.effort)
         return self._programs[key]
 
     def _read(
@@ -150,7 +154,7 @@ class Launched:
     def _operand(self, lanes: Lanes, operand: ssa.Value, access: Access, points: Points) -> Any:
         if operand.op == "constant":
             return operand.detail
-        return lanes.value(operand, points.aligned(operand.shape, len(access.shape)))
+        return lanes.value(operand, points.aligned(operand.shape) if operand.shape else _NOWHERE)
 
     def left(self, storage: int, before: Value, whole: Tensor, points: Points, elements: Elements) -> Column:
         """What the launch leaves at ``points`` of the tensor ``whole``, which held ``before``."""
@@ -307,5 +311,3 @@ def places(flat: Sequence[int], tensor: Tensor) -> Points:
         columns[d] = column[0] if single else column
         rest = [one // shape[d] for one in rest]
     return Points(columns, len(flat))
-
-

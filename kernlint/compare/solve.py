@@ -70,7 +70,11 @@ def _of_atom(atom: Atom, box: Box) -> Range:
         return max(low for low, _ in parts), max(high for _, high in parts)
     (low, high), (least, most) = parts
     if least <= 0:
-        raise NotCompared("an index divided by what may be zero")
+        # Further halves tell; the last one is a program that divides by zero.
+        if least == most == 0:
+            raise NotCompared("an index divided by zero")
+        reach = max(abs(low), abs(high)) if atom.op == "floordiv" else max(abs(least), abs(most)) - 1
+        return -reach - 1, reach
     if atom.op == "floordiv":
         ends = (low // least, low // most, high // least, high // most)
         return min(ends), max(ends)

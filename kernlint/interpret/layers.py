@@ -217,11 +217,11 @@ def call(h: HostEvaluator, instance: Instance, args: list[Any], kwargs: dict[str
         given = (attrs.get(k) for k in ("weight", "bias", "stride", "padding", "dilation", "groups"))
         return torch_ops.function(h, name.lower(), [x, *given], {}, node)
     if name.startswith("ConvTranspose"):
-        geometry = (attrs.get(k) for k in ("stride", "padding", "output_padding", "groups", "dilation"))
+        geometry = [attrs.get(k) for k in ("stride", "padding", "output_padding", "groups", "dilation")]
         function = f"conv_transpose{name[-2:].lower()}"
-        given = [x, attrs.get("weight"), attrs.get("bias"), *geometry]
-        with h.inside(function, given, {}):
-            return torch_ops.transposed_convolution(h, function, *given[:3], node, *given[3:])
+        weight, bias = attrs.get("weight"), attrs.get("bias")
+        with h.inside(function, [x, weight, bias, *geometry], {}):
+            return torch_ops.transposed_convolution(h, function, x, weight, bias, node, *geometry)
     if name in ("LayerNorm", "RMSNorm", "GroupNorm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm2d"):
         if name.startswith("BatchNorm") and attrs["training"] and _given(attrs, 4, "track_running_stats") is not False:
             count = h.allocate(dt.INT64, (), "parameter", None, "num_batches_tracked")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import field
 from functools import partial
 from pathlib import Path
@@ -172,6 +171,11 @@ class Program:
     def contradictions(self) -> Sequence[str]:
         """What the code says against the facts that it was given."""
         return self._reading.host.contradictions
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """What the modules give names to at their top level, as far as these are plain data."""
+        return dict(self._reading.host.constants)
 
     @property
     def other_vendor(self) -> str:
@@ -402,7 +406,6 @@ class _Reading:
         question, kernel, reference = program.question, program.kernel, program.reference
         self.question = question
         self.kernel_module = kernel
-        self.made: tuple[Step, ...] = ()
         self.edited = bool(edits)
         sizes = {
             f.name: f.value
@@ -779,24 +782,7 @@ class _Reading:
         scope = self._inputs_scope()
         init = (self._call_list(scope, "get_init_inputs") or []) if scope is not None else []
         arguments = self._inputs()
-        return init, arguments, self._constructed(cls, init)
-
-    def _constructed(self, cls: Class, init: list[Any]) -> Any:
-        with self._making():
-            return self._guard(lambda: self.host.construct(cls, list(init), {}), Unknown("model"))
-
-    @contextmanager
-    def _making(self) -> Iterator[None]:
-        """Set-up that a call does not pay for: its steps tell what the tensors hold that it is given."""
-        if not self.question.detailed:
-            with self.host.silent():
-                yield
-            return
-        with self.host.recording() as steps:
-            try:
-                yield
-            finally:
-                self.made += first_steps(steps)
+        return init, arguments, self._guard(lambda: self.host.construct(cls, list(init), {}), Unknown("model"))
 
     def _inputs(self) -> list[Any] | None:
         scope = self._inputs_scope()
@@ -867,7 +853,7 @@ class _Reading:
         function = scope.get(name)
         if not isinstance(function, Function):
             return None
-        with self._making():
+        with self.host.making():
             value = self._guard(lambda: self.host.invoke(function, [], {}), None)
         return [self.host.limited(item) for item in value] if isinstance(value, (list, tuple)) else None
 
@@ -999,7 +985,7 @@ class _Reading:
             open_choices=host.open_choices,
             held=dict(_held(args[0])) if args and isinstance(args[0], Instance) else {},
             faults=tuple(host.host_faults.values()),
-            made=self.made,
+            made=first_steps(host.made),
         )
         return replace(workload, symbols=open_symbols(workload.first_call()))
 
@@ -1013,7 +999,7 @@ class _Reading:
         forward = model.scope.vars.get("forward")
         if not isinstance(forward, Function):
             return None
-        instance = self._constructed(model, init)
+        instance = self._guard(lambda: self.host.construct(model, list(init), {}), Unknown("model"))
         try:
             return self._follow(forward, [instance, *arguments], f"{model.name}.forward", arguments)
         except OutOfBudget:
