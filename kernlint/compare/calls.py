@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from kernlint.compare.columns import NotCompared
 from kernlint.compare.functions import FUNCTIONS, places_of_extremes
@@ -20,34 +21,35 @@ _SILENT = (HostSync, Event)
 
 
 class CallReader(Reader):
-    """Reads ``workload``. What an input holds is what the code that makes it says. ``keys`` tell which random numbers are in what an
-    object holds, by path; what has none there is not known."""
+    """Reads ``workload``. What an input holds is what the steps ``made`` say that make it. ``keys`` name the inputs by path; those with
+    a name in ``sources`` hold these. What has none of all this, and random numbers without a name, is not known."""
 
     functions = FUNCTIONS
 
-    def __init__(self, workload: Workload, keys: Mapping[str, str]) -> None:
+    def __init__(
+        self, workload: Workload, made: Sequence[Step], keys: Mapping[str, str], sources: Mapping[str, Value]
+    ) -> None:
         self.keys = keys
-        #: The launches, and the place of the call that wrote each storage last.
-        self.launches: list[Launched] = []
+        self.sources = dict(sources)
+        self._making = made
+        #: The steps that wrote each storage last.
         self.writers: dict[int, Step] = {}
         super().__init__(workload, {})
 
     def _begin(self) -> None:
-        for step in self.workload.made:
+        for step in self._making:
             try:
                 self._step(step)
             except (CannotGenerate, NotCompared):
                 for tensor in step.writes if isinstance(step, TorchOp) else ():
                     self.holds.pop(tensor.storage.id, None)
-        made, self.holds, self.writers = self.holds, {}, {}
-        self._made = made
+        self._made, self.holds, self.writers = self.holds, {}, {}
         super()._begin()
 
     def _input(self, path: str, tensor: Tensor) -> None:
         if tensor.shape is None or tensor.dtype is None:
             return
-        key = self.keys.get(path, path)
-        source = self._source(path, tensor)
+        key, source = self.keys.get(path, path), self._source(path, tensor)
         value = Value("input", tensor.shape, tensor.dtype, (source,), {"path": key}, path.rpartition(".")[2])
         self.inputs[tensor.storage.id] = value
         self.holds[tensor.storage.id] = value, tensor
@@ -55,16 +57,20 @@ class CallReader(Reader):
     def _source(self, path: str, tensor: Tensor) -> View:
         """What an input holds."""
         assert tensor.shape is not None and tensor.dtype is not None
-        made = self._made.get(tensor.storage.id)
-        whole = identity(tensor.shape)
-        if made is not None and (
-            not path.startswith("self.") or not any(value.op == "draw" for value in made[0].walk())
-        ):
-            return View(made[0], index_of(made[1], tensor, {}))
-        if path in self.keys:
-            drawn = {"draw": _PARAMETER, "key": self.keys[path]}
-            return View(Value("draw", tensor.shape, tensor.dtype, attributes=drawn), whole)
-        return View(Value("unmatched", tensor.shape, tensor.dtype, name=path), whole)
+        key = self.keys.get(path, "")
+        known = self.sources.get(key)
+        if known is None or (known.shape, known.dtype) != (tensor.shape, tensor.dtype):
+            made = self._made.get(tensor.storage.id)
+            op, views, attributes = "unmatched", tuple[View, ...](), dict[str, Any]()
+            own = made is not None and any(value.op == "draw" for value in made[0].walk())
+            if made is not None and (key or not own):
+                op, views = "cast", (View(made[0], index_of(made[1], tensor, {})),)
+            elif key and tensor.dtype.is_float:
+                op, attributes = "draw", {"draw": _PARAMETER, "key": key}
+            known = Value(op, tensor.shape, tensor.dtype, views, attributes, path)
+            if key:
+                self.sources[key] = known
+        return View(known, identity(tensor.shape))
 
     def _step(self, step: Step) -> None:
         if isinstance(step, _SILENT):
@@ -90,7 +96,6 @@ class CallReader(Reader):
 
     def _launch(self, launch: Launch) -> None:
         launched = Launched(launch, dict(self.holds))
-        self.launches.append(launched)
         for storage in launched.written:
             if storage not in self.holds:
                 raise NotCompared("a store to what is not known")

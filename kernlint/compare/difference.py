@@ -101,13 +101,16 @@ def compared(workload: Workload, effort: Effort) -> list[Output]:
             raise NotCompared(f"`{call.entry}` is not followed")
     try:
         keys, their_keys = _keys(workload, reference)
-        theirs, ours = CallReader(reference, their_keys), CallReader(workload, keys)
+        theirs = CallReader(reference, reference.made, their_keys, {})
+        ours = CallReader(workload, reference.made, keys, theirs.sources)
         pairs = list(zip(_tensors(reference.result), _tensors(workload.result)))
         if len(_tensors(reference.result)) != len(_tensors(workload.result)):
             raise NotCompared("results of another number")
         return [_output(one, other, theirs, ours, effort) for one, other in pairs]
     except (CannotGenerate, Unbound) as error:
         raise NotCompared(str(error)) from None
+    except ArithmeticError:  # indices divided by nothing, floats of too many digits
+        raise NotCompared("numbers that have no result") from None
     except RecursionError:
         raise NotCompared("too deep") from None
 
@@ -187,7 +190,7 @@ def _close(a: float, b: float, usual: float) -> bool:
 
 def _places(shape: Sequence[int]) -> Iterator[tuple[int, ...]]:
     """The first, the last and some other places in ``shape``."""
-    if not all(shape):
+    if min(shape, default=1) < 1:
         return
     numbers = random.Random(f"{shape}")
     seen = set()

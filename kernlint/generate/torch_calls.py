@@ -32,7 +32,7 @@ Operand = Any
 _SAME = {
     "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg", "absolute": "abs",
     "clip": "clamp", "fmax": "maximum", "fmin": "minimum", "__and__": "bitwise_and", "<": "lt", "<=": "le", ">": "gt",
-    ">=": "ge", "==": "eq", "!=": "ne", "max": "maximum", "min": "minimum", "concat": "cat", "concatenate": "cat",
+    ">=": "ge", "==": "eq", "!=": "ne", "concat": "cat", "concatenate": "cat",
     "mm": "matmul", "bmm": "matmul", "sgn": "sign", "amax": "amax", "amin": "amin", "swish": "silu", "take_along_dim": "gather",
 }  # fmt: skip
 
@@ -1128,6 +1128,8 @@ FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
     "mean": _mean,
     "amax": _extreme("max"),
     "amin": _extreme("min"),
+    "max": _extreme("max"),
+    "min": _extreme("min"),
     "var": _variance(False),
     "std": _variance(True),
     "norm": _norm,

@@ -22,8 +22,8 @@ HOW_COMPARED = """
         inputs, of the kind that `get_inputs` draws. Where an element is made of too much, the constants of the module are made smaller.
         """.strip()
 WHEN_UNSURE = """
-        Nothing is said of a result that depends on something that was not followed. Under some configurations of an autotuner only, or
-        at smaller sizes that the tiles cut otherwise, a difference is a warning.
+        Nothing is said of a result that depends on something that was not followed, nor of smaller sizes that other tiles are made for
+        or that tiles cut otherwise. Under some configurations of an autotuner only, a difference is a warning.
         """.strip()
 HOW_MEASURED = """
         Elements worked out, not a measurement: the finding names one and shows both places. What it finds among kernels that language
@@ -41,19 +41,17 @@ _MOST_CONFIGURATIONS = 6
 
 @dataclass(frozen=True)
 class Difference:
-    """An output that differs from the reference; ``sizes`` are those constants that had to be smaller to see it, ``alike`` says that
-    the kernels have the same tiles there, which fill or cut the same sizes, ``always`` that it differs whichever configuration a
-    tuner takes."""
+    """An output that differs from the reference; ``sizes`` are those constants that had to be smaller to see it, ``always`` says
+    that it does whichever configuration a tuner takes."""
 
     output: Output
     sizes: Mapping[str, Any]
-    alike: bool
     always: bool
 
     @property
     def severity(self) -> str:
         proven = not self.output.corresponds or bool(self.output.different)
-        return "error" if self.always and self.alike and proven else "warning"
+        return "error" if self.always and proven else "warning"
 
     @property
     def witness(self) -> Witness | None:
@@ -86,8 +84,7 @@ class Difference:
             found.append(Evidence("the reference computes it here", getattr(self.output.made, "span", None)))
         if self.sizes:
             sizes = ", ".join(f"{name} = {value}" for name, value in self.sizes.items())
-            also = "" if self.alike else ", where other tiles are cut"
-            found.append(Evidence(f"seen with {sizes}{also}: at the sizes at hand an element is made of too much"))
+            found.append(Evidence(f"seen with {sizes}: at the sizes at hand an element is made of too much to follow"))
         if not self.always:
             found.append(Evidence("under some of the configurations of its autotuner only"))
         return tuple(found)
@@ -118,9 +115,11 @@ def _differences(context: Context) -> Iterator[Difference]:
         except NotCompared:
             break
         first = first or outputs
+        if not _alike(given, call):
+            continue  # it may be right where it is used, and wrong here
         wrong = [number for number, output in enumerate(outputs) if not output.corresponds or output.different]
         for number in wrong:
-            yield Difference(outputs[number], sizes, _alike(given, call), _always(call, number))
+            yield Difference(outputs[number], sizes, _always(call, number))
         if wrong:
             return
         seen += min((len(output.witnesses) for output in outputs), default=0)
@@ -128,7 +127,7 @@ def _differences(context: Context) -> Iterator[Difference]:
             break
     for output in first or ():
         if output.kind:
-            yield Difference(output, {}, alike=True, always=True)
+            yield Difference(output, {}, always=True)
 
 
 def _detailed(program: Program, entry: str, sizes: Mapping[str, Any]) -> Workload | None:
