@@ -694,6 +694,8 @@ class HostEvaluator(Evaluator):
             return _either(a, b)
         if isinstance(a, ReadValue) and isinstance(b, ReadValue):
             return computed_from_read("choice", (a, b))
+        if any(isinstance(x, Unknown) for x in (a, b)) and any(isinstance(x, (int, float)) for x in (a, b)):
+            return Unknown("undecided choice")  # `x.numel() if x is not None else 0` is no reason to think of 0
         if isinstance(a, Unknown) or a is None:
             return b
         if isinstance(b, Unknown) or b is None:
