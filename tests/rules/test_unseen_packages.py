@@ -131,6 +131,24 @@ K_LOOP = """
 """
 
 
+REGROUPED = """
+    @triton.jit
+    def grouped(Q, sb, st, sh, sg, sd, O, D: tl.constexpr):
+        d = tl.arange(0, D)
+        for g in tl.range(0, 4):
+            x = tl.load(Q + tl.program_id(0).to(tl.int64) * sb + g.to(tl.int64) * sg + d * sd)
+            tl.store(O + g * D + d, x)
+
+    def run(q, args):
+        B, T, H, D = q.shape
+        q = q.view(B, -1, H // args.group, args.group, D)
+        B, _, heads, G, D = q.shape
+        o = torch.empty_like(q)
+        grouped[(B,)](q, *q.stride(), o, D)
+        return o
+"""
+
+
 def severities(code: str, source: str) -> list[str]:
     """How severe each finding of rule ``code`` is in ``source``, as `kernlint check` answers."""
     job = Job("example.py", (HEADER + textwrap.dedent(source)).encode(), FileSettings(frozenset([code])))
@@ -145,6 +163,7 @@ def severities(code: str, source: str) -> list[str]:
         (LAST_OFFSET, "KL741"),
         (EITHER_KIND, "KL729"),
         (PICKED.format(valid="idx <= s"), "KL774"),
+        (REGROUPED, "KL729"),
         (IN_CHUNKS.format(rows="range(0, x.shape[0], 16)", step=16), "KL601"),
     ],
 )
@@ -228,3 +247,28 @@ SHIFTED = """
 )
 def test_a_shift_that_only_the_address_has(shift: str, mask: str, extent: str, expected: list[str]) -> None:
     assert severities("KL745", SHIFTED.format(shift=shift, mask=mask, extent=extent)) == expected
+
+
+CALLED = """
+    @triton.jit
+    def twice(x, y, n, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
+
+    @torch.no_grad()
+    def doubled(x, lengths, y):
+        twice[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+
+    def test():
+        x = torch.randn(100)
+        y = torch.empty_like(x)
+        twice[(1,)](x, y, 100, BLOCK=128)
+        doubled({arguments})
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"), [("x, y", ["error"]), ("x, None, y", []), ("*(x, None, y)", []), ("x, y=y", ["error"])]
+)
+def test_a_call_that_python_refuses(arguments: str, expected: list[str]) -> None:
+    assert severities("KL795", CALLED.format(arguments=arguments)) == expected
