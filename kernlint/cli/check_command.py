@@ -463,14 +463,22 @@ def _tell_of_files(messages: Iterable[tuple[str, str]]) -> None:
 
 
 def _tell_fixes(fixes: Fixes, diff: bool) -> None:
+    done = "would fix" if diff else "fixed"
+    made = [(file, f"{done} {_fix_made(finding)}") for file, findings in fixes.fixed.items() for finding in findings]
     refused = [(file, f"{code} not fixed: {why}") for file, whys in fixes.refused.items() for code, why in whys.items()]
-    _tell_of_files([*refused, *fixes.unwritten.items()])
-    count, files = fixes.fixed.total(), len(fixes.changed)
+    _tell_of_files([*made, *refused, *fixes.unwritten.items()])
+    count, files = len(made), len(fixes.changed)
     verb = "could be" if diff else "was" if count == 1 else "were"
     parts = [f"{_counted(count, 'finding')} in {_counted(files, 'file')} {verb} fixed"]
     if fixes.unsafe:
         parts.append(f"{fixes.unsafe} more with --unsafe-fixes")
     click.echo(f"kernlint: {'; '.join(parts)}.", err=True)
+
+
+def _fix_made(finding: Finding) -> str:
+    cell = "" if finding.place.cell is None else f"cell {finding.place.cell}, "
+    what = f": {finding.fix.message}" if finding.fix is not None else ""
+    return f"{finding.code} {finding.name} at {cell}line {finding.place.line}{what}"
 
 
 # -- the answer -------------------------------------------------------------------------------------------------------
