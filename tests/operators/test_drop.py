@@ -113,4 +113,4 @@ def test_all_at_once():
     context = context_of("a, y = x.float(), torch.zeros_like(x)\nlaunch(a, y)\nreturn y")
     after = context.after(DROP.apply(context, list(DROP.proven(context))))
     assert after is not None and len(after.launches()) == 1
-    assert not [place for place in DROP.sites(Context(context.program, after, context.device, price=context.price))]
+    assert not list(DROP.sites(Context(context.program, after, context.device, price=context.price)))
