@@ -81,7 +81,8 @@ def _first_init(cls: type[Any], frozen: bool) -> Callable[..., None]:
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         # Where the class was made anew, to have slots, that is not `cls`.
         owner = next(one for one in type(self).__mro__ if vars(one).get("__init__") is __init__)
-        init = owner.__init__ = _compiled_init(owner, frozen)
+        init = _compiled_init(owner, frozen)
+        setattr(owner, "__init__", init)  # noqa: B010 - mypy takes it for that of an instance
         init(self, *args, **kwargs)
 
     __init__.__qualname__ = f"{cls.__qualname__}.__init__"

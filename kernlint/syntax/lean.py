@@ -29,7 +29,7 @@ def _import_libcst() -> None:
         nodes.append(cls)
         return records.dataclass(**options)(cls)
 
-    dataclasses.dataclass = dataclass  # type: ignore[assignment]
+    dataclasses.dataclass = dataclass
     try:
         import libcst  # noqa: F401
     finally:
