@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 import click
 
 from kernlint.cli.options import list_devices
-from kernlint.cli.streams import encodable
+from kernlint.cli.streams import encodable, look_of
 from kernlint.errors import UsageError
 
 if TYPE_CHECKING:
@@ -374,11 +374,10 @@ def _run(
     contents: Mapping[str, bytes],
 ) -> Outcome:
     """What is found; in the files that ``contents`` gives other bytes for, by shown name, where it gives any."""
-    from kernlint.cli.progress import ProgressBar
+    from kernlint.cli.progress import Progress
     from kernlint.lint.run import check_targets
 
-    progress = ProgressBar("files")
-    try:
+    with Progress("checking", "files") as progress:
         return check_targets(
             [target for target in targets if target.shown in contents] if contents else targets,
             configurations,
@@ -390,8 +389,6 @@ def _run(
             fixes=fixes,
             found=findings,
         )
-    finally:
-        progress.close()
 
 
 def _baseline(path: str | None, update: bool) -> Baseline | None:
@@ -512,8 +509,7 @@ def _report(outcome: Outcome) -> LintReport:
 
 
 def _print(report: LintReport, output_format: str, output_file: str | None, stream: TextIO, statistics: bool) -> None:
-    colour = output_file is None and _wants_colour(stream)
-    text = _renderer(output_format, statistics, colour)(report)
+    text = _renderer(output_format, statistics, stream if output_file is None else None)(report)
     if output_file is None and output_format in _FOR_PEOPLE:
         stream.write(encodable(text, stream))
         stream.flush()
@@ -528,7 +524,7 @@ def _print(report: LintReport, output_format: str, output_file: str | None, stre
         write_output(output_file, text.encode("utf-8", "backslashreplace"))
 
 
-def _renderer(output_format: str, statistics: bool, colour: bool) -> Callable[[LintReport], str]:
+def _renderer(output_format: str, statistics: bool, stream: TextIO | None) -> Callable[[LintReport], str]:
     from importlib import import_module
 
     if statistics:
@@ -536,23 +532,17 @@ def _renderer(output_format: str, statistics: bool, colour: bool) -> Callable[[L
 
         return lambda report: counted(report, output_format)
     if output_format == "text":
+        from kernlint.report.look import PLAIN
         from kernlint.report.text_findings import render
 
-        return lambda report: render(report, colour)
+        look = PLAIN if stream is None else look_of(stream)
+        return lambda report: render(report, look)
     module, function = {
         "json": ("findings_json", "render"),
         "json-lines": ("findings_json", "render_lines"),
     }.get(output_format, (output_format, "render"))
     renderer: Callable[[LintReport], str] = getattr(import_module(f"kernlint.report.{module}"), function)
     return renderer
-
-
-def _wants_colour(stream: TextIO) -> bool:
-    """Whether ``stream`` takes colours: a terminal does, and whatever the user says does (no-color.org,
-    force-color.org)."""
-    if os.environ.get("NO_COLOR"):
-        return False
-    return bool(os.environ.get("FORCE_COLOR")) or (stream.isatty() and os.environ.get("TERM") != "dumb")
 
 
 def _tell(outcome: Outcome, report: LintReport, settings: Settings) -> None:

@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kernlint.cli.options import DEFAULT_DEVICE, TaskInput, list_devices, read_task_input, task_options, trace_option
-from kernlint.cli.streams import encodable
+from kernlint.cli.streams import encodable, look_of
 from kernlint.errors import KernlintError, UsageError
 from kernlint.records import dataclass
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from kernlint.report.budget import Budget
     from kernlint.report.sweep import Sweep
     from kernlint.syntax.source import SourceText
@@ -61,10 +59,14 @@ def explain(
     if len(points) > 1:
         if trace:
             raise UsageError("--trace follows one call; give --set one value each")
-        _show_sweep(_sweep(task, points), as_json)
+        from kernlint.report import sweep as table
+
+        _show(_sweep(task, points), table.render, as_json)
         return
     result = _run(_budget, task, points[0], trace)
-    _show_budget(result, as_json)
+    from kernlint.report import budget_text
+
+    _show(result, budget_text.render, as_json)
     if plot is not None:
         _plot(result, plot)
 
@@ -105,54 +107,32 @@ def _verdict(source: SourceText, options: dict[str, Any]) -> Verdict:
 
 def _sweep(task: TaskInput, points: list[_Point]) -> Sweep:
     """Every size on its own; one that has no verdict costs only its row, unless none has."""
+    from kernlint.cli.progress import Progress
     from kernlint.report.sweep import SizeAnswer, Sweep
 
     names = [name for name in points[0].overrides if len({repr(point.overrides[name]) for point in points}) > 1]
     answers: list[SizeAnswer] = []
     first: KernlintError | None = None
-    for point in points:
-        settings = {**{name: point.overrides[name] for name in names}, **point.swept}
-        try:
-            answers.append(SizeAnswer(settings, _run(_verdict, task, point)))
-        except KernlintError as error:
-            first = first or error
-            answers.append(SizeAnswer(settings, None, str(error)))
+    with Progress("analysing", "sizes") as progress:
+        for point in points:
+            settings = {**{name: point.overrides[name] for name in names}, **point.swept}
+            progress(len(answers), len(points))
+            try:
+                answers.append(SizeAnswer(settings, _run(_verdict, task, point)))
+            except KernlintError as error:
+                first = first or error
+                answers.append(SizeAnswer(settings, None, str(error)))
     if first is not None and all(answer.verdict is None for answer in answers):
         raise first
     return Sweep(task.source.path, task.options["device"], task.options["scope"], tuple(answers))
 
 
-def _show_budget(result: Budget, as_json: bool) -> None:
-    from kernlint.report.budget_text import print_budget, render
-
-    console = None if as_json else _console()
-    if console is not None:
-        print_budget(result, console)
-    else:
-        _write(_json(result) if as_json else render(result))
-
-
-def _show_sweep(result: Sweep, as_json: bool) -> None:
-    from kernlint.report.sweep import print_sweep, render
-
-    console = None if as_json else _console()
-    if console is not None:
-        print_sweep(result, console)
-    else:
-        _write(_json(result) if as_json else render(result))
+def _show(result: Budget | Sweep, render: Callable[..., str], as_json: bool) -> None:
+    _write(_json(result) if as_json else render(result, look_of(sys.stdout)))
 
 
 def _json(result: Budget | Sweep) -> str:
     return json.dumps(result.to_json(), indent=2, ensure_ascii=True, allow_nan=False) + "\n"
-
-
-def _console() -> Console | None:
-    """The terminal, where standard output is one."""
-    if not sys.stdout.isatty():
-        return None
-    from rich.console import Console
-
-    return Console(highlight=False)
 
 
 def _write(text: str) -> None:

@@ -111,23 +111,20 @@ def _tell(source: SourceText, result: Fixed) -> None:
 
 
 def _made(applied: Applied) -> str:
+    from kernlint.verdict.speedup import format_speedup, format_us
+
     lines = ", ".join(map(str, applied.lines))
     what = f"{applied.code} {applied.name}" if applied.code else f"{applied.name} with kernels written anew"
     text = f"fixed {what} at line {applied.line} (line{'s' * (len(applied.lines) > 1)} {lines} changed)"
     gain = applied.gain
     if gain is not None:
-        text += (
-            f", predicted {gain.before_us:.1f} to {gain.after_us:.1f} us ({_factor(gain.low)}-{_factor(gain.high)}x)"
-        )
+        times = f"{format_us(gain.before_us)} to {format_us(gain.after_us)} us"
+        text += f", predicted {times} ({format_speedup(gain.low, gain.high)})"
     effects = applied.effects
     text += f"; {effects.applicability}, numerics {effects.numerics}"
     if effects.memory != "same":
         text += f", {effects.memory} peak memory"
     return text
-
-
-def _factor(value: float) -> str:
-    return f"{value:.1f}" if value < 10 else f"{value:.0f}"
 
 
 def _not_made(refused: Refused) -> str:

@@ -14,7 +14,7 @@ from kernlint.records import dataclass
 from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
-from kernlint.rules.places import launches_at
+from kernlint.rules.proofs.counterparts import launches_at
 from kernlint.syntax.tree import Module
 from kernlint.workload import Launch, Span, Workload
 

@@ -9,9 +9,9 @@ import libcst as cst
 
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
-from kernlint.rules.dataflow import fed_by, is_alloc, read_tensors, written_tensors
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.source import names_in, node_at
+from kernlint.rules.proofs.dataflow import fed_by, is_alloc, read_tensors, written_tensors
+from kernlint.rules.proofs.source_text import names_in, node_at
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import parameters, walk

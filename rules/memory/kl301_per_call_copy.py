@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from kernlint.interpret.edits import Edits
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
-from kernlint.rules.flow import next_user, overwrites
-from kernlint.rules.layout import consumers
 from kernlint.rules.memory.dropped import WithoutOps
+from kernlint.rules.proofs.liveness import next_user, overwrites
+from kernlint.rules.proofs.operand_layout import consumers
 from kernlint.workload import Launch, Size, Step, Tensor, TorchOp
 
 #: What keeping converted parameters has to gain over reading them as they are.

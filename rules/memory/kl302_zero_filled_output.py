@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from kernlint.interpret.edits import Edits
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
-from kernlint.rules.flow import next_user, overwrites, parameters
-from kernlint.rules.indices import always_run
+from kernlint.rules.proofs.indices import always_run
+from kernlint.rules.proofs.liveness import next_user, overwrites, parameters
 from kernlint.rules.registry import find_rule
 from kernlint.workload import Launch, Span, Store, TorchOp
 

@@ -8,8 +8,8 @@ from dataclasses import replace
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
-from kernlint.rules.flow import accesses, parameters, uses
-from kernlint.rules.indices import addresses, always_run, elements
+from kernlint.rules.proofs.indices import addresses, always_run, elements
+from kernlint.rules.proofs.liveness import accesses, parameters, uses
 from kernlint.workload import Launch, Load, Span, Step, Store, Tensor, TorchOp, Workload
 from kernlint.workload.steps import map_steps
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
-from kernlint.rules.dataflow import storages, written_tensors
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
-from kernlint.rules.flow import uses
 from kernlint.rules.fusion.fused import listed
 from kernlint.rules.memory.dropped import WithoutOps
 from kernlint.rules.memory.windows import ThroughWindows, can_read_windows, copies_windows
 from kernlint.rules.pricing import gain
+from kernlint.rules.proofs.dataflow import storages, written_tensors
+from kernlint.rules.proofs.liveness import uses
 from kernlint.workload import Launch, Span, Step, Tensor, TorchOp, concrete
 
 _EXPANSIONS = frozenset({"repeat_interleave", "repeat", "tile"})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kernlint.rules.space import Site, Space, agrees, samples, sites, told
+from kernlint.rules.proofs.iteration_domain import Site, Space, agrees, samples, sites, told
 from kernlint.workload import Expr, Kernel, Lane, Launch, Load, Loop, LoopIndex, ProgramId, Span, Symbol, Workload
 from kernlint.workload import dtype as dt
 

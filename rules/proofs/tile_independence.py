@@ -16,7 +16,7 @@ from operator import add, mul
 
 from kernlint.interpret.edits import Edits
 from kernlint.records import dataclass
-from kernlint.rules.indices import Addresses, addresses
+from kernlint.rules.proofs.indices import Addresses, addresses
 from kernlint.workload import (
     Access,
     Branch,

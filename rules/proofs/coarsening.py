@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from kernlint.records import dataclass
-from kernlint.rules.indices import Indices, program_indices
+from kernlint.rules.proofs.indices import Indices, program_indices
 from kernlint.workload import (
     Access,
     Branch,
@@ -70,7 +70,7 @@ def rows_of(launch: Launch, indices: Indices) -> Rows | None:
 @dataclass(frozen=True)
 class Widened:
     """The workload with one launch widened: ``width`` neighbours along the program index ``axis`` (as named by
-    :func:`~kernlint.rules.indices.program_indices`) are an inner tile axis, and ``rows`` elements, not the whole tile,
+    :func:`~kernlint.rules.proofs.indices.program_indices`) are an inner tile axis, and ``rows`` elements, not the whole tile,
     the outer one, where the tile steps along something."""
 
     launch: Span

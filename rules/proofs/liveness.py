@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kernlint.rules.dataflow import tensors_of
-from kernlint.rules.indices import addresses, always_run, elements
+from kernlint.rules.proofs.dataflow import tensors_of
+from kernlint.rules.proofs.indices import addresses, always_run, elements
 from kernlint.workload import Access, Atomic, Launch, Load, Repeat, Step, Store, Tensor, Workload
 
 

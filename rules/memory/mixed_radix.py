@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kernlint.records import dataclass
-from kernlint.rules.divisions import flat_index, whole
+from kernlint.rules.proofs.index_divisions import flat_index, whole
 from kernlint.workload import Access, Branch, Dot, Kernel, Launch, Loop, Node, Reduce, Scan, Span, Workload, concrete
 from kernlint.workload.expr import Atom, Expr, Lane, Opaque, ProgramId, ceildiv, lift
 from kernlint.workload.steps import map_launch

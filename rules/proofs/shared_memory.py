@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernlint.cost.device import Device
-from kernlint.rules.layout import wants_k_major
+from kernlint.rules.proofs.operand_layout import wants_k_major
 from kernlint.workload import Dot, Launch, Load, Loop
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from kernlint.records import dataclass
-from kernlint.rules.dataflow import may_use, uses
+from kernlint.rules.proofs.dataflow import may_use, uses
 from kernlint.workload import Launch, Repeat, Span, Step, TorchOp, Workload
 from kernlint.workload.steps import map_steps
 

@@ -13,7 +13,7 @@ from dataclasses import field
 from math import prod
 
 from kernlint.records import dataclass
-from kernlint.rules.divisions import apart
+from kernlint.rules.proofs.index_divisions import apart
 from kernlint.workload import Access, Branch, Kernel, Launch, Loop, Size, Tensor, concrete
 from kernlint.workload.expr import (
     Atom,

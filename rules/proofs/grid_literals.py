@@ -11,8 +11,8 @@ from dataclasses import replace
 
 from kernlint.interpret.edits import Edits
 from kernlint.rules.finding import Context
-from kernlint.rules.flat_grids import factor_literals, takes_programs_apart
-from kernlint.rules.places import counterpart
+from kernlint.rules.proofs.counterparts import counterpart
+from kernlint.rules.proofs.flat_grid_literals import factor_literals, takes_programs_apart
 from kernlint.workload import Access, Launch, ProgramId, Size, Span, Workload, concrete
 from kernlint.workload import expr as ex
 from kernlint.workload.span import Nest

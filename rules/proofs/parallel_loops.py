@@ -9,9 +9,9 @@ from typing import Union
 import libcst as cst
 
 from kernlint.records import dataclass
-from kernlint.rules.dataflow import read_tensors, storages, written_tensors
 from kernlint.rules.finding import Context
-from kernlint.rules.source import (
+from kernlint.rules.proofs.dataflow import read_tensors, storages, written_tensors
+from kernlint.rules.proofs.source_text import (
     assignments,
     bound_names,
     carried_names,

@@ -7,9 +7,9 @@ from dataclasses import replace
 from kernlint.cost.device import Device
 from kernlint.interpret.edits import Edits
 from kernlint.records import dataclass
-from kernlint.rules.dataflow import uses
 from kernlint.rules.finding import Context, Evidence, Variant, tensor_name
-from kernlint.rules.places import find_dot
+from kernlint.rules.proofs.counterparts import find_dot
+from kernlint.rules.proofs.dataflow import uses
 from kernlint.workload import Dot, Dtype, Launch, Operand, Span, Step, Tensor, TorchOp, Workload
 from kernlint.workload.kernel import Node
 from kernlint.workload.steps import map_configurations

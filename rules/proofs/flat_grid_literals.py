@@ -14,7 +14,7 @@ from kernlint.interpret.edits import Edits
 from kernlint.interpret.program import Program
 from kernlint.records import dataclass
 from kernlint.rules.finding import Context
-from kernlint.rules.places import launches_at
+from kernlint.rules.proofs.counterparts import launches_at
 from kernlint.workload import Access, Expr, Lane, Launch, LoopIndex, Opaque, ProgramId, Span
 from kernlint.workload import expr as ex
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from kernlint.interpret.edits import Edits
 from kernlint.records import dataclass
-from kernlint.rules.copies import Form, known_of
 from kernlint.rules.finding import Context, Variant
-from kernlint.rules.grid_literals import joined
-from kernlint.rules.places import counterpart, dot_at, dot_under, find_dot
-from kernlint.rules.retiling import difference
-from kernlint.rules.shared_memory import overflowing
+from kernlint.rules.proofs.counterparts import counterpart, dot_at, dot_under, find_dot
+from kernlint.rules.proofs.grid_literals import joined
+from kernlint.rules.proofs.kernel_copies import Form, known_of
+from kernlint.rules.proofs.shared_memory import overflowing
+from kernlint.rules.proofs.tile_independence import difference
 from kernlint.workload import Access, Dot, Launch, Loop, Opaque, concrete
 
 #: Output tiles worth trying, rows by columns. Powers of two, as tl.arange demands; 16 is the least that MMA takes.

@@ -8,8 +8,8 @@ from typing import TypeVar
 
 import libcst as cst
 
-from kernlint.rules.jit_functions import jit_functions
-from kernlint.rules.source import names_in
+from kernlint.rules.proofs.jit_functions import jit_functions
+from kernlint.rules.proofs.source_text import names_in
 from kernlint.syntax.names import variables
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk, walk_until

@@ -12,9 +12,9 @@ from kernlint.rewrite.program_indices import IndexSite, ProgramIndices
 from kernlint.rewrite.settings import set_literals, set_options
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.text import CannotRewrite
-from kernlint.rules.indices import Split, program_indices
-from kernlint.rules.tiles import setting
-from kernlint.rules.widen import Rows, Widened, can_widen, rows_of
+from kernlint.rules.proofs.coarsening import Rows, Widened, can_widen, rows_of
+from kernlint.rules.proofs.dot_tiles import setting
+from kernlint.rules.proofs.indices import Split, program_indices
 from kernlint.syntax.walk import walk
 from kernlint.workload import Launch, ProgramId, Reduce, concrete
 from kernlint.workload.expr import ceildiv
