@@ -9,6 +9,7 @@ from functools import lru_cache
 from importlib import import_module
 from types import ModuleType
 
+import kernlint.syntax  # noqa: F401 - which imports LibCST its own way
 from kernlint.errors import UsageError
 from kernlint.rules.base import CODE_BANDS, Rule
 

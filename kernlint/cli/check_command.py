@@ -400,7 +400,6 @@ def _run(
 ) -> Outcome:
     """What is found; in the files that ``contents`` gives other bytes for, by shown name, where it gives any."""
     from kernlint.cli.progress import Progress
-    from kernlint.crew import processors
     from kernlint.lint.run import check_targets
 
     with Progress("checking", "files") as progress:
@@ -408,7 +407,7 @@ def _run(
             [target for target in targets if target.shown in contents] if contents else targets,
             configurations,
             cache=cache,  # type: ignore[arg-type]
-            workers=jobs or processors(),
+            workers=jobs,
             progress=progress,
             stdin=stdin,
             contents={target.path: contents[target.shown] for target in targets if target.shown in contents},
