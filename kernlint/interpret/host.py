@@ -20,11 +20,11 @@ from kernlint.interpret import checks, layers, releases, torch_ops
 from kernlint.interpret.api import Target
 from kernlint.interpret.binding import grid_fault, launch_faults
 from kernlint.interpret.edits import NO_EDITS, Edits, Literal
+from kernlint.interpret.first_call import Once, Recorded, bare
 from kernlint.interpret.jit_source import binding_problem
 from kernlint.interpret.journal import Entry, Journal, OutOfReach
-from kernlint.interpret.kept import is_memoised, memoises, run_once
 from kernlint.interpret.kernel import Range, argument_block, read_kernel
-from kernlint.interpret.once import Once, Recorded, bare
+from kernlint.interpret.memoised import is_memoised, memoises, run_once
 from kernlint.interpret.python import (
     MAX_UNROLL,
     Break,
@@ -39,7 +39,7 @@ from kernlint.interpret.python import (
     same,
     spread,
 )
-from kernlint.interpret.recoded import KernelCall, KernelCalls
+from kernlint.interpret.swapped_kernels import KernelCall, KernelCalls
 from kernlint.interpret.trace import Values
 from kernlint.interpret.values import (
     Block,

@@ -17,14 +17,14 @@ from kernlint.interpret import torch_ops
 from kernlint.interpret.annotations import argument
 from kernlint.interpret.api import Target
 from kernlint.interpret.edits import NO_EDITS, Edits
+from kernlint.interpret.first_call import first_steps, later_steps
 from kernlint.interpret.host import HostEvaluator, HostFacts
 from kernlint.interpret.imports import MAX_MODULES, ImportedFile, Part, imported_file, load_file
 from kernlint.interpret.journal import Journal
-from kernlint.interpret.kept import setup_functions
-from kernlint.interpret.once import first_steps, later_steps
+from kernlint.interpret.memoised import setup_functions
 from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Return
-from kernlint.interpret.recoded import KernelCalls, recoded
 from kernlint.interpret.substituted import Substitution
+from kernlint.interpret.swapped_kernels import KernelCalls, recoded
 from kernlint.interpret.trace import Trace
 from kernlint.interpret.values import (
     Class,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from kernlint.interpret.api import keywords
-from kernlint.interpret.typed import (
+from kernlint.interpret.frontend_values import (
     BlockPointer,
     Constexpr,
     Typed,

@@ -418,9 +418,8 @@ def _view(name: str) -> Callable[..., Any]:
         if len(args) == 2 and isinstance(args[1], Dtype):
             return _view_dtype(x, args[1])
         target = _sizes([kwargs.get("shape", kwargs.get("size"))] if not args[1:] else args[1:])
-        if target is None:
-            if args[1:] and isinstance(args[1], Tensor) and name == "view_as":
-                target = args[1].shape
+        if target is None and args[1:] and isinstance(args[1], Tensor) and name == "view_as":
+            target = args[1].shape
         shape = _infer(x, target) if target is not None else None
         if shape is None:
             return _of_unknown_rank(x, name)

@@ -10,10 +10,20 @@ from typing import ClassVar
 
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
-from kernlint.rules.dataflow import read_tensors, written_tensors
 from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.proofs.dataflow import read_tensors, written_tensors
+from kernlint.rules.proofs.iteration_domain import (
+    Point,
+    Site,
+    Space,
+    last_element,
+    open_symbols,
+    samples,
+    sites,
+    symbols_of,
+    told,
+)
 from kernlint.rules.repair import Repair, mending
-from kernlint.rules.space import Point, Site, Space, last_element, open_symbols, samples, sites, symbols_of, told
 from kernlint.workload import Launch, Span, Tensor, Workload
 from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, Opaque, ProgramId, Size, lift
 from kernlint.workload.kernel import Access

@@ -8,7 +8,7 @@ import libcst as cst
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
-from kernlint.rules.jit_functions import Decorated, functions
+from kernlint.rules.proofs.jit_functions import Decorated, functions
 from kernlint.syntax.dialect import is_tritons
 from kernlint.syntax.names import origin_of
 from kernlint.syntax.scopes import local_names

@@ -8,7 +8,7 @@ from kernlint.rules.base import Rule
 from kernlint.rules.correctness.bounds import followed
 from kernlint.rules.correctness.sharing import axes_in, loaded_in, program_axes, unknown_in
 from kernlint.rules.finding import Context, Evidence, Finding
-from kernlint.rules.space import Site, sites
+from kernlint.rules.proofs.iteration_domain import Site, sites
 from kernlint.workload import Launch, Span
 from kernlint.workload.expr import concrete
 from kernlint.workload.kernel import Access, Atomic, Load, Store

@@ -9,8 +9,8 @@ from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.bounds import followed, versions
 from kernlint.rules.finding import Context, Evidence, Finding
-from kernlint.rules.indices import addresses
-from kernlint.rules.space import Site, open_symbols, sites, told
+from kernlint.rules.proofs.indices import addresses
+from kernlint.rules.proofs.iteration_domain import Site, open_symbols, sites, told
 from kernlint.workload import Launch, concrete
 from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, ProgramId, lift
 from kernlint.workload.kernel import Atomic, Load, Loop, Store

@@ -10,9 +10,9 @@ from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.bounds import Overshoot, overruns, overshoots, sizes_told, witness
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.jit_functions import jit_functions
+from kernlint.rules.proofs.iteration_domain import sites
+from kernlint.rules.proofs.jit_functions import jit_functions
 from kernlint.rules.repair import Repair, mending
-from kernlint.rules.space import sites
 from kernlint.syntax.tree import Module
 from kernlint.workload import Launch, Load, Span, Store
 from kernlint.workload.expr import ProgramId

@@ -10,7 +10,7 @@ from kernlint.rules.algorithm.step_loops import StateLoop, persistent, with_conv
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.bounds import rounded_up
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
-from kernlint.rules.independent import MergedLoop, independent_loop
+from kernlint.rules.proofs.parallel_loops import MergedLoop, independent_loop
 from kernlint.workload import Expr, Launch, Opaque, Repeat, concrete
 
 

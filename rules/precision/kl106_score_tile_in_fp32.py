@@ -8,7 +8,7 @@ from dataclasses import replace
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
-from kernlint.rules.layout import operand_tensor
+from kernlint.rules.proofs.operand_layout import operand_tensor
 from kernlint.workload import Dot, Dtype, Launch, Loop, Operand, Reduce, Span, Workload
 from kernlint.workload import dtype as dt
 from kernlint.workload.kernel import Node

@@ -11,8 +11,8 @@ from kernlint.headroom import headroom
 from kernlint.lint import check_file as checking
 from kernlint.lint.check_file import Job, check_file
 from kernlint.lint.settings import FileSettings
-from kernlint.rules.copies import _functions as functions_of
-from kernlint.rules.copies import _without as renamed
+from kernlint.rules.proofs.kernel_copies import _functions as functions_of
+from kernlint.rules.proofs.kernel_copies import _without as renamed
 from kernlint.rules.registry import all_rules
 from kernlint.syntax.source import SourceText
 from kernlint.syntax.task import read_task
