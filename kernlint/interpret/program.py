@@ -99,7 +99,7 @@ class Question:
     constants, ``facts`` what the user assumes, ``host`` what the program learns of its device, ``target`` the Triton release
     whose compiler and launcher are asked what they refuse, ``configuration`` which of the configurations of a tuner counts as
     its first, so that a change can be tried under each. Unless ``strict``, facts and constants may be about other programs.
-    ``detailed`` keeps torch calls with their arguments and follows each round of a short loop on its own."""
+    ``detailed`` keeps torch calls with their arguments, follows each round of a short loop on its own and looks into no kernel."""
 
     entry: str | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
