@@ -17,6 +17,7 @@ from kernlint.interpret import torch_ops
 from kernlint.interpret.annotations import argument
 from kernlint.interpret.api import Target
 from kernlint.interpret.edits import NO_EDITS, Edits
+from kernlint.interpret.elsewhere import Elsewhere
 from kernlint.interpret.first_call import first_steps, later_steps
 from kernlint.interpret.host import HostEvaluator, HostFacts
 from kernlint.interpret.imports import MAX_MODULES, ImportedFile, Part, imported_file, load_file
@@ -161,6 +162,10 @@ class Program:
         """The modules that were looked into so far for helpers, whether they could be read or not, and for the vendor."""
         around = package_files(self.kernel.path) if self._asked_vendor else ()
         return [*self._imported, *around]
+
+    def elsewhere(self) -> Elsewhere:
+        """What was read of other files so far, by this program and its variants."""
+        return Elsewhere(dict(self._found), self.kernel.path if self._asked_vendor else "")
 
     @property
     def without_reference(self) -> str:
@@ -314,7 +319,7 @@ class Program:
     def variant(self, kernel: Module, question: Question) -> Program:
         """Another version of the kernel module, or another question, beside the same reference; closed with this one."""
         other = Program(kernel, self.reference, question)
-        other._readings, other.outside = self._readings, self.outside
+        other._readings, other.outside, other._found = self._readings, self.outside, self._found
         return other
 
     def close(self) -> None:
