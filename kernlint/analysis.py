@@ -7,8 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any
 
-from libcst import FunctionDef
-
+import kernlint.syntax  # noqa: F401 - which imports LibCST its own way
 from kernlint import seen
 from kernlint.cost.device import Device, UnknownDevice, find_device
 from kernlint.cost.estimate import MODEL_VERSION, estimate
@@ -222,6 +221,8 @@ def _launched_elsewhere(
     task: Task, reference: Module | None, question: Question, device: Device, named: bool
 ) -> Reading | None:
     """The functions of another file of the project that launch kernels of this one; None where there are none."""
+    from libcst import FunctionDef
+
     kernels = [function.name.value for function in task.kernel.of(FunctionDef) if function.decorators]
     own = os.path.realpath(task.kernel.path)
     for module in launchers(task.kernel.path, kernels) if kernels else ():
