@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from kernlint.generate.calls.reader import Reader
 from kernlint.generate.host import Host, allocation, launch_text, returned, values_of
 from kernlint.generate.kernel import Kernel
 from kernlint.generate.parts import in_parts
@@ -15,7 +16,6 @@ from kernlint.generate.plan import Work, plan, view_value
 from kernlint.generate.product_kernel import ProductWriter
 from kernlint.generate.terms import Buffer
 from kernlint.generate.tile_kernel import TileWriter
-from kernlint.generate.torch_calls import Reader
 from kernlint.generate.values import CannotGenerate, Named, Unbound, Value, exchanged
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program

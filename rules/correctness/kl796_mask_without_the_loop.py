@@ -8,7 +8,7 @@ from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.bounds import followed, sizes_told
 from kernlint.rules.finding import Context, Evidence, Finding
-from kernlint.rules.space import Site, samples, sites, symbols_of
+from kernlint.rules.proofs.iteration_domain import Site, samples, sites, symbols_of
 from kernlint.workload import Launch, Loop, Workload
 from kernlint.workload.expr import Expr, Lane, LoopIndex, ProgramId, ceildiv, simplify
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from support.torch_programs import program
 
-from kernlint.generate.rewriting import FIXED, UNPROVEN, written_anew
 from kernlint.interpret.program import Program, Question
+from kernlint.operators.generate import FIXED, UNPROVEN, written_anew
 from kernlint.rewrite.edits import Attempt
 from kernlint.rewrite.text import apply_edits
 from kernlint.syntax.tree import parse_module
