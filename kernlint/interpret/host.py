@@ -265,7 +265,8 @@ class HostEvaluator(Evaluator):
         #: Gives the value of a name in another module of the same tree (importing module, package, level); None where
         #: the package is not in the tree.
         self.finder: Callable[[Module, str, int], Callable[[str], Any] | None] | None = None
-        #: Whether torch calls are kept with their arguments, and each round of a short loop is followed on its own.
+        #: Whether torch calls are kept with their arguments, and each round of a short loop is followed on its own; nobody looks
+        #: into the kernels then.
         self.detailed = False
         #: The torch function that is being followed, with its arguments.
         self.calling: tuple[str, list[Any], dict[str, Any]] | None = None
@@ -1715,7 +1716,7 @@ class HostEvaluator(Evaluator):
         if computed:
             grid = self.call(grid, [meta], {}, node)  # type: ignore[arg-type]
         extents = self._grid(grid, node)
-        draft = self.is_draft()
+        draft = self.detailed or self.is_draft()
         kernel = _unread(function) if draft else self._kernel(jit, arguments, constexprs, extents, span)
         if kernel.complete:
             # What the kernel never points into is no tensor.
