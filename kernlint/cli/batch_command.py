@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("tasks", required=False)
+@click.argument("tasks", metavar="TASKS", type=click.Path(), required=False)
 @click.option(
     "-o", "--output", metavar="FILE", help="Where to write the results: .jsonl, .parquet; - for standard output."
 )
@@ -68,7 +68,7 @@ def batch(
         return
     from kernlint.batch.run import run_batch
     from kernlint.batch.store import is_parquet, require_parquet
-    from kernlint.cli.progress import ProgressBar
+    from kernlint.cli.progress import Progress
     from kernlint.write import require_folder
 
     if tasks is None:
@@ -83,9 +83,8 @@ def batch(
         require_folder(output)
     if is_parquet(output):
         require_parquet()
-    progress = ProgressBar("rows")
     begun = time.monotonic()
-    try:
+    with Progress("judging", "rows") as progress:
         outcome = run_batch(
             tasks,
             output,
@@ -96,8 +95,6 @@ def batch(
             afresh=afresh,
             progress=progress,
         )
-    finally:
-        progress.close()
     _tell(outcome, time.monotonic() - begun)
 
 

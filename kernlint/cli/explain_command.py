@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kernlint.cli.options import DEFAULT_DEVICE, TaskInput, list_devices, read_task_input, task_options, trace_option
-from kernlint.cli.streams import encodable
+from kernlint.cli.streams import encodable, look_of
 from kernlint.errors import KernlintError, UsageError
 from kernlint.records import dataclass
 
 if TYPE_CHECKING:
-    from rich.console import Console
-
     from kernlint.report.budget import Budget
     from kernlint.report.sweep import Sweep
     from kernlint.syntax.source import SourceText
@@ -26,12 +24,16 @@ if TYPE_CHECKING:
 @click.command()
 @task_options
 @trace_option
+@click.option(
+    "--why-not", "refusals", is_flag=True, help="Also say what every operator answers for the largest causes."
+)
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON (`kernlint schema explain`).")
 @click.option("--plot", metavar="FILE", help="Also draw a roofline plot, .svg or .png (needs kernlint[plot]).")
 def explain(
     device: str | None,
     settings: tuple[str, ...],
     assumptions: tuple[str, ...],
+    refusals: bool,
     as_json: bool,
     plot: str | None,
     trace: bool,
@@ -61,10 +63,16 @@ def explain(
     if len(points) > 1:
         if trace:
             raise UsageError("--trace follows one call; give --set one value each")
-        _show_sweep(_sweep(task, points), as_json)
+        if refusals:
+            raise UsageError("--why-not is about one size; give --set and --assume one value each")
+        from kernlint.report import sweep as table
+
+        _show(_sweep(task, points), table.render, as_json)
         return
-    result = _run(_budget, task, points[0], trace)
-    _show_budget(result, as_json)
+    result = _run(_budget_with_refusals if refusals else _budget, task, points[0], trace)
+    from kernlint.report import budget_text
+
+    _show(result, budget_text.render, as_json)
     if plot is not None:
         _plot(result, plot)
 
@@ -97,6 +105,13 @@ def _budget(source: SourceText, options: dict[str, Any]) -> Budget:
     return budget(analysis(source.text, path=source.path, **options))
 
 
+def _budget_with_refusals(source: SourceText, options: dict[str, Any]) -> Budget:
+    from kernlint.analysis import analysis
+    from kernlint.report.budget import budget
+
+    return budget(analysis(source.text, path=source.path, **options), refusals=True)
+
+
 def _verdict(source: SourceText, options: dict[str, Any]) -> Verdict:
     from kernlint.analysis import analyze
 
@@ -105,54 +120,32 @@ def _verdict(source: SourceText, options: dict[str, Any]) -> Verdict:
 
 def _sweep(task: TaskInput, points: list[_Point]) -> Sweep:
     """Every size on its own; one that has no verdict costs only its row, unless none has."""
+    from kernlint.cli.progress import Progress
     from kernlint.report.sweep import SizeAnswer, Sweep
 
     names = [name for name in points[0].overrides if len({repr(point.overrides[name]) for point in points}) > 1]
     answers: list[SizeAnswer] = []
     first: KernlintError | None = None
-    for point in points:
-        settings = {**{name: point.overrides[name] for name in names}, **point.swept}
-        try:
-            answers.append(SizeAnswer(settings, _run(_verdict, task, point)))
-        except KernlintError as error:
-            first = first or error
-            answers.append(SizeAnswer(settings, None, str(error)))
+    with Progress("analysing", "sizes") as progress:
+        for point in points:
+            settings = {**{name: point.overrides[name] for name in names}, **point.swept}
+            progress(len(answers), len(points))
+            try:
+                answers.append(SizeAnswer(settings, _run(_verdict, task, point)))
+            except KernlintError as error:
+                first = first or error
+                answers.append(SizeAnswer(settings, None, str(error)))
     if first is not None and all(answer.verdict is None for answer in answers):
         raise first
     return Sweep(task.source.path, task.options["device"], task.options["scope"], tuple(answers))
 
 
-def _show_budget(result: Budget, as_json: bool) -> None:
-    from kernlint.report.budget_text import print_budget, render
-
-    console = None if as_json else _console()
-    if console is not None:
-        print_budget(result, console)
-    else:
-        _write(_json(result) if as_json else render(result))
-
-
-def _show_sweep(result: Sweep, as_json: bool) -> None:
-    from kernlint.report.sweep import print_sweep, render
-
-    console = None if as_json else _console()
-    if console is not None:
-        print_sweep(result, console)
-    else:
-        _write(_json(result) if as_json else render(result))
+def _show(result: Budget | Sweep, render: Callable[..., str], as_json: bool) -> None:
+    _write(_json(result) if as_json else render(result, look_of(sys.stdout)))
 
 
 def _json(result: Budget | Sweep) -> str:
     return json.dumps(result.to_json(), indent=2, ensure_ascii=True, allow_nan=False) + "\n"
-
-
-def _console() -> Console | None:
-    """The terminal, where standard output is one."""
-    if not sys.stdout.isatty():
-        return None
-    from rich.console import Console
-
-    return Console(highlight=False)
 
 
 def _write(text: str) -> None:

@@ -15,7 +15,7 @@ _STDOUT = "-"
 
 
 @click.command()
-@click.argument("paths", nargs=-1)
+@click.argument("paths", metavar="[PATH]...", type=click.Path(), nargs=-1)
 @click.option("-o", "--output", metavar="FILE", help="Where to write the page; - for standard output.")
 @click.option(
     "--device", metavar="NAME", help=f"GPU, or `list` for all.  [default: as configured, else {DEFAULT_DEVICE}]"
@@ -65,7 +65,7 @@ def report(
     if list_devices(device):
         return
     from kernlint.cli.options import device_id
-    from kernlint.cli.progress import ProgressBar
+    from kernlint.cli.progress import Progress
     from kernlint.crew import processors
     from kernlint.lint.config import Configurations, Overrides
     from kernlint.report.page.collect import collect
@@ -85,13 +85,10 @@ def report(
     named = None if given is None else (given.path, given.text)
     import kernlint.analysis  # noqa: F401 - once for all workers that are forked from this process
 
-    progress = ProgressBar("files")
     asked: dict[str, Any] = {"device": device, "scope": scope, "timeout_s": timeout, "workers": jobs or processors()}
-    try:
+    with Progress("analysing", "files") as progress:
         configurations = Configurations(Overrides(extend_exclude=exclude), config, isolated)
         files = collect(paths, configurations, **asked, reference=named, progress=progress)
-    finally:
-        progress.close()
     devices = sorted({program.budget.device for file in files for program in file.programs})
     shown = tuple(os.path.basename(os.getcwd()) if path == "." else path for path in paths)
     text = render(Page(shown, ", ".join(devices) or device or DEFAULT_DEVICE, scope, top), files)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kernlint.cli.options import list_devices, read_task_input, task_options, trace_option
+from kernlint.cli.streams import encodable, look_of
 
 if TYPE_CHECKING:
     from kernlint.syntax.source import SourceText
@@ -22,7 +23,8 @@ def verdict(device: str | None, settings: tuple[str, ...], details: bool, trace:
     """Say whether a Triton kernel is worth optimizing, how, and by how much.
 
     PATH is a Python file with the kernel and its launcher, a Markdown task file, or - for standard input. Nothing of
-    it is run, unless --trace says so. The verdict is one JSON object on standard output; status 0 for any verdict, 2 when there is none.
+    it is run, unless --trace says so. The verdict is one JSON object on standard output, on a terminal with its findings
+    in words on standard error (2>/dev/null leaves them out); status 0 for any verdict, 2 when there is none.
     """
     if list_devices(device):
         return
@@ -41,7 +43,7 @@ def verdict(device: str | None, settings: tuple[str, ...], details: bool, trace:
     sys.stdout.write(json_.render(result, details))
     sys.stdout.flush()
     if sys.stderr.isatty():
-        _show_findings(result, task.sources)
+        sys.stderr.write(encodable(_findings(result, task.sources), sys.stderr))
 
 
 def _analyze(source: SourceText, options: dict[str, Any]) -> Verdict:
@@ -50,11 +52,10 @@ def _analyze(source: SourceText, options: dict[str, Any]) -> Verdict:
     return analyze(source.text, path=source.path, **options)
 
 
-def _show_findings(result: Verdict, sources: list[SourceText]) -> None:
-    from rich.console import Console
-
-    from kernlint.report.text import print_verdict
+def _findings(result: Verdict, sources: list[SourceText]) -> str:
+    """What of the verdict is for a person, who sees it below the JSON."""
+    from kernlint.report.text import render_verdict
     from kernlint.syntax.source import split_lines
 
     lines = {source.path: split_lines(source.text) for source in sources}
-    print_verdict(result, lines, Console(stderr=True, highlight=False))
+    return render_verdict(result, lines, look_of(sys.stderr))

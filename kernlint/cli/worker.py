@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kernlint.child import run_in_worker
+from kernlint.cli.progress import Progress
 
 if TYPE_CHECKING:
     from kernlint.cli.options import TaskInput
@@ -17,4 +19,5 @@ def run_on_task(call: Callable[..., Any], task: TaskInput, options: Mapping[str,
     """``call(source, options)`` in a child process, on what the command line names: ``options`` and those of ``task``
     together. It may take ``patience`` times as long as a verdict. Raises as :func:`kernlint.child.run_in_worker` does."""
     arguments = {"source": task.source, "options": {**task.options, **options}}
-    return run_in_worker(call, arguments, TIMEOUT_S * patience)
+    with Progress(f"analysing {os.path.basename(task.source.path)}"):
+        return run_in_worker(call, arguments, TIMEOUT_S * patience)

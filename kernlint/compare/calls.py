@@ -1,4 +1,4 @@
-"""A call as values: torch calls as :mod:`kernlint.generate.torch_calls` reads them, and launches by what they leave in memory."""
+"""A call as values: torch calls as :mod:`kernlint.generate.calls` reads them, and launches by what they leave in memory."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 from kernlint.compare.columns import NotCompared
 from kernlint.compare.functions import FUNCTIONS, places_of_extremes
 from kernlint.compare.launches import Launched
+from kernlint.generate.calls.reader import Reader
+from kernlint.generate.calls.writer import Writer
 from kernlint.generate.layouts import index_of
-from kernlint.generate.torch_calls import Reader, Writer
 from kernlint.generate.values import CannotGenerate, Value, View, identity
 from kernlint.workload import Event, HostSync, Launch, Step, Tensor, TorchOp, Workload
 
@@ -43,7 +44,7 @@ class CallReader(Reader):
             except (CannotGenerate, NotCompared):
                 for tensor in step.writes if isinstance(step, TorchOp) else ():
                     self.holds.pop(tensor.storage.id, None)
-        self._made, self.holds, self.writers = self.holds, {}, {}
+        self._prepared, self.holds, self.writers = self.holds, {}, {}
         super()._begin()
 
     def _input(self, path: str, tensor: Tensor) -> None:
@@ -60,7 +61,7 @@ class CallReader(Reader):
         key = self.keys.get(path, "")
         known = self.sources.get(key)
         if known is None or (known.shape, known.dtype) != (tensor.shape, tensor.dtype):
-            made = self._made.get(tensor.storage.id)
+            made = self._prepared.get(tensor.storage.id)
             op, views, attributes = "unmatched", tuple[View, ...](), dict[str, Any]()
             own = made is not None and any(value.op == "draw" for value in made[0].walk())
             if made is not None and (key or not own):
@@ -89,7 +90,9 @@ class CallReader(Reader):
                     raise NotCompared("a tensor of unknown shape")
                 self.holds[out.storage.id] = Value("undefined", out.shape, out.dtype), out
         elif step.call is not None and len(step.writes) == 2 and step.call.function in ("max", "min"):
-            for out, value in zip(step.writes, places_of_extremes(Writer(self, step.writes[0], step.call))):
+            for out, value in zip(
+                step.writes, places_of_extremes(Writer(self.view, self.sizes, step.writes[0], step.call))
+            ):
                 self.holds[out.storage.id] = value, out
         else:
             super()._read(step)

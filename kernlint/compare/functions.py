@@ -6,8 +6,11 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from kernlint.generate import torch_calls
-from kernlint.generate.torch_calls import Writer, affine, per_axis, per_channel, reduced_loss, standardised
+from kernlint.generate.calls import table
+from kernlint.generate.calls.convolutions import per_axis
+from kernlint.generate.calls.losses import reduced_loss
+from kernlint.generate.calls.norms import affine, standardised
+from kernlint.generate.calls.writer import Writer, per_channel
 from kernlint.generate.values import CannotGenerate, Value, View, lane, looked_through
 from kernlint.workload import Expr, Size, Tensor
 from kernlint.workload import dtype as dt
@@ -200,7 +203,7 @@ def _instance_norm(w: Writer) -> Value:
 
 def _batch_norm(w: Writer) -> Value:
     if not w.argument(5, "training", False):
-        return torch_calls.FUNCTIONS["batch_norm"](w)
+        return table.FUNCTIONS["batch_norm"](w)
     x = w.tensor(0, "input")
     rank = len(w.shape)
     axes = [d for d in range(rank) if d != 1]
@@ -326,4 +329,4 @@ _OWN: Mapping[str, Callable[[Writer], Value]] = {
     "randn_like": _draw("normal", 0.0, 1.0), "randint": _draw_integers, "diag": _diagonal,
 }  # fmt: skip
 
-FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {**torch_calls.FUNCTIONS, **_OWN}
+FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {**table.FUNCTIONS, **_OWN}

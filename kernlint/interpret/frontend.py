@@ -15,6 +15,21 @@ import libcst as cst
 
 from kernlint.interpret import tl_types
 from kernlint.interpret.api import Target
+from kernlint.interpret.frontend_values import (
+    MAX_ELEMENTS,
+    BlockPointer,
+    Constexpr,
+    Typed,
+    Wrapped,
+    bearing,
+    computation,
+    is_constant,
+    literal,
+    same_type,
+    shape_text,
+    short,
+    tensor,
+)
 from kernlint.interpret.jit_source import (
     assignment,
     binding_problem,
@@ -38,21 +53,6 @@ from kernlint.interpret.python import (
     same,
 )
 from kernlint.interpret.tiles import broadcast
-from kernlint.interpret.typed import (
-    MAX_ELEMENTS,
-    BlockPointer,
-    Constexpr,
-    Typed,
-    Wrapped,
-    bearing,
-    computation,
-    is_constant,
-    literal,
-    same_type,
-    shape_text,
-    short,
-    tensor,
-)
 from kernlint.interpret.values import (
     Builtin,
     Class,

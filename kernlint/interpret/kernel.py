@@ -15,7 +15,7 @@ from typing import Any
 
 import libcst as cst
 
-from kernlint.interpret import numerics, pads, scaling, tl_ops, widths
+from kernlint.interpret import invariant_scale, masked_lanes, numerics, tl_ops, widths
 from kernlint.interpret.api import keywords
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.numerics import Verdict
@@ -256,7 +256,7 @@ class KernelEvaluator(Evaluator):
         common: dict[str, Any] = {
             "loads": a.loads | b.loads,
             "carried": a.carried | b.carried,
-            "steady": scaling.steady_in(a, b, self.loops),
+            "steady": invariant_scale.steady_in(a, b, self.loops),
         }
         whole = a, b
         a, b = align(a, shape), align(b, shape)
@@ -281,10 +281,11 @@ class KernelEvaluator(Evaluator):
                 pointer.dtype, shape, expr, base=pointer.base, strides=pointer.strides, narrow=narrow, **common
             )
         dtype = self._result_type(name, a, b, weak)
-        if name in ("&", "|", "^") and dtype == dt.BOOL:
-            bounds = _both(a, b) if name == "&" else None
+        if name in ("&", "|", "^", "*") and dtype == dt.BOOL:
+            both = name in ("&", "*")
+            bounds = _both(a, b) if both else None
             partly = _partly(a) or _partly(b)
-            classes = a.classes + b.classes if name == "&" else ()
+            classes = a.classes + b.classes if both else ()
             form = numerics.of_logic(a, b)
             return Block(dtype, shape, bounds=bounds, partly=partly, form=form, classes=classes, **common)
         constant = None
@@ -295,7 +296,7 @@ class KernelEvaluator(Evaluator):
         if dtype is None or dtype.is_integer:
             result = self._as_index(name, a, b, result, weak, span)
         if a.pads or b.pads:
-            result = replace(result, pads=pads.combined(name, a, b))
+            result = replace(result, pads=masked_lanes.combined(name, a, b))
         if (name == "*" and a is b) or (a.nonnegative and b.nonnegative and name in ("+", "*", "/")):
             result = replace(result, nonnegative=True)
         result = self.judged(numerics.of_binary(name, a, b, weak, dtype), result, node)
@@ -310,7 +311,7 @@ class KernelEvaluator(Evaluator):
         elif name in ("+", "-") and _multiplies(whole, shape, node):
             op = "fma"
         self.compute("special" if name in ("/", "**") else "arith", op or name, result, node, accumulates)
-        return scaling.scaled(name, *whole, result, span, self.symbol, self._is_invariant)
+        return invariant_scale.scaled(name, *whole, result, span, self.symbol, self._is_invariant)
 
     def _note_coarse(self, index: Expr, divisor: int | None, span: Span) -> None:
         """Remember a division of a loop's index that steps by several of what it is divided by."""
@@ -377,7 +378,7 @@ class KernelEvaluator(Evaluator):
                     constant=constant,
                     product=value.product,
                     narrow=value.narrow,
-                    pads=pads.mapped("-", value.pads),
+                    pads=masked_lanes.mapped("-", value.pads),
                     form=value.form if numerics.spoilt_by(value) is not None else None,
                     growth=numerics.growth_of_unary("-", value),
                 )
@@ -570,8 +571,8 @@ class KernelEvaluator(Evaluator):
                 raise Raised from None
         if name in ("int", "float", "bool") and args and isinstance(args[0], Block):
             return args[0]
-        if name == "isinstance":
-            return Unknown("isinstance")
+        if name == "isinstance" and len(args) == 2:
+            return _is_of(*args)
         if name == "print":
             return None
         return Unknown(name)
@@ -1017,6 +1018,17 @@ def _wide_parameters(function: Function) -> list[str]:
             if name.rpartition(".")[2] in ("int64", "uint64", "i64", "u64"):
                 found.append(param.name.value)
     return found
+
+
+def _is_of(value: Any, kinds: Any) -> Any:
+    """``isinstance`` in a kernel, of the two classes that its values have there. (An argument that is 1 is a constexpr too.)"""
+    names = {
+        k.path.rpartition(".")[2] if isinstance(k, Namespace) else ""
+        for k in (kinds if isinstance(kinds, tuple) else (kinds,))
+    }
+    if names <= {"tensor", "constexpr"} and not isinstance(value, Unknown):
+        return ("tensor" if isinstance(value, Block) else "constexpr") in names
+    return Unknown("isinstance")
 
 
 def _conditions(test: Any) -> tuple[Bounds | None, ...]:

@@ -17,14 +17,15 @@ from kernlint.interpret import torch_ops
 from kernlint.interpret.annotations import argument
 from kernlint.interpret.api import Target
 from kernlint.interpret.edits import NO_EDITS, Edits
+from kernlint.interpret.elsewhere import Elsewhere
+from kernlint.interpret.first_call import first_steps, later_steps
 from kernlint.interpret.host import HostEvaluator, HostFacts
 from kernlint.interpret.imports import MAX_MODULES, ImportedFile, Part, imported_file, load_file
 from kernlint.interpret.journal import Journal
-from kernlint.interpret.kept import setup_functions
-from kernlint.interpret.once import first_steps, later_steps
+from kernlint.interpret.memoised import setup_functions
 from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Return
-from kernlint.interpret.recoded import KernelCalls, recoded
 from kernlint.interpret.substituted import Substitution
+from kernlint.interpret.swapped_kernels import KernelCalls, recoded
 from kernlint.interpret.trace import Trace
 from kernlint.interpret.values import (
     Class,
@@ -99,7 +100,8 @@ class Question:
     constants, ``facts`` what the user assumes, ``host`` what the program learns of its device, ``target`` the Triton release
     whose compiler and launcher are asked what they refuse, ``configuration`` which of the configurations of a tuner counts as
     its first, so that a change can be tried under each. Unless ``strict``, facts and constants may be about other programs.
-    ``detailed`` keeps torch calls with their arguments and follows each round of a short loop on its own."""
+    ``detailed`` keeps torch calls with their arguments and follows each round of a short loop on its own. Without ``kernels``
+    nobody looks into these."""
 
     entry: str | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
@@ -109,6 +111,7 @@ class Question:
     configuration: int = 0
     strict: bool = True
     detailed: bool = False
+    kernels: bool = True
 
 
 class Program:
@@ -161,6 +164,10 @@ class Program:
         """The modules that were looked into so far for helpers, whether they could be read or not, and for the vendor."""
         around = package_files(self.kernel.path) if self._asked_vendor else ()
         return [*self._imported, *around]
+
+    def elsewhere(self) -> Elsewhere:
+        """What was read of other files so far, by this program and its variants."""
+        return Elsewhere(dict(self._found), self.kernel.path if self._asked_vendor else "")
 
     @property
     def without_reference(self) -> str:
@@ -319,7 +326,7 @@ class Program:
     def variant(self, kernel: Module, question: Question) -> Program:
         """Another version of the kernel module, or another question, beside the same reference; closed with this one."""
         other = Program(kernel, self.reference, question)
-        other._readings, other.outside = self._readings, self.outside
+        other._readings, other.outside, other._found = self._readings, self.outside, self._found
         return other
 
     def close(self) -> None:
@@ -414,6 +421,7 @@ class _Reading:
         }
         self.host = self.evaluator(question.host, question.overrides, sizes, resolved, edits, program._kernels)
         self.host.configuration, self.host.detailed = question.configuration, question.detailed
+        self.host.reads_kernels = question.kernels
         if not edits:
             self.host.target, self.host.refused = question.target, program._refused
             self.host.kernel_calls = program._kernel_calls

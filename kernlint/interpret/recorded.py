@@ -19,10 +19,10 @@ from kernlint.errors import AnalysisError
 from kernlint.interpret import torch_ops
 from kernlint.interpret.aten import translated
 from kernlint.interpret.edits import NO_EDITS, Edits, Literal
+from kernlint.interpret.first_call import bare
 from kernlint.interpret.host import HostDescriptor, HostEvaluator, _repeating, _swept
 from kernlint.interpret.imports import load_file
 from kernlint.interpret.loops import Looped, folded
-from kernlint.interpret.once import bare
 from kernlint.interpret.program import Program, Question, _Reading, open_symbols
 from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.values import Config, Function, Jit, Scope, Unknown

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from kernlint.interpret.edits import NO_EDITS, Edits
+from kernlint.interpret.first_call import Recorded, bare
 from kernlint.interpret.journal import Entry, Journal, OutOfReach, alike
-from kernlint.interpret.once import Recorded, bare
 from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised
 from kernlint.records import dataclass, replace
 from kernlint.syntax.tree import Module

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, TypeVar
 
-from kernlint.interpret.pads import renamed
+from kernlint.interpret.masked_lanes import renamed
 from kernlint.interpret.values import Block, Unknown
 from kernlint.records import replace
 from kernlint.workload import Expr, Lane

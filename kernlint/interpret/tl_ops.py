@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret import numerics, pads, widths
+from kernlint.interpret import masked_lanes, numerics, widths
 from kernlint.interpret.api import keywords
 from kernlint.interpret.tiles import align, broadcast, expand, permute, rename_lanes
 from kernlint.interpret.values import Block, Descriptor, Function, Jit, Unknown
@@ -783,7 +783,10 @@ def _unary(k: KernelEvaluator, kind: str, args: Args, node: cst.CSTNode, name: s
     if len(blocks) == 1:
         growth = numerics.growth_of_unary(name, value)
         result = replace(
-            result, pads=pads.mapped(name, value.pads), nonnegative=name in pads.NONNEGATIVE, growth=growth
+            result,
+            pads=masked_lanes.mapped(name, value.pads),
+            nonnegative=name in masked_lanes.NONNEGATIVE,
+            growth=growth,
         )
     if name in _POWERS and len(args) == 2 and _is_small_power(args[1]):
         # The compiler knows the exponent, and multiplies.
@@ -877,7 +880,7 @@ def _note_likely(k: KernelEvaluator, chosen: Expr, x: Block, y: Block) -> None:
 def _chosen(condition: Block | None, x: Block, y: Block, shape: tuple[int, ...]) -> tuple[Pad, ...]:
     if condition is not None:
         condition = align(condition, shape)
-    return pads.chosen(condition, align(x, shape), align(y, shape))
+    return masked_lanes.chosen(condition, align(x, shape), align(y, shape))
 
 
 def _cdiv(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
@@ -979,9 +982,9 @@ def _reduce(k: KernelEvaluator, name: str, args: Args, kwargs: Kwargs, node: cst
     )
     if "dtype" not in kwargs:
         _check_precision(k, name, value, axis, node)
-    left = pads.reduced(name, value.pads, lambda pad: _runs_along(pad, axis))
+    left = masked_lanes.reduced(name, value.pads, lambda pad: _runs_along(pad, axis))
     if axis is not None and not keep:
-        left = pads.renamed(left, lambda e: rename_lanes(e, {d: d - 1 for d in range(axis + 1, 8)}))
+        left = masked_lanes.renamed(left, lambda e: rename_lanes(e, {d: d - 1 for d in range(axis + 1, 8)}))
     result = Block(
         dtype,
         shape,

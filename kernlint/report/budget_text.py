@@ -4,18 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING
 
 from kernlint.report.budget import Budget, CallBudget, StepBudget
-from kernlint.report.grid import Bar, Cell, Grid, paint, show
-from kernlint.report.text import printable
+from kernlint.report.grid import Bar, Cell, Grid, paint
+from kernlint.report.look import PLAIN, Look, printable, shortened
 from kernlint.report.waterfall import waterfall
-from kernlint.verdict.speedup import format_speedup
-
-if TYPE_CHECKING:
-    from rich.console import Console
-
-    from kernlint.verdict.model import CauseReport
+from kernlint.verdict.model import CauseReport
+from kernlint.verdict.speedup import format_speedup, format_us
 
 #: Rows of a table; the smallest steps of a longer call are summed into one.
 _MOST_ROWS = 40
@@ -31,23 +26,16 @@ _GONE: tuple[Cell, ...] = ("gone", *_BLANK[1:])
 _Pair = tuple["StepBudget | None", "StepBudget | None"]
 
 
-def render(budget: Budget) -> str:
-    """The budget as plain text, before and after side by side, the same to the byte on every machine."""
+def render(budget: Budget, look: Look = PLAIN) -> str:
+    """The budget as text: plain it is the same to the byte on every machine, before and after side by side; on a terminal that is too
+    narrow for that they stand below each other."""
     lines: list[str] = []
-    for part in _parts(budget, None):
-        lines += paint(part) if isinstance(part, Grid) else [part]
-    return "\n".join(lines) + "\n"
-
-
-def print_budget(budget: Budget, console: Console) -> None:
-    """Print the budget on a terminal; before and after stand below each other where it is too narrow."""
-    from rich.text import Text
-
-    for part in _parts(budget, console.width):
+    for part in _parts(budget, look.width):
         if isinstance(part, Grid):
-            show(part, console)
+            lines += paint(part, look)
         else:
-            console.print(Text(part, style="bold" if part.endswith(":") else ""))
+            lines += [look.styled(line, "bold" if part.endswith(":") else "") for line in look.wrapped(part)]
+    return "\n".join(lines) + "\n"
 
 
 def _parts(budget: Budget, width: int | None) -> list[str | Grid]:
@@ -68,6 +56,7 @@ def _parts(budget: Budget, width: int | None) -> list[str | Grid]:
         parts += [_totals(budget), ""]
         parts += _terms(budget)
         parts += _waterfall(budget)
+        parts += _why_not(budget)
     parts += _scenarios(budget)
     if budget.change is not None:
         advice = "change" if budget.change.worth else "best change found, not worth it"
@@ -172,7 +161,7 @@ def _rest(pairs: list[_Pair], calls: Sequence[CallBudget]) -> list[tuple[Cell, .
     cells: list[Cell] = [f"({len(hidden)} shorter steps)"]
     for index, call in enumerate(calls):
         steps = [step for pair in hidden if (step := pair[index]) is not None]
-        cells += ["", "", "", _number(sum(map(call.time_us, steps))), _percent(sum(s.share for s in steps)), ""]
+        cells += ["", "", "", format_us(sum(map(call.time_us, steps))), _percent(sum(s.share for s in steps)), ""]
     return [tuple(cells)]
 
 
@@ -181,7 +170,7 @@ def _name(step: StepBudget | None) -> str:
     runs = f" x {step.count:g}" if step.count != 1 and step.kind != "loop" else ""
     name = printable(step.name)
     room = _LONGEST_NAME - len(runs) - 2 * step.depth
-    return "  " * step.depth + (name if len(name) <= room else name[: max(1, room - 3)] + "...") + runs
+    return "  " * step.depth + shortened(name, room) + runs
 
 
 def _cells(call: CallBudget, step: StepBudget, scale: float) -> tuple[Cell, ...]:
@@ -190,7 +179,7 @@ def _cells(call: CallBudget, step: StepBudget, scale: float) -> tuple[Cell, ...]
         _quantity(step.moved_bytes, "B"),
         _quantity(step.flops, ""),
         step.bound if step.gpu_us > 0 else "host",
-        _number(time) if time > 0 else "-",
+        format_us(time) if time > 0 else "-",
         _percent(step.share) if time > 0 else "-",
         Bar(time / scale if scale > 0 else 0.0),
     )
@@ -202,10 +191,10 @@ def _totals(budget: Budget) -> Grid:
         gain = budget.gains.get(scope)
         rows.append((
             f"total, scope {scope}",
-            _number(budget.before.total_us(scope)),
-            _number(budget.after.total_us(scope)) if budget.after is not None else "-",
+            format_us(budget.before.total_us(scope)),
+            format_us(budget.after.total_us(scope)) if budget.after is not None else "-",
             format_speedup(gain.low, gain.high) if gain is not None else "-",
-            _number(budget.reference.total_us(scope)) if budget.reference is not None else "-",
+            format_us(budget.reference.total_us(scope)) if budget.reference is not None else "-",
         ))  # fmt: skip
     return Grid(("", "before us", "after us", "gain (80 %)", "PyTorch us"), tuple(rows), frozenset({1, 2, 3, 4}))
 
@@ -217,7 +206,7 @@ def _terms(budget: Budget) -> list[str | Grid]:
         step = call.dominant if call is not None else None
         terms = [(us, name) for name, us in step.terms.items() if us >= 0.005] if step is not None else []
         if step is not None and terms:
-            listed = ", ".join(f"{name} {_number(us)}" for us, name in sorted(terms, key=lambda t: (-t[0], t[1])))
+            listed = ", ".join(f"{name} {format_us(us)}" for us, name in sorted(terms, key=lambda t: (-t[0], t[1])))
             lines.append(f"terms of {printable(step.name)}, {word}, us of one run (they overlap): {listed}")
     return [*lines, ""] if lines else []
 
@@ -230,20 +219,45 @@ def _waterfall(budget: Budget) -> list[str | Grid]:
     low, _, high = found.achievable_us
     said = {
         "rest": ("", "what no cause explains"),
-        "achievable": (f"{_number(low)} to {_number(high)}", "; ".join(found.witness[:1])),
+        "achievable": (f"{format_us(low)} to {format_us(high)}", "; ".join(found.witness[:1])),
         "changed": ("", "another numerics"),
         "bound": ("", "limits of the hardware"),
     }
     rows: list[tuple[Cell, ...]] = []
     for row in waterfall(found):
         if row.cause is not None:
-            alone, place, evidence = _number(row.cause.alone_us), _place(row.cause), printable(row.cause.evidence)
+            alone, place, evidence = format_us(row.cause.alone_us), _place(row.cause), printable(row.cause.evidence)
         else:
             alone, (place, evidence) = "", said.get(row.kind, ("", ""))
         removed = row.kind in ("cause", "rest")
-        rows.append((f"- {row.name}" if removed else row.name, _number(row.us), alone, place, evidence))
+        rows.append((f"- {row.name}" if removed else row.name, format_us(row.us), alone, place, evidence))
     head = ("headroom (gpu)", "us", "alone us", "where", "evidence")
-    return [Grid(head, tuple(rows), frozenset({1, 2})), ""]
+    return [Grid(head, tuple(rows), frozenset({1, 2}), notes=True), ""]
+
+
+def _why_not(budget: Budget) -> list[str | Grid]:
+    """What every operator answers for the largest causes, where that was asked."""
+    if budget.why_not is None:
+        return []
+    if not budget.why_not:
+        return ["no operator has a place at the largest causes", ""]
+    rows: list[tuple[Cell, ...]] = []
+    cause = ""
+    for one in budget.why_not:
+        said = ("yes: " if one.automatic else "possible, by hand: " if one.possible else "no: ") + (
+            one.reason or "kernlint fix"
+        )
+        rows.append(
+            (
+                "" if one.cause == cause else one.cause,
+                one.operator,
+                printable(one.subject),
+                str(one.line),
+                printable(said),
+            )
+        )
+        cause = one.cause
+    return [Grid(("cause", "operator", "what", "line", "may it be applied?"), tuple(rows), frozenset({3})), ""]
 
 
 def _scenarios(budget: Budget) -> list[str | Grid]:
@@ -257,7 +271,7 @@ def _scenarios(budget: Budget) -> list[str | Grid]:
     for scenario in budget.scenarios:
         values = {fact.name: str(fact.value) for fact in scenario.facts}
         answer = "yes" if scenario.worth else "no"
-        time = _number(scenario.before_us)
+        time = format_us(scenario.before_us)
         given = (values.get(name, "") for name in names)
         rows.append(
             (printable(scenario.name), answer, time, scenario.speedup or "-", scenario.change, *map(printable, given))
@@ -278,12 +292,6 @@ def _place(cause: CauseReport) -> str:
     return f"{printable(cause.step)}:{cause.location.line}"
 
 
-def _number(us: float | None) -> str:
-    if us is None:
-        return "-"
-    return f"{us:.2f}" if us < 10 else f"{us:.1f}" if us < 1000 else f"{us:,.0f}"
-
-
 def _percent(share: float) -> str:
     return f"{share * 100:.0f} %"
 
@@ -298,5 +306,5 @@ def _quantity(value: float | None, unit: str) -> str:
         if value < 999.5 or prefix == "P":
             break
         value /= 1000
-    digits = f"{value:.0f}" if value >= 100 or (value == round(value) and not prefix) else f"{value:.3g}"
+    digits = f"{value:.0f}" if value >= 99.95 or not prefix else f"{value:.1f}" if value >= 9.995 else f"{value:.2f}"
     return f"{digits} {prefix}{unit}".rstrip()

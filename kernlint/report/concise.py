@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from kernlint.report.lint_report import LintReport, gain_text
-from kernlint.report.text_findings import printable, where
+from kernlint.report.look import printable
+from kernlint.report.text_findings import where
 
 
 def render(report: LintReport) -> str:

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from kernlint.errors import SourceError
+from kernlint.links import DOCS, rule_url
 from kernlint.lint.model import Finding, Place
 from kernlint.lint.reading import read_bytes
 from kernlint.report.lint_report import LintReport, file_lines, located_message
@@ -20,7 +21,7 @@ def render(report: LintReport) -> str:
     """One object with all diagnostics; a fix is a list of suggestions. Columns count bytes of UTF-8, as reviewdog has it."""
     lines_of = lru_cache(maxsize=None)(_lines)
     result = {
-        "source": {"name": "kernlint"},
+        "source": {"name": "kernlint", "url": DOCS},
         "severity": "WARNING",
         "diagnostics": [_diagnostic(finding, report, lines_of(finding.file)) for finding in report.findings],
     }
@@ -32,7 +33,7 @@ def _diagnostic(finding: Finding, report: LintReport, lines: Sequence[str]) -> d
         "message": located_message(finding),
         "location": {"path": report.path_of(finding), "range": _range(file_lines(finding), lines)},
         "severity": _SEVERITIES[finding.severity],
-        "code": {"value": finding.code},
+        "code": {"value": finding.code, "url": rule_url(finding.code)},
     }
     if finding.fix is not None and finding.place.cell is None:
         found["suggestions"] = [

@@ -15,7 +15,7 @@ from typing import Any
 from kernlint.errors import AnalysisError, UsageError
 from kernlint.records import dataclass
 from kernlint.report.budget import Budget, CallBudget, StepBudget
-from kernlint.report.text import printable
+from kernlint.report.look import printable
 
 SUFFIXES = (".svg", ".png")
 

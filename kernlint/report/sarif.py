@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from kernlint.links import DOCS, rule_url
 from kernlint.lint.diagnostics import DIAGNOSTICS
 from kernlint.lint.model import Finding
 from kernlint.lint.selection import Entry, entries
@@ -28,6 +29,7 @@ def render(report: LintReport) -> str:
         "name": "kernlint",
         "version": __version__,
         "semanticVersion": __version__,
+        "informationUri": DOCS,
         "rules": [_rule(entries()[code]) for code in codes],
     }
     run = {
@@ -50,6 +52,7 @@ def _rule(entry: Entry) -> dict[str, Any]:
         "shortDescription": {"text": entry.summary},
         "fullDescription": {"text": entry.summary},
         "help": {"text": page, "markdown": page},
+        "helpUri": rule_url(entry.code),
         "defaultConfiguration": {"level": _LEVELS[entry.severity]},
         "properties": {"tags": [entry.category], "precision": "high"},
     }

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kernlint.cost.estimate import MODEL_VERSION
 from kernlint.records import dataclass
 from kernlint.report.budget import SCHEMA_VERSION
-from kernlint.report.grid import Cell, Grid, paint, show
-from kernlint.report.text import printable
+from kernlint.report.grid import Cell, Grid, paint
+from kernlint.report.look import PLAIN, Look, printable
 from kernlint.verdict.model import Verdict
-from kernlint.verdict.speedup import format_speedup
+from kernlint.verdict.speedup import format_speedup, format_us
 from kernlint.version import __version__
-
-if TYPE_CHECKING:
-    from rich.console import Console
 
 
 @dataclass(frozen=True)
@@ -89,20 +86,10 @@ class Sweep:
         }
 
 
-def render(sweep: Sweep) -> str:
-    """The sweep as plain text."""
-    lines = [_head(sweep), "", *paint(_grid(sweep)), "", *_flips(sweep)]
-    return "\n".join(lines) + "\n"
-
-
-def print_sweep(sweep: Sweep, console: Console) -> None:
-    """Print the sweep on a terminal."""
-    from rich.text import Text
-
-    console.print(Text(_head(sweep)), "")
-    show(_grid(sweep), console)
-    for line in ("", *_flips(sweep)):
-        console.print(Text(line))
+def render(sweep: Sweep, look: Look = PLAIN) -> str:
+    """The sweep as text."""
+    flips = [line for flip in _flips(sweep) for line in look.wrapped(flip)]
+    return "\n".join([*look.wrapped(_head(sweep)), "", *paint(_grid(sweep), look), "", *flips]) + "\n"
 
 
 def _head(sweep: Sweep) -> str:
@@ -128,12 +115,8 @@ def _cells(answer: SizeAnswer, mark: str) -> tuple[Cell, ...]:
     estimate = answer.verdict.details.estimate.chosen
     gain = format_speedup(estimate.low, estimate.high) or "-"
     worth = "yes" if answer.verdict.worth_optimizing else "no"
-    times = (_us(estimate.before_us), _us(estimate.after_us), gain, _us(estimate.reference_us))
+    times = (format_us(estimate.before_us), format_us(estimate.after_us), gain, format_us(estimate.reference_us))
     return (worth, answer.change, *times, mark)
-
-
-def _us(value: float | None) -> str:
-    return "-" if value is None else f"{value:,.1f}"
 
 
 def _flips(sweep: Sweep) -> Sequence[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from kernlint.verdict.speedup import format_us
 from kernlint.verify.lowering import instruction
 from kernlint.verify.result import CaseResult, KernelBinary, Timing, Verification
 
@@ -55,12 +56,12 @@ def _times(found: Verification) -> Iterator[str]:
     for scope, said in found.predictions.items():
         if said.before_us is not None and said.after_us is not None and said.speedup is not None:
             interval = "" if said.low is None or said.high is None else f" ({said.low:.2f}-{said.high:.2f})"
-            yield f"  predicted  {scope}: {said.before_us:.1f} to {said.after_us:.1f} us, {said.speedup:.2f}x{interval}"
+            yield f"  predicted  {scope}: {format_us(said.before_us)} to {format_us(said.after_us)} us, {said.speedup:.2f}x{interval}"
 
 
 def _timing(row: Timing) -> str:
     return (
-        f"{row.before_us:.2f} us before, {row.after_us:.2f} us after: {row.speedup:.2f}x "
+        f"{format_us(row.before_us)} us before, {format_us(row.after_us)} us after: {row.speedup:.2f}x "
         f"({row.low:.2f}-{row.high:.2f}, {row.samples} pairs)"
     )
 

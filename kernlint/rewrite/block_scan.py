@@ -18,7 +18,7 @@ from kernlint.rewrite.text import CannotRewrite, TextEdit, apply_edits
 from kernlint.rules.algorithm.cascade import cascade
 from kernlint.rules.algorithm.kl503_sequential_scalar_scan import BlockScan, ScalarScan, block_size, scalar_scans
 from kernlint.rules.algorithm.recurrence import associative_updates
-from kernlint.rules.source import bound_names
+from kernlint.rules.proofs.source_text import bound_names
 from kernlint.syntax.walk import walk
 
 #: What leaves the result of each kind of update as it is.

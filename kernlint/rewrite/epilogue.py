@@ -18,8 +18,8 @@ from kernlint.rewrite.site import Site
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rewrite.torch_in_kernels import TorchCall, arity, expression, number, torch_call
-from kernlint.rules.dataflow import may_use
 from kernlint.rules.fusion.chains import Chain
+from kernlint.rules.proofs.dataflow import may_use
 from kernlint.syntax.walk import walk
 from kernlint.workload import Dtype, Launch, Load, Repeat, Tensor, TorchOp
 from kernlint.workload import dtype as dt

@@ -8,8 +8,8 @@ from kernlint.rewrite.effects import Rewriting
 from kernlint.rewrite.layouts import keep_addresses
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.text import CannotRewrite, TextEdit
-from kernlint.rules.layout import KMajor, operand_tensor
-from kernlint.rules.places import find_dot
+from kernlint.rules.proofs.counterparts import find_dot
+from kernlint.rules.proofs.operand_layout import KMajor, operand_tensor
 from kernlint.syntax.walk import walk
 from kernlint.workload import Tensor
 

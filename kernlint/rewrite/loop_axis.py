@@ -17,7 +17,7 @@ from kernlint.rewrite.names import fresh_name
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source, indented
 from kernlint.rewrite.text import CannotRewrite, TextEdit
-from kernlint.rules.independent import MergedLoop, flat_loop
+from kernlint.rules.proofs.parallel_loops import MergedLoop, flat_loop
 from kernlint.syntax.walk import walk
 from kernlint.workload import Launch, Repeat, Size, Tensor, concrete
 

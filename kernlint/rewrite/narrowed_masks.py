@@ -15,7 +15,7 @@ from kernlint.rewrite.text import CannotRewrite, TextEdit
 from kernlint.rules.correctness.kl741_access_before_start import MaskedBelow
 from kernlint.rules.correctness.kl742_unguarded_sentinel_index import SentinelMasked
 from kernlint.rules.correctness.kl743_mask_on_wrong_axis import MaskOfRows
-from kernlint.rules.space import sites
+from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.syntax.names import variables
 from kernlint.syntax.walk import walk
 from kernlint.workload import Atomic, Load, Span

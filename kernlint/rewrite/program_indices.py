@@ -8,7 +8,7 @@ from kernlint.interpret.values import Block
 from kernlint.records import dataclass
 from kernlint.rewrite.function import FunctionSource, callee
 from kernlint.rewrite.text import CannotRewrite
-from kernlint.rules.indices import Indices
+from kernlint.rules.proofs.indices import Indices
 from kernlint.syntax.walk import walk
 from kernlint.workload import Expr, ProgramId
 from kernlint.workload.expr import floordiv, lift, mod

@@ -10,7 +10,7 @@ from kernlint.interpret.edits import Edits
 from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.site import Site
 from kernlint.rewrite.text import CannotRewrite, TextEdit
-from kernlint.rules.retiling import difference
+from kernlint.rules.proofs.tile_independence import difference
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.walk import walk
 from kernlint.workload import Launch, Reduce, Scan, Span

@@ -17,7 +17,7 @@ from kernlint.rewrite.lists import MAX_LINE
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.slicing import names_bound, names_read, needed_for
 from kernlint.rewrite.text import CannotRewrite, TextEdit
-from kernlint.rules.source import carried_names
+from kernlint.rules.proofs.source_text import carried_names
 from kernlint.rules.tiling.kl203_underfilled_grid import SplitK
 from kernlint.syntax.walk import walk
 from kernlint.workload import Atomic, Dot, Loop, Store, Tensor, concrete

@@ -17,6 +17,7 @@ from pygls.exceptions import JsonRpcContentModified, JsonRpcException, JsonRpcIn
 from pygls.lsp.server import LanguageServer
 
 from kernlint.errors import KernlintError, UsageError
+from kernlint.links import rule_url
 from kernlint.lint.diagnostics import ANALYSIS_FAILED
 from kernlint.lint.model import Finding
 from kernlint.server.document import TIMEOUT_S, Document, Superseded, path_of, touches
@@ -206,6 +207,7 @@ class Server(LanguageServer):
             message=message,
             severity=_SEVERITY[finding.severity],
             code=finding.code,
+            code_description=types.CodeDescription(rule_url(finding.code)),
             source=SOURCE,
             tags=[_TAGS[finding.name]] if finding.name in _TAGS else None,
             related_information=related,

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from kernlint.records import dataclass
 from kernlint.server.editing import Asked, settings_of
+from kernlint.verdict.speedup import format_factor, format_us
 
 if TYPE_CHECKING:
     from kernlint.cost.estimate import Estimate
@@ -38,7 +39,7 @@ class KernelNote:
     def title(self, gain: float) -> str:
         """What stands above the kernel, where the best change found is predicted to gain ``gain``; empty while sizes are open."""
         room = max(self.ratio, gain)
-        said = f"{factor(room)} possible" if room >= _WORTH else "close to what is achievable"
+        said = f"{format_factor(room)} possible" if room >= _WORTH else "close to what is achievable"
         return f"{self.time}, {said}" if self.time else ""
 
 
@@ -119,9 +120,11 @@ def _note(
         text = f"**{kernel.name}**: no estimate{why}"
         return KernelNote(kernel.name, line, first, last, "", 1.0, text)
     ratio = report.now_us / report.achievable_us[1] if report.achievable_us[1] > 0 else 1.0
-    time = f"{micro(time_us)} us" if time_us >= _ALL * call_us else f"{micro(time_us)} of {micro(call_us)} us"
+    time = (
+        f"{format_us(time_us)} us" if time_us >= _ALL * call_us else f"{format_us(time_us)} of {format_us(call_us)} us"
+    )
     lines = [
-        f"**{kernel.name}**: {micro(time_us)} us of a call of `{workload.entry}` on {device} (device time, predicted)",
+        f"**{kernel.name}**: {format_us(time_us)} us of a call of `{workload.entry}` on {device} (device time, predicted)",
         "",
         *_waterfall(report),
     ]
@@ -134,19 +137,21 @@ def _note(
 def _waterfall(report: HeadroomReport) -> list[str]:
     """From the time now down to the achievable one and the bound, as a table."""
     low, middle, high = report.achievable_us
-    rows = [("now", micro(report.now_us), "")]
+    rows = [("now", format_us(report.now_us), "")]
     for cause in report.causes:
         where = f"{cause.step}, line {cause.location.line}" + (f": {cause.evidence}" if cause.evidence else "")
-        rows.append((f"− {cause.cause}", micro(cause.us), where))
+        rows.append((f"− {cause.cause}", format_us(cause.us), where))
     rest = report.now_us - middle - sum(cause.us for cause in report.causes)
     if rest > 0.005 * report.now_us:
-        rows.append(("− rest", micro(rest), "what no cause explains"))
-    rows.append(("achievable", micro(middle), "; ".join([f"{micro(low)} to {micro(high)}", *report.witness[:1]])))
+        rows.append(("− rest", format_us(rest), "what no cause explains"))
+    rows.append(
+        ("achievable", format_us(middle), "; ".join([f"{format_us(low)} to {format_us(high)}", *report.witness[:1]]))
+    )
     if report.changed_us is not None:
-        rows.append(("with tf32", micro(report.changed_us), "another numerics"))
+        rows.append(("with tf32", format_us(report.changed_us), "another numerics"))
     if report.library_us is not None:
-        rows.append(("torch's kernels", micro(report.library_us), ""))
-    rows.append(("bound", micro(report.bound_us), "limits of the hardware"))
+        rows.append(("torch's kernels", format_us(report.library_us), ""))
+    rows.append(("bound", format_us(report.bound_us), "limits of the hardware"))
     table = ["| | us | |", "|---|--:|---|"]
     return table + [f"| {name} | {us} | {_cell(text)} |" for name, us, text in rows]
 
@@ -156,16 +161,6 @@ def _cell(text: str) -> str:
     for character in "\\`*_[]<>|!":
         text = text.replace(character, "\\" + character)
     return " ".join(text.split())
-
-
-def micro(us: float) -> str:
-    """Microseconds to a few digits."""
-    return f"{us:.2f}" if us < 10 else f"{us:.1f}" if us < 100 else f"{us:,.0f}"
-
-
-def factor(ratio: float) -> str:
-    """A speedup, as ``5.6x``."""
-    return f"{ratio:.1f}x" if ratio < 10 else f"{ratio:,.0f}x"
 
 
 def kernel_at(notes: tuple[KernelNote, ...], line: int) -> KernelNote | None:

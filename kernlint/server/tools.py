@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kernlint.records import dataclass
-from kernlint.server.notes import factor, micro
+from kernlint.verdict.speedup import format_factor, format_us
 
 if TYPE_CHECKING:
     from kernlint.analysis import Reading
@@ -74,7 +74,7 @@ def analyze(task: Task) -> Answer:
         lines.append(f"certainty: {verdict.details.certainty}")
     found = verdict.details.headroom
     if found is not None:
-        lines.append(f"headroom: {micro(found.now_us)} us now, {micro(found.achievable_us[1])} us achievable")
+        lines.append(f"headroom: {format_us(found.now_us)} us now, {format_us(found.achievable_us[1])} us achievable")
     return Answer(data, "\n".join(lines))
 
 
@@ -104,14 +104,15 @@ def headroom(task: Task) -> Answer:
             data, f"{workload.entry}: no times while sizes are open: {open_}; give them with `set` or `assume`"
         )
     lines = [
-        f"{workload.entry} on {reading.device.id}: {micro(found.now_us)} us now, {micro(found.achievable_us)} us achievable "
-        f"({factor(found.ratio)}), bound {micro(found.bound.us)} us"
+        f"{workload.entry} on {reading.device.id}: {format_us(found.now_us)} us now, {format_us(found.achievable_us)} us achievable "
+        f"({format_factor(found.ratio)}), bound {format_us(found.bound.us)} us"
     ]
     if ratio > found.ratio:
-        lines.append(f"the best change found is predicted to gain more: {factor(ratio)}; `analyze` says which")
+        lines.append(f"the best change found is predicted to gain more: {format_factor(ratio)}; `analyze` says which")
     report = headroom_report(found)
     lines += [
-        f"- {c.cause}: {micro(c.us)} us, {c.step} line {c.location.line} {c.evidence}".rstrip() for c in report.causes
+        f"- {c.cause}: {format_us(c.us)} us, {c.step} line {c.location.line} {c.evidence}".rstrip()
+        for c in report.causes
     ]
     if ratio < WORTH:
         lines.append(f"below {WORTH}x: nothing left that would pay")
@@ -175,7 +176,9 @@ def fix_source(task: Task, rules: Sequence[str], follow_ups: bool, unsafe: bool)
             "predicted": gain,
         })  # fmt: skip
         said = (
-            f", predicted {micro(one.gain.before_us)} to {micro(one.gain.after_us)} us" if one.gain is not None else ""
+            f", predicted {format_us(one.gain.before_us)} to {format_us(one.gain.after_us)} us"
+            if one.gain is not None
+            else ""
         )
         lines.append(f"fixed {one.code} {one.name} at line {one.line}{said} ({effects.applicability})")
     for other in fixed.refused:
@@ -231,7 +234,7 @@ def compare(before: Task, after: Task) -> Answer:
         "new_errors": errors,
         "same_outputs": same,
     }
-    left = "" if new_room is None else f"; headroom left {factor(new_room)}"
+    left = "" if new_room is None else f"; headroom left {format_factor(new_room)}"
     return Answer(data, f"{answer}: {reason}{left}")
 
 
@@ -247,7 +250,7 @@ def _comparison(
         open_ = ", ".join(dict.fromkeys(missing)) or "the tiles"
         return "unknown", f"no times while sizes are open: {open_}"
     said = (
-        f"{micro(gain['before_us'])} to {micro(gain['after_us'])} us predicted, "
+        f"{format_us(gain['before_us'])} to {format_us(gain['after_us'])} us predicted, "
         f"{gain['middle']}x ({gain['low']} to {gain['high']})"
     )
     if gain["low"] > 1:

@@ -13,6 +13,13 @@ def round_ratio(value: float | None) -> float | None:
     return None if value is None else float(f"{float(value):.3g}")
 
 
+def format_us(value: float | None) -> str:
+    """Microseconds as people read them, "-" for none: 4.52, 67.1, 1,158."""
+    if value is None:
+        return "-"
+    return f"{value:.2f}" if value < 9.995 else f"{value:.1f}" if value < 999.95 else f"{value:,.0f}"
+
+
 def format_speedup(low: float | None, high: float | None) -> str:
     """The interval ``low`` to ``high`` of a speedup (1.0: no change) as people write it.
 
@@ -24,12 +31,13 @@ def format_speedup(low: float | None, high: float | None) -> str:
     low, high = max(1.0, min(low, high)), max(1.0, low, high)
     if high < 2:
         return _interval(f"{(low - 1) * 100:.0f}", f"{(high - 1) * 100:.0f}", "%")
-    return _interval(_times(low), _times(high), "x")
+    return _interval(format_factor(low).removesuffix("x"), format_factor(high).removesuffix("x"), "x")
 
 
-def _times(ratio: float) -> str:
+def format_factor(ratio: float) -> str:
+    """One speedup as a factor: 5.6x, 12x."""
     # 9.96 would read "10.0" beside "12".
-    return f"{ratio:.1f}" if ratio < 9.95 else f"{ratio:.0f}"
+    return f"{ratio:.1f}x" if ratio < 9.95 else f"{ratio:.0f}x"
 
 
 def _interval(low: str, high: str, unit: str) -> str:

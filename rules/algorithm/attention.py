@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import field, replace
 
 from kernlint.records import dataclass
-from kernlint.rules.dataflow import blocks, is_alloc, read_tensors, storages, written_tensors
-from kernlint.rules.layout import operand_tensor
+from kernlint.rules.proofs.dataflow import blocks, is_alloc, read_tensors, storages, written_tensors
+from kernlint.rules.proofs.operand_layout import operand_tensor
 from kernlint.workload import (
     Atomic,
     Compute,

@@ -6,10 +6,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kernlint.records import dataclass
-from kernlint.rules.algorithm.moments import sums_polynomials
-from kernlint.rules.dataflow import may_use, storages, written_tensors
+from kernlint.rules.algorithm.polynomial_sums import sums_polynomials
 from kernlint.rules.finding import Context
-from kernlint.rules.fusion.stepping import (
+from kernlint.rules.fusion.torch_groups import is_row_reduction
+from kernlint.rules.proofs.dataflow import may_use, storages, written_tensors
+from kernlint.rules.proofs.step_graph import (
     Place,
     needed_elsewhere,
     places_of,
@@ -17,7 +18,6 @@ from kernlint.rules.fusion.stepping import (
     steps_at,
     without_allocations,
 )
-from kernlint.rules.fusion.torch_groups import is_row_reduction
 from kernlint.workload import (
     Atomic,
     Branch,

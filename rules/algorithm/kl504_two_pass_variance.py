@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kernlint.records import dataclass
 from kernlint.rules.algorithm.earlier_statistics import InOnePass, MomentsAbout, moments_about
-from kernlint.rules.algorithm.passes import Sweep, reductions, sweeps
+from kernlint.rules.algorithm.row_sweeps import Sweep, reductions, sweeps
 from kernlint.rules.algorithm.variance import MeanThenVariance, two_pass_variances
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name

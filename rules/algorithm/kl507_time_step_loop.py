@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from kernlint.rules.algorithm.recurrent import HoistedProjection, PersistentRecurrence, TimeLoop, time_loop
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
-from kernlint.rules.source import carried_names, loop_statement, loop_variables
+from kernlint.rules.proofs.source_text import carried_names, loop_statement, loop_variables
 from kernlint.workload import Repeat
 
 #: Sequences per program of the persistent kernel, and its warps.

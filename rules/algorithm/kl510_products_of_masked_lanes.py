@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kernlint.rules.algorithm.phases import SortedByPhase, Sparse, sparse_operands
+from kernlint.rules.algorithm.masked_products import SortedByPhase, Sparse, sparse_operands
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.workload import Launch, Loop

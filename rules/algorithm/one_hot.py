@@ -9,11 +9,11 @@ from dataclasses import replace
 import libcst as cst
 
 from kernlint.records import dataclass
-from kernlint.rules.dataflow import storages
 from kernlint.rules.finding import Context
-from kernlint.rules.flow import uses
-from kernlint.rules.fusion.stepping import Place, places_of, steps_at
-from kernlint.rules.source import node_at
+from kernlint.rules.proofs.dataflow import storages
+from kernlint.rules.proofs.liveness import uses
+from kernlint.rules.proofs.source_text import node_at
+from kernlint.rules.proofs.step_graph import Place, places_of, steps_at
 from kernlint.syntax.names import dotted_name
 from kernlint.workload import (
     Compute,

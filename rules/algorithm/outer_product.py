@@ -9,7 +9,7 @@ import libcst as cst
 
 from kernlint.records import dataclass
 from kernlint.rules.finding import Context
-from kernlint.rules.source import assignments, bound_names, names_in, node_at
+from kernlint.rules.proofs.source_text import assignments, bound_names, names_in, node_at
 from kernlint.syntax.names import dotted_name
 from kernlint.workload import (
     Branch,

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from kernlint.rules.source import assignments, bound_names, carried_names, names_in
+from kernlint.rules.proofs.source_text import assignments, bound_names, carried_names, names_in
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.walk import children, walk
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from kernlint.records import dataclass
-from kernlint.rules.dataflow import read_tensors, storages, written_tensors
 from kernlint.rules.finding import Context
-from kernlint.rules.independent import Loop as PythonLoop
-from kernlint.rules.independent import flat_loop, fresh_storages, known_storages
-from kernlint.rules.source import carried_names, loop_statement, loop_variables
+from kernlint.rules.proofs.dataflow import read_tensors, storages, written_tensors
+from kernlint.rules.proofs.parallel_loops import Loop as PythonLoop
+from kernlint.rules.proofs.parallel_loops import flat_loop, fresh_storages, known_storages
+from kernlint.rules.proofs.source_text import carried_names, loop_statement, loop_variables
 from kernlint.workload import (
     Compute,
     Dot,

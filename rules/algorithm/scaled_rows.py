@@ -10,7 +10,7 @@ from kernlint.records import dataclass
 from kernlint.rules.algorithm.convolution import DirectConvolution, ImplicitGemm, channel_pairs, innermost, measured
 from kernlint.rules.algorithm.outer_product import is_written_so
 from kernlint.rules.finding import Context
-from kernlint.rules.source import node_at
+from kernlint.rules.proofs.source_text import node_at
 from kernlint.workload import Atomic, Compute, Launch, LoopIndex, Reduce, concrete
 
 #: The least extent of a matrix that tensor cores take without padding.

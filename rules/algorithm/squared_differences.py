@@ -11,8 +11,8 @@ from kernlint.records import dataclass
 from kernlint.rules.algorithm.kl502_broadcast_multiply_sum_matmul import broadcast_products
 from kernlint.rules.algorithm.outer_product import added_to, is_axis, is_vector
 from kernlint.rules.finding import Context
-from kernlint.rules.jit_functions import jit_functions
-from kernlint.rules.source import assignments, bound_names, node_at
+from kernlint.rules.proofs.jit_functions import jit_functions
+from kernlint.rules.proofs.source_text import assignments, bound_names, node_at
 from kernlint.syntax.names import origin_of
 from kernlint.syntax.tree import Module
 from kernlint.workload import Branch, Compute, Dtype, Launch, Load, Loop, LoopIndex, Node, Reduce, Size, Span, Workload

@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from kernlint.records import dataclass
-from kernlint.rules.dataflow import storages, written_tensors
 from kernlint.rules.finding import tensor_name
-from kernlint.rules.flow import uses
 from kernlint.rules.fusion.merging import SAME_PROGRAMS, merge
-from kernlint.rules.independent import flat_loop, fresh_storages
-from kernlint.rules.indices import addresses, strides_of
+from kernlint.rules.proofs.dataflow import storages, written_tensors
+from kernlint.rules.proofs.indices import addresses, strides_of
+from kernlint.rules.proofs.liveness import uses
+from kernlint.rules.proofs.parallel_loops import flat_loop, fresh_storages
 from kernlint.workload import (
     Compute,
     Expr,

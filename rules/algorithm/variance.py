@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kernlint.records import dataclass
-from kernlint.rules.algorithm.moments import sums_polynomials
-from kernlint.rules.algorithm.passes import Sweep, reductions, sweeps
+from kernlint.rules.algorithm.polynomial_sums import sums_polynomials
+from kernlint.rules.algorithm.row_sweeps import Sweep, reductions, sweeps
 from kernlint.rules.proofs.iteration import iteration
 from kernlint.workload import Atomic, Compute, Dot, Kernel, Launch, Load, Loop, Reduce, Store
 

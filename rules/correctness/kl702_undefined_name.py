@@ -8,7 +8,7 @@ import libcst as cst
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
-from kernlint.rules.jit_functions import jit_functions
+from kernlint.rules.proofs.jit_functions import jit_functions
 from kernlint.syntax.scopes import undefined_names
 
 

@@ -10,7 +10,7 @@ from kernlint.interpret.api import NEWEST, Target
 from kernlint.interpret.jit_source import assignment
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
-from kernlint.rules.jit_functions import Decorated, functions, keyword, strings
+from kernlint.rules.proofs.jit_functions import Decorated, functions, keyword, strings
 from kernlint.syntax.names import origin_of
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import parameters

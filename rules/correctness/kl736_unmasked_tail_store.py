@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.tails import FIX_SAFETY, WHEN_NOT, masking, unmasked_tails
 from kernlint.rules.finding import Context, Evidence, Finding
-from kernlint.rules.space import last_element, sites
+from kernlint.rules.proofs.iteration_domain import last_element, sites
 from kernlint.workload import Span
 from kernlint.workload.kernel import Load, Store
 

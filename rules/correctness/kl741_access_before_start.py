@@ -9,8 +9,8 @@ from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.bounds import followed, sizes_told
 from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.proofs.iteration_domain import Point, Site, Space, open_symbols, samples, sites, told
 from kernlint.rules.repair import Repair, mending
-from kernlint.rules.space import Point, Site, Space, open_symbols, samples, sites, told
 from kernlint.workload import Launch, Span, Workload
 from kernlint.workload.expr import Atom, concrete
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.rules.repair import Repair, mending
-from kernlint.rules.space import sites
 from kernlint.workload import Span
 from kernlint.workload.expr import Opaque
 from kernlint.workload.kernel import Load

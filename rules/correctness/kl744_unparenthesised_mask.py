@@ -9,7 +9,7 @@ import libcst as cst
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
-from kernlint.rules.jit_functions import jit_functions
+from kernlint.rules.proofs.jit_functions import jit_functions
 from kernlint.rules.repair import Repair, mending
 from kernlint.syntax.tree import Module
 from kernlint.workload import Span

@@ -8,8 +8,8 @@ from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.sharing import written_before
 from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.rules.repair import Repair, mending
-from kernlint.rules.space import sites
 from kernlint.workload import Span
 from kernlint.workload.kernel import Atomic
 

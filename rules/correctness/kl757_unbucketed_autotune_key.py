@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
-from kernlint.rules.space import extents_of
+from kernlint.rules.proofs.iteration_domain import extents_of
 from kernlint.workload.expr import Expr
 
 

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.sharing import partners, unknown_in
 from kernlint.rules.finding import Context, Evidence, Finding
-from kernlint.rules.space import Site, Space, open_symbols, samples, sites, symbols_of
+from kernlint.rules.proofs.iteration_domain import Site, Space, open_symbols, samples, sites, symbols_of
 from kernlint.workload import Launch, Workload
 from kernlint.workload.expr import Atom, Lane, LoopIndex, ProgramId
 from kernlint.workload.kernel import Atomic, Load, Store

@@ -9,8 +9,8 @@ from kernlint.rules.base import Rule
 from kernlint.rules.correctness.bounds import followed
 from kernlint.rules.correctness.sharing import partners, written_before
 from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.rules.repair import Repair, mending
-from kernlint.rules.space import sites
 from kernlint.workload import Span, Tensor
 from kernlint.workload.kernel import Atomic, Store
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
-from kernlint.rules.space import sites
+from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.workload import Loop
 from kernlint.workload.kernel import Atomic, Store
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.sharing import axes_in, program_axes
 from kernlint.rules.finding import Context, Evidence, Finding
-from kernlint.rules.space import sites
+from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.workload.kernel import Atomic
 
 

@@ -10,8 +10,8 @@ from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.strides import Use, storages_by_name, uses
 from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.proofs.source_text import names_in, node_at
 from kernlint.rules.repair import Repair, mending
-from kernlint.rules.source import names_in, node_at
 from kernlint.syntax.names import dotted_name
 from kernlint.workload import Span, Store, Tensor
 

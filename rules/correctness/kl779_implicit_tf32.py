@@ -8,7 +8,7 @@ import libcst as cst
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding
-from kernlint.rules.source import node_at
+from kernlint.rules.proofs.source_text import node_at
 
 _SAID = frozenset({"input_precision", "allow_tf32"})
 

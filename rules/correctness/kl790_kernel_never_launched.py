@@ -8,7 +8,7 @@ from kernlint.interpret.program import may_launch
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.provenance import replaces_model
 from kernlint.rules.finding import Context, Evidence, Finding
-from kernlint.rules.jit_functions import jit_functions
+from kernlint.rules.proofs.jit_functions import jit_functions
 from kernlint.workload import TorchOp
 
 

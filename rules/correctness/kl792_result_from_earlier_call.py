@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.provenance import replaces_model
-from kernlint.rules.dataflow import fed_by, storages
 from kernlint.rules.finding import Context, Evidence, Finding, tensor_name
+from kernlint.rules.proofs.dataflow import fed_by, storages
 from kernlint.workload import Span, Tensor, Workload
 
 

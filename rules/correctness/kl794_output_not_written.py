@@ -8,9 +8,9 @@ from math import prod
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.provenance import is_followed
-from kernlint.rules.dataflow import storages, written_tensors
 from kernlint.rules.finding import Context, Evidence, Finding, tensor_name
-from kernlint.rules.flow import accesses
+from kernlint.rules.proofs.dataflow import storages, written_tensors
+from kernlint.rules.proofs.liveness import accesses
 from kernlint.workload import Atomic, Launch, Repeat, Step, Store, Tensor, TorchOp, Workload, concrete
 
 

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.proofs.iteration_domain import Site, Space, samples, sites, symbols_of
 from kernlint.rules.repair import Repair, mending
-from kernlint.rules.space import Site, Space, samples, sites, symbols_of
 from kernlint.workload import Launch, Reduce, Span, Workload
 from kernlint.workload.expr import Expr, Lane
 from kernlint.workload.kernel import Load, Pad

@@ -7,9 +7,18 @@ from collections.abc import Iterator
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.proofs.iteration_domain import (
+    Point,
+    Site,
+    Space,
+    counts_elements,
+    open_symbols,
+    sites,
+    symbols_of,
+    told,
+)
+from kernlint.rules.proofs.source_text import text_at
 from kernlint.rules.repair import Repair, mending
-from kernlint.rules.source import text_at
-from kernlint.rules.space import Point, Site, Space, counts_elements, open_symbols, sites, symbols_of, told
 from kernlint.workload import Launch, Span, Workload
 from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, Opaque, ProgramId, Symbol, lift
 from kernlint.workload.kernel import Narrow

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kernlint.rules.dataflow import storages, written_tensors
-from kernlint.rules.flow import parameters, touches
-from kernlint.rules.space import sites
+from kernlint.rules.proofs.dataflow import storages, written_tensors
+from kernlint.rules.proofs.iteration_domain import sites
+from kernlint.rules.proofs.liveness import parameters, touches
 from kernlint.workload import Launch, Step, Tensor, TorchOp, Workload
 from kernlint.workload.expr import Expr, Opaque, ProgramId, concrete
 from kernlint.workload.kernel import Kernel

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from kernlint.records import dataclass
-from kernlint.rules.space import symbols_of
+from kernlint.rules.proofs.iteration_domain import symbols_of
 from kernlint.workload import Access, Launch, Tensor, Workload
 
 #: The name of the symbol for an open stride of a tensor.

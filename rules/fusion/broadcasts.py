@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kernlint.records import dataclass
-from kernlint.rules.dataflow import may_use
 from kernlint.rules.fusion.pointwise import arithmetic, is_pointwise
-from kernlint.rules.fusion.stepping import (
+from kernlint.rules.proofs.dataflow import may_use
+from kernlint.rules.proofs.step_graph import (
     Place,
     needed_elsewhere,
     places_of,

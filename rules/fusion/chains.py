@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from dataclasses import field, replace
 
 from kernlint.records import dataclass
-from kernlint.rules.dataflow import may_use, storages, tensors_of, written_tensors
 from kernlint.rules.fusion.merging import Merge, beside, merge
 from kernlint.rules.fusion.pointwise import as_launch
-from kernlint.rules.fusion.stepping import (
+from kernlint.rules.proofs.dataflow import may_use, storages, tensors_of, written_tensors
+from kernlint.rules.proofs.step_graph import (
     Place,
     needed_elsewhere,
     places_of,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.fusion.chains import Chain, Fuse
-from kernlint.rules.fusion.stepping import blamed
+from kernlint.rules.proofs.step_graph import blamed
 from kernlint.workload import Launch, Size, Tensor, TorchOp, concrete
 
 

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from kernlint.records import dataclass
-from kernlint.rules.dataflow import may_use, storages
-from kernlint.rules.fusion.indexing import broadcast_offset, settled
 from kernlint.rules.fusion.pointwise import arithmetic, is_pointwise
-from kernlint.rules.fusion.stepping import Place, places_of, steps_at, without_allocations
+from kernlint.rules.proofs.dataflow import may_use, storages
+from kernlint.rules.proofs.element_indexing import broadcast_offset, settled
+from kernlint.rules.proofs.step_graph import Place, places_of, steps_at, without_allocations
 from kernlint.workload import Branch, Expr, Lane, Launch, Load, Loop, Node, Step, Store, Tensor, TorchOp, Workload
 from kernlint.workload import dtype as dt
 from kernlint.workload.kernel import Atomic

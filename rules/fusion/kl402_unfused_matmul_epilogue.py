@@ -9,8 +9,8 @@ from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.fusion.chains import chains
 from kernlint.rules.fusion.fused import chain_finding, described, listed, step_name
 from kernlint.rules.fusion.reduced_product import ReducedProduct, ReduceOnChip, can_leave, can_run, reduced_products
-from kernlint.rules.fusion.stepping import blamed
-from kernlint.rules.pricing import cheapest
+from kernlint.rules.proofs.pricing import cheapest
+from kernlint.rules.proofs.step_graph import blamed
 from kernlint.workload import Launch, TorchOp
 
 

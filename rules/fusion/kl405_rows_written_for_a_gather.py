@@ -7,9 +7,9 @@ from dataclasses import replace
 
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
-from kernlint.rules.dataflow import is_alloc, storages
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
-from kernlint.rules.flow import uses
+from kernlint.rules.proofs.dataflow import is_alloc, storages
+from kernlint.rules.proofs.liveness import uses
 from kernlint.workload import (
     Access,
     Expr,

@@ -19,9 +19,9 @@ from kernlint.rules.fusion.broadcasts import (
 )
 from kernlint.rules.fusion.fused import listed
 from kernlint.rules.fusion.index_tables import IndexTable, formed, index_tables
-from kernlint.rules.fusion.stepping import blamed
-from kernlint.rules.pricing import gain
-from kernlint.rules.source import node_at
+from kernlint.rules.proofs.pricing import gain
+from kernlint.rules.proofs.source_text import node_at
+from kernlint.rules.proofs.step_graph import blamed
 
 #: Predicted gain below which another kernel is not worth writing.
 _LEAST_GAIN = 1.1

@@ -10,10 +10,11 @@ from collections.abc import Sequence
 from dataclasses import field, replace
 
 from kernlint.records import dataclass
-from kernlint.rules.dataflow import may_use, written_tensors
-from kernlint.rules.fusion.indexing import broadcast_offset, placed, settled
 from kernlint.rules.fusion.pointwise import arithmetic, is_pointwise
-from kernlint.rules.fusion.stepping import (
+from kernlint.rules.fusion.torch_groups import is_row_reduction
+from kernlint.rules.proofs.dataflow import may_use, written_tensors
+from kernlint.rules.proofs.element_indexing import broadcast_offset, placed, settled
+from kernlint.rules.proofs.step_graph import (
     Place,
     needed_elsewhere,
     places_of,
@@ -21,7 +22,6 @@ from kernlint.rules.fusion.stepping import (
     steps_at,
     without_allocations,
 )
-from kernlint.rules.fusion.torch_groups import is_row_reduction
 from kernlint.workload import (
     Atomic,
     Branch,

@@ -13,9 +13,9 @@ from dataclasses import replace
 
 from kernlint.cost.evaluate import Point, evaluator, origin, slot
 from kernlint.records import dataclass
-from kernlint.rules.dataflow import storages, written_tensors
 from kernlint.rules.fusion.chains import chains
-from kernlint.rules.fusion.stepping import (
+from kernlint.rules.proofs.dataflow import storages, written_tensors
+from kernlint.rules.proofs.step_graph import (
     Place,
     needed_elsewhere,
     places_of,

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from kernlint.records import dataclass
-from kernlint.rules.dataflow import may_use
 from kernlint.rules.fusion.pointwise import is_pointwise
 from kernlint.rules.fusion.row_kernel import as_row_value, row_kernel, statistics
-from kernlint.rules.fusion.stepping import (
+from kernlint.rules.proofs.dataflow import may_use
+from kernlint.rules.proofs.step_graph import (
     Place,
     needed_elsewhere,
     places_of,

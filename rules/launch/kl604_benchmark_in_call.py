@@ -8,9 +8,9 @@ import libcst as cst
 
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
-from kernlint.rules.dataflow import storages
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.launch.per_call import Routine, each_time, per_call, routines
+from kernlint.rules.proofs.dataflow import storages
 from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk

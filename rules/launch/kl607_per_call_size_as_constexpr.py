@@ -8,11 +8,11 @@ import libcst as cst
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.helpers import names_read, names_with_helpers
-from kernlint.rules.kernel_source import definition
 from kernlint.rules.launch.sizes import exact, per_call_sizes
-from kernlint.rules.source import names_in
-from kernlint.rules.space import symbols_of
+from kernlint.rules.proofs.called_functions import names_read, names_with_helpers
+from kernlint.rules.proofs.iteration_domain import symbols_of
+from kernlint.rules.proofs.kernel_source import definition
+from kernlint.rules.proofs.source_text import names_in
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
 from kernlint.workload import Expr, Launch

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.launch.sizes import exact, per_call_sizes
-from kernlint.rules.space import symbols_of
+from kernlint.rules.proofs.iteration_domain import symbols_of
 from kernlint.workload import Expr
 
 

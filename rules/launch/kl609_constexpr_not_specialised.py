@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.kernel_source import kernels_once
+from kernlint.rules.proofs.kernel_source import kernels_once
 from kernlint.rules.repair import Repair
 from kernlint.workload import Span
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.helpers import names_read
-from kernlint.rules.kernel_source import definition, kernels_once
 from kernlint.rules.launch.sizes import bucketed, per_call_sizes
-from kernlint.rules.space import symbols_of
+from kernlint.rules.proofs.called_functions import names_read
+from kernlint.rules.proofs.iteration_domain import symbols_of
+from kernlint.rules.proofs.kernel_source import definition, kernels_once
 from kernlint.workload import Launch
 
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from kernlint.rules.dataflow import written_tensors
 from kernlint.rules.finding import Context
-from kernlint.rules.space import counts_elements, symbols_of
+from kernlint.rules.proofs.dataflow import written_tensors
+from kernlint.rules.proofs.iteration_domain import counts_elements, symbols_of
 from kernlint.workload import Expr, Launch, Opaque, Size, Symbol
 
 

@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 
 from kernlint.records import dataclass
-from kernlint.rules.places import launches_at
+from kernlint.rules.proofs.counterparts import launches_at
 from kernlint.workload import (
     Access,
     Atomic,

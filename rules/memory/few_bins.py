@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from kernlint.records import dataclass
-from kernlint.rules.indices import always_run
+from kernlint.rules.proofs.indices import always_run
 from kernlint.workload import (
     Access,
     Atomic,

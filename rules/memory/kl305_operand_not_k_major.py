@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
-from kernlint.rules.layout import k_major_remedy, operand_tensor, wants_k_major
+from kernlint.rules.proofs.operand_layout import k_major_remedy, operand_tensor, wants_k_major
 
 
 class OperandNotKMajor(Rule):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.kernel_source import kernels_once
+from kernlint.rules.proofs.kernel_source import kernels_once
 from kernlint.workload import Access, Atomic, Compute, Dot, Expr, Kernel, Lane, Launch, Symbol
 
 #: What a size must be a multiple of for Triton to specialise on it.

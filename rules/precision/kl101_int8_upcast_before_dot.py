@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
 from kernlint.rules.precision.upcast import of_one_loop, upcast_finding, upcasts
-from kernlint.rules.tiles import contracted
+from kernlint.rules.proofs.dot_tiles import contracted
 from kernlint.workload import Dot, Launch, Span
 
 #: Largest K for which int32 holds any sum of int8 products: 2^31 / 128^2, less the one product that would reach it.

@@ -8,7 +8,7 @@ from dataclasses import replace
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
-from kernlint.rules.layout import operand_tensor
+from kernlint.rules.proofs.operand_layout import operand_tensor
 from kernlint.workload import Dot, Dtype, Launch, Loop, Operand, Reduce, Span, Workload
 from kernlint.workload import dtype as dt
 from kernlint.workload.kernel import Node
@@ -90,7 +90,7 @@ class ScoreTileInFp32(Rule):
             narrow = product.narrow or dt.FLOAT16
             yield Finding(
                 self,
-                self.severity,
+                self.severity if product.narrow is not None else "info",
                 f"`{kernel}` widens `{name}` to fp32 for its second tl.dot, at line {dot.span.line}",
                 span,
                 kernel,

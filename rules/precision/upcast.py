@@ -9,9 +9,9 @@ from kernlint.interpret.edits import Edits
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
-from kernlint.rules.layout import k_major_remedy, operand_tensor, wants_k_major
-from kernlint.rules.places import find_dot
-from kernlint.rules.tiles import priced_depth
+from kernlint.rules.proofs.counterparts import find_dot
+from kernlint.rules.proofs.dot_tiles import priced_depth
+from kernlint.rules.proofs.operand_layout import k_major_remedy, operand_tensor, wants_k_major
 from kernlint.workload import Cast, Dot, Dtype, Launch, Operand, Span
 
 #: Predicted gain of a deeper tile over the narrow one alone below which it is not worth another change.

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
-from kernlint.rules.copies import Form, form_of
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
-from kernlint.rules.places import counterpart, launches_at
-from kernlint.rules.tiles import (
+from kernlint.rules.proofs.counterparts import counterpart, launches_at
+from kernlint.rules.proofs.dot_tiles import (
     Tile,
     TileNames,
     best_tile,
@@ -19,6 +18,7 @@ from kernlint.rules.tiles import (
     suits,
     tile_edits,
 )
+from kernlint.rules.proofs.kernel_copies import Form, form_of
 from kernlint.rules.tiling.other_sizes import Call, scaled_calls
 from kernlint.rules.tiling.tuned_tiles import Tuned, autotune_words, tuned_tiles
 from kernlint.work import OutOfWork

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
-from kernlint.rules.grid_literals import joined
-from kernlint.rules.indices import program_indices
-from kernlint.rules.places import counterpart
-from kernlint.rules.pricing import cheapest, gain
-from kernlint.rules.tiles import editable, setting
+from kernlint.rules.proofs.coarsening import Widened, can_widen, rows_of
+from kernlint.rules.proofs.counterparts import counterpart
+from kernlint.rules.proofs.dot_tiles import editable, setting
+from kernlint.rules.proofs.grid_literals import joined
+from kernlint.rules.proofs.indices import program_indices
+from kernlint.rules.proofs.pricing import cheapest, gain
 from kernlint.rules.tiling.row_chunks import row_chunks
-from kernlint.rules.widen import Widened, can_widen, rows_of
 from kernlint.workload import Access, Atomic, Branch, Dot, Kernel, Launch, Load, Loop, ProgramId, Reduce, Scan, concrete
 
 #: The widest load or store of one thread.

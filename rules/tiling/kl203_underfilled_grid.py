@@ -10,7 +10,7 @@ from kernlint.cost.estimate import speedup
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.tiles import main_dot
+from kernlint.rules.proofs.dot_tiles import main_dot
 from kernlint.rules.tiling.persistent import MorePrograms, Shares, shares
 from kernlint.rules.tiling.tuned_tiles import UNSURE
 from kernlint.workload import (

@@ -8,9 +8,9 @@ from dataclasses import replace
 from kernlint.cost.estimate import speedup
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.places import launches_at
-from kernlint.rules.shared_memory import overflowing
-from kernlint.rules.tiles import fits, setting
+from kernlint.rules.proofs.counterparts import launches_at
+from kernlint.rules.proofs.dot_tiles import fits, setting
+from kernlint.rules.proofs.shared_memory import overflowing
 from kernlint.rules.tiling.tuned_tiles import Configuration
 from kernlint.rules.tiling.tuning_lists import MoreConfigurations, all_followed, set_by_configurations, written
 from kernlint.workload import Dot, Launch, Loop, Span

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.shared_memory import kept_stages, overflowing, stages_of
-from kernlint.rules.tiles import setting
+from kernlint.rules.proofs.dot_tiles import setting
+from kernlint.rules.proofs.shared_memory import kept_stages, overflowing, stages_of
 from kernlint.workload import Launch
 
 

@@ -10,8 +10,8 @@ import libcst as cst
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.pricing import gain
-from kernlint.rules.source import node_at, statements
+from kernlint.rules.proofs.pricing import gain
+from kernlint.rules.proofs.source_text import node_at, statements
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.walk import walk
 from kernlint.workload import Compute, Launch, Load, Loop, Node, Reduce, Span, Workload

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from kernlint.rules.base import Option, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.kernel_source import kernels_once
+from kernlint.rules.proofs.kernel_source import kernels_once
 
 #: A tuner that tries more than this many configurations takes many seconds per key.
 MOST = 32

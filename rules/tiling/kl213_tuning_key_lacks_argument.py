@@ -8,9 +8,9 @@ import libcst as cst
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.helpers import names_with_helpers
-from kernlint.rules.kernel_source import definition, kernels_once
-from kernlint.rules.source import names_in
+from kernlint.rules.proofs.called_functions import names_with_helpers
+from kernlint.rules.proofs.kernel_source import definition, kernels_once
+from kernlint.rules.proofs.source_text import names_in
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.walk import walk
 from kernlint.workload import Launch

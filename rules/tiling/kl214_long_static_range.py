@@ -8,10 +8,10 @@ import libcst as cst
 
 from kernlint.rules.base import Option, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.kernel_source import kernels_once
 from kernlint.rules.launch.sizes import per_call_sizes
-from kernlint.rules.source import names_in, node_at
-from kernlint.rules.space import symbols_of
+from kernlint.rules.proofs.iteration_domain import symbols_of
+from kernlint.rules.proofs.kernel_source import kernels_once
+from kernlint.rules.proofs.source_text import names_in, node_at
 from kernlint.workload import Launch, Loop, concrete
 
 #: Copies of a loop body from which on compile time and the instruction cache suffer more than unrolling can give.

@@ -8,7 +8,7 @@ import libcst as cst
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.source import assignments, bound_names, loop_variables, names_in, node_at
+from kernlint.rules.proofs.source_text import assignments, bound_names, loop_variables, names_in, node_at
 from kernlint.workload import Branch, Dot, Launch, Load, Loop
 
 

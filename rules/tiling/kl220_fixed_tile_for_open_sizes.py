@@ -10,9 +10,9 @@ import libcst as cst
 
 from kernlint.records import replace
 from kernlint.rules.base import Rule
-from kernlint.rules.copies import Form, call_form, known_of
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.tiles import TileNames, current_tile, main_dot, named
+from kernlint.rules.proofs.dot_tiles import TileNames, current_tile, main_dot, named
+from kernlint.rules.proofs.kernel_copies import Form, call_form, known_of
 from kernlint.rules.tiling.other_sizes import open_calls
 from kernlint.rules.tiling.tuned_tiles import Tuned, autotune_words, placed, tuned_tiles
 from kernlint.syntax.names import dotted_name

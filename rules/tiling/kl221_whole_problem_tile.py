@@ -8,10 +8,10 @@ import libcst as cst
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.helpers import names_with_helpers
-from kernlint.rules.jit_functions import keyword
-from kernlint.rules.kernel_source import definition
-from kernlint.rules.source import names_in
+from kernlint.rules.proofs.called_functions import names_with_helpers
+from kernlint.rules.proofs.jit_functions import keyword
+from kernlint.rules.proofs.kernel_source import definition
+from kernlint.rules.proofs.source_text import names_in
 from kernlint.syntax.names import origin_of
 from kernlint.workload import Dot, Launch, Symbol, concrete
 

@@ -9,8 +9,8 @@ from itertools import islice
 from kernlint.cost.estimate import Estimate, speedup
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
-from kernlint.rules.places import dot_at, launches_at
-from kernlint.rules.tiles import Tile, TileNames, breaks, main_dot, priced_tiles, tile_names
+from kernlint.rules.proofs.counterparts import dot_at, launches_at
+from kernlint.rules.proofs.dot_tiles import Tile, TileNames, breaks, main_dot, priced_tiles, tile_names
 from kernlint.rules.tiling.tuned_tiles import UNSURE, Configuration
 from kernlint.rules.tiling.tuning_lists import MoreConfigurations, all_followed, set_by_configurations, written
 from kernlint.workload import Dot, Launch, Span

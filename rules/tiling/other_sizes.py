@@ -15,8 +15,8 @@ from kernlint.errors import KernlintError
 from kernlint.interpret.program import Program
 from kernlint.records import dataclass
 from kernlint.rules.finding import Context
-from kernlint.rules.places import launches_at
-from kernlint.rules.tiles import Tile
+from kernlint.rules.proofs.counterparts import launches_at
+from kernlint.rules.proofs.dot_tiles import Tile
 from kernlint.workload import Dtype, Expr, Launch, Size, Span, Symbol, Tensor, Workload, concrete
 from kernlint.workload.expr import lift
 

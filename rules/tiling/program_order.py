@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from kernlint.records import dataclass
-from kernlint.rules.indices import Indices, program_indices
+from kernlint.rules.proofs.indices import Indices, program_indices
 from kernlint.workload import Access, Dot, Launch, Load, Loop, Node, Size, Span, Workload, concrete
 from kernlint.workload.expr import Atom, Expr, ProgramId, floordiv, lift, minimum, mod
 from kernlint.workload.kernel import rewrite

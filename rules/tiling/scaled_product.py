@@ -8,8 +8,8 @@ from dataclasses import replace
 import libcst as cst
 
 from kernlint.records import dataclass
-from kernlint.rules.helpers import written_out
-from kernlint.rules.source import assignments, bound_names, loop_variables, names_in, statements
+from kernlint.rules.proofs.called_functions import written_out
+from kernlint.rules.proofs.source_text import assignments, bound_names, loop_variables, names_in, statements
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import walk
 from kernlint.workload import Compute, Dot, Launch, Loop, Node, Span, Workload

@@ -17,9 +17,8 @@ from kernlint.records import dataclass
 from kernlint.rules.correctness.sharing import partners
 from kernlint.rules.finding import Context, Variant
 from kernlint.rules.launch.sizes import per_call_sizes
-from kernlint.rules.places import dot_at, launches_at
-from kernlint.rules.space import symbols_of
-from kernlint.rules.tiles import (
+from kernlint.rules.proofs.counterparts import dot_at, launches_at
+from kernlint.rules.proofs.dot_tiles import (
     Tile,
     TileNames,
     breaks,
@@ -28,6 +27,7 @@ from kernlint.rules.tiles import (
     suits,
     tile_edits,
 )
+from kernlint.rules.proofs.iteration_domain import symbols_of
 from kernlint.rules.tiling.other_sizes import Call
 from kernlint.workload import Access, Atomic, Dot, Expr, Launch, Loop, Span, Symbol, Tuning, Workload
 from kernlint.workload.at_sizes import launch_at

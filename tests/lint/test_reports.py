@@ -9,10 +9,12 @@ import jsonschema
 import pytest
 from support.lint import KERNEL, check
 
+from kernlint.links import rule_url
 from kernlint.lint.model import Gain, Place
 from kernlint.lint.patterns import Patterns
 from kernlint.report import concise, findings_json, github, gitlab, junit, rdjson, sarif, statistics, text_findings
 from kernlint.report.lint_report import LintReport
+from kernlint.report.look import Look
 from kernlint.schema import load
 
 SARIF_SCHEMA = Path(__file__).parent / "data" / "sarif-2.1.0-rtm.5.json"
@@ -60,22 +62,9 @@ def test_text_shows_the_source_with_carets(report):
 def test_colours_are_only_added(report):
     import re
 
-    coloured = text_findings.render(report, colour=True)
+    coloured = text_findings.render(report, Look(colour=True))
     assert "\x1b[1;31merror" in coloured
     assert re.sub(r"\x1b\[[0-9;]*m", "", coloured) == text_findings.render(report)
-
-
-def test_carets_stand_below_tabs_and_wide_ranges(findings):
-    finding = replace(findings[0], lines=("\tx = a", "\t\tb"), place=Place(7, 6, 8, 4))
-    assert text_findings.excerpt(finding) == [
-        "  7 |     x = a",
-        "    |         ^",
-        "  8 |         b",
-        "    |         ^",
-    ]
-    far = replace(finding, place=Place(7, 2, 30, 1))
-    assert text_findings.excerpt(far)[-1] == "    | ... 22 more lines"
-    assert text_findings.excerpt(replace(finding, lines=())) == []
 
 
 def test_concise_is_one_line_a_finding(report):
@@ -126,6 +115,7 @@ def test_sarif_follows_the_official_schema(report, empty):
     driver = run["tool"]["driver"]
     assert [rule["id"] for rule in driver["rules"]] == ["KL101", "KL305", "KL911"]
     assert all(rule["help"]["markdown"].startswith("# ") for rule in driver["rules"])
+    assert driver["rules"][0]["helpUri"] == rule_url("KL101")
     assert [result["level"] for result in run["results"]] == ["warning", "warning", "warning", "error", "note"]
     for result in run["results"]:
         assert driver["rules"][result["ruleIndex"]]["id"] == result["ruleId"]
@@ -178,7 +168,7 @@ def test_github_commands_are_escaped(report):
 
 def test_github_gets_no_columns_of_several_lines(findings):
     far = replace(findings[0], place=Place(1, 2, 3, 4))
-    assert "col" not in github.render(LintReport([far], 1, "/")).lower().split("::")[1]
+    assert ",col" not in github.render(LintReport([far], 1, "/")).lower().split("::")[1]
 
 
 def test_gitlab_issues_are_complete_and_distinct(report):
@@ -207,7 +197,7 @@ def test_rdjson_has_what_reviewdog_reads(report):
     assert data["source"]["name"] == "kernlint"
     first, unused = data["diagnostics"][:2]
     assert first["location"]["range"]["start"] == {"line": 15, "column": 23}
-    assert first["code"] == {"value": "KL101"}
+    assert first["code"] == {"value": "KL101", "url": rule_url("KL101")}
     assert unused["suggestions"][0]["text"] == ""
     assert {diagnostic["severity"] for diagnostic in data["diagnostics"]} == {"ERROR", "WARNING", "INFO"}
 

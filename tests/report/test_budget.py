@@ -1,17 +1,16 @@
 """The time budget as data and as text."""
 
-import io
 import json
 from dataclasses import replace
 
 import jsonschema
 import pytest
-from rich.console import Console
 from support import budgets
 
 from kernlint.report.budget import Budget
-from kernlint.report.budget_text import print_budget, render
+from kernlint.report.budget_text import render
 from kernlint.report.grid import Bar
+from kernlint.report.look import Look
 from kernlint.schema import load
 
 KERNEL = "int8_matmul_rowwise_dequant_kernel"
@@ -154,17 +153,22 @@ def test_hostile_names_cannot_drive_a_terminal():
     assert max(len(line) for line in text.splitlines() if "###" in line) < 200
 
 
-@pytest.mark.parametrize("width", [70, 80, 100, 200])
+@pytest.mark.parametrize("width", [60, 70, 80, 100, 200])
 def test_terminals(width):
-    console = Console(width=width, record=True, file=io.StringIO())
-    print_budget(budgets.seed(), console)
-    text = console.export_text()
+    text = render(budgets.seed(), Look(blocks=True, width=width))
     assert ("before:" in text) == (width < 110)  # side by side where there is room
-    assert "\u2588" in text
-    assert "total, scope gpu" in text
+    assert ("\u2588" in text) == (width >= 70)
+    assert "PyTorch us" in text
+    for digits in ("17.3 MB", "1.09 G", "67.1", "4.6-6.7x", "54.6", "100 %"):
+        assert digits in text  # numbers are never cut
     assert max(map(len, text.splitlines())) <= width
 
 
 def test_bars():
-    assert [Bar(f).plain() for f in (0, 0.01, 0.5, 1)] == ["", "#", "#####", "##########"]
-    assert [Bar(f).blocks() for f in (0, 0.5, 0.5125, 1)] == ["", "\u2588" * 5, "\u2588" * 5 + "\u258f", "\u2588" * 10]
+    assert [Bar(f).drawn() for f in (0, 0.01, 0.5, 1)] == ["", "#", "#####", "##########"]
+    assert [Bar(f).drawn(Look(blocks=True)) for f in (0, 0.5, 0.5125, 1)] == [
+        "",
+        "\u2588" * 5,
+        "\u2588" * 5 + "\u258f",
+        "\u2588" * 10,
+    ]

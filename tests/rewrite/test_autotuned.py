@@ -18,7 +18,7 @@ from kernlint.fix import fix_source
 from kernlint.rewrite.site import Site, rewriting_of
 from kernlint.rewrite.text import CannotRewrite, apply_edits
 from kernlint.rules.finding import Context
-from kernlint.rules.grid_literals import joined
+from kernlint.rules.proofs.grid_literals import joined
 from kernlint.rules.registry import all_rules, find_rule
 from kernlint.rules.tiling.tuned_tiles import Autotuned, Configuration
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernlint.rules.divisions import apart, flat_index, whole
+from kernlint.rules.proofs.index_divisions import apart, flat_index, whole
 from kernlint.workload import Lane, ProgramId
 from kernlint.workload.expr import Expr, Opaque, floordiv, lift, mod
 

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 from support.findings import run_rule
 
-from kernlint.rules.unflatten import digits_of, unflattened
+from kernlint.rules.memory.mixed_radix import digits_of, unflattened
 from kernlint.workload import Access, Launch, ProgramId, concrete
 from kernlint.workload.expr import Lane
 

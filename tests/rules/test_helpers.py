@@ -5,7 +5,7 @@ from __future__ import annotations
 import libcst as cst
 import pytest
 
-from kernlint.rules.helpers import names_read, written_out
+from kernlint.rules.proofs.called_functions import names_read, written_out
 from kernlint.syntax.tree import Module, parse_module
 from kernlint.workload import Expr, Symbol
 from kernlint.workload.expr import ceildiv, floordiv

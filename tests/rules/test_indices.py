@@ -4,7 +4,7 @@ import pytest
 from support.findings import HEADER
 
 from kernlint.interpret.program import Program
-from kernlint.rules.indices import addresses, always_run, program_indices
+from kernlint.rules.proofs.indices import addresses, always_run, program_indices
 from kernlint.syntax.tree import parse_module
 from kernlint.workload import Store
 

@@ -72,7 +72,7 @@ def test_a_light_tree_is_that_of_libcst(source):
 
 
 @pytest.mark.parametrize(
-    "path", ["fixtures/pairs/flash-ok/before.py", "kernlint/lint/check_file.py", "rules/indices.py"]
+    "path", ["fixtures/pairs/flash-ok/before.py", "kernlint/lint/check_file.py", "rules/proofs/indices.py"]
 )
 def test_a_light_tree_of_a_file(path):
     source = (ROOT / path).read_text()

@@ -13,14 +13,15 @@ from importlib import resources
 
 from kernlint.cost.device import find_device
 from kernlint.cost.estimate import MODEL_VERSION
+from kernlint.links import rule_url
 from kernlint.records import dataclass
 from kernlint.report.budget_text import tables
 from kernlint.report.grid import Bar, Grid
 from kernlint.report.page.programs import FileReport, KernelNumbers, Program
 from kernlint.report.page.source import source_table
-from kernlint.report.page.svg import bar_svg, number, roofline_svg, text_of, waterfall_svg, worded
+from kernlint.report.page.svg import bar_svg, roofline_svg, text_of, waterfall_svg, worded
 from kernlint.verdict.model import FindingReport, HeadroomReport
-from kernlint.verdict.speedup import format_speedup
+from kernlint.verdict.speedup import format_speedup, format_us
 from kernlint.version import __version__
 
 
@@ -111,7 +112,7 @@ def _header(page: Page, files: Sequence[FileReport], timed: Sequence[_Entry]) ->
         "files with Triton": str(len(files)),
         "programs timed": str(len(timed)),
         "worth optimizing": str(worth),
-        "to gain in all, predicted": f"{number(gain)} us",
+        "to gain in all, predicted": f"{format_us(gain)} us",
     }
     return (
         '<a class="skip" href="#main">To the ranking</a><header>'
@@ -156,10 +157,10 @@ def _ranking(page: Page, entries: Sequence[_Entry]) -> str:
         cells = [
             f'<td class="n">{rank}</td>',
             f'<td class="name">{link}</td>',
-            f'<td class="n">{number(found.before_us)}</td>',
-            f'<td class="n">{number(program.gain_us) if worth else "-"}</td>',
+            f'<td class="n">{format_us(found.before_us)}</td>',
+            f'<td class="n">{format_us(program.gain_us) if worth else "-"}</td>',
             f'<td class="n">{format_speedup(found.low, found.high) if worth else "-"}</td>',
-            f'<td class="n">{number(program.gap_us)}</td>',
+            f'<td class="n">{format_us(program.gap_us)}</td>',
             f"<td>{details.certainty}</td><td>{text_of(rule)}</td><td>{fix}</td>",
         ]
         rows.append(
@@ -244,14 +245,14 @@ def _article(page: Page, entry: _Entry) -> str:
         "<span class='yes'>worth optimizing</span>" if verdict.worth_optimizing else "<span class='no'>leave it</span>"
     )
     figures = {
-        "now": f"{number(found.before_us)} us",
-        "after the change": f"{number(found.after_us)} us" if verdict.worth_optimizing else "-",
+        "now": f"{format_us(found.before_us)} us",
+        "after the change": f"{format_us(found.after_us)} us" if verdict.worth_optimizing else "-",
         "gain (80 %)": format_speedup(found.low, found.high) if verdict.worth_optimizing else "-",
-        "PyTorch": f"{number(found.reference_us)} us" if found.reference_us is not None else "-",
+        "PyTorch": f"{format_us(found.reference_us)} us" if found.reference_us is not None else "-",
     }
     headroom = program.budget.headroom
     if headroom is not None:
-        figures["achievable"] = f"{number(headroom.achievable_us[1])} us"
+        figures["achievable"] = f"{format_us(headroom.achievable_us[1])} us"
     sizes = " ".join(f"{name}={value}" for name, value in program.budget.sizes.items())
     parts = [
         f'<article id="{ident}" tabindex="-1" aria-labelledby="{ident}-h" data-text="{text_of(entry.title.lower())}">',
@@ -288,14 +289,14 @@ def _waterfall(found: HeadroomReport | None, ident: str) -> str:
         return ""
     low, _, high = found.achievable_us
     causes = "".join(
-        f"<li><strong>{text_of(cause.cause)}</strong>, {number(cause.us)} us: {text_of(cause.step)}, line {cause.location.line}"
+        f"<li><strong>{text_of(cause.cause)}</strong>, {format_us(cause.us)} us: {text_of(cause.step)}, line {cause.location.line}"
         f"{': ' + worded(cause.evidence) if cause.evidence else ''}</li>"
         for cause in found.causes
     )
     witness = f" {text_of('; '.join(found.witness[:2]))}." if found.witness else ""
     return (
         f"<h3>Where the difference goes</h3><figure>{waterfall_svg(found, f'{ident}-w')}<figcaption>Device time, one cause removed after "
-        f"another. Achievable: {number(low)} to {number(high)} us.{witness}</figcaption></figure>"
+        f"another. Achievable: {format_us(low)} to {format_us(high)} us.{witness}</figcaption></figure>"
         + (f"<ul>{causes}</ul>" if causes else "")
     )
 
@@ -319,7 +320,7 @@ def _kernels(kernels: Sequence[KernelNumbers]) -> str:
         found = kernel.occupancy
         possible = "-" if found is None else f"{found.possible:.0%} ({found.resident} × {found.warps} warps)"
         cells = [
-            f'<td class="n">{number(kernel.gpu_us)}</td><td>{text_of(kernel.bound)}</td><td class="n">{possible}</td>',
+            f'<td class="n">{format_us(kernel.gpu_us)}</td><td>{text_of(kernel.bound)}</td><td class="n">{possible}</td>',
             _share(None if found is None else found.filled),
             _share(kernel.memory),
             _share(kernel.arithmetic, kernel.unit),
@@ -399,7 +400,8 @@ def _finding(finding: FindingReport, ident: str, shown: str) -> str:
     facts = "".join(f"<li>{worded(fact)}</li>" for fact in finding.evidence)
     return (
         f'<li>{link} <span class="{finding.severity}">{finding.severity}</span> '
-        f"<strong>{text_of(finding.rule.code)} {text_of(finding.rule.name)}</strong>{gain}: {worded(finding.message)}"
+        f'<strong><a href="{rule_url(finding.rule.code)}">{text_of(finding.rule.code)}</a> {text_of(finding.rule.name)}</strong>{gain}: '
+        f"{worded(finding.message)}"
         f"{f'<ul class=dim>{facts}</ul>' if facts else ''}</li>"
     )
 

@@ -9,10 +9,11 @@ from collections.abc import Iterator, Sequence
 from html import escape
 
 from kernlint.report.budget import Budget, StepBudget
+from kernlint.report.look import printable
 from kernlint.report.roofline import Frame, frame_of
-from kernlint.report.text import printable
 from kernlint.report.waterfall import Row, waterfall
 from kernlint.verdict.model import HeadroomReport
+from kernlint.verdict.speedup import format_us
 
 _WIDTH = 720
 _ROW = 26
@@ -33,12 +34,6 @@ def worded(text: str) -> str:
     return "<br>".join(_CODE.sub(r"<code>\1</code>", text_of(line)) for line in text.splitlines())
 
 
-def number(us: float | None) -> str:
-    if us is None:
-        return "-"
-    return f"{us:.2f}" if us < 10 else f"{us:.1f}" if us < 1000 else f"{us:,.0f}"
-
-
 def waterfall_svg(found: HeadroomReport, ident: str) -> str:
     """From the time now down to the achievable and the bound."""
     rows = waterfall(found)
@@ -47,7 +42,7 @@ def waterfall_svg(found: HeadroomReport, ident: str) -> str:
     parts: list[str] = []
     for index, row in enumerate(rows):
         parts += _waterfall_row(row, 4 + index * _ROW, scale)
-    said = "; ".join(f"{row.name} {number(row.us)} us" for row in rows)
+    said = "; ".join(f"{row.name} {format_us(row.us)} us" for row in rows)
     return _svg(ident, height, "Waterfall of the predicted device time", said, parts)
 
 
@@ -58,7 +53,7 @@ def _waterfall_row(row: Row, y: float, scale: float) -> Iterator[str]:
     name = f"− {row.name}" if removed else row.name
     yield f'<text class="label" x="{_NAMES - 8}" y="{y + 16:.1f}" text-anchor="end">{text_of(name)}</text>'
     yield f'<rect class="bar {row.kind}" x="{x:.1f}" y="{y + 3:.1f}" width="{width:.1f}" height="{_ROW - 8}" rx="2"/>'
-    yield f'<text class="value" x="{x + width + 6:.1f}" y="{y + 16:.1f}">{number(row.us)} us</text>'
+    yield f'<text class="value" x="{x + width + 6:.1f}" y="{y + 16:.1f}">{format_us(row.us)} us</text>'
     if removed:
         yield f'<line class="guide" x1="{x:.1f}" x2="{x:.1f}" y1="{y + 3:.1f}" y2="{y + _ROW + 3:.1f}"/>'
 
@@ -176,7 +171,7 @@ def _point(step: StepBudget, word: str, axes: _Axes, names: list[tuple[float, fl
     ):
         at = (at[0], at[1] + 13)
     names.append(at)
-    label = f"{word}: {printable(step.name)[:34]}, {number(step.gpu_us)} us"
+    label = f"{word}: {printable(step.name)[:34]}, {format_us(step.gpu_us)} us"
     yield (
         f'<text class="mark {word}" x="{at[0]:.1f}" y="{at[1]:.1f}" text-anchor="{"end" if left else "start"}">'
         f"{text_of(label)}</text>"

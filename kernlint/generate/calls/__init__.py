@@ -1,0 +1,1 @@
+"""What torch's functions do, as values: elementwise operations, reductions, products, choices and picks."""

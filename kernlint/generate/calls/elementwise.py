@@ -1,0 +1,184 @@
+"""Functions that make each element of those at the same place."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kernlint.generate.calls.writer import Writer
+from kernlint.generate.values import (
+    CannotGenerate,
+    Value,
+)
+from kernlint.workload import Tensor
+from kernlint.workload import dtype as dt
+
+
+def _clamp(w: Writer) -> Value:
+    low, high = w.argument(1, "min"), w.argument(2, "max")
+    result: Any = w.args[0]
+    result = w.map("maximum", result, low) if low is not None else result
+    result = w.map("minimum", result, high) if high is not None else result
+    return result if isinstance(result, Value) else w.cast(w.operand(result), w.dtype)
+
+
+def _bounded(op: str, name: str) -> Callable[[Writer], Value]:
+    return lambda w: w.map(op, w.args[0], w.argument(1, name))
+
+
+def _power(w: Writer) -> Value:
+    base, exponent = w.args[0], w.argument(1, "exponent")
+    if isinstance(base, (int, float)) and base > 0 and isinstance(exponent, Tensor):
+        return w.map("exp", w.map("mul", exponent, math.log(base)))
+    if isinstance(base, Tensor) and isinstance(exponent, (int, float)):
+        found = _POWERS.get(float(exponent))
+        if found is not None:
+            return found(w, base)
+        if not float(exponent).is_integer():
+            # Of a negative base both are not a number.
+            return w.map("exp", w.map("mul", w.map("log", base), float(exponent)))
+    raise CannotGenerate("a power whose exponent is not known")
+
+
+_POWERS: dict[float, Callable[[Writer, Tensor], Value]] = {
+    1.0: lambda w, x: w.map("cast", x),
+    2.0: lambda w, x: w.map("square", x),
+    3.0: lambda w, x: w.map("mul", w.map("square", x), x),
+    4.0: lambda w, x: w.map("square", w.map("square", x)),
+    0.5: lambda w, x: w.map("sqrt", x),
+    -0.5: lambda w, x: w.map("rsqrt", x),
+    -1.0: lambda w, x: w.map("reciprocal", x),
+    -2.0: lambda w, x: w.map("reciprocal", w.map("square", x)),
+}
+
+
+def _gelu(w: Writer) -> Value:
+    x = w.args[0]
+    half = w.map("mul", x, 0.5)
+    if w.kwargs.get("approximate", "none") == "tanh":
+        cube = w.map("mul", w.map("mul", w.map("square", x), x), 0.044715)
+        inner = w.map("mul", w.map("add", x, cube), math.sqrt(2 / math.pi))
+        return w.map("mul", half, w.map("add", w.map("tanh", inner), 1.0))
+    return w.map("mul", half, w.map("add", w.map("erf", w.map("mul", x, math.sqrt(0.5))), 1.0))
+
+
+def _scaled_sum(op: str) -> Callable[[Writer], Value]:
+    """add and sub with their ``alpha``."""
+
+    def make(w: Writer) -> Value:
+        alpha = w.kwargs.get("alpha", 1)
+        second = w.args[1] if len(w.args) > 1 else w.kwargs.get("other")
+        if alpha != 1:
+            second = w.map("mul", second, alpha)
+        return w.map(op, w.args[0], second)
+
+    return make
+
+
+def _divided(w: Writer) -> Value:
+    mode = w.kwargs.get("rounding_mode")
+    result = w.map("div", w.args[0], w.argument(1, "other"), dtype=None if mode is None else dt.FLOAT32)
+    if mode is None:
+        return result
+    if not w.dtype.is_float or mode not in ("floor", "trunc"):
+        raise CannotGenerate("a division of integers")
+    return w.map(mode, result)
+
+
+def _chain(*steps: tuple[Any, ...]) -> Callable[[Writer], Value]:
+    """A function of ``x`` as steps ``(op, operand, ...)``; ``...`` is the result so far, ``"x"`` the argument."""
+
+    def make(w: Writer) -> Value:
+        x = w.args[0]
+        result: Any = x
+        for op, *operands in steps:
+            result = w.map(op, *(result if one is ... else x if one == "x" else one for one in operands))
+        return result
+
+    return make
+
+
+def _leaky(w: Writer) -> Value:
+    x = w.args[0]
+    return w.map("where", w.map("gt", x, 0.0), x, w.map("mul", x, w.argument(1, "negative_slope", 0.01)))
+
+
+def _elu(w: Writer) -> Value:
+    x = w.args[0]
+    low = w.map("mul", w.map("sub", w.map("exp", x), 1.0), w.argument(1, "alpha", 1.0))
+    return w.map("where", w.map("gt", x, 0.0), x, low)
+
+
+def _softplus(w: Writer) -> Value:
+    x, beta, threshold = w.args[0], w.argument(1, "beta", 1.0), w.argument(2, "threshold", 20.0)
+    scaled = w.map("mul", x, beta) if beta not in (1, 1.0) else x
+    # log(1 + exp(x)) without overflow: what is above the threshold is x itself.
+    soft = w.map("log", w.map("add", w.map("exp", w.map("minimum", scaled, threshold)), 1.0))
+    soft = w.map("div", soft, beta) if beta not in (1, 1.0) else soft
+    return w.map("where", w.map("gt", scaled, threshold), x, soft)
+
+
+def _logsigmoid(w: Writer) -> Value:
+    x = w.args[0]
+    lost = w.map("log", w.map("add", w.map("exp", w.map("neg", w.map("abs", x))), 1.0))
+    return w.map("sub", w.map("minimum", x, 0.0), lost)
+
+
+def _lerp(w: Writer) -> Value:
+    start, end, weight = w.args[0], w.argument(1, "end"), w.argument(2, "weight")
+    return w.map("add", start, w.map("mul", weight, w.map("sub", end, start)))
+
+
+def _with_product(op: str) -> Callable[[Writer], Value]:
+    def make(w: Writer) -> Value:
+        value = w.kwargs.get("value", 1)
+        product = w.map(op, w.args[1], w.args[2])
+        return w.map("add", w.args[0], w.map("mul", product, value) if value != 1 else product)
+
+    return make
+
+
+def _where(w: Writer) -> Value:
+    args = [*w.args, *(w.kwargs[name] for name in ("input", "other") if name in w.kwargs)]
+    if len(args) != 3:
+        raise CannotGenerate("where with one argument")
+    if isinstance(args[0], Tensor) and args[0].dtype != dt.BOOL:  # a method: x.where(condition, other)
+        args[0], args[1] = args[1], args[0]
+    return w.map("where", *args)
+
+
+def _masked_fill(w: Writer) -> Value:
+    return w.map("where", w.args[1], w.args[2], w.args[0])
+
+
+FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
+    "clamp": _clamp,
+    "clamp_min": _bounded("maximum", "min"),
+    "clamp_max": _bounded("minimum", "max"),
+    "pow": _power,
+    "gelu": _gelu,
+    "add": _scaled_sum("add"),
+    "sub": _scaled_sum("sub"),
+    "rsub": lambda w: w.map("sub", w.args[1], w.args[0]),
+    "div": _divided,
+    "silu": _chain(("sigmoid", "x"), ("mul", "x", ...)),
+    "hardtanh": lambda w: w.map(
+        "minimum", w.map("maximum", w.args[0], w.argument(1, "min_val", -1.0)), w.argument(2, "max_val", 1.0)
+    ),
+    "relu6": _chain(("maximum", "x", 0.0), ("minimum", ..., 6.0)),
+    "hardsigmoid": _chain(("add", "x", 3.0), ("maximum", ..., 0.0), ("minimum", ..., 6.0), ("div", ..., 6.0)),
+    "hardswish": _chain(
+        ("add", "x", 3.0), ("maximum", ..., 0.0), ("minimum", ..., 6.0), ("div", ..., 6.0), ("mul", "x", ...)
+    ),
+    "softsign": _chain(("abs", "x"), ("add", ..., 1.0), ("div", "x", ...)),
+    "leaky_relu": _leaky,
+    "elu": _elu,
+    "softplus": _softplus,
+    "logsigmoid": _logsigmoid,
+    "lerp": _lerp,
+    "addcmul": _with_product("mul"),
+    "addcdiv": _with_product("div"),
+    "where": _where,
+    "masked_fill": _masked_fill,
+}

@@ -1,0 +1,100 @@
+"""Losses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from kernlint.generate.calls.writer import Writer
+from kernlint.generate.values import (
+    CannotGenerate,
+    Value,
+    View,
+    element,
+    identity,
+    lane,
+    looked_through,
+)
+from kernlint.interpret import torch_ops
+from kernlint.workload import Size, Tensor
+from kernlint.workload import dtype as dt
+
+
+def reduced_loss(w: Writer, losses: Value) -> Value:
+    how = w.kwargs.get("reduction", "mean")
+    if how == "none":
+        return losses
+    total = w.reduce("sum", losses, list(range(len(losses.shape))), False)
+    return w.map("div", total, torch_ops.product(losses.shape)) if how == "mean" else total
+
+
+def _loss(losses: Callable[[Writer, Tensor, Tensor, tuple[Size, ...]], Value]) -> Callable[[Writer], Value]:
+    def make(w: Writer) -> Value:
+        x, y = w.tensor(0, "input"), w.tensor(1, "target")
+        if x.shape != y.shape or x.shape is None:
+            raise CannotGenerate(f"{w.call.function} of tensors of two shapes")
+        return reduced_loss(w, losses(w, x, y, x.shape))
+
+    return make
+
+
+def _cross_entropy(w: Writer) -> Value:
+    """Of logits [n, classes] and class numbers [n]."""
+    x, target = w.tensor(0, "input"), w.tensor(1, "target")
+    shape, smoothing = x.shape or (), w.kwargs.get("label_smoothing", 0.0)
+    reduction, ignored = w.kwargs.get("reduction", "mean"), w.kwargs.get("ignore_index", -100)
+    if len(shape) != 2 or len(target.shape or ()) != 1 or w.argument(2, "weight") is not None or len(w.args) > 2:
+        raise CannotGenerate("a cross entropy of other than class numbers")
+    rows = shape[:1]
+    top, total = (w.reduce(kind, x, [1], False, dt.FLOAT32) for kind in ("max", "expsum"))
+    level = w.map("add", top, w.map("log", total, shape=rows), shape=rows, dtype=dt.FLOAT32)
+    counts = w.map("ne", target, ignored, shape=rows)
+    known = w.map("where", counts, target, 0, shape=rows, dtype=dt.INT64)
+    view = w.operand(x)
+    places = looked_through(view.index, [lane(0), element(1)])
+    own = Value("pick", rows, dt.FLOAT32, (View(view.value, places), View(known, identity(rows))), {"wraps": False})
+    lost = w.map("sub", level, own, shape=rows, dtype=dt.FLOAT32)
+    if smoothing:
+        mean = w.map("div", w.reduce("sum", x, [1], False, dt.FLOAT32), shape[1], shape=rows, dtype=dt.FLOAT32)
+        even = w.map("sub", level, mean, shape=rows, dtype=dt.FLOAT32)
+        parts = (w.map("mul", one, f, shape=rows) for one, f in ((lost, 1.0 - smoothing), (even, float(smoothing))))
+        lost = w.map("add", *parts, shape=rows, dtype=dt.FLOAT32)
+    lost = w.map("where", counts, lost, 0.0, shape=rows, dtype=dt.FLOAT32)
+    if reduction == "none":
+        return lost
+    whole = w.reduce("sum", lost, [0], False, dt.FLOAT32)
+    if reduction == "sum":
+        return whole
+    number = w.reduce("sum", w.map("cast", counts, shape=rows, dtype=dt.FLOAT32), [0], False, dt.FLOAT32)
+    return w.map("div", whole, number)
+
+
+def _squared_error(w: Writer, x: Tensor, y: Tensor, shape: tuple[Size, ...]) -> Value:
+    return w.map("square", w.map("sub", x, y, shape=shape), shape=shape)
+
+
+def _absolute_error(w: Writer, x: Tensor, y: Tensor, shape: tuple[Size, ...]) -> Value:
+    return w.map("abs", w.map("sub", x, y, shape=shape), shape=shape)
+
+
+def _huber(scaled: bool) -> Callable[[Writer, Tensor, Tensor, tuple[Size, ...]], Value]:
+    def losses(w: Writer, x: Tensor, y: Tensor, shape: tuple[Size, ...]) -> Value:
+        beta = w.kwargs.get("beta" if scaled else "delta", 1.0)
+        far = _absolute_error(w, x, y, shape)
+        half = w.map("mul", w.map("square", far, shape=shape), 0.5, shape=shape)
+        line = w.map("sub", far, w.map("mul", beta, 0.5, shape=()), shape=shape)
+        if scaled:
+            near = w.map("div", half, beta, shape=shape)
+        else:
+            near, line = half, w.map("mul", line, beta, shape=shape)
+        return w.map("where", w.map("lt", far, beta, shape=shape), near, line, shape=shape)
+
+    return losses
+
+
+FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
+    "cross_entropy": _cross_entropy,
+    "mse_loss": _loss(_squared_error),
+    "l1_loss": _loss(_absolute_error),
+    "smooth_l1_loss": _loss(_huber(True)),
+    "huber_loss": _loss(_huber(False)),
+}

@@ -1,0 +1,153 @@
+"""Matrix products."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from kernlint.generate.calls.writer import Writer, wide
+from kernlint.generate.values import (
+    CannotGenerate,
+    Value,
+    View,
+    lane,
+    lanes_of,
+    looked_through,
+)
+from kernlint.workload import Expr, Size, Tensor
+from kernlint.workload.expr import lift
+
+
+def _product(w: Writer) -> Value:
+    a, b = w.tensor(0, "input"), w.tensor(1, "other")
+    return _contracted(w, a, b)
+
+
+def _contracted(w: Writer, a: Tensor, b: Tensor, bias: Any = None) -> Value:
+    left, right = a.shape or (), b.shape or ()
+    if len(left) < 1 or len(right) < 1:
+        raise CannotGenerate("a product of numbers")
+    rank, k = len(w.shape), lane(len(w.shape))
+    columns = 1 if len(right) > 1 else 0
+    rows = 1 if len(left) > 1 else 0
+    batch = rank - columns - rows
+    first = [lane(batch - (len(left) - 2) + d) if lift(left[d]).value != 1 else lift(0) for d in range(len(left) - 2)]
+    second = [
+        lane(batch - (len(right) - 2) + d) if lift(right[d]).value != 1 else lift(0) for d in range(len(right) - 2)
+    ]
+    of_a = [*first, *([lane(batch)] if rows else []), k]
+    of_b = [*second, k, lane(rank - 1)] if columns else [k]
+    x, y = w.operand(a), w.operand(b)
+    views = View(x.value, looked_through(x.index, of_a)), View(y.value, looked_through(y.index, of_b))
+    made = multiplied(w, views, (left[-1],))
+    return w.map("add", made, bias) if isinstance(bias, Tensor) else made
+
+
+#: Elements that are multiplied and summed one by one rather than as a matrix product.
+_FEW = 8
+
+
+def multiplied(w: Writer, views: tuple[View, View], over: tuple[Size, ...]) -> Value:
+    """The product of two views, summed over the lanes behind the axes of the result."""
+    rank = len(w.shape)
+    extents = [lift(extent).value for extent in over]
+    if None in extents or math.prod(extent or 1 for extent in extents) > _FEW:
+        if _is_vector(w, views):
+            return _summed(w, views, over)
+        return Value("product", w.shape, w.dtype, views, {"over": over})
+    total: Any = None
+    for number in range(math.prod(extent or 1 for extent in extents)):
+        at: list[Expr] = []
+        rest = number
+        for extent in reversed(extents):
+            at.insert(0, lift(rest % (extent or 1)))
+            rest //= extent or 1
+        places = [*(lane(d) for d in range(rank)), *at]
+        pair = tuple(View(view.value, looked_through(view.index, places)) for view in views)
+        product = Value("mul", w.shape, w.dtype, pair)
+        total = product if total is None else w.map("add", total, product)
+    assert isinstance(total, Value)
+    return total
+
+
+def _is_vector(w: Writer, views: tuple[View, View]) -> bool:
+    """Whether one of the operands has hardly any rows of its own, so that no matrix product is worth it."""
+    first, second = (lanes_of(view.index) for view in views)
+    for own in (first - second, second - first):
+        extents = [lift(w.shape[d]).evaluate(w.sizes) or 1 for d in own if d < len(w.shape)]
+        if math.prod(extents) < _FEW:
+            return True
+    return False
+
+
+def _summed(w: Writer, views: tuple[View, View], over: tuple[Size, ...]) -> Value:
+    space = (*w.shape, *over)
+    dtype = w.dtype if w.dtype.is_integer else wide(w.dtype)
+    body = Value("mul", space, dtype, views)
+    return Value(
+        "reduce", w.shape, w.dtype, (View(body, tuple(map(lane, range(len(space))))),), {"kind": "sum", "over": over}
+    )
+
+
+def _linear(w: Writer) -> Value:
+    x, weight = w.tensor(0, "input"), w.tensor(1, "weight")
+    k = lane(len(w.shape))
+    a, b = w.operand(x), w.operand(weight)
+    of_x = [*(lane(d) for d in range(len(w.shape) - 1)), k]
+    views = (
+        View(a.value, looked_through(a.index, of_x)),
+        View(b.value, looked_through(b.index, [lane(len(w.shape) - 1), k])),
+    )
+    made = multiplied(w, views, ((x.shape or ())[-1],))
+    bias = w.argument(2, "bias")
+    return w.map("add", made, bias) if isinstance(bias, Tensor) else made
+
+
+def _addmm(w: Writer) -> Value:
+    if w.kwargs.get("alpha", 1) != 1 or w.kwargs.get("beta", 1) != 1:
+        raise CannotGenerate("addmm with factors")
+    return _contracted(w, w.tensor(1, "mat1"), w.tensor(2, "mat2"), w.args[0])
+
+
+def _einsum(w: Writer) -> Value:
+    equation, *operands = w.args
+    if len(operands) == 1 and isinstance(operands[0], tuple):
+        operands = list(operands[0])
+    if not isinstance(equation, str) or "->" not in equation or "." in equation or len(operands) != 2:
+        raise CannotGenerate("an einsum of other than two tensors")
+    inputs, output = equation.replace(" ", "").split("->")
+    terms = inputs.split(",")
+    if any(len(set(term)) != len(term) for term in (*terms, output)):
+        raise CannotGenerate("an einsum along a diagonal")
+    summed = [c for c in dict.fromkeys("".join(terms)) if c not in output]
+    letters = [*output, *summed]
+    sizes = {c: n for term, t in zip(terms, operands) for c, n in zip(term, t.shape or ())}
+    if any(c not in term for term in terms for c in summed):
+        raise CannotGenerate("an einsum that sums one operand alone")
+    views = []
+    for term, tensor in zip(terms, operands):
+        view = w.operand(tensor)
+        views.append(View(view.value, looked_through(view.index, [lane(letters.index(c)) for c in term])))
+    if not summed:
+        return Value("mul", w.shape, w.dtype, tuple(views))
+    first, second = views
+    return multiplied(w, (first, second), tuple(sizes[c] for c in summed))
+
+
+def _outer(w: Writer) -> Value:
+    views = []
+    for d, tensor in enumerate(w.args[:2]):
+        view = w.operand(tensor)
+        views.append(View(view.value, looked_through(view.index, [lane(d)])))
+    return Value("mul", w.shape, w.dtype, tuple(views))
+
+
+FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
+    "matmul": _product,
+    "_int_mm": _product,
+    "linear": _linear,
+    "addmm": _addmm,
+    "einsum": _einsum,
+    "outer": _outer,
+}

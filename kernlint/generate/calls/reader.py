@@ -1,0 +1,166 @@
+"""Reads the steps of a workload into values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from kernlint.generate.calls.table import FUNCTIONS
+from kernlint.generate.calls.writer import ELEMENTWISE, Writer
+from kernlint.generate.layouts import index_of
+from kernlint.generate.values import (
+    CannotGenerate,
+    Value,
+    View,
+    identity,
+    lane,
+    looked_through,
+)
+from kernlint.workload import Call, Expr, Lane, Step, Tensor, TorchOp, Workload
+from kernlint.workload.expr import Atom, lift
+
+#: Torch's names for one operation.
+_SAME = {
+    "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg", "absolute": "abs",
+    "clip": "clamp", "fmax": "maximum", "fmin": "minimum", "__and__": "bitwise_and", "<": "lt", "<=": "le", ">": "gt",
+    ">=": "ge", "==": "eq", "!=": "ne", "concat": "cat", "concatenate": "cat",
+    "mm": "matmul", "bmm": "matmul", "sgn": "sign", "amax": "amax", "amin": "amin", "swish": "silu", "take_along_dim": "gather",
+}  # fmt: skip
+
+
+#: Calls that copy the elements of their one operand.
+_COPIES = frozenset(
+    "contiguous clone to type type_as float half double bfloat16 int long bool char reshape view flatten copy_ cuda "
+    "ravel".split()
+)
+
+
+#: Torch calls of a reference up to which it is worth writing anew.
+_MOST_STEPS = 200
+
+
+class Reader:
+    """Reads the steps of a workload into values; ``sizes`` are numbers for the sizes that are left open."""
+
+    #: What makes the values of functions that are no elementwise operation.
+    functions: Mapping[str, Callable[[Writer], Value]] = FUNCTIONS
+
+    def __init__(self, workload: Workload, sizes: Mapping[Atom, float]) -> None:
+        self.workload = workload
+        self.sizes = sizes
+        #: By storage: the value that it holds, and the tensor whose axes are those of the value.
+        self.holds: dict[int, tuple[Value, Tensor]] = {}
+        self.inputs: dict[int, Value] = {}
+        self._begin()
+        if len(workload.steps) > _MOST_STEPS:
+            raise CannotGenerate(f"the reference makes {len(workload.steps)} torch calls")
+        for step in workload.steps:
+            self._step(step)
+
+    def _begin(self) -> None:
+        """Note what is there before the first step."""
+        for name, tensor in self.workload.arguments.items():
+            if isinstance(tensor, Tensor):
+                self._input(name, tensor)
+        for path, tensor in self.workload.held.items():
+            if isinstance(tensor, Tensor) and tensor.storage.id not in self.holds:
+                self._input(f"self.{path}", tensor)
+
+    def _step(self, step: Step) -> None:
+        if not isinstance(step, TorchOp):
+            raise CannotGenerate(
+                f"the reference has a {_WORDS.get(type(step).__name__, 'step')} that is no torch function"
+            )
+        self._read(step)
+
+    def _input(self, path: str, tensor: Tensor) -> None:
+        if tensor.shape is None or tensor.dtype is None:
+            raise CannotGenerate(f"the shape of `{path}` is not known")
+        value = Value("input", tensor.shape, tensor.dtype, attributes={"path": path}, name=path.rpartition(".")[2])
+        self.inputs[tensor.storage.id] = value
+        self.holds[tensor.storage.id] = value, tensor
+
+    def view(self, tensor: Tensor) -> View:
+        """``tensor`` as a view of the value that its memory holds."""
+        if tensor.storage.id not in self.holds:
+            raise CannotGenerate(f"it is not known what `{tensor.name}` holds")
+        value, base = self.holds[tensor.storage.id]
+        if tensor.name and not value.name and tensor.shape == base.shape:
+            object.__setattr__(value, "name", tensor.name)  # the source names a result after it has made it
+        return View(value, index_of(base, tensor, self.sizes))
+
+    # -- steps ------------------------------------------------------------------------------------------------------
+
+    def _read(self, step: TorchOp) -> None:
+        call = step.call
+        if call is None or len(step.writes) > 1:
+            raise CannotGenerate(f"torch function {step.name} with arguments that are not known")
+        name = call.function
+        made: Value | None = None
+        if not step.writes or step.writes[0].shape is None or step.writes[0].dtype is None:
+            raise CannotGenerate(f"the result of torch function {step.name} is not known")
+        out = step.writes[0]
+        writer = Writer(self.view, self.sizes, out, call)
+        if name == "setitem":
+            self._set(writer, out, call)
+            return
+        in_place = name.endswith("_") and not name.startswith("_")
+        made = self._made(writer, _SAME.get(name.rstrip("_"), name.rstrip("_")) if in_place else _SAME.get(name, name))
+        held = self.holds.get(out.storage.id)
+        if held is not None and (held[1].shape, held[1].strides, held[1].offset) != (
+            out.shape,
+            out.strides,
+            out.offset,
+        ):
+            raise CannotGenerate(f"{name} changes a part of a tensor in place")
+        if out.storage.id in self.inputs:
+            raise CannotGenerate(f"{name} changes an argument in place")
+        self.holds[out.storage.id] = replace_name(made, out), out
+
+    def _made(self, w: Writer, name: str) -> Value:
+        """What the torch function ``name`` makes."""
+        if name in _COPIES:
+            return w.cast(w.operand(w.args[-1] if name == "copy" else w.args[0]), w.dtype)
+        handler = self.functions.get(name)
+        if handler is not None:
+            return handler(w)
+        count = ELEMENTWISE.get(name)
+        operands = [*w.args, *(v for v in w.kwargs.values() if isinstance(v, (Tensor, float, int)))]
+        if count is None or len(operands) < count:
+            raise CannotGenerate(f"torch function {w.call.function}")
+        if len(operands) > count:
+            raise CannotGenerate(f"torch function {w.call.function} with {len(operands)} arguments")
+        return w.map(name, *operands)
+
+    def _set(self, writer: Writer, out: Tensor, call: Call) -> None:
+        """An assignment to a rectangular part of a tensor: there the new elements, elsewhere the old ones."""
+        if out.storage.id not in self.holds or out.storage.id in self.inputs:
+            raise CannotGenerate("an assignment to a part of a tensor that is not known")
+        old, base = self.holds[out.storage.id]
+        places = index_of(base, out, self.sizes)
+        bounds: list[tuple[Expr, Expr, Expr | None]] = []
+        back: dict[int, Expr] = {}
+        for axis, place in enumerate(places):
+            dims = [atom.dim for atom in place.atoms() if isinstance(atom, Lane)]
+            if len(dims) > 1 or (dims and place.coefficient(Lane(dims[0])) != 1):
+                raise CannotGenerate("an assignment to a part of a tensor that is no rectangle")
+            first = place.substitute({Lane(dims[0]): 0}) if dims else place
+            extent = (out.shape or ())[dims[0]] if dims else 1
+            if dims:
+                back[dims[0]] = lane(axis) - first
+            if first.value != 0 or lift(extent) != lift((base.shape or ())[axis]):
+                bounds.append((first, lane(axis), first + extent))
+        given = writer.spread(call.args[1], len(out.shape or ()))
+        index = looked_through(given.index, [back.get(d, lift(0)) for d in range(len(out.shape or ()))])
+        views = View(given.value, index), View(old, identity(old.shape))
+        made = Value("choose", old.shape, old.dtype, views, {"cases": (tuple(bounds), ())})
+        self.holds[out.storage.id] = made, base
+
+
+_WORDS = {"Launch": "kernel launch", "HostSync": "wait for the device", "Repeat": "Python loop", "Event": "host step"}
+
+
+def replace_name(value: Value, tensor: Tensor) -> Value:
+    """``value`` called as the source calls the tensor."""
+    if not tensor.name or value.name or value.op == "input":
+        return value
+    return Value(value.op, value.shape, value.dtype, value.operands, value.attributes, tensor.name)

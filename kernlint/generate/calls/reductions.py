@@ -1,0 +1,109 @@
+"""Sums, means, extremes, variances and norms over axes, and softmax."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from kernlint.generate.calls.writer import Writer, wide
+from kernlint.generate.values import (
+    CannotGenerate,
+    Value,
+)
+from kernlint.interpret import torch_ops
+from kernlint.workload import Tensor
+from kernlint.workload import expr as ex
+from kernlint.workload.expr import lift
+
+
+def _sum(w: Writer) -> Value:
+    x = w.tensor(0, "input")
+    dim, keep = w.argument(1, "dim"), bool(w.argument(2, "keepdim", False))
+    return w.reduce("sum", x, w.axes(x, dim), keep)
+
+
+def _mean(w: Writer) -> Value:
+    x = w.tensor(0, "input")
+    axes = w.axes(x, w.argument(1, "dim"))
+    total = w.reduce("sum", x, axes, bool(w.argument(2, "keepdim", False)))
+    return w.map("div", total, torch_ops.product(tuple((x.shape or ())[d] for d in axes)))
+
+
+def _extreme(kind: str) -> Callable[[Writer], Value]:
+    def make(w: Writer) -> Value:
+        x = w.tensor(0, "input")
+        other = w.argument(1, "dim")
+        if isinstance(other, Tensor):
+            return w.map(f"{kind}imum", x, other)
+        return w.reduce(kind, x, w.axes(x, other), bool(w.argument(2, "keepdim", False)))
+
+    return make
+
+
+def _variance(root: bool) -> Callable[[Writer], Value]:
+    def make(w: Writer) -> Value:
+        x = w.tensor(0, "input")
+        unbiased = w.argument(2, "unbiased", True)
+        correction = w.kwargs.get("correction", 1 if unbiased else 0)
+        if not isinstance(correction, int):
+            raise CannotGenerate("a variance with an unknown correction")
+        axes = w.axes(x, w.argument(1, "dim"))
+        squares = w.reduce("m2", x, axes, bool(w.argument(3, "keepdim", False)))
+        count = lift(torch_ops.product(tuple((x.shape or ())[d] for d in axes))) - correction
+        result = w.map("div", squares, ex.simplify(count))
+        return w.map("sqrt", result) if root else result
+
+    return make
+
+
+def _norm(w: Writer) -> Value:
+    x = w.tensor(0, "input")
+    p = w.argument(1, "p", 2)
+    if "ord" in w.kwargs:
+        p = w.kwargs["ord"]
+    keep = bool(w.argument(3, "keepdim", False))
+    axes = w.axes(x, w.argument(2, "dim"))
+    shape = x.shape or ()
+    if p in (2, 2.0, "fro", None):
+        squares = w.map("square", x, shape=shape, dtype=wide(x.dtype))
+        return w.map("sqrt", w.reduce("sum", squares, axes, keep))
+    if p in (1, 1.0):
+        return w.reduce("sum", w.map("abs", x, shape=shape), axes, keep)
+    raise CannotGenerate(f"a norm of order {p}")
+
+
+def _softmax(log: bool) -> Callable[[Writer], Value]:
+    def make(w: Writer) -> Value:
+        x = w.tensor(0, "input")
+        axes = [w.axis(w.argument(1, "dim"), len(w.shape))]
+        top = w.reduce("max", x, axes, True, wide(x.dtype))
+        total = w.reduce("expsum", x, axes, True, wide(x.dtype))
+        low = w.map("sub", x, top)
+        return (
+            w.map("sub", low, w.map("log", total, shape=total.shape)) if log else w.map("div", w.map("exp", low), total)
+        )
+
+    return make
+
+
+def _logsumexp(w: Writer) -> Value:
+    x = w.tensor(0, "input")
+    axes, keep = w.axes(x, w.argument(1, "dim")), bool(w.argument(2, "keepdim", False))
+    total = w.reduce("expsum", x, axes, keep)
+    return w.map("add", w.map("log", total), w.reduce("max", x, axes, keep))
+
+
+FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
+    "sum": _sum,
+    "mean": _mean,
+    "amax": _extreme("max"),
+    "amin": _extreme("min"),
+    "max": _extreme("max"),
+    "min": _extreme("min"),
+    "var": _variance(False),
+    "std": _variance(True),
+    "norm": _norm,
+    "vector_norm": _norm,
+    "softmax": _softmax(False),
+    "log_softmax": _softmax(True),
+    "logsumexp": _logsumexp,
+}

@@ -1,0 +1,160 @@
+"""The building blocks that torch's functions are made of, for one call and its result."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from kernlint.generate.calls.canonical import canonical
+from kernlint.generate.values import (
+    CannotGenerate,
+    Value,
+    View,
+    broadcast_index,
+    identity,
+    lane,
+    looked_through,
+)
+from kernlint.workload import Call, Dtype, Expr, Size, Tensor
+from kernlint.workload import dtype as dt
+from kernlint.workload.expr import Atom, lift
+
+#: What can be an operand of an elementwise operation.
+Operand = Any
+
+
+#: Operations of elements with their number of operands.
+ELEMENTWISE = {
+    **dict.fromkeys(
+        "neg abs exp exp2 log log2 sqrt rsqrt sin cos tanh sigmoid erf floor ceil round sign reciprocal relu square cast isnan isinf "
+        "logical_not bitwise_not expm1 log1p trunc".split(),
+        1,
+    ),
+    **dict.fromkeys(
+        "add sub mul div maximum minimum lt le gt ge eq ne logical_and logical_or bitwise_and bitwise_or bitwise_xor shift_left "
+        "shift_right floor_divide remainder atan2".split(),
+        2,
+    ),
+    "where": 3,
+}
+
+
+class Writer:
+    """Makes the value of one call, whose result is ``out``."""
+
+    def __init__(self, view_of: Callable[[Tensor], View], sizes: Mapping[Atom, float], out: Tensor, call: Call) -> None:
+        assert out.shape is not None and out.dtype is not None
+        #: What a tensor shows, as a view of the value that its memory holds.
+        self.view_of = view_of
+        #: Numbers for the sizes that are left open.
+        self.sizes = sizes
+        self.shape: tuple[Size, ...] = out.shape
+        self.dtype: Dtype = out.dtype
+        self.out = out
+        self.args = call.args
+        self.kwargs = call.kwargs
+        self.call = call
+
+    # -- building blocks --------------------------------------------------------------------------------------------
+
+    def argument(self, position: int, name: str, default: Any = None) -> Any:
+        if name in self.kwargs:
+            return self.kwargs[name]
+        return self.args[position] if len(self.args) > position else default
+
+    def operand(self, given: Operand) -> View:
+        """A tensor, value, view or number as a view over its own axes."""
+        if isinstance(given, Tensor):
+            if given.shape is None:
+                raise CannotGenerate("a tensor of unknown shape")
+            return self.view_of(given)
+        if isinstance(given, View):
+            return given
+        if isinstance(given, Value):
+            return View(given, identity(given.shape))
+        if isinstance(given, bool):
+            return View(Value("number", (), dt.BOOL, attributes={"value": given}), ())
+        if isinstance(given, (int, Expr)):
+            return View(Value("number", (), dt.INT64, attributes={"value": given}), ())
+        if isinstance(given, float):
+            return View(Value("number", (), dt.FLOAT32, attributes={"value": given}), ())
+        raise CannotGenerate(f"torch function {self.call.function} with an argument that is not known")
+
+    @staticmethod
+    def shape_of(given: Operand) -> tuple[Size, ...]:
+        if isinstance(given, (Tensor, Value)):
+            return given.shape or ()
+        return ()
+
+    def spread(self, given: Operand, rank: int) -> View:
+        """``given`` as it is looked at from ``rank`` axes."""
+        view = self.operand(given)
+        return View(view.value, looked_through(view.index, broadcast_index(self.shape_of(given), rank)))
+
+    def map(
+        self, op: str, *operands: Operand, shape: tuple[Size, ...] | None = None, dtype: Dtype | None = None
+    ) -> Value:
+        shape = self.shape if shape is None else shape
+        views = tuple(self.spread(one, len(shape)) for one in operands)
+        return Value(op, shape, dtype or self._type(op, operands), views)
+
+    def _type(self, op: str, operands: Sequence[Operand]) -> Dtype:
+        if op in ("lt", "le", "gt", "ge", "eq", "ne", "logical_and", "logical_or", "logical_not", "isnan", "isinf"):
+            return dt.BOOL
+        return self.dtype
+
+    def cast(self, view: View, target: Dtype) -> Value:
+        """A copy with another element type, over the axes of the result."""
+        return Value("cast", self.shape, target, (view,))
+
+    def reduce(self, kind: str, given: Operand, axes: Sequence[int], keep: bool, dtype: Dtype | None = None) -> Value:
+        """``given`` reduced over ``axes``."""
+        shape = self.shape_of(given)
+        left = tuple(1 if d in axes else n for d, n in enumerate(shape) if keep or d not in axes)
+        places: list[Expr] = []
+        at = 0
+        for d, extent in enumerate(shape):
+            if d in axes:
+                places.append(lane(len(left) + sorted(axes).index(d)))
+                at += int(keep)
+            else:
+                places.append(lane(at) if lift(extent).value != 1 else lift(0))
+                at += 1
+        view = self.operand(given)
+        over = tuple(shape[d] for d in sorted(axes))
+        attributes = {"kind": kind, "over": over}
+        body = View(view.value, looked_through(view.index, places))
+        return canonical(Value("reduce", left, dtype or self.dtype, (body,), attributes))
+
+    def axes(self, given: Tensor | Value, dim: Any) -> list[int]:
+        rank = len(given.shape or ())
+        dims = range(rank) if dim is None or dim == () else dim if isinstance(dim, tuple) else (dim,)
+        return [self.axis(d, rank) for d in dims]
+
+    def axis(self, dim: Any, rank: int) -> int:
+        if not isinstance(dim, int) or not -rank <= dim < max(rank, 1):
+            raise CannotGenerate(f"torch function {self.call.function} along an axis that is not known")
+        return dim % rank if rank else 0
+
+    def tensor(self, position: int, name: str) -> Tensor:
+        given = self.argument(position, name)
+        if not isinstance(given, Tensor):
+            raise CannotGenerate(f"torch function {self.call.function} with an argument that is not known")
+        return given
+
+
+def wide(dtype: Dtype | None) -> Dtype:
+    return dtype if dtype is not None and dtype.is_float and dtype.bits > 16 else dt.FLOAT32
+
+
+def called(name: str, value: Value) -> Value:
+    return Value(value.op, value.shape, value.dtype, value.operands, value.attributes, name)
+
+
+def per_channel(w: Writer, given: Any, rank: int) -> Any:
+    """A tensor of one number for each channel, as it is looked at from images."""
+    if not isinstance(given, Tensor):
+        return given
+    view = w.operand(given)
+    shape = ((given.shape or (1,))[0], *(1,) * (rank - 2))
+    return Value("cast", shape, given.dtype or dt.FLOAT32, (View(view.value, looked_through(view.index, (lane(0),))),))

@@ -1,0 +1,84 @@
+"""Who touches a tensor's storage, and when: the order of reads and writes among the steps of a call."""
+
+from __future__ import annotations
+
+from kernlint.rules.proofs.dataflow import tensors_of
+from kernlint.rules.proofs.indices import addresses, always_run, elements
+from kernlint.workload import Access, Atomic, Launch, Load, Repeat, Step, Store, Tensor, Workload
+
+
+def touches(step: Step, storage: int) -> bool:
+    """Whether ``step`` itself (not a loop around it) reads or writes ``storage``, or is passed it."""
+    return any(tensor.storage.id == storage for tensor in tensors_of(step))
+
+
+def uses(workload: Workload, storage: int) -> list[tuple[Step, tuple[Repeat, ...]]]:
+    """Every step that touches ``storage``, with the Python loops around it, in order."""
+    return list(workload.once(_uses).get(storage, ()))
+
+
+def _uses(workload: Workload) -> dict[int, list[tuple[Step, tuple[Repeat, ...]]]]:
+    """Those of each storage."""
+    found: dict[int, list[tuple[Step, tuple[Repeat, ...]]]] = {}
+    for step, loops in workload.walk():
+        for storage in dict.fromkeys(tensor.storage.id for tensor in tensors_of(step)):
+            found.setdefault(storage, []).append((step, loops))
+    return found
+
+
+def next_user(workload: Workload, step: Step, storage: int) -> Step | None:
+    """The first step after ``step`` that touches ``storage``; None where it stands in other Python loops."""
+    users = uses(workload, storage)
+    position = next((i for i, (user, _) in enumerate(users) if user is step), len(users))
+    if position + 1 >= len(users) or users[position][1] != users[position + 1][1]:
+        return None
+    return users[position + 1][0]
+
+
+def parameters(launch: Launch, storage: int) -> list[str]:
+    """The kernel parameters bound to ``storage``."""
+    return [
+        name
+        for name, value in launch.arguments.items()
+        if isinstance(value, Tensor) and value.storage.id == storage
+    ]  # fmt: skip
+
+
+def accesses(launch: Launch, storage: int, kind: type[Access] | tuple[type[Access], ...] = Access) -> list[Access]:
+    """The loads, stores and atomics of the kernel that point into ``storage``."""
+    names = parameters(launch, storage)
+    return [node for node, _ in launch.kernel.walk(kind) if node.base in names]  # type: ignore[misc,union-attr]
+
+
+def overwrites(launch: Launch, tensor: Tensor) -> bool:
+    """Whether ``launch`` writes every element of ``tensor`` and reads none, whichever configuration its tuner takes: one of its
+    stores, under no branch and with no mask but bounds, reaches all of its addresses."""
+    return launch.under_each(lambda one: _overwrites(one, tensor))
+
+
+def _overwrites(launch: Launch, tensor: Tensor) -> bool:
+    storage = tensor.storage.id
+    if not launch.kernel.complete or launch.kernel.may_leave or accesses(launch, storage, (Load, Atomic)):
+        return False
+    names = parameters(launch, storage)
+    count = elements(tensor)
+    if count is None or not all(_whole(launch.tensor(name), tensor) for name in names):
+        return False
+    for store, loops in always_run(launch.kernel, Store):
+        if isinstance(store, Store) and store.base in names and store.mask_known:
+            found = addresses(launch, store, loops)
+            if found is not None and found.cover(count):
+                return True
+    return False
+
+
+def _whole(view: Tensor | None, tensor: Tensor) -> bool:
+    """Whether ``view`` begins where ``tensor`` does and both lie dense, so that offsets count its elements."""
+    return (
+        view is not None
+        and view.offset == 0
+        and tensor.offset == 0
+        and view.dtype == tensor.dtype
+        and (tensor.is_contiguous is True or tensor.strides == view.strides)
+        and elements(view) == elements(tensor)
+    )

@@ -1,0 +1,418 @@
+"""Whether a program with another tile computes what it did: everything but the tile is held against the program before.
+
+A tile is free where nothing else reads it. What a source depends on it for is found by what changes with it: a buffer that
+the host makes, an argument, the group of scales that a step of the loop picks. Each access has to touch the elements that it
+touched before, over all programs and iterations.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
+from itertools import product
+from math import prod
+from operator import add, mul
+
+from kernlint.interpret.edits import Edits
+from kernlint.records import dataclass
+from kernlint.rules.proofs.indices import Addresses, addresses
+from kernlint.workload import (
+    Access,
+    Branch,
+    Compute,
+    Dot,
+    Kernel,
+    Launch,
+    Loop,
+    Node,
+    Reduce,
+    Scan,
+    Size,
+    Step,
+    Tensor,
+    TorchOp,
+    Workload,
+    concrete,
+)
+from kernlint.workload.expr import OPERATIONS, Atom, Expr, Lane, LoopIndex, Opaque, ProgramId, lift, simplify
+
+#: Points at which an index is evaluated to see what it reaches.
+_POINTS = 1 << 16
+#: Values of a sum of indices that are told apart.
+_VALUES = 1 << 16
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What is another one with the other tile; ``certain`` where the program then computes something else, else it may."""
+
+    what: str
+    certain: bool
+
+
+def difference(before: Workload, after: Workload | None, edits: Edits) -> Difference | None:
+    """What ``edits`` of tiles change beside the tiles; None where it is proven that they change nothing. Warps and stages
+    do not count."""
+    if after is None:
+        return Difference("the program cannot be followed then", False)
+    # What is kept for later calls too.
+    old, new = (one.first_call().all_steps for one in (before, after))
+    changed = [(one, other) for one, other in zip(old, new) if one is not other]
+    if len(old) != len(new) or any(type(one) is not type(other) for one, other in changed):
+        return Difference("the host then does other steps", True)
+    found: list[Difference] = []
+    lines = Counter(one.span.line for one, _ in changed)
+    #: Of launches that are alike one is enough.
+    seen: set[tuple[object, object]] = set()
+    for one, other in changed:
+        if isinstance(one, Launch) and isinstance(other, Launch):
+            kind = (one.likeness, other.likeness) if lines[one.span.line] > 1 else (id(one), id(other))
+            if kind not in seen:
+                seen.add(kind)
+                found += _of_launch(one, other, edits)
+        elif not _same_step(one, other):
+            what = f"`{one.name}` at line {one.span.line}" if isinstance(one, TorchOp) else f"line {one.span.line}"
+            found.append(Difference(f"{what} depends on the tile", True))
+    return max(found, key=lambda one: one.certain, default=None)
+
+
+def _same_step(one: Step, other: Step) -> bool:
+    if isinstance(one, TorchOp) and isinstance(other, TorchOp):
+        alike = (one.name, one.kind, one.dims) == (other.name, other.kind, other.dims)
+        return alike and _same_values((*one.reads, *one.writes), (*other.reads, *other.writes))
+    return True
+
+
+def _same_values(some: Sequence[object], others: Sequence[object]) -> bool:
+    return len(some) == len(others) and all(_same_value(a, b) for a, b in zip(some, others))
+
+
+def _same_value(one: object, other: object) -> bool:
+    if isinstance(one, Tensor) and isinstance(other, Tensor):
+        return (one.dtype, one.shape, one.strides, one.offset) == (
+            other.dtype,
+            other.shape,
+            other.strides,
+            other.offset,
+        )
+    return type(one) is type(other) and one == other
+
+
+def _of_launch(old: Launch, new: Launch, edits: Edits) -> Iterator[Difference]:
+    name = f"`{old.kernel.name}`"
+    if old.kernel.name_span != new.kernel.name_span:
+        yield Difference("another kernel is launched then", True)
+        return
+    for parameter, value in old.arguments.items():
+        if not _same_value(value, new.arguments.get(parameter)):
+            yield Difference(f"`{parameter}` of {name} depends on the tile", isinstance(value, Tensor))
+    set_here = _set_by(edits, old)
+    for parameter, constant in old.constexprs.items():
+        other = new.constexprs.get(parameter)
+        # A flag such as EVEN_K chooses between masks; the accesses tell whether it chose rightly.
+        if other != constant and parameter not in set_here and not isinstance(constant, bool):
+            yield Difference(f"`{parameter}` of {name} depends on the tile", False)
+    if (old.kernel, old.grid) != (new.kernel, new.grid):
+        yield from _of_kernel(old, new)
+
+
+def _set_by(edits: Edits, launch: Launch) -> set[str]:
+    """The constexprs of ``launch`` that ``edits`` give another value directly."""
+    spans = {span for span, _ in edits.literals}
+    named = {name for span, name, _ in edits.options if span == launch.span}
+    return named | {name for name, places in launch.literals.items() if spans.intersection(places)}
+
+
+def _of_kernel(old: Launch, new: Launch) -> Iterator[Difference]:
+    if not (old.kernel.complete and new.kernel.complete):
+        yield Difference(f"`{old.kernel.name}` was not followed to its end", False)
+        return
+    ones, others = list(_nodes(old.kernel)), list(_nodes(new.kernel))
+    if [type(one) for one, _ in ones] != [type(one) for one, _ in others]:
+        yield Difference(f"`{old.kernel.name}` then takes other steps", False)
+        return
+    adds = any(isinstance(node, Compute) and node.accumulates for node, _ in ones)
+    if old.kernel.random and old.kernel.random != new.kernel.random:
+        yield Difference("the random numbers are others", False)
+    for (one, loops), (other, others_loops) in zip(ones, others):
+        where = f"at line {one.span.line}"
+        if isinstance(one, Access) and isinstance(other, Access):
+            yield from _of_access((old, one, loops), (new, other, others_loops), where)
+        elif isinstance(one, Dot) and isinstance(other, Dot):
+            if one.k != other.k and not (one.accumulates or adds):
+                yield Difference(f"the product {where} is of another part of K", False)
+        elif isinstance(one, Reduce) and isinstance(other, Reduce):
+            if _reduced(one) != _reduced(other):
+                yield Difference(f"the reduction {where} is over the tile", False)
+        elif isinstance(one, Scan) and isinstance(other, Scan):
+            if one.shape[one.axis] != other.shape[other.axis]:
+                yield Difference(f"the scan {where} is along the tile", False)
+        elif isinstance(one, Branch) and isinstance(other, Branch) and one.conditions != other.conditions:
+            yield Difference(f"the condition {where} depends on the tile", False)
+
+
+def _nodes(kernel: Kernel) -> Iterator[tuple[Node, tuple[Loop, ...]]]:
+    """The nodes that a tile may change the meaning of; arithmetic is as it was on other lanes."""
+    return (pair for pair in kernel.walk() if not isinstance(pair[0], Compute) or pair[0].accumulates)
+
+
+def _reduced(node: Reduce) -> int:
+    return prod(node.shape) if node.axis is None else node.shape[node.axis]
+
+
+# -- accesses ---------------------------------------------------------------------------------------------------------
+
+_Placed = tuple[Launch, Access, tuple[Loop, ...]]
+
+
+def _of_access(old: _Placed, new: _Placed, where: str) -> Iterator[Difference]:
+    before, after = old[1], new[1]
+    what = f"the access to `{before.base}` {where}"
+    if before.base != after.base or before.dtype != after.dtype:
+        yield Difference(f"{what} goes elsewhere", True)
+        return
+    known: list[list[_Reach]] = [[], []]
+    for asked in (_symbolic, _counted):  # to count takes longer
+        for digits, one in zip(known, (old, new)):
+            reach = _known(asked, *one)
+            if reach is not None:
+                digits.append(reach)
+        if any(digits in known[1] for digits in known[0]):
+            return
+    numbers = [next((d for d in digits if _told(d)), None) for digits in known]
+    if numbers[0] is not None and numbers[1] is not None:
+        yield Difference(f"{what} touches other elements with another tile", True)
+    else:
+        yield Difference(f"{what} could not be shown to touch the same elements with another tile", False)
+
+
+def _known(
+    asked: Callable[..., _Reach | None], launch: Launch, access: Access, loops: tuple[Loop, ...]
+) -> _Reach | None:
+    """``asked(launch, access, loops)``: the program as it stands is held against one tile after another."""
+    known = launch.kernel.launched
+    key = asked, id(access), launch.shapes
+    if key not in known:
+        known[key] = asked(launch, access, loops)
+    found: _Reach | None = known[key]
+    return found
+
+
+@dataclass(frozen=True)
+class _Reach:
+    """The offsets that an access touches: those that the ``digits`` (stride and number of steps) count through, from each of
+    the ``starts`` on."""
+
+    digits: tuple[tuple[Size, Size], ...]
+    starts: frozenset[int] = frozenset({0})
+
+
+def _told(reach: _Reach) -> bool:
+    return all(concrete(number) is not None for digit in reach.digits for number in digit)
+
+
+def _symbolic(launch: Launch, access: Access, loops: tuple[Loop, ...]) -> _Reach | None:
+    found: Addresses | None = addresses(launch, access, loops) if getattr(access, "mask_known", True) else None
+    return _clipped(launch, access, _Reach(_merged([(d.stride, d.extent) for d in found.digits]))) if found else None
+
+
+def _counted(launch: Launch, access: Access, loops: tuple[Loop, ...]) -> _Reach | None:
+    """The same by evaluating the offset: where indices are divided or wrap around, sizes being known."""
+    if access.offset is None or access.mask == () or access.through or not getattr(access, "mask_known", True):
+        return None
+    ranges: dict[Atom, int] = {Lane(dim): extent for dim, extent in enumerate(access.shape)}
+    sizes: list[tuple[Atom, Size | None]] = [(ProgramId(axis), extent) for axis, extent in enumerate(launch.grid)]
+    for atom, extent in [*sizes, *((LoopIndex(loop.id), loop.trip) for loop in loops)]:
+        number = concrete(extent)
+        if number is None:
+            return None
+        ranges[atom] = number
+    bounded = _bounded(access, ranges)
+    if bounded is None:
+        return None
+    digits, rest = bounded
+    starts = frozenset({0})
+    for part in _parts(rest):
+        values = _values(part, ranges)
+        if values is None or len(starts) * len(values) > _VALUES:
+            return None
+        found, left = _factored(values)
+        digits += found
+        starts = frozenset(a + b for a in starts for b in left)
+    merged = _Reach(_merged(digits), starts)
+    return _clipped(launch, access, merged)
+
+
+def _bounded(access: Access, ranges: dict[Atom, int]) -> tuple[list[tuple[Size, Size]], Expr] | None:
+    """One digit for each bound of the mask that an index reaches, and the offset without those indices. None where an index
+    leaves gaps below its bound, or the bounds are not apart from one another."""
+    rest = lift(access.offset or 0)
+    digits: list[tuple[Size, Size]] = []
+    programs: list[frozenset[int]] = []
+    moving: list[Expr] = []
+    for left, right in access.mask or ():
+        # `k < K - step * BK` says the same as `k + step * BK < K`.
+        slack = lift(right) - left
+        size = slack.terms.get((), 0)
+        index = size - slack
+        values = _values(index, ranges)
+        if values is None:
+            return None
+        if max(values) < size:
+            continue  # it holds for all lanes
+        lane = next((a for a in index.atoms() if isinstance(a, Lane)), None)
+        step, stride = (index.coefficient(lane), rest.coefficient(lane)) if lane is not None else (None, None)
+        if lane is None or step is None or stride is None or step.value != 1 or stride.value is None:
+            return None
+        if not values >= {*range(size)}:
+            return None
+        rest = rest - index * stride
+        digits.append((stride.value, size))
+        moving.append(index.substitute({a: 0 for a in index.atoms() if isinstance(a, Lane)}))
+    # Every index has to meet every other: where both come from one program id, its values are counted.
+    for part in moving:
+        values = _values(part, ranges)
+        if values is None:
+            return None
+        programs.append(values)
+    if len(moving) > 1:
+        shared = sorted({a for part in moving for a in part.atoms() if a in ranges}, key=str)
+        if prod(ranges[a] for a in shared) > _POINTS:
+            return None
+        columns, count = _points(shared, ranges)
+        met = [_column(part, columns, count) for part in moving]
+        if None in met or len({*zip(*met)}) != prod(map(len, programs)):
+            return None
+    return digits, Expr(rest.terms)
+
+
+def _points(atoms: Iterable[Atom], ranges: Mapping[Atom, int]) -> tuple[dict[Atom, list[int]], int]:
+    """The values of ``atoms`` at all the points that they make, by atom, and how many points these are."""
+    listed = list(atoms)
+    points = [*product(*(range(ranges[atom]) for atom in listed))]
+    return {atom: [point[i] for point in points] for i, atom in enumerate(listed)}, len(points)
+
+
+def _column(expr: Expr, columns: Mapping[Atom, list[int]], count: int) -> list[int] | None:
+    """The value of ``expr`` at each of ``count`` points; None where it cannot be computed. All points at a time: there are
+    thousands, and an expression has dozens of operations."""
+    known: dict[Atom, list[int] | None] = {}
+
+    def of_atom(atom: Atom) -> list[int] | None:
+        if atom not in columns and atom not in known:
+            known[atom] = of_opaque(atom) if isinstance(atom, Opaque) else None
+        return columns[atom] if atom in columns else known[atom]
+
+    def of_opaque(atom: Opaque) -> list[int] | None:
+        operation, args = OPERATIONS.get(atom.op), [of(arg) for arg in atom.args]
+        if operation is None or None in args:
+            return None
+        try:
+            return [int(operation(*values)) for values in zip(*args)]
+        except (ZeroDivisionError, OverflowError, ValueError, TypeError):
+            return None
+
+    def of(expr: Expr) -> list[int] | None:
+        total = [0] * count
+        for monomial, coefficient in expr.terms.items():
+            term = [coefficient] * count
+            for atom in monomial:
+                column = of_atom(atom)
+                if column is None:
+                    return None
+                term = list(map(mul, term, column))
+            total = list(map(add, total, term))
+        return total
+
+    return of(expr)
+
+
+def _parts(expr: Expr) -> list[Expr]:
+    """``expr`` as a sum of parts that have no index in common."""
+    parts: list[tuple[set[Atom], Expr]] = []
+    for monomial, coefficient in expr.terms.items():
+        term = Expr({monomial: coefficient})
+        atoms: set[Atom] = {a for a in term.atoms() if isinstance(a, (Lane, ProgramId, LoopIndex))}
+        apart = []
+        for known, part in parts:
+            if known & atoms:
+                atoms, term = atoms | known, term + part
+            else:
+                apart.append((known, part))
+        parts = [*apart, (atoms, term)]
+    return [part for _, part in parts]
+
+
+def _values(expr: Expr, ranges: Mapping[Atom, int]) -> frozenset[int] | None:
+    """All values of ``expr``; None where it cannot be computed, or there are too many."""
+    found = frozenset({0})
+    for part in _parts(expr):
+        own = _of_part(part, tuple((atom, extent) for atom, extent in ranges.items() if atom in part.atoms()))
+        if own is None or len(found) * len(own) > _VALUES:
+            return None
+        found = frozenset(a + b for a in found for b in own)
+    return found
+
+
+@lru_cache(maxsize=256)
+def _of_part(part: Expr, extents: tuple[tuple[Atom, int], ...]) -> frozenset[int] | None:
+    """The same of a part whose indices, with these extents, belong together. What other accesses and other tiles ask again
+    is kept."""
+    ranges = dict(extents)
+    if len(part.terms) == 1:
+        ((monomial, coefficient),) = part.terms.items()
+        if len(monomial) == 1 and isinstance(monomial[0], Opaque) and len(monomial[0].args) == 2:
+            # A division of an index of many values by a number.
+            op, (argument, by) = monomial[0].op, monomial[0].args
+            inner = _values(argument, ranges) if by.value and op in OPERATIONS else None
+            if inner is not None:
+                return frozenset(int(coefficient * OPERATIONS[op](value, by.value)) for value in inner)
+    if prod(ranges.values()) > _POINTS:
+        return None
+    column = _column(part, *_points(ranges, ranges))
+    return None if column is None else frozenset(column)
+
+
+def _factored(values: Iterable[int]) -> tuple[list[tuple[Size, Size]], list[int]]:
+    """``values`` as digits, smallest stride first, and the values that no digit tells."""
+    digits: list[tuple[Size, Size]] = []
+    left = sorted(values)
+    while len(left) > 1:
+        stride = left[1] - left[0]
+        count = next((i for i in range(1, len(left)) if left[i] - left[i - 1] != stride), len(left))
+        heads = left[::count]
+        if len(left) % count or any(left[i] != heads[i // count] + i % count * stride for i in range(len(left))):
+            break
+        digits.append((stride, count))
+        left = heads
+    return digits, left
+
+
+def _merged(digits: Iterable[tuple[Size, Size]]) -> tuple[tuple[Size, Size], ...]:
+    """``digits`` with those that count on where another ends put together, which is how they compare whatever the tile."""
+    merged = [(stride, extent) for stride, extent in digits if extent != 1 and stride != 0]
+    again = True
+    while again:
+        again = False
+        for i, (stride, extent) in enumerate(merged):
+            nexts = [j for j, (further, _) in enumerate(merged) if j != i and lift(further) == lift(stride) * extent]
+            if nexts:
+                merged[i] = stride, simplify(lift(extent) * merged[nexts[0]][1])
+                del merged[nexts[0]]
+                again = True
+                break
+    return tuple(sorted(merged, key=lambda digit: (str(lift(digit[0])), str(lift(digit[1])))))
+
+
+def _clipped(launch: Launch, access: Access, reach: _Reach) -> _Reach:
+    """``reach`` without what lies beyond the tensor where a block pointer or descriptor cuts that off."""
+    tensor = launch.tensor(access.base)
+    if not access.checked or tensor is None or tensor.shape is None or tensor.strides is None:
+        return reach
+    sizes = {lift(stride): extent for stride, extent in zip(tensor.strides, tensor.shape)}
+    digits = []
+    for stride, extent in reach.digits:
+        reached, size = concrete(extent), concrete(sizes.get(lift(stride)))
+        digits.append((stride, min(reached, size) if reached is not None and size is not None else extent))
+    return _Reach(tuple(digits), reach.starts)

@@ -1,0 +1,102 @@
+"""The points of an access: extremes within masks, guards, loops and grids, each with a witness."""
+
+from __future__ import annotations
+
+import pytest
+
+from kernlint.rules.proofs.iteration_domain import Site, Space, agrees, samples, sites, told
+from kernlint.workload import Expr, Kernel, Lane, Launch, Load, Loop, LoopIndex, ProgramId, Span, Symbol, Workload
+from kernlint.workload import dtype as dt
+
+AT = Span("x.py", 1, 1, 1, 1)
+PID, LANE, ITER = Expr.atom(ProgramId(0)), Expr.atom(Lane(0)), Expr.atom(LoopIndex(1))
+N = Expr.atom(Symbol("n"))
+
+
+def launch(grid=(4,), body=()):
+    return Launch(Kernel("k", tuple(body), AT, AT, "x.py"), grid, {}, {}, 4, 3, AT, "run")
+
+
+def load(offset, mask=None, shape=(16,)):
+    return Load(1, "x", dt.FLOAT32, shape, offset, mask, AT)
+
+
+def extremes(offset, mask=None, grid=(4,), shape=(16,), loops=(), guards=(), sizes=None):
+    site = Site(load(offset, mask, shape), tuple(loops), guards)
+    space = Space(launch(grid), site, sizes or {})
+    largest, smallest = space.largest(offset), space.smallest(offset)
+    return (smallest[0] if smallest else None, largest[0] if largest else None)
+
+
+def loop(trip, kind="range"):
+    return Loop(1, kind, trip, (), AT)
+
+
+@pytest.mark.parametrize(
+    ("offset", "mask", "low", "high"),
+    [
+        pytest.param(PID * 16 + LANE, None, 0, 63, id="no-mask"),
+        pytest.param(PID * 16 + LANE, ((PID * 16 + LANE, Expr.constant(50)),), 0, 49, id="tail-mask"),
+        pytest.param(PID * 16 + LANE, ((PID * 16 + LANE, Expr.constant(1)),), 0, 0, id="one-lane-left"),
+        pytest.param(PID * 16 + LANE, ((LANE, Expr.constant(5)),), 0, 52, id="mask-inside-the-tile"),
+        pytest.param(PID * 16 + LANE - 1, None, -1, 62, id="shifted"),
+        pytest.param(PID * 16 + LANE - 1, ((Expr.constant(0), PID * 16 + LANE),), 0, 62, id="shifted-and-guarded"),
+        pytest.param(63 - PID * 16 - LANE, None, 0, 63, id="reversed"),
+        pytest.param(PID * 100 + LANE * 3, ((LANE, Expr.constant(4)), (PID, Expr.constant(3))), 0, 209, id="two-bounds"),
+    ],
+)  # fmt: skip
+def test_extremes(offset, mask, low, high):
+    assert extremes(offset, mask) == (low, high)
+
+
+def test_a_mask_that_nothing_meets_has_no_point():
+    assert extremes(LANE, ((LANE, Expr.constant(0)),)) == (None, None)
+
+
+def test_branch_guards_count():
+    assert extremes(PID, guards=((PID, Expr.constant(2)),), shape=()) == (0, 1)
+
+
+def test_loops_count():
+    assert extremes(ITER * 16 + LANE, loops=(loop(5),)) == (0, 79)
+
+
+def test_a_trip_count_that_depends_on_the_program():
+    assert extremes(ITER, loops=(loop(PID + 1),), shape=()) == (0, 3)
+    # The triangle i <= p: program 3 alone reaches iteration 3.
+    assert extremes(ITER * 10 - PID, loops=(loop(PID + 1),), shape=()) == (-3, 27)
+
+
+def test_open_sizes_need_values():
+    assert extremes(PID * N, grid=(N,), shape=()) == (None, None)
+    assert extremes(PID * N, grid=(N,), shape=(), sizes={Symbol("n"): 10}) == (0, 90)
+
+
+def test_a_while_loop_of_unknown_length_is_known_to_begin():
+    assert extremes(ITER, loops=(loop(None, "while"),), shape=()) == (0, 0)
+
+
+def test_witness_is_allowed():
+    offset, mask = PID * 16 + LANE, ((PID * 16 + LANE, Expr.constant(50)),)
+    space = Space(launch(), Site(load(offset, mask), ()), {})
+    value, point = space.largest(offset)
+    assert space.allowed(point) and space.value(offset, point) == value == 49
+    assert told(point) == "program 3, lane 1"
+
+
+def test_samples_respect_what_the_program_checks():
+    n = Symbol("n")
+    workload = Workload("run", "x.py", (), bounds=((N, Expr.constant(65)),), zeros=())
+    assert all(sizes[n] <= 64 for sizes in samples(workload, {n}))
+    assert not agrees(workload, {n: 65})
+    assert next(samples(workload, set())) == {}
+
+
+def test_sites_know_the_branches_around_them():
+    from kernlint.workload import Branch
+
+    inner = load(PID)
+    branch = Branch(((inner,), (load(LANE),)), AT, (((PID, Expr.constant(2)),), None))
+    first, second = sites(Kernel("k", (branch,), AT, AT, "x.py"))
+    assert first.guards == ((PID, Expr.constant(2)),) and not first.open
+    assert second.guards == () and second.open
