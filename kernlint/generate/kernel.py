@@ -8,7 +8,7 @@ from kernlint.generate.terms import Buffer
 from kernlint.generate.values import Named
 from kernlint.interpret.torch_ops import product
 from kernlint.records import dataclass
-from kernlint.workload import Size, Symbol
+from kernlint.workload import Expr, Size
 from kernlint.workload import expr as ex
 from kernlint.workload.synthesis import power_of_two
 
@@ -37,7 +37,7 @@ class Kernel:
     source: str
     grid: tuple[tuple[tuple[Size, str], ...], ...]
     buffers: tuple[tuple[Buffer, bool], ...]
-    sizes: Mapping[Symbol, str]
+    sizes: Mapping[Expr, str]
     numbers: Mapping[str, Named]
     constants: Mapping[str, int | NextPower]
     num_warps: int

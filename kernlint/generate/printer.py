@@ -6,13 +6,14 @@ import re
 import struct
 from collections.abc import Callable, Mapping
 from keyword import iskeyword
+from math import prod
 
 from kernlint.generate.spelling import REPEATS, Spelled, expression, number, operation, wrapped
 from kernlint.generate.terms import Bounds, Term, Terms
 from kernlint.generate.values import CannotGenerate, Named
 from kernlint.workload import Expr, Lane, Opaque, Symbol
 from kernlint.workload import dtype as dt
-from kernlint.workload.expr import Atom
+from kernlint.workload.expr import Monomial, lift
 
 #: Characters of an expression up to which it stays inside the one that uses it.
 _SHORT = 60
@@ -26,7 +27,8 @@ class Names:
 
     def __init__(self) -> None:
         self.taken: set[str] = {"tl", "triton", "torch"}
-        self.sizes: dict[Symbol, str] = {}
+        #: Sizes, and products of sizes: each is an argument, so that Triton sees what it is a multiple of.
+        self.sizes: dict[Expr, str] = {}
         self.numbers: dict[str, Named] = {}
 
     def new(self, wish: str) -> str:
@@ -40,10 +42,11 @@ class Names:
         self.taken.add(name)
         return name
 
-    def size(self, symbol: Symbol) -> str:
-        if symbol not in self.sizes:
-            self.sizes[symbol] = self.new(symbol.name)
-        return self.sizes[symbol]
+    def size(self, *factors: Symbol) -> str:
+        size = prod(map(Expr.atom, factors), start=lift(1))
+        if size not in self.sizes:
+            self.sizes[size] = self.new("_".join(factor.name for factor in factors))
+        return self.sizes[size]
 
     def number(self, value: Named) -> str:
         if value.name not in self.numbers:
@@ -85,17 +88,21 @@ class Printer:
         inner.known, inner.conditions = dict(self.known), dict(self.conditions)
         return inner
 
-    def atom(self, atom: Atom) -> str:
-        if isinstance(atom, Symbol):
-            return self.names.size(atom)
-        if isinstance(atom, Lane):
-            return self.places[atom.dim]
-        if isinstance(atom, Opaque) and atom.key in self.terms.loaded:
-            return wrapped(self.spell(self.terms.loaded[atom.key]), 9)
-        raise CannotGenerate(f"an index that holds {atom}")
+    def factors(self, monomial: Monomial) -> list[str]:
+        """The variables whose product ``monomial`` is."""
+        sizes = [atom for atom in monomial if isinstance(atom, Symbol)]
+        found = []
+        for atom in monomial:
+            if isinstance(atom, Lane):
+                found.append(self.places[atom.dim])
+            elif isinstance(atom, Opaque) and atom.key in self.terms.loaded:
+                found.append(wrapped(self.spell(self.terms.loaded[atom.key]), 9))
+            elif not isinstance(atom, Symbol):
+                raise CannotGenerate(f"an index that holds {atom}")
+        return [*found, self.names.size(*sizes)] if sizes else found  # last: what is wide already is multiplied
 
     def expression(self, expr: Expr) -> Spelled:
-        return expression(self.simplified(expr), self.atom, "tl.")
+        return expression(self.simplified(expr), self.factors, "tl.")
 
     def spell(self, term: Term) -> Spelled:
         """``term`` as an expression; lines that it needs are written before."""

@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
-from kernlint.generate.axes import Axes, flat_lane
+from kernlint.generate.axes import Axes, Axis, flat_lane
 from kernlint.generate.kernel import Kernel, function_text, product_of
+from kernlint.generate.parts import GRAIN
 from kernlint.generate.plan import Work
 from kernlint.generate.printer import Names, Printer
 from kernlint.generate.spelling import Spelled, wrapped
-from kernlint.generate.terms import COLUMNS, Buffer, Term, Terms
+from kernlint.generate.terms import CHUNK, COLUMNS, Buffer, Term, Terms
 from kernlint.generate.values import CannotGenerate, Value, View, lane, lanes_of, looked_through
 from kernlint.records import dataclass
 from kernlint.workload import Dtype, Expr, Size
@@ -52,13 +53,15 @@ def kinds_of(product: Value) -> Kinds:
 
 @dataclass(frozen=True)
 class Tile:
-    """Extents of a tile of a product, along rows, columns and the summed axis, and the options of its launch."""
+    """Extents of a tile of a product, along rows, columns and the summed axis, the options of its launch, and the ``parts`` of the
+    summed axis that programs of their own take, 1 where it stays whole."""
 
     m: int
     n: int
     k: int
     num_warps: int
     num_stages: int
+    parts: int
 
 
 class ProductWriter:
@@ -70,7 +73,7 @@ class ProductWriter:
         assert work.product is not None
         (root,) = work.roots
         self.root = root.value
-        self.product, self.name, self.sizes = work.product, name, sizes
+        self.work, self.product, self.name, self.sizes = work, work.product, name, sizes
         self.kinds = kinds_of(self.product)
         if not self.kinds.rows or not self.kinds.columns:
             raise CannotGenerate("a product with a vector")
@@ -91,9 +94,9 @@ class ProductWriter:
         a, b = self.product.operands
         self.operands = [self._operand(view, [*places, *summed]) for view in (a, b)]
         self.terms.products[id(self.product), tuple(places)] = self.accumulator
-        self.result = self.terms.at(self.root, places)
-        address = lift(0)
-        for place, stride in zip(places, self.out.strides):
+        self.result = self.accumulator if work.chunks else self.terms.at(self.root, places)
+        address, stored = lift(0), [lane(CHUNK), *places] if work.chunks else places
+        for place, stride in zip(stored, self.out.strides):
             address = address + place * stride
         self.address = address
         regions = {COLUMNS: self.kinds.columns, _BATCH: self.kinds.batch}
@@ -112,9 +115,19 @@ class ProductWriter:
             self.terms.loaded,
         )
         self.axes.merge()
-        self.totals = [product_of(part) for part in (rows, extents[COLUMNS], self.kinds.over)]
+        #: Axes of rows that get an axis of the grid: a tile then has neighbours in memory, and no division by the others' extent.
+        self.outer: list[Axis] = []
+        if len(self.axes.rows) > 1 and _fits(self._count(self.axes.rows[-1][1])):
+            *self.outer, last = self.axes.rows
+            self.axes.rows = [last]
+        inner = [n for _, n in self.axes.rows]
+        self.totals = [product_of(part) for part in (inner, extents[COLUMNS], self.kinds.over)]
         m, n, k = map(self._count, self.totals)
-        self.tile = default_tile(m, n, k, self._fed()[0].bits)
+        beside = self._count(product_of(extent for _, extent in (*self.kinds.batch, *self.outer)))
+        fed = self._fed()[0]
+        self.tile = default_tile(m, n, k, beside, fed.bits)
+        #: Into how many parts the summed axis had better be cut, 0 where it need not be.
+        self.chunks = 0 if work.chunks or self.tile.parts == 1 or fed.is_integer else self.tile.parts
 
     def _operand(self, view: View, places: Sequence[Expr]) -> Operand:
         term = self.terms.at(view.value, looked_through(view.index, places))
@@ -156,6 +169,10 @@ class ProductWriter:
             "col_mask",
             "k_mask",
             "start",
+            "length",
+            "last",
+            "first",
+            "height",
             "BM",
             "BN",
             "BK",
@@ -186,17 +203,24 @@ class ProductWriter:
             ]
         else:
             lines += [f"pid_m = pid // tl.cdiv({n}, BN)", f"pid_n = pid % tl.cdiv({n}, BN)"]
-        if axes.columns[_BATCH]:
-            lines.append("batch = tl.program_id(1).to(tl.int64)")
-            names.taken.add("batch")
-            self._divide(printer, "batch", axes.columns[_BATCH])
+        for number, (name, lanes) in enumerate(self._beside(), 1):
+            lines.append(f"{name} = tl.program_id({number}){'' if name == 'chunk' else '.to(tl.int64)'}")
+            names.taken.add(name)
+            self._divide(printer, name, lanes)
         lines += ["rows = pid_m * BM + tl.arange(0, BM)", "cols = pid_n * BN + tl.arange(0, BN)"]
         lines += [f"row_mask = rows < {m}", f"col_mask = cols < {n}"]
         integer = self._fed()[0].is_integer
         lines.append(f"acc = tl.zeros((BM, BN), dtype=tl.{'int32' if integer else 'float32'})")
-        lines.append(f"for start in range(0, {k}, BK):")
+        first, last = "0", k
+        if self.work.chunks:
+            lines += [
+                f"length = tl.cdiv({k}, {GRAIN} * CHUNKS) * {GRAIN}",
+                f"last = tl.minimum((chunk + 1) * length, {k})",
+            ]
+            first, last = "chunk * length", "last"
+        lines.append(f"for start in range({first}, {last}, BK):")
         inner = printer.scope()
-        inner.lines += ["ks = start + tl.arange(0, BK)", f"k_mask = ks < {k}"]
+        inner.lines += ["ks = start + tl.arange(0, BK)", f"k_mask = ks < {last}"]
         fed, precision = self._fed()
         texts = [self._load(inner, number, fed) for number in (0, 1)]
         accumulator = "acc"
@@ -206,6 +230,12 @@ class ProductWriter:
         lines += [f"    {line}" for line in inner.lines]
         self._finish(printer, integer)
         return self._kernel(lines, total_m, total_n)
+
+    def _beside(self) -> list[tuple[str, list[Axis]]]:
+        """What has an axis of the grid beside the tiles, and the lanes that its index runs through."""
+        parts = [("batch", self.axes.columns[_BATCH]), ("outer", self.outer)]
+        found = [(name, lanes) for name, lanes in parts if lanes]
+        return [*found, ("chunk", [(CHUNK, self.work.chunks)])] if self.work.chunks else found
 
     def _count(self, size: Size) -> float:
         value = lift(size).evaluate(self.sizes)
@@ -270,7 +300,10 @@ class ProductWriter:
         }
         row, column, summed = shapes[operand]
         parts = []
-        if any(dim < COLUMNS for dim in lanes):
+        if (
+            any(self.axes.lane(dim) == self.axes.rows[-1][0] for dim in lanes if dim < COLUMNS)
+            or len(self.axes.rows) > 1
+        ):
             parts.append(f"row_mask{row}")
         if any(COLUMNS <= dim < _BATCH for dim in lanes):
             parts.append(f"col_mask{column}")
@@ -306,10 +339,11 @@ class ProductWriter:
         parameters = [f"{buffer.name}_ptr" for buffer, _ in buffers]
         parameters += [*self.names.sizes.values(), *(name.lower() for name in self.names.numbers)]
         constants = {"BM": self.tile.m, "BN": self.tile.n, "BK": self.tile.k}
+        if self.work.chunks:
+            constants["CHUNKS"] = self.work.chunks
         parameters += [f"{name}: tl.constexpr" for name in constants]
         tiles = ((total_m, "BM"), (total_n, "BN"))
-        batch = product_of(n for _, n in self.kinds.batch)
-        grid: tuple[tuple[tuple[Size, str], ...], ...] = (tiles, ((batch, ""),)) if self.kinds.batch else (tiles,)
+        grid = (tiles, *(((product_of(n for _, n in lanes), ""),) for _, lanes in self._beside()))
         return Kernel(self.name, function_text(self.name, parameters, body), grid, tuple(buffers), self.names.sizes,
                       self.names.numbers, constants, self.tile.num_warps, self.tile.num_stages)  # fmt: skip
 
@@ -341,18 +375,34 @@ def _fed(term: Term) -> Dtype | None:
 _TILES = (
     (128, 128, 8), (128, 64, 4), (64, 128, 4), (64, 64, 4), (32, 64, 4), (64, 32, 4), (16, 64, 4), (16, 128, 4)
 )  # fmt: skip
+#: Multiprocessors of a large GPU, elements of the summed axis that a part has at least, and how much longer a tile may be than what
+#: is left for it at the end.
+_SMS, _PART, _WASTE = 132, 256, 1.05
+#: Nanoseconds for an element along the summed axis of a tile of one element, by the bits of what is fed (fp32 takes three products of
+#: tf32); for a byte of the planes that parts leave; and for the launch that adds them.
+_STEP_NS = {8: 0.002, 16: 0.003, 32: 0.02}
+_PLANE_NS, _LAUNCH_NS = 1 / 2000, 2500.0
 
 
-def default_tile(m: float, n: float, k: float, bits: int) -> Tile:
+def _fits(extent: float) -> bool:
+    """Whether tiles of 128 along ``extent`` waste next to nothing at its end."""
+    return math.ceil(extent / 128) * 128 <= _WASTE * extent
+
+
+def default_tile(m: float, n: float, k: float, batch: float, bits: int) -> Tile:
     """A tile that fills the device where the product is large enough, and wastes little where it is small."""
-    best, cost = None, math.inf
+    best, least = None, math.inf
     for tile_m, tile_n, warps in _TILES:
         if tile_m > 16 and tile_m >= 2 * m:
             continue
-        waves = math.ceil(math.ceil(m / tile_m) * math.ceil(n / tile_n) / 132)
-        time = waves * (tile_m * tile_n) ** 0.8
-        if time < cost:
-            best, cost = (tile_m, tile_n, warps), time
+        tiles = math.ceil(m / tile_m) * math.ceil(n / tile_n) * batch
+        for parts in {1, max(1, int(min(_SMS // tiles, k / _PART))), max(1, int(min(2 * _SMS // tiles, k / _PART)))}:
+            time = math.ceil(tiles * parts / _SMS) * (tile_m * tile_n) ** 0.8 * k / parts * _STEP_NS.get(bits, 0.02)
+            if parts > 1:
+                time += parts * m * n * batch * 4 * _PLANE_NS + _LAUNCH_NS
+            if time < least:
+                best, least = (tile_m, tile_n, warps, parts), time
     assert best is not None
     depth = {8: 128, 16: 64}.get(bits, 32)
-    return Tile(best[0], best[1], max(16, min(depth, 1 << max(4, int(k - 1).bit_length()))), best[2], 3)
+    depth = max(16, min(depth, 1 << max(4, int(k - 1).bit_length())))
+    return Tile(best[0], best[1], depth, best[2], 3, best[3])

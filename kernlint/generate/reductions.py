@@ -12,6 +12,7 @@ from kernlint.generate.spelling import wrapped
 from kernlint.generate.terms import CHUNK, COLUMNS, Term
 from kernlint.generate.values import CannotGenerate
 from kernlint.workload import Lane
+from kernlint.workload import dtype as dt
 from kernlint.workload.expr import lift
 
 if TYPE_CHECKING:
@@ -162,11 +163,14 @@ class Loop:
         self._spell_rows(printer, [operand for term in ready for operand in term.operands])
         shape = "(BLOCK,)" if tile.flat else "(ROWS, BLOCK)"
         online = {term.operands for term in ready if term.kind == "expsum"}
+        moments = {term.operands for term in ready if term.kind == "m2"}
         after: list[tuple[Term, str]] = []
         updates: list[Callable[[Printer], None]] = []
         for term in ready:
             if term.kind == "max" and term.operands in online and not tile.work.chunks:
                 continue  # which comes with the sum of exponentials
+            if term.kind == "sum" and term.operands in moments and term.dtype == dt.FLOAT32:
+                continue  # which comes with the mean
             if term.kind in ("sum", "max", "min"):
                 name = names.new(f"{term.name or term.kind}_acc")
                 start = "tl.zeros(" if term.kind == "sum" else "tl.full("
@@ -229,33 +233,36 @@ class Loop:
         """The sum of squared deviations: each lane of the tile keeps its own mean as Welford (1962) does, and in the end they are put
         together as Chan, Golub and LeVeque do (1983)."""
         tile, names = self.tile, self.tile.names
-        mean, squares, seen = (names.new(word) for word in ("mean_acc", "squares_acc", "seen"))
+        mean, squares = names.new("mean_acc"), names.new("squares_acc")
         shape = "(BLOCK,)" if tile.flat else "(ROWS, BLOCK)"
-        printer.lines += [f"{name} = tl.zeros({shape}, dtype=tl.float32)" for name in (mean, squares, seen)]
+        printer.lines += [f"{name} = tl.zeros({shape}, dtype=tl.float32)" for name in (mean, squares)]
         first = "chunk * length" if tile.work.chunks else ""
 
         def update(inner: Printer) -> None:
-            step, far = (names.new(word) for word in ("step", "centred"))
+            share, far = names.new("share"), names.new("centred")
             text = wrapped(inner.spell(term.operands[0]), 5)
             mask = tile.column_masks[tile.region(term)]
-            start = f"(start - {first})" if first else "start"
             inner.lines += [
-                f"{step} = {start} // BLOCK + 1.0",
+                f"{share} = 1.0 / ({f'(start - {first})' if first else 'start'} // BLOCK + 1.0)",
                 f"{far} = tl.where({mask}, {text} - {mean}, 0.0)",
-                f"{mean} += {far} / {step}",
+                f"{mean} += {far} * {share}",
                 f"{squares} += {far} * tl.where({mask}, {text} - {mean}, 0.0)",
-                f"{seen} += tl.where({mask}, 1.0, 0.0)",
             ]
 
         total = printer.expression(lift(product_of(term.over)))[0]
-        count = f"tl.maximum(last - {first}, 1)" if first else wrapped((total, 5), 7)
-        whole, all_squares = names.new("mean"), names.new("squares")
+        here = f"last - {first}" if first else total
+        count = f"tl.maximum({here}, 1)" if first else wrapped((total, 5), 7)
+        lanes = "tl.arange(0, BLOCK)" if tile.flat else "tl.arange(0, BLOCK)[None, :]"
+        seen, whole, all_squares = names.new("seen"), names.new("mean"), names.new("squares")
         self.last += [
+            # How often a lane of the tile met an element.
+            f"{seen} = tl.maximum({here} - {lanes} + (BLOCK - 1), 0) // BLOCK",
             f"{whole} = {self.whole.over_columns('sum', f'{mean} * {seen}')} / {count}",
             f"{mean} -= {whole}",
             f"{all_squares} = {self.whole.over_columns('sum', f'{squares} + {seen} * {mean} * {mean}')}",
         ]
         printer.known[id(term)] = (all_squares, 9)
+        printer.known[id(self.whole.beside(term, "sum"))] = (f"{whole} * {count}", 6)
         self.states |= {(id(term), "mean"): whole, (id(term), "m2"): all_squares}
         return update
 

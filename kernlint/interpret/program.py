@@ -17,6 +17,7 @@ from kernlint.interpret import torch_ops
 from kernlint.interpret.annotations import argument
 from kernlint.interpret.api import Target
 from kernlint.interpret.edits import NO_EDITS, Edits
+from kernlint.interpret.elsewhere import Elsewhere
 from kernlint.interpret.first_call import first_steps, later_steps
 from kernlint.interpret.host import HostEvaluator, HostFacts
 from kernlint.interpret.imports import MAX_MODULES, ImportedFile, Part, imported_file, load_file
@@ -99,7 +100,7 @@ class Question:
     constants, ``facts`` what the user assumes, ``host`` what the program learns of its device, ``target`` the Triton release
     whose compiler and launcher are asked what they refuse, ``configuration`` which of the configurations of a tuner counts as
     its first, so that a change can be tried under each. Unless ``strict``, facts and constants may be about other programs.
-    ``detailed`` keeps torch calls with their arguments and follows each round of a short loop on its own."""
+    ``detailed`` keeps torch calls with their arguments, follows each round of a short loop on its own and looks into no kernel."""
 
     entry: str | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
@@ -161,6 +162,10 @@ class Program:
         """The modules that were looked into so far for helpers, whether they could be read or not, and for the vendor."""
         around = package_files(self.kernel.path) if self._asked_vendor else ()
         return [*self._imported, *around]
+
+    def elsewhere(self) -> Elsewhere:
+        """What was read of other files so far, by this program and its variants."""
+        return Elsewhere(dict(self._found), self.kernel.path if self._asked_vendor else "")
 
     @property
     def without_reference(self) -> str:
@@ -314,7 +319,7 @@ class Program:
     def variant(self, kernel: Module, question: Question) -> Program:
         """Another version of the kernel module, or another question, beside the same reference; closed with this one."""
         other = Program(kernel, self.reference, question)
-        other._readings, other.outside = self._readings, self.outside
+        other._readings, other.outside, other._found = self._readings, self.outside, self._found
         return other
 
     def close(self) -> None:

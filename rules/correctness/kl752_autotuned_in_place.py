@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
+from kernlint.rules.correctness.bounds import followed
 from kernlint.rules.correctness.sharing import partners
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.proofs.iteration_domain import sites
@@ -113,7 +114,8 @@ class AutotunedInPlace(Rule):
                 seen.add((launch.kernel.name, store.base))
                 yield Finding(
                     self,
-                    self.severity,
+                    # A flag that is only assumed may keep the store out of the program.
+                    self.severity if followed(launch) else "info",
                     f"autotuning runs this in-place update of `{store.base}` many times: it is not in restore_value",
                     store.span,
                     launch.kernel.name,

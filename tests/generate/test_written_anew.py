@@ -71,6 +71,56 @@ CASES = {
         },
         1,
     ),
+    "deep product": ({"forward": "return x.t() @ x / B", "constants": "B = 20000\nT = 64"}, 2),
+    "deep product of batches": (
+        {
+            "forward": "return torch.relu(torch.bmm(x, x.transpose(1, 2)))",
+            "inputs": "torch.randn(2, B, T)",
+            "constants": "B = 48\nT = 9001",
+        },
+        2,
+    ),
+    "image product": (
+        {
+            "forward": "return F.conv2d(x, w, c)",
+            "inputs": "torch.randn(2, 24, B, B), torch.randn(40, 24, 1, 1), torch.randn(40)",
+            "constants": "B = 48\nT = 640",
+            "arguments": "x, w, c",
+        },
+        1,
+    ),
+    "taps": (
+        {
+            "forward": "y = F.pad(x, (0, 0, 3, 0))\nreturn sum(y[:, i : i + T] * w[:, i] for i in range(4))",
+            "inputs": "torch.randn(3, T, B), torch.randn(B, 4)",
+            "arguments": "x, w",
+        },
+        1,
+    ),
+    "channels first norm": (
+        {
+            "forward": "m = x.mean(1, keepdim=True)\nreturn (x - m) * torch.rsqrt((x - m).square().mean(1, keepdim=True) + 1e-5)",
+            "inputs": "torch.randn(2, B, 7, T // 10)",
+        },
+        1,
+    ),
+    "heads": (
+        {
+            "forward": (
+                "r = torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-5)\n"
+                "a, b = (x * r).chunk(2, -1)\nreturn torch.cat([a - b, a + b], -1)"
+            ),
+            "inputs": "torch.randn(B, 6, T // 10)",
+        },
+        1,
+    ),
+    "neighbours in parts": (
+        {
+            "forward": "return torch.stack([x.abs().amax(1), (x[:, 1:] - x[:, :-1]).abs().mean(1)], 1)",
+            "constants": "B = 3\nT = 300000",
+        },
+        3,
+    ),
     "quantised": (
         {
             "forward": "return F.linear(x.float(), w.float() * s[:, None]).half()",
