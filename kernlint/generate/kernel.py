@@ -14,7 +14,23 @@ from kernlint.workload.synthesis import power_of_two
 
 #: What the lines that every kernel has call things.
 RESERVED = frozenset(
-    {"outer", "row", "rows", "cols", "mask", "row_mask", "col_mask", "start", "chunk", "last", "ROWS", "BLOCK"}
+    {
+        "pid",
+        "tiles",
+        "across",
+        "outer",
+        "row",
+        "rows",
+        "cols",
+        "mask",
+        "row_mask",
+        "col_mask",
+        "start",
+        "chunk",
+        "last",
+        "ROWS",
+        "BLOCK",
+    }
 )
 #: Characters of a line.
 _WIDTH = 110

@@ -121,6 +121,15 @@ CASES = {
         },
         3,
     ),
+    "entropy": (
+        {
+            "forward": "p = torch.log_softmax(x / 2.0, -1)\nreturn -(p.exp() * p).sum(-1), (p.exp() * y).sum(-1)",
+            "inputs": "torch.randn(B, T), torch.randn(B, T)",
+            "constants": "B = 600\nT = 40000",
+            "arguments": "x, y",
+        },
+        1,
+    ),
     "quantised": (
         {
             "forward": "return F.linear(x.float(), w.float() * s[:, None]).half()",
