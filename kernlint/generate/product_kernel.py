@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from kernlint.generate.axes import Axes, Axis, flat_lane
-from kernlint.generate.kernel import Kernel, function_text, product_of
+from kernlint.generate.kernel import WIDE, Kernel, function_text, is_large, product_of
 from kernlint.generate.parts import GRAIN
 from kernlint.generate.plan import Work
 from kernlint.generate.printer import Names, Printer
-from kernlint.generate.product_tiles import default_tile, fits
+from kernlint.generate.product_tiles import MOST_BESIDE, default_tile, fits
 from kernlint.generate.spelling import Spelled, wrapped
 from kernlint.generate.terms import CHUNK, COLUMNS, Buffer, Term, Terms
 from kernlint.generate.values import CannotGenerate, Value, View, lane, lanes_of, looked_through
@@ -104,9 +104,9 @@ class ProductWriter:
         self.axes.merge()
         #: Axes of rows that get an axis of the grid: a tile then has neighbours in memory, and no division by the others' extent.
         self.outer: list[Axis] = []
-        if len(self.axes.rows) > 1 and fits(self._count(self.axes.rows[-1][1])):
-            *self.outer, last = self.axes.rows
-            self.axes.rows = [last]
+        *others, last = self.axes.rows
+        if others and fits(self._count(last[1])) and self._count(product_of(n for _, n in others)) < MOST_BESIDE:
+            self.outer, self.axes.rows = others, [last]
         inner = [n for _, n in self.axes.rows]
         self.totals = [product_of(part) for part in (inner, extents[COLUMNS], self.kinds.over)]
         m, n, k = map(self._count, self.totals)
@@ -194,7 +194,9 @@ class ProductWriter:
             lines.append(f"{name} = tl.program_id({number}){'' if name == 'chunk' else '.to(tl.int64)'}")
             names.taken.add(name)
             self._divide(printer, name, lanes)
-        lines += ["rows = pid_m * BM + tl.arange(0, BM)", "cols = pid_n * BN + tl.arange(0, BN)"]
+        buffers = [*self.terms.buffers.values(), self.out]
+        wide = WIDE if any(is_large(self._count(product_of(one.value.shape))) for one in buffers) else ""
+        lines += [f"rows = pid_m * BM + tl.arange(0, BM){wide}", f"cols = pid_n * BN + tl.arange(0, BN){wide}"]
         lines += [f"row_mask = rows < {m}", f"col_mask = cols < {n}"]
         integer = self._fed()[0].is_integer
         lines.append(f"acc = tl.zeros((BM, BN), dtype=tl.{'int32' if integer else 'float32'})")
@@ -207,7 +209,7 @@ class ProductWriter:
             first, last = "chunk * length", "last"
         lines.append(f"for start in range({first}, {last}, BK):")
         inner = printer.scope()
-        inner.lines += ["ks = start + tl.arange(0, BK)", f"k_mask = ks < {last}"]
+        inner.lines += [f"ks = start + tl.arange(0, BK){wide}", f"k_mask = ks < {last}"]
         fed, precision = self._fed()
         texts = [self._load(inner, number, fed) for number in (0, 1)]
         accumulator = "acc"

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kernlint.cost.arithmetic import slots_of
 from kernlint.generate.axes import Axes, Axis, Output, flat_lane
-from kernlint.generate.kernel import RESERVED, Kernel, NextPower, function_text, next_power, product_of
+from kernlint.generate.kernel import RESERVED, WIDE, Kernel, NextPower, function_text, is_large, next_power, product_of
 from kernlint.generate.parts import GRAIN
 from kernlint.generate.plan import Work
 from kernlint.generate.printer import Names, Printer
@@ -76,6 +76,12 @@ class TileWriter:
         if value is None:
             raise CannotGenerate("an extent that is not known")
         return float(value)
+
+    @property
+    def wide(self) -> str:
+        """What makes places so wide that the addresses of a tensor do not overflow."""
+        buffers = [*self.terms.buffers.values(), *(one.buffer for one in self.outputs)]
+        return WIDE if any(is_large(self.count(product_of(one.value.shape))) for one in buffers) else ""
 
     def _extent(self, over: Sequence[Size]) -> float:
         return self.count(product_of(over))
@@ -203,7 +209,7 @@ class TileWriter:
             if across:
                 printer.lines.append(f"across = {across.removeprefix(' * ')}")
                 place = "pid % tiles // across"
-            printer.lines.append(f"row = {place} * ROWS + tl.arange(0, ROWS)[:, None]")
+            printer.lines.append(f"row = {place} * ROWS + tl.arange(0, ROWS)[:, None]{self.wide}")
             printer.lines.append(f"row_mask = row < {wrapped(reach, 5)}")
             printer.places[self.inner[0]] = "row"
         elif rows:
@@ -248,6 +254,7 @@ class TileWriter:
         name = "cols" if main else self.names.new("parts")
         mask = ("mask" if self.flat else "col_mask") if main else self.names.new(f"{name}_mask")
         reach = f"tl.arange(0, {block})" if self.flat else f"tl.arange(0, {block})[None, :]"
+        reach += self.wide
         printer.lines.append(f"{name} = {start} + {reach}" if start else f"{name} = {reach}")
         chunked = main and self.work.chunks
         total = "last" if chunked else wrapped(printer.expression(lift(self.axes.total(first))), 5)
