@@ -51,7 +51,6 @@ BOUND_TO_A_RULE = frozenset(
         "module_level_jit",
         "more_configurations",
         "narrowed_masks",
-        "native_dots",
         "one_pass_variance",
         "partial_sums",
         "pipelined_loop",
