@@ -1,7 +1,7 @@
-# kernlint in an image, built without a network from the wheels at hand:
+# kernlint in an image, built without a network from the wheels at hand; on Linux, with Python 3.12:
 #
-#     python -m build --wheel
-#     pip download --dest dist/wheels --python-version 3.12 --platform manylinux_2_28_x86_64 --platform any --only-binary :all: dist/kernlint-*.whl
+#     python3.12 -m build --wheel
+#     python3.12 -m pip download --dest dist/wheels dist/kernlint-*.whl
 #     docker build --network none -t kernlint .
 #     docker run --rm --network none -v "$PWD:/work:ro" kernlint check
 FROM python:3.12-slim
