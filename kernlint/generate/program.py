@@ -134,7 +134,7 @@ class _Writing:
                 overrides[name] = Named(value, name)
         self.sizes = _numbers(open_sizes, constants)
         self.text = program.kernel.text
-        question = replace(program.question, overrides=overrides, detailed=True)
+        question = replace(program.question, overrides=overrides, detailed=True, kernels=False)
         variant = program.variant(program.kernel, question)
         workload = variant.workload(entry, NO_EDITS)
         if workload is None or workload.reference is None:
