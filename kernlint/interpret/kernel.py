@@ -281,10 +281,11 @@ class KernelEvaluator(Evaluator):
                 pointer.dtype, shape, expr, base=pointer.base, strides=pointer.strides, narrow=narrow, **common
             )
         dtype = self._result_type(name, a, b, weak)
-        if name in ("&", "|", "^") and dtype == dt.BOOL:
-            bounds = _both(a, b) if name == "&" else None
+        if name in ("&", "|", "^", "*") and dtype == dt.BOOL:
+            both = name in ("&", "*")
+            bounds = _both(a, b) if both else None
             partly = _partly(a) or _partly(b)
-            classes = a.classes + b.classes if name == "&" else ()
+            classes = a.classes + b.classes if both else ()
             form = numerics.of_logic(a, b)
             return Block(dtype, shape, bounds=bounds, partly=partly, form=form, classes=classes, **common)
         constant = None

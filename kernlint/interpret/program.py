@@ -100,7 +100,8 @@ class Question:
     constants, ``facts`` what the user assumes, ``host`` what the program learns of its device, ``target`` the Triton release
     whose compiler and launcher are asked what they refuse, ``configuration`` which of the configurations of a tuner counts as
     its first, so that a change can be tried under each. Unless ``strict``, facts and constants may be about other programs.
-    ``detailed`` keeps torch calls with their arguments, follows each round of a short loop on its own and looks into no kernel."""
+    ``detailed`` keeps torch calls with their arguments and follows each round of a short loop on its own. Without ``kernels``
+    nobody looks into these."""
 
     entry: str | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
@@ -110,6 +111,7 @@ class Question:
     configuration: int = 0
     strict: bool = True
     detailed: bool = False
+    kernels: bool = True
 
 
 class Program:
@@ -176,6 +178,11 @@ class Program:
     def contradictions(self) -> Sequence[str]:
         """What the code says against the facts that it was given."""
         return self._reading.host.contradictions
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """What the modules give names to at their top level, as far as these are plain data."""
+        return dict(self._reading.host.constants)
 
     @property
     def other_vendor(self) -> str:
@@ -416,6 +423,7 @@ class _Reading:
         }
         self.host = self.evaluator(question.host, question.overrides, sizes, resolved, edits, program._kernels)
         self.host.configuration, self.host.detailed = question.configuration, question.detailed
+        self.host.reads_kernels = question.kernels
         if not edits:
             self.host.target, self.host.refused = question.target, program._refused
             self.host.kernel_calls = program._kernel_calls
@@ -855,7 +863,7 @@ class _Reading:
         function = scope.get(name)
         if not isinstance(function, Function):
             return None
-        with self.host.silent():
+        with self.host.making():
             value = self._guard(lambda: self.host.invoke(function, [], {}), None)
         return [self.host.limited(item) for item in value] if isinstance(value, (list, tuple)) else None
 
@@ -987,6 +995,7 @@ class _Reading:
             open_choices=host.open_choices,
             held=dict(_held(args[0])) if args and isinstance(args[0], Instance) else {},
             faults=tuple(host.host_faults.values()),
+            made=first_steps(host.made),
         )
         return replace(workload, symbols=open_symbols(workload.first_call()))
 

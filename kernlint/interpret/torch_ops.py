@@ -1868,6 +1868,8 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "l1_loss": _loss("l1_loss", "reduce"),
     "smooth_l1_loss": _loss("smooth_l1_loss", "reduce"),
     "kl_div": _loss("kl_div", "reduce"),
+    "huber_loss": _loss("huber_loss", "reduce"),
+    "triplet_margin_loss": _loss("triplet_margin_loss", "reduce"),
     "binary_cross_entropy": _loss("binary_cross_entropy", "reduce"),
     "manual_seed": _nothing,
     "synchronize": lambda h, a, k, n: h.sync("torch.cuda.synchronize", n),

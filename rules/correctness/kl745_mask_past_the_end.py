@@ -49,6 +49,9 @@ class MaskPastTheEnd(Rule):
             y = torch.empty_like(x)
             kernel[(triton.cdiv(n, 1024),)](x, y, n, BLOCK=1024)
             return y
+
+        def get_inputs():
+            return [torch.randn(4099)]
         """
     good = bad.replace("index + 1, mask=index < n", "index + 1, mask=index + 1 < n, other=0.0")
     example = "after = tl.load(x + index + 1, mask=index < n)"

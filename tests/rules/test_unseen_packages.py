@@ -149,6 +149,19 @@ REGROUPED = """
 """
 
 
+PART_OF_A_KERNEL = """
+    @triton.jit
+    def accumulate(dq, start, step, k, grad, lock, BLOCK: tl.constexpr):
+        slot = lock + tl.program_id(0) + start // BLOCK
+        while tl.atomic_cas(slot, 0, 1) == 1:
+            pass
+        total = tl.load(dq + start * step) + tl.dot(tl.trans(k), grad)
+        tl.store(dq + start * step, total)
+        tl.debug_barrier()
+        tl.atomic_xchg(slot, 0)
+"""
+
+
 def severities(code: str, source: str) -> list[str]:
     """How severe each finding of rule ``code`` is in ``source``, as `kernlint check` answers."""
     job = Job("example.py", (HEADER + textwrap.dedent(source)).encode(), FileSettings(frozenset([code])))
@@ -164,6 +177,7 @@ def severities(code: str, source: str) -> list[str]:
         (EITHER_KIND, "KL729"),
         (PICKED.format(valid="idx <= s"), "KL774"),
         (REGROUPED, "KL729"),
+        (PART_OF_A_KERNEL, "KL708"),
         (IN_CHUNKS.format(rows="range(0, x.shape[0], 16)", step=16), "KL601"),
     ],
 )
@@ -272,3 +286,57 @@ CALLED = """
 )
 def test_a_call_that_python_refuses(arguments: str, expected: list[str]) -> None:
     assert severities("KL795", CALLED.format(arguments=arguments)) == expected
+
+
+ROWS = """
+    @triton.jit
+    def doubled(x, o, n, s, D: tl.constexpr, B: tl.constexpr):
+        pid = tl.program_id(0)
+        row = tl.arange(0, B)
+        column = tl.arange(0, D)
+        inside = ({index} < n)[:, None] * (column < D)[None, :]
+        at = (pid * B + row)[:, None] * s + column[None, :]
+        tl.store(o + at, tl.load(x + at, mask=inside, other=0.0) * 2.0, mask=inside)
+
+    def run(x):
+        assert x.shape[1] == 64
+        o = torch.empty_like(x)
+        doubled[(triton.cdiv(x.shape[0], 32),)](x, o, x.shape[0], x.stride(0), D=64, B=32)
+        return o
+"""
+
+
+@pytest.mark.parametrize(("index", "expected"), [("row", ["warning", "warning"]), ("pid * B + row", [])])
+def test_a_mask_that_does_not_move_with_the_program(index: str, expected: list[str]) -> None:
+    assert severities("KL796", ROWS.format(index=index)) == expected
+
+
+WHOLE_TILES = """
+    @triton.jit
+    def doubled(x, o, M, N, BM: tl.constexpr, BN: tl.constexpr):
+        m = tl.program_id(0) * BM + tl.arange(0, BM)
+        n = tl.program_id(1) * BN + tl.arange(0, BN)
+        at = m[:, None] * N + n[None, :]
+        inside = (m < M)[:, None] & (n < N)[None, :]
+        tl.store(o + at, tl.load(x + at, mask=inside) * 2.0, mask=inside)
+
+    def run(x):
+        M, N = x.shape
+        {check}
+        x = x.contiguous()
+        o = torch.empty_like(x)
+        doubled[(triton.cdiv(M, 64), {columns})](x, o, M, N, BM=64, BN=64)
+        return o
+"""
+
+
+@pytest.mark.parametrize(
+    ("columns", "check", "expected"),
+    [
+        ("N // 64", "pass", ["warning"]),
+        ("N // 64", "assert N % 64 == 0", []),
+        ("triton.cdiv(N, 64)", "pass", []),
+    ],
+)
+def test_a_grid_of_whole_tiles(columns: str, check: str, expected: list[str]) -> None:
+    assert severities("KL747", WHOLE_TILES.format(columns=columns, check=check)) == expected
