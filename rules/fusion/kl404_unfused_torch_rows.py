@@ -96,7 +96,7 @@ class UnfusedTorchRows(Rule):
         lines = f"lines {first} to {last}" if last > first else f"line {first}"
         moved = sum((tensor.nbytes or 0) for call in calls for tensor in (*call.reads, *call.writes))
         size = f", {moved / 1e6:.1f} MB in all" if moved >= 50_000 else ""
-        with_kernels = "".join(f" and `{name}`" for name in dict.fromkeys(kernel.kernel.name for kernel in kernels))
+        with_kernels = "".join(f" and of `{name}`" for name in dict.fromkeys(kernel.kernel.name for kernel in kernels))
         return Finding(
             self,
             self.severity,
@@ -111,7 +111,7 @@ class UnfusedTorchRows(Rule):
             Change(
                 None,
                 f"{len(calls)} torch calls ({names}) each read and write their values through global memory{size}.",
-                f"Do what {lines} do{with_kernels} in one kernel, or in as few as need all of a row or column before they go on.",
+                f"Do the work of {lines}{with_kernels} in one kernel, or in as few as need all of a row or column before they go on.",
                 f"Write a kernel in the place of {lines}: a program loads a row, or a block of elements, of each input once, with a mask, "
                 "computes everything on fp32 values (masked lanes neutral in front of a reduction), and stores the result once.",
             ),
