@@ -314,7 +314,7 @@ def _first_choices(found: _Found, left: list[Candidate], asked: _Question) -> li
     anew = any(one.anew for one in asked.done)
     first = [one for one in (chosen, proposal) if one is not None and (one.finding.cause is None or not anew)]
     if chosen.finding.cause is not None:
-        best = best_candidate(left, asked.scope)
+        best = best_candidate([one for one in left if one.finding.cause is None], asked.scope)
         first = [*first[:1], *([best] if best is not None else [])]
     return [c for c in first if _worth(c, asked.scope) and _key(c) not in asked.refused]
 

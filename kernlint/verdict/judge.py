@@ -127,7 +127,8 @@ def judge(
     named = [one for one in candidates if one.finding.cause is not None]
     proposed = proposals(program, workload, before, headroom, named) if headroom is not None else []
     proposal = best_candidate(proposed, scope)
-    chosen = preferred(best_candidate([c for c in candidates if not c.unfinished], scope), proposal, scope)
+    ruled = [c for c in candidates if not c.unfinished and c.finding.cause is None]
+    chosen = preferred(best_candidate(ruled, scope), proposal, scope)
     return Judgement(
         workload,
         before,

@@ -14,6 +14,8 @@ from kernlint.workload import Launch, TorchOp
 
 #: Calls that make a chain; below it the launches saved are few and the code is clearer without a kernel.
 _LEAST = 3
+#: Calls that compute nothing: KL301 and KL303 know what to do about those.
+_MOVES = ("copy", "transpose", "cast", "fill", "cat", "gather")
 #: Elements below which a tensor is bookkeeping rather than data.
 _BIG = 4096
 
@@ -85,6 +87,8 @@ class UnfusedTorchRows(Rule):
             kernels = [step for step in cause.steps if isinstance(step, Launch)]
             least = 2 if any(map(_widens, calls)) else _LEAST
             left = sum(id(call) not in chained for call in calls)
+            if all(call.kind in _MOVES for call in calls):
+                continue
             if left < max(least, 2 * len(kernels)) or any(kernel.kernel.dots() for kernel in kernels):
                 continue
             if cause.name in ("round trips", "copies") and max(map(_elements, calls)) >= _BIG:
