@@ -309,3 +309,34 @@ ROWS = """
 @pytest.mark.parametrize(("index", "expected"), [("row", ["warning", "warning"]), ("pid * B + row", [])])
 def test_a_mask_that_does_not_move_with_the_program(index: str, expected: list[str]) -> None:
     assert severities("KL796", ROWS.format(index=index)) == expected
+
+
+WHOLE_TILES = """
+    @triton.jit
+    def doubled(x, o, M, N, BM: tl.constexpr, BN: tl.constexpr):
+        m = tl.program_id(0) * BM + tl.arange(0, BM)
+        n = tl.program_id(1) * BN + tl.arange(0, BN)
+        at = m[:, None] * N + n[None, :]
+        inside = (m < M)[:, None] & (n < N)[None, :]
+        tl.store(o + at, tl.load(x + at, mask=inside) * 2.0, mask=inside)
+
+    def run(x):
+        M, N = x.shape
+        {check}
+        x = x.contiguous()
+        o = torch.empty_like(x)
+        doubled[(triton.cdiv(M, 64), {columns})](x, o, M, N, BM=64, BN=64)
+        return o
+"""
+
+
+@pytest.mark.parametrize(
+    ("columns", "check", "expected"),
+    [
+        ("N // 64", "pass", ["warning"]),
+        ("N // 64", "assert N % 64 == 0", []),
+        ("triton.cdiv(N, 64)", "pass", []),
+    ],
+)
+def test_a_grid_of_whole_tiles(columns: str, check: str, expected: list[str]) -> None:
+    assert severities("KL747", WHOLE_TILES.format(columns=columns, check=check)) == expected
