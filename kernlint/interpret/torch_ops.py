@@ -1710,6 +1710,7 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "tensor": _tensor,
     "as_tensor": _tensor,
     "from_numpy": lambda h, a, k, n: h.host_tensor(h.allocate(None, None, "constant", n)),
+    "result_type": lambda h, a, k, n: _common(a) or Unknown("torch.result_type"),
     "randperm": lambda h, a, k, n: _create("input", "randperm", True)(h, a, {"dtype": dt.INT64, **k}, n),
     "eye": lambda h, a, k, n: _create("filled", "eye")(h, [a[0], a[1] if len(a) > 1 else a[0]], k, n),
     "scalar_tensor": _tensor,
