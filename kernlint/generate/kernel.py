@@ -14,8 +14,26 @@ from kernlint.workload.synthesis import power_of_two
 
 #: What the lines that every kernel has call things.
 RESERVED = frozenset(
-    {"outer", "row", "rows", "cols", "mask", "row_mask", "col_mask", "start", "chunk", "last", "ROWS", "BLOCK"}
+    {
+        "pid",
+        "tiles",
+        "across",
+        "outer",
+        "row",
+        "rows",
+        "cols",
+        "mask",
+        "row_mask",
+        "col_mask",
+        "start",
+        "chunk",
+        "last",
+        "ROWS",
+        "BLOCK",
+    }
 )
+#: Makes an index one of 64 bits; what has more elements than this is addressed so.
+WIDE, _LARGE = ".to(tl.int64)", 1 << 31
 #: Characters of a line.
 _WIDTH = 110
 
@@ -42,6 +60,11 @@ class Kernel:
     constants: Mapping[str, int | NextPower]
     num_warps: int
     num_stages: int | None = None
+
+
+def is_large(elements: float) -> bool:
+    """Whether an index of 32 bits does not reach all ``elements``."""
+    return elements >= _LARGE
 
 
 def product_of(extents: Iterable[Size]) -> Size:

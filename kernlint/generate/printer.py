@@ -78,6 +78,8 @@ class Printer:
         self.simplified = simplified
         #: Writes down a reduction that is not known yet.
         self.reduce = reduce
+        #: Whether a quotient may differ in its last bit: not where something is rounded to integers.
+        self.reciprocals = False
         self.lines: list[str] = []
         self.known: dict[int, Spelled] = {}
         self.conditions: dict[str, str] = {}
@@ -86,6 +88,7 @@ class Printer:
         """A printer for a block inside: it knows what is known here, what it finds is known inside only."""
         inner = Printer(self.terms, self.names, self.places, self.mask_of, self.uses, self.simplified, self.reduce)
         inner.known, inner.conditions = dict(self.known), dict(self.conditions)
+        inner.reciprocals = self.reciprocals
         return inner
 
     def factors(self, monomial: Monomial) -> list[str]:
@@ -127,10 +130,14 @@ class Printer:
         if text.isidentifier() and text in self.names.taken:
             self.known[id(term)] = (text, 9)
             return self.known[id(term)]
-        name = self.names.new(wish or term.name or _WISHES.get(term.op, term.op))
-        self.lines.append(f"{name} = {text}")
-        self.known[id(term)] = (name, 9)
+        self.known[id(term)] = (self.bind_text(text, wish or term.name or _WISHES.get(term.op, term.op)), 9)
         return self.known[id(term)]
+
+    def bind_text(self, text: str, wish: str) -> str:
+        """``text`` as a variable."""
+        name = self.names.new(wish)
+        self.lines.append(f"{name} = {text}")
+        return name
 
     def _spell(self, term: Term) -> Spelled:
         if term.op == "number":
@@ -145,6 +152,8 @@ class Printer:
             return self.expression(term.address)
         if term.op == "load":
             return self._load(term), 9
+        if term.op == "choose" and _is_zero_outside(term):
+            return self.spell(term.operands[0])
         if term.op == "choose":
             inside = " & ".join(self.bounds(term.bounds)) or "True"
             first, second = (self.spell(one)[0] for one in term.operands)
@@ -158,6 +167,10 @@ class Printer:
             return f"{text}.to(tl.{_triton(term.kind)}).to(tl.float32)", 9
         if term.op in ("reduce", "product", "state"):
             raise CannotGenerate("a reduction inside another")
+        if term.op == "div" and self.reciprocals and term.operands[0].in_columns and not term.operands[1].in_columns:
+            # One division for each row, and a multiplication for each element.
+            over = self.terms.new("reciprocal", term.dtype, (term.operands[1],))
+            return operation("mul", [self._converted(one, term) for one in (term.operands[0], over)], term.dtype)
         operands = [self._converted(one, term) for one in term.operands]
         if term.op in REPEATS and operands[0][1] < 9:
             operands[0] = self.bind(term.operands[0], operands[0][0])
@@ -212,6 +225,15 @@ class Printer:
                 self.conditions[text] = self.names.new("inside")
                 self.lines.append(f"{self.conditions[text]} = {text}")
         return [self.conditions[text] for text in dict.fromkeys(found)]
+
+
+def _is_zero_outside(term: Term) -> bool:
+    """Whether the first of two choices is a load that gives the other one, 0, where the choice falls on that."""
+    first, second = term.operands
+    while first.op in ("cast", "narrow"):
+        first = first.operands[0]
+    guarded = first.op == "load" and set(term.bounds) <= set(first.bounds)
+    return guarded and second.op == "number" and not isinstance(second.number, (Named, Expr)) and second.number == 0
 
 
 def _is_single(value: float) -> bool:

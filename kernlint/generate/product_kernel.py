@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 
 from kernlint.generate.axes import Axes, Axis, flat_lane
-from kernlint.generate.kernel import Kernel, function_text, product_of
+from kernlint.generate.kernel import WIDE, Kernel, function_text, is_large, product_of
 from kernlint.generate.parts import GRAIN
 from kernlint.generate.plan import Work
 from kernlint.generate.printer import Names, Printer
+from kernlint.generate.product_tiles import MOST_BESIDE, default_tile, fits
 from kernlint.generate.spelling import Spelled, wrapped
 from kernlint.generate.terms import CHUNK, COLUMNS, Buffer, Term, Terms
 from kernlint.generate.values import CannotGenerate, Value, View, lane, lanes_of, looked_through
@@ -49,19 +49,6 @@ def kinds_of(product: Value) -> Kinds:
         found[kind].append((dim, extent))
     batch, rows, columns = (tuple(found[kind]) for kind in ("batch", "rows", "columns"))
     return Kinds(batch, rows, columns, product.attributes["over"])
-
-
-@dataclass(frozen=True)
-class Tile:
-    """Extents of a tile of a product, along rows, columns and the summed axis, the options of its launch, and the ``parts`` of the
-    summed axis that programs of their own take, 1 where it stays whole."""
-
-    m: int
-    n: int
-    k: int
-    num_warps: int
-    num_stages: int
-    parts: int
 
 
 class ProductWriter:
@@ -117,9 +104,9 @@ class ProductWriter:
         self.axes.merge()
         #: Axes of rows that get an axis of the grid: a tile then has neighbours in memory, and no division by the others' extent.
         self.outer: list[Axis] = []
-        if len(self.axes.rows) > 1 and _fits(self._count(self.axes.rows[-1][1])):
-            *self.outer, last = self.axes.rows
-            self.axes.rows = [last]
+        *others, last = self.axes.rows
+        if others and fits(self._count(last[1])) and self._count(product_of(n for _, n in others)) < MOST_BESIDE:
+            self.outer, self.axes.rows = others, [last]
         inner = [n for _, n in self.axes.rows]
         self.totals = [product_of(part) for part in (inner, extents[COLUMNS], self.kinds.over)]
         m, n, k = map(self._count, self.totals)
@@ -207,7 +194,9 @@ class ProductWriter:
             lines.append(f"{name} = tl.program_id({number}){'' if name == 'chunk' else '.to(tl.int64)'}")
             names.taken.add(name)
             self._divide(printer, name, lanes)
-        lines += ["rows = pid_m * BM + tl.arange(0, BM)", "cols = pid_n * BN + tl.arange(0, BN)"]
+        buffers = [*self.terms.buffers.values(), self.out]
+        wide = WIDE if any(is_large(self._count(product_of(one.value.shape))) for one in buffers) else ""
+        lines += [f"rows = pid_m * BM + tl.arange(0, BM){wide}", f"cols = pid_n * BN + tl.arange(0, BN){wide}"]
         lines += [f"row_mask = rows < {m}", f"col_mask = cols < {n}"]
         integer = self._fed()[0].is_integer
         lines.append(f"acc = tl.zeros((BM, BN), dtype=tl.{'int32' if integer else 'float32'})")
@@ -220,7 +209,7 @@ class ProductWriter:
             first, last = "chunk * length", "last"
         lines.append(f"for start in range({first}, {last}, BK):")
         inner = printer.scope()
-        inner.lines += ["ks = start + tl.arange(0, BK)", f"k_mask = ks < {last}"]
+        inner.lines += [f"ks = start + tl.arange(0, BK){wide}", f"k_mask = ks < {last}"]
         fed, precision = self._fed()
         texts = [self._load(inner, number, fed) for number in (0, 1)]
         accumulator = "acc"
@@ -369,40 +358,3 @@ def _fed(term: Term) -> Dtype | None:
     if term.op == "narrow":
         return {"float16": dt.FLOAT16, "bfloat16": dt.BFLOAT16}.get(term.kind)
     return None
-
-
-#: Rows, columns and warps.
-_TILES = (
-    (128, 128, 8), (128, 64, 4), (64, 128, 4), (64, 64, 4), (32, 64, 4), (64, 32, 4), (16, 64, 4), (16, 128, 4)
-)  # fmt: skip
-#: Multiprocessors of a large GPU, elements of the summed axis that a part has at least, and how much longer a tile may be than what
-#: is left for it at the end.
-_SMS, _PART, _WASTE = 132, 256, 1.05
-#: Nanoseconds for an element along the summed axis of a tile of one element, by the bits of what is fed (fp32 takes three products of
-#: tf32); for a byte of the planes that parts leave; and for the launch that adds them.
-_STEP_NS = {8: 0.002, 16: 0.003, 32: 0.02}
-_PLANE_NS, _LAUNCH_NS = 1 / 2000, 2500.0
-
-
-def _fits(extent: float) -> bool:
-    """Whether tiles of 128 along ``extent`` waste next to nothing at its end."""
-    return math.ceil(extent / 128) * 128 <= _WASTE * extent
-
-
-def default_tile(m: float, n: float, k: float, batch: float, bits: int) -> Tile:
-    """A tile that fills the device where the product is large enough, and wastes little where it is small."""
-    best, least = None, math.inf
-    for tile_m, tile_n, warps in _TILES:
-        if tile_m > 16 and tile_m >= 2 * m:
-            continue
-        tiles = math.ceil(m / tile_m) * math.ceil(n / tile_n) * batch
-        for parts in {1, max(1, int(min(_SMS // tiles, k / _PART))), max(1, int(min(2 * _SMS // tiles, k / _PART)))}:
-            time = math.ceil(tiles * parts / _SMS) * (tile_m * tile_n) ** 0.8 * k / parts * _STEP_NS.get(bits, 0.02)
-            if parts > 1:
-                time += parts * m * n * batch * 4 * _PLANE_NS + _LAUNCH_NS
-            if time < least:
-                best, least = (tile_m, tile_n, warps, parts), time
-    assert best is not None
-    depth = {8: 128, 16: 64}.get(bits, 32)
-    depth = max(16, min(depth, 1 << max(4, int(k - 1).bit_length())))
-    return Tile(best[0], best[1], depth, best[2], 3, best[3])

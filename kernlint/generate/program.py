@@ -134,7 +134,7 @@ class _Writing:
                 overrides[name] = Named(value, name)
         self.sizes = _numbers(open_sizes, constants)
         self.text = program.kernel.text
-        question = replace(program.question, overrides=overrides, detailed=True)
+        question = replace(program.question, overrides=overrides, detailed=True, kernels=False)
         variant = program.variant(program.kernel, question)
         workload = variant.workload(entry, NO_EDITS)
         if workload is None or workload.reference is None:
@@ -249,6 +249,7 @@ class _Writing:
             outputs[id(tensor)] = view_value(self.reader.view(tensor), tensor.shape or ())
         self._look_for_parts(outputs.values())
         works = plan(list({id(v): v for v in outputs.values()}.values()), self.sizes)
+        whole = outputs, works
         for _ in range(_MOST_KERNELS):
             new = self._cut(works)
             if not new:
@@ -256,6 +257,8 @@ class _Writing:
             made: dict[int, Value] = {}
             outputs = {key: exchanged(value, new, made) for key, value in outputs.items()}
             works = plan(list({id(v): v for v in outputs.values()}.values()), self.sizes)
+        if len(works) > _MOST_KERNELS:
+            outputs, works = whole  # what the parts of one reduction wait for is cut into parts again and again
         if len(works) > _MOST_KERNELS:
             raise CannotGenerate(f"it would take {len(works)} kernels")
         finals = {id(value) for value in outputs.values()}

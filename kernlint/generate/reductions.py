@@ -45,7 +45,7 @@ class Whole:
         region, kind = self.tile.region(term), term.kind
         if region not in self.tile.column_masks or (region == self.tile.main and self.tile.loops):
             raise CannotGenerate("reductions that need one another")
-        (body,) = term.operands
+        body = term.operands[0]
         if kind == "sum":
             printer.bind(term, self.over_columns("sum", self.body(printer, term, "0.0")), term.name or "total")
         elif kind in ("max", "min"):
@@ -63,8 +63,19 @@ class Whole:
             low = f"tl.exp({wrapped(printer.spell(body), 5)} - {top})"
             text = f"tl.where({self.tile.column_masks[region]}, {low}, 0.0)"
             printer.bind(term, self.over_columns("sum", text), term.name or "exponentials")
+        elif kind == "weighted":
+            top = printer.spell(self.top_of(term))[0]
+            score, weight = (wrapped(printer.spell(one), 6) for one in term.operands)
+            text = f"tl.where({self.tile.column_masks[region]}, tl.exp({score} - {top}) * {weight}, 0.0)"
+            printer.bind(term, self.over_columns("sum", text), term.name or "weighted")
         else:
             raise CannotGenerate(f"a reduction {kind}")
+
+    def top_of(self, term: Term) -> Term:
+        """The maximum that the exponentials of ``term`` lie below."""
+        return self.tile.terms.new(
+            "reduce", term.dtype, term.operands[:1], lanes=term.lanes, kind="max", over=term.over
+        )
 
     def beside(self, term: Term, kind: str) -> Term:
         """The plain reduction of the same body that ``term`` rests on; the one of the kernel where it has it."""
@@ -179,7 +190,10 @@ class Loop:
                 updates.append(self._accumulation(term, name))
                 after.append((term, self.whole.over_columns(term.kind, name)))
             elif term.kind == "expsum":
-                updates.append(self._online(printer, term))
+                weighted = [one for one in ready if one.kind == "weighted" and one.operands[0] is term.operands[0]]
+                updates.append(self._online(printer, term, weighted))
+            elif term.kind == "weighted" and term.operands[:1] in online:
+                continue  # which comes with it too
             elif term.kind == "m2":
                 updates.append(self._moments(printer, term))
             else:
@@ -208,9 +222,12 @@ class Loop:
             return value
         return f"tl.full((ROWS, 1), {value}, dtype=tl.float32)"
 
-    def _online(self, printer: Printer, term: Term) -> Callable[[Printer], None]:
-        """The sum of exponentials and the maximum together: what was summed so far is scaled when the maximum rises."""
+    def _online(self, printer: Printer, term: Term, weighted: Sequence[Term]) -> Callable[[Printer], None]:
+        """The sum of exponentials and the maximum together: what was summed so far is scaled when the maximum rises. ``weighted`` are
+        sums of the same exponentials, each times something."""
         top, total, new = (self.tile.names.new(word) for word in ("top", "total", "new_top"))
+        others = [(one, self.tile.names.new("weighted")) for one in weighted]
+        printer.lines += [f"{name} = {self._row()}" for _, name in others]
         printer.lines += [f"{top} = {self._row(_LEAST)}", f"{total} = {self._row()}"]
 
         def update(inner: Printer) -> None:
@@ -219,11 +236,17 @@ class Loop:
             inner.lines.append(f"{new} = tl.maximum({top}, {self.whole.over_columns('max', low)})")
             # Where nothing but minus infinity was met yet there is nothing to subtract.
             inner.lines.append(f"{shift} = tl.where({new} > {_LEAST}, {new}, 0.0)")
-            scaled = f"{total} * tl.exp({top} - {shift})"
-            inner.lines.append(f"{total} = {scaled} + {self.whole.over_columns('sum', f'tl.exp({low} - {shift})')}")
+            scale, above = f"tl.exp({top} - {shift})", f"tl.exp({low} - {shift})"
+            if others:
+                scale, above = (inner.bind_text(text, wish) for text, wish in ((scale, "scale"), (above, "above")))
+            inner.lines.append(f"{total} = {total} * {scale} + {self.whole.over_columns('sum', above)}")
+            for one, name in others:
+                part = f"{above} * {wrapped(inner.spell(one.operands[1]), 6)}"
+                inner.lines.append(f"{name} = {name} * {scale} + {self.whole.over_columns('sum', part)}")
             inner.lines.append(f"{top} = {new}")
 
         printer.known[id(term)] = (total, 9)
+        printer.known |= {id(one): (name, 9) for one, name in others}
         if not self.tile.work.chunks:
             printer.known[id(self.whole.beside(term, "max"))] = (top, 9)
         self.states |= {(id(term), "top"): top, (id(term), "total"): total}

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kernlint.cost.arithmetic import slots_of
 from kernlint.generate.axes import Axes, Axis, Output, flat_lane
-from kernlint.generate.kernel import RESERVED, Kernel, NextPower, function_text, next_power, product_of
+from kernlint.generate.kernel import RESERVED, WIDE, Kernel, NextPower, function_text, is_large, next_power, product_of
 from kernlint.generate.parts import GRAIN
 from kernlint.generate.plan import Work
 from kernlint.generate.printer import Names, Printer
@@ -15,10 +15,13 @@ from kernlint.generate.spelling import SIGNS, wrapped
 from kernlint.generate.terms import CHUNK, COLUMNS, Buffer, Term, Terms
 from kernlint.generate.tiles import HELD_ROW, Form, extents_of, parts_of
 from kernlint.generate.values import CannotGenerate, Value
+from kernlint.generate.weighted import beside
 from kernlint.records import replace
 from kernlint.workload import Lane, Size
 from kernlint.workload.expr import Atom, lift
 
+#: Operations that a last bit decides the outcome of.
+_ROUNDING = frozenset({"round", "floor", "ceil", "trunc", "sign", "lt", "le", "gt", "ge", "eq", "ne"})
 #: Which program this is, in a type that addresses do not overflow.
 _PROGRAM = "tl.program_id(0).to(tl.int64)"
 
@@ -40,6 +43,9 @@ class TileWriter:
             for place, shift, stride in zip(root.index, root.shift, buffer.strides):
                 address = address + (place + shift) * stride
             self.outputs.append(Output(self.terms.at(root.value, root.index), buffer, address))
+        if any(self._extent(over) > HELD_ROW for over in self.terms.regions):
+            made: dict[int, Term] = {}
+            self.outputs = [replace(one, term=beside(self.terms, one.term, made)) for one in self.outputs]
         self.names = Names()
         columns = {first: over for over, first in self.terms.regions.items()}
         roots = [*(one.term for one in self.outputs), *self.terms.loaded.values()]
@@ -70,6 +76,15 @@ class TileWriter:
         if value is None:
             raise CannotGenerate("an extent that is not known")
         return float(value)
+
+    @property
+    def wide(self) -> str:
+        """What makes places so wide that the addresses of a tensor do not overflow."""
+        buffers = [*self.terms.buffers.values(), *(one.buffer for one in self.outputs)]
+        return WIDE if any(is_large(self.count(product_of(one.value.shape))) for one in buffers) else ""
+
+    def _extent(self, over: Sequence[Size]) -> float:
+        return self.count(product_of(over))
 
     # -- shape of the tile ------------------------------------------------------------------------------------------
 
@@ -163,6 +178,9 @@ class TileWriter:
         )
         whole = Whole(self)
         printer = Printer(self.terms, names, {}, self.mask, self.uses, self.axes.spelled, whole.reduce)
+        printer.reciprocals = not any(
+            t.op in _ROUNDING or (t.op == "cast" and t.dtype.is_integer) for t in self.all_terms
+        )
         self._place_rows(printer)
         for first, lanes in self.axes.columns.items():
             if lanes and first != self.main:
@@ -171,18 +189,28 @@ class TileWriter:
             Loop(self, whole).write(printer)
         else:
             if self.main:
-                axis = bool(self.axes.rows) + (self.inner is not None)
-                self.place_columns(printer, self.main, "" if self.reduces else f"tl.program_id({axis}) * BLOCK")
+                block = "pid % across" if self.inner is not None else f"tl.program_id({1 if self.axes.rows else 0})"
+                self.place_columns(printer, self.main, "" if self.reduces else f"{block} * BLOCK")
             self.store(printer, self.outputs)
         return self._kernel(printer.lines)
 
     def _place_rows(self, printer: Printer) -> None:
         rows = self.axes.rows
         if self.inner is not None:
-            printer.lines.append(f"outer = {_PROGRAM}")
+            # Programs beside each other in the order of launch work on memory that lies so: the outer rows change last.
+            reach = printer.expression(lift(self.inner[1]))
+            across = (
+                "" if self.reduces else f" * tl.cdiv({printer.expression(lift(self.axes.total(self.main)))[0]}, BLOCK)"
+            )
+            printer.lines += ["pid = tl.program_id(0)", f"tiles = tl.cdiv({reach[0]}, ROWS){across}"]
+            printer.lines.append("outer = (pid // tiles).to(tl.int64)")
             self._divide(printer, "outer", rows)
-            printer.lines.append("row = tl.program_id(1) * ROWS + tl.arange(0, ROWS)[:, None]")
-            printer.lines.append(f"row_mask = row < {wrapped(printer.expression(lift(self.inner[1])), 5)}")
+            place = "pid % tiles"
+            if across:
+                printer.lines.append(f"across = {across.removeprefix(' * ')}")
+                place = "pid % tiles // across"
+            printer.lines.append(f"row = {place} * ROWS + tl.arange(0, ROWS)[:, None]{self.wide}")
+            printer.lines.append(f"row_mask = row < {wrapped(reach, 5)}")
             printer.places[self.inner[0]] = "row"
         elif rows:
             if self.flat:
@@ -195,7 +223,7 @@ class TileWriter:
         if self.work.chunks:
             total = printer.expression(lift(self.axes.total(self.main)))[0]
             printer.lines += [
-                f"chunk = tl.program_id({2 if self.inner is not None else 1 if rows else 0})",
+                f"chunk = tl.program_id({1 if rows else 0})",
                 f"length = tl.cdiv({total}, {GRAIN} * CHUNKS) * {GRAIN}",
                 f"last = tl.minimum((chunk + 1) * length, {total})",
             ]
@@ -226,6 +254,7 @@ class TileWriter:
         name = "cols" if main else self.names.new("parts")
         mask = ("mask" if self.flat else "col_mask") if main else self.names.new(f"{name}_mask")
         reach = f"tl.arange(0, {block})" if self.flat else f"tl.arange(0, {block})[None, :]"
+        reach += self.wide
         printer.lines.append(f"{name} = {start} + {reach}" if start else f"{name} = {reach}")
         chunked = main and self.work.chunks
         total = "last" if chunked else wrapped(printer.expression(lift(self.axes.total(first))), 5)
@@ -270,16 +299,16 @@ class TileWriter:
         for first, block in self.blocks.items():
             constants[block] = next_power(self.axes.total(first))
         grid: list[tuple[tuple[Size, str], ...]] = []
-        if rows:
-            cut = "" if self.flat or self.inner is not None else "ROWS"
-            grid.append(((product_of(n for _, n in rows), cut),))
+        across = [(self.axes.total(self.main), "BLOCK")] if self.main and not self.reduces else []
         if self.inner is not None:
-            grid.append(((self.inner[1], "ROWS"),))
+            grid.append(((product_of(n for _, n in rows), ""), (self.inner[1], "ROWS"), *across))
+        elif rows:
+            grid.append(((product_of(n for _, n in rows), "" if self.flat else "ROWS"),))
         if self.work.chunks:
             constants["CHUNKS"] = self.work.chunks
             grid.append(((self.work.chunks, ""),))
-        elif self.main and not self.reduces:
-            grid.append(((self.axes.total(self.main), "BLOCK"),))
+        elif across and self.inner is None:
+            grid.append((across[0],))
         buffers = [(buffer, False) for buffer in self.terms.buffers.values() if f"{buffer.name}_ptr" in text]
         buffers += [(one, True) for one in {one.buffer.name: one.buffer for one in self.outputs}.values()]
         parameters = [f"{buffer.name}_ptr" for buffer, _ in buffers]

@@ -16,12 +16,14 @@ HELD_ROW, _HELD = 1 << 15, 1 << 16
 _ONCE = 1 << 13
 #: Elements of a strip of rows beside each other that a program holds.
 _STRIP = 1 << 15
-#: Elements of a tile where nothing asks for more, in a step of a loop whose columns are read once, and of one that reads them again.
+#: Elements of a tile where nothing asks for more, in a step of a loop that adds columns up, and of one that does more with them.
 _TILE, _STEP, _SECOND = 2048, 2048, 4096
 #: Issue slots an element from which on arithmetic decides and not memory: many warps, few elements for each.
 _DEAR = 40.0
 #: Programs of a wave on a large GPU, and bytes of loads under way on one of its multiprocessors.
-_BUSY, _UNDER_WAY = 132, 1 << 15
+_BUSY, _UNDER_WAY = 132, 1 << 16
+#: Steps of its loop that a part has at least.
+_STEPS = 4
 #: Columns of a reduction, and elements in all, from which on few rows are worth reducing in parts; and elements where the rows alone
 #: give each multiprocessor a program.
 _LONG, _MUCH, _VAST = 1024, 1 << 18, 1 << 23
@@ -78,16 +80,18 @@ def extents_of(form: Form, in_parts: bool) -> Extents:
             return Extents(held, width, False, _warps(held * width, 64))
         rows = min(high, 64 if form.bytes > 2 else 128)
         columns = min(width, 4096 // rows)
-        return Extents(rows, columns, columns < width or in_parts, _warps(rows * columns, 16))
+        loops = columns < width or in_parts
+        return Extents(rows, columns, loops, _warps(rows * columns, 16 if loops else 32))
     dear = form.slots >= _DEAR
     longest = HELD_ROW if form.again else _ONCE if form.online else _TILE
     held = width <= longest and width * tiles <= _HELD and not in_parts
     if not held:
-        step = 1024 if dear else _SECOND if form.again else _STEP
+        step = 1024 if dear else _SECOND if form.again or form.online else _STEP
         # Rows that have their columns in common share what is loaded of them.
         columns = min(step if form.tiles else step // 4, width)
         rows = max(1, min(step // columns, high))
-        return Extents(rows, columns, True, _warps(rows * columns, 8))
+        # Where each step ends in a reduction, more warps wait longer.
+        return Extents(rows, columns, True, _warps(rows * columns, 16 if form.online else 8))
     rows = max(1, min(_TILE // width, high))
     while rows > 1 and form.rows / rows < _BUSY:
         rows //= 2
@@ -118,10 +122,10 @@ def parts_of(form: Form, tile: Extents) -> int:
     if not form.reduces or form.columns < _LONG or form.rows * form.columns < (_MUCH if programs < _BUSY else _VAST):
         return 0
     under_way = tile.rows * min(tile.columns, form.columns) * form.bytes * max(1, form.tiles)
-    each = max(2.0, _UNDER_WAY / under_way, 8.0 if form.slots >= _DEAR else 0.0)
+    each = max(4.0, _UNDER_WAY / under_way, 8.0 if form.slots >= _DEAR else 0.0)
     if not tile.loops:
         each = 1.0
     if programs >= _BUSY * each / 2:
         return 0
-    steps = form.columns / max(tile.columns, _LONG)
+    steps = form.columns / (_STEPS * tile.columns)
     return max(2, int(min(_BUSY * each / programs, steps)))

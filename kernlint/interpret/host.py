@@ -265,9 +265,11 @@ class HostEvaluator(Evaluator):
         #: Gives the value of a name in another module of the same tree (importing module, package, level); None where
         #: the package is not in the tree.
         self.finder: Callable[[Module, str, int], Callable[[str], Any] | None] | None = None
-        #: Whether torch calls are kept with their arguments, and each round of a short loop is followed on its own; nobody looks
-        #: into the kernels then.
+        #: Whether torch calls are kept with their arguments, and each round of a short loop is followed on its own.
         self.detailed = False
+        #: Whether anybody looks into the kernels.
+        self.reads_kernels = True
+        self.made: list[Recorded] = []
         #: The torch function that is being followed, with its arguments.
         self.calling: tuple[str, list[Any], dict[str, Any]] | None = None
         #: Stands for what an expression gives in a scope of a module, until somebody asks; None where nothing is put off.
@@ -358,6 +360,19 @@ class HostEvaluator(Evaluator):
             yield
         finally:
             self.sinks = saved
+
+    @contextmanager
+    def making(self) -> Iterator[None]:
+        """Set-up that makes what a call is given: where torch calls are kept with their arguments, these tell what it holds."""
+        if not self.detailed:
+            with self.silent():
+                yield
+            return
+        with self.recording() as steps:
+            try:
+                yield
+            finally:
+                self.made += steps
 
     @contextmanager
     def once(self) -> Iterator[None]:
@@ -913,7 +928,7 @@ class HostEvaluator(Evaluator):
         instance = Instance(cls)
         init = self._class_attribute(cls, "__init__", None)
         if isinstance(init, Function):
-            with self.silent():
+            with self.making():
                 self.invoke(init, [instance, *args], kwargs)
         else:
             names = [n for n, v in cls.scope.vars.items() if not isinstance(v, (Function, Jit, Class))]
@@ -1224,6 +1239,8 @@ class HostEvaluator(Evaluator):
                 value = self.overrides[name]
             if isinstance(value, (int, float, bool)):
                 self.constants[name] = int(value) if isinstance(value, Literal) else value
+            elif type(value) in (tuple, list) and value and all(isinstance(one, int) for one in value):
+                self.constants[name] = type(value)(map(int, value))
         if isinstance(value, ReadValue) and isinstance(target, cst.Subscript) and isinstance(target.value, cst.Name):
             # One size among others that are not known: then so is the whole of them.
             whole = self.eval(target.value, scope)
@@ -1716,7 +1733,7 @@ class HostEvaluator(Evaluator):
         if computed:
             grid = self.call(grid, [meta], {}, node)  # type: ignore[arg-type]
         extents = self._grid(grid, node)
-        draft = self.detailed or self.is_draft()
+        draft = not self.reads_kernels or self.is_draft()
         kernel = _unread(function) if draft else self._kernel(jit, arguments, constexprs, extents, span)
         if kernel.complete:
             # What the kernel never points into is no tensor.
@@ -2242,6 +2259,8 @@ def _misfit(function: Function, args: list[Any], kwargs: dict[str, Any], node: c
 
 def _either(a: Tensor, b: Tensor) -> Tensor:
     """``a`` without what is known to be otherwise of ``b``, where it is one of the two."""
+    if {a.storage.origin, b.storage.origin} == {"empty", "filled"}:
+        a = replace(a, storage=replace(a.storage, origin="result"))  # what it holds is as open as which it is
     if a.dtype is not None and b.dtype is not None and a.dtype != b.dtype:
         a = replace(a, dtype=None)
     if a.shape is not None and b.shape is not None and a.shape != b.shape:

@@ -121,6 +121,15 @@ CASES = {
         },
         3,
     ),
+    "entropy": (
+        {
+            "forward": "p = torch.log_softmax(x / 2.0, -1)\nreturn -(p.exp() * p).sum(-1), (p.exp() * y).sum(-1)",
+            "inputs": "torch.randn(B, T), torch.randn(B, T)",
+            "constants": "B = 600\nT = 40000",
+            "arguments": "x, y",
+        },
+        1,
+    ),
     "quantised": (
         {
             "forward": "return F.linear(x.float(), w.float() * s[:, None]).half()",
@@ -187,6 +196,38 @@ def test_a_size_that_decides_is_checked() -> None:
     source, reference = program(forward, "torch.randn(B, K)", "B = 64\nK = 3", "x")
     made = attempt(source, reference)
     assert made.rewriting is not None and FIXED in made.rewriting.effects.notes
+
+
+@pytest.mark.parametrize("forward", ["return x.sum(0)", "return x.t().contiguous()", "return x.t() @ x"])
+def test_places_in_large_tensors_are_wide(forward: str) -> None:
+    assert ".to(tl.int64)" in written(forward, constants="B = 3000000\nT = 1024").replace(
+        "program_id(0).to(tl.int64)", ""
+    )
+    assert ".to(tl.int64)" not in written(forward, constants="B = 3000\nT = 1024").replace(
+        "program_id(0).to(tl.int64)", ""
+    )
+
+
+def test_a_product_of_sizes_is_one_argument() -> None:
+    """Triton knows of an argument what it is a multiple of, of a product of two nothing."""
+    text = written("return x.sum(1)", "torch.randn(4, B, H, W)", "B = 48\nH = 56\nW = 40")
+    assert "cols * h_w + row" in text and "H * W, B, B * H * W" in text
+
+
+def test_neighbouring_programs_read_neighbouring_memory() -> None:
+    text = written("return x.sum(1)", "torch.randn(4, B, H, W)", "B = 48\nH = 56\nW = 40")
+    assert "(4 * triton.cdiv(H * W, 64),)" in text and "outer = (pid // tiles)" in text
+
+
+@pytest.mark.parametrize(("width", "held"), [(2048, True), (30000, True), (40000, False)])
+def test_rows_are_held_where_registers_hold_them(width: int, held: bool) -> None:
+    text = written("return x - x.mean(-1, keepdim=True)", constants=f"B = 4096\nT = {width}")
+    assert ("for start in" not in text) == held
+
+
+def test_few_tiles_of_a_deep_product_share_its_depth() -> None:
+    assert "CHUNKS=" in written("return x.t() @ x", constants="B = 200000\nT = 128")
+    assert "CHUNKS=" not in written("return x.t() @ x", constants="B = 4096\nT = 4096")
 
 
 def test_a_view_one_step_aside_is_an_index_one_step_on() -> None:

@@ -309,3 +309,62 @@ ROWS = """
 @pytest.mark.parametrize(("index", "expected"), [("row", ["warning", "warning"]), ("pid * B + row", [])])
 def test_a_mask_that_does_not_move_with_the_program(index: str, expected: list[str]) -> None:
     assert severities("KL796", ROWS.format(index=index)) == expected
+
+
+WHOLE_TILES = """
+    @triton.jit
+    def doubled(x, o, M, N, BM: tl.constexpr, BN: tl.constexpr):
+        m = tl.program_id(0) * BM + tl.arange(0, BM)
+        n = tl.program_id(1) * BN + tl.arange(0, BN)
+        at = m[:, None] * N + n[None, :]
+        inside = (m < M)[:, None] & (n < N)[None, :]
+        tl.store(o + at, tl.load(x + at, mask=inside) * 2.0, mask=inside)
+
+    def run(x):
+        M, N = x.shape
+        {check}
+        x = x.contiguous()
+        o = torch.empty_like(x)
+        doubled[(triton.cdiv(M, 64), {columns})](x, o, M, N, BM=64, BN=64)
+        return o
+"""
+
+
+@pytest.mark.parametrize(
+    ("columns", "check", "expected"),
+    [
+        ("N // 64", "pass", ["warning"]),
+        ("N // 64", "assert N % 64 == 0", []),
+        ("triton.cdiv(N, 64)", "pass", []),
+    ],
+)
+def test_a_grid_of_whole_tiles(columns: str, check: str, expected: list[str]) -> None:
+    assert severities("KL747", WHOLE_TILES.format(columns=columns, check=check)) == expected
+
+
+SPLIT = """
+    @triton.autotune(configs=[triton.Config({"B": 64}), triton.Config({"B": 128})], key=["n"], reset_to_zero=["o"])
+    @triton.jit
+    def total(x, o, n, SPLIT_K: tl.constexpr, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        s = tl.load(x + i, mask=i < n, other=0.0)
+        if SPLIT_K > 1:
+            tl.atomic_add(o + i % (n // SPLIT_K), s, mask=i < n)
+        else:
+            tl.store(o + i, s, mask=i < n)
+
+    def run(x):
+        n = x.numel()
+        SPLIT_K = max(1, n // 4096)
+        if SPLIT_K > 1:
+            o = x.new_zeros(n)
+        else:
+            o = x.new_empty(n)
+        total[lambda meta: (triton.cdiv(n, meta["B"]),)](x, o, n, SPLIT_K=SPLIT_K)
+        return o
+"""
+
+
+def test_a_buffer_that_is_zeroed_where_the_kernel_adds_to_it() -> None:
+    assert severities("KL753", SPLIT) == []
+    assert severities("KL753", SPLIT.replace("x.new_zeros(n)", "x.new_empty(n)")) == ["error"]
