@@ -8,7 +8,8 @@ from kernlint.generate.axes import Axes, Axis, Output, flat_lane
 from kernlint.generate.kernel import RESERVED, Kernel, NextPower, function_text, next_power, product_of
 from kernlint.generate.plan import Work
 from kernlint.generate.printer import Names, Printer
-from kernlint.generate.reductions import Loop, Whole
+from kernlint.generate.recurrences import Recurrences
+from kernlint.generate.reductions import Loop, Whole, counted_of, is_count
 from kernlint.generate.spelling import wrapped
 from kernlint.generate.terms import CHUNK, COLUMNS, Buffer, Term, Terms
 from kernlint.generate.values import CannotGenerate, Value
@@ -26,6 +27,8 @@ _REGISTERS = 1 << 15
 _BUSY = 132
 #: Columns of a reduction, and elements in all, from which on few rows are worth reducing in parts.
 _LONG, _MUCH = 4096, 1 << 18
+#: Rows of a program that goes through a recurrence place by place.
+_IN_TURN = 128
 #: Which program this is, in a type that addresses do not overflow.
 _PROGRAM = "tl.program_id(0).to(tl.int64)"
 
@@ -53,8 +56,10 @@ class TileWriter:
         self.axes = Axes(work.rows, columns, roots, [one.address for one in self.outputs], self.terms.loaded)
         self.all_terms = self._all_terms()
         self.reductions = [t for t in self.all_terms if t.op == "reduce"]
+        self.helpers: dict[str, str] = {}
+        self.recurrences = Recurrences(self)
         self.axes.merge()
-        if not self.reductions:
+        if not self.reductions and not self.recurrences.all:
             self.axes.merge_rows_into_columns()
         self.uses: dict[int, int] = {}
         for term in self.all_terms:
@@ -90,28 +95,33 @@ class TileWriter:
         )
         self.row_count = self.count(product_of(extent for _, extent in axes.rows))
         self.column_count = widths.get(self.main, 1.0)
-        self.reduces = any(self.region(term) == self.main for term in self.reductions)
+        self.reduces = bool(self.recurrences.all) or any(self.region(term) == self.main for term in self.reductions)
         for first, width in widths.items():
             if first != self.main and width > HELD_ROW // 2:
                 raise CannotGenerate("reductions over two long axes in one kernel")
         #: The row axis along which tiles reach, where the others have a grid axis of their own: what does not depend on it is then
         #: the same for a whole tile.
         self.inner: Axis | None = None
+        #: The row axis of places among which the elements of the columns are dealt out: a tile has all of it.
+        self.bins: int | None = None
         if axes.rows:
             # Neighbouring rows of a tile shall be neighbours in memory.
             across = axes.contiguous(axes.rows)
             best = max(range(len(axes.rows)), key=lambda i: across[axes.rows[i][0]])
-            if across[axes.rows[best][0]]:
+            bins = self._bins() if self.reduces and not across[axes.rows[best][0]] else None
+            best = best if bins is None else bins
+            if across[axes.rows[best][0]] or bins is not None:
                 axes.rows.append(axes.rows.pop(best))
-                if len(axes.rows) > 1 and self.reduces:
+                if self.reduces and len(axes.rows) > 1:
                     self.inner = axes.rows[-1]
+                self.bins = axes.rows[-1][0] if bins is not None else None
         self._extents()
         if self.inner is not None:
             axes.rows.pop()
         elements = self.rows * self.columns
         # Conditions on a row that is a number do not mix with masks, which are blocks, in Triton's interpreter (3.9).
         guarded = any(term.bounds for term in self.all_terms)
-        self.flat = self.rows == 1 and self.inner is None and not guarded
+        self.flat = self.rows == 1 and self.inner is None and not guarded and not self.recurrences.all
         self.num_warps = 4 if elements <= 2048 else 8 if elements <= 8192 else 16
 
     def _extents(self) -> None:
@@ -121,8 +131,17 @@ class TileWriter:
         along = max(axes.contiguous(axes.columns[self.main][-1:]).values(), default=0) if self.main else 0
         reach = self.count(self.inner[1]) if self.inner is not None else self.row_count
         high = power_of_two(int(reach))
-        if down and self.column_count > 1:
+        if self.recurrences.in_turn:
+            self.rows, self.columns = min(_IN_TURN, high), 1
+            while self.rows > 32 and self.row_count / self.rows < _BUSY:
+                self.rows //= 2
+        elif self.bins is not None:
+            self.rows, self.columns = high, min(width, _STEP if self._counts() else max(16, 2 * _TILE // high))
+        elif down and self.column_count > 1:
             self.rows, self.columns = min(32 if along else 64, high), min(width, 64)
+        elif self.recurrences.all:
+            self.columns = min(width, _TILE // 2)
+            self.rows = max(1, min(_TILE // self.columns, high))
         elif self.reduces:
             held = width <= HELD_ROW and width * self._tiles() <= _REGISTERS and (self._again() or width <= _TILE)
             step = _STEP if self._tiles() <= 4 else _STEP // 2
@@ -133,9 +152,23 @@ class TileWriter:
         else:
             self.columns = min(width, 1024)
             self.rows = min(high, max(1, _TILE // 2 // self.columns))
-        self.loops = self.reduces and (self.columns < width or bool(self.work.chunks))
+        self.loops = self.reduces and (self.columns < width or bool(self.work.chunks or self.recurrences.all))
         if self.loops:
             self.columns = min(self.columns, width)
+
+    def _bins(self) -> int | None:
+        """The row axis that nothing lies along: its places are held against elements of the columns. By its number."""
+        for number, (dim, _) in enumerate(self.axes.rows):
+            lying = any(
+                Lane(dim) in t.address.atoms() for t in self.all_terms if t.op == "load" and t.address is not None
+            )
+            if not lying and any(counted_of(term, dim) is not None for term in self.reductions):
+                return number
+        return None
+
+    def _counts(self) -> bool:
+        """Whether all that is dealt out is counted."""
+        return self.bins is not None and all(is_count(term, self.bins) for term in self.reductions)
 
     def _tiles(self) -> int:
         """How many tiles of elements a program holds at once, about: those that it loads."""
@@ -157,7 +190,7 @@ class TileWriter:
         """Into how many parts the reductions of this kernel had better be cut, 0 where they need not be."""
         programs = self.row_count / self.rows
         much = self.column_count >= _LONG and self.row_count * self.column_count >= _MUCH
-        if self.work.chunks or not self.reduces or not much or programs >= _BUSY:
+        if self.work.chunks or self.recurrences.all or not self.reduces or not much or programs >= _BUSY:
             return 0
         return max(2, int(min(2 * _BUSY / programs, self.column_count / (_LONG / 2))))
 
@@ -237,12 +270,19 @@ class TileWriter:
         name = "cols" if main else self.names.new("parts")
         mask = ("mask" if self.flat else "col_mask") if main else self.names.new(f"{name}_mask")
         reach = f"tl.arange(0, {block})" if self.flat else f"tl.arange(0, {block})[None, :]"
-        printer.lines.append(f"{name} = {start} + {reach}" if start else f"{name} = {reach}")
+        text = f"{start} + {reach}" if start else reach
+        printer.lines.append(f"{name} = ({text}).to(tl.int64)" if self._is_apart(first) else f"{name} = {text}")
         chunked = main and self.work.chunks
         total = "last" if chunked else wrapped(printer.expression(lift(self.axes.total(first))), 5)
         printer.lines.append(f"{mask} = {name} < {total}")
         self._divide(printer, name, self.axes.columns[first])
         self.column_masks[first] = mask
+
+    def _is_apart(self, first: int) -> bool:
+        """Whether neighbouring columns lie so far apart somewhere that 32 bits may not count it."""
+        addresses = [self.axes.simplified(address) for address in self.axes.addresses]
+        steps = [a.coefficient(Lane(dim)) for a in addresses for dim, _ in self.axes.columns[first]]
+        return self.loops and any(step is None or step.value is None for step in steps)
 
     def mask(self, lanes: frozenset[int]) -> str:
         """The condition under which places on ``lanes`` exist; empty where they always do."""
@@ -274,7 +314,8 @@ class TileWriter:
         rows = self.axes.rows
         constants: dict[str, int | NextPower] = {}
         if not self.flat:
-            constants["ROWS"] = self.rows
+            whole = dict(self.axes.rows).get(self.bins) if self.inner is None else self.inner[1]
+            constants["ROWS"] = next_power(whole) if self.bins is not None and whole is not None else self.rows
         if self.main:
             total = self.axes.total(self.main)
             constants["BLOCK"] = next_power(total) if self.reduces and not self.loops else self.columns
@@ -298,4 +339,4 @@ class TileWriter:
         parameters += [f"{name}: tl.constexpr" for name in constants]
         source = function_text(self.name, parameters, body)
         return Kernel(self.name, source, tuple(grid) or (((1, ""),),), tuple(buffers), self.names.sizes, self.names.numbers,
-                      constants, self.num_warps)  # fmt: skip
+                      constants, self.num_warps, helpers=self.helpers)  # fmt: skip
