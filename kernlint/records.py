@@ -79,8 +79,10 @@ def _first_init(cls: type[Any], frozen: bool) -> Callable[..., None]:
     """An ``__init__`` that puts the real one in its place when it is called."""
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        init = _compiled_init(cls, frozen)
-        cls.__init__ = init
+        # Where the class was made anew, to have slots, that is not `cls`.
+        owner = next(one for one in type(self).__mro__ if vars(one).get("__init__") is __init__)
+        init = _compiled_init(owner, frozen)
+        setattr(owner, "__init__", init)  # noqa: B010 - mypy takes it for that of an instance
         init(self, *args, **kwargs)
 
     __init__.__qualname__ = f"{cls.__qualname__}.__init__"
@@ -88,7 +90,7 @@ def _first_init(cls: type[Any], frozen: bool) -> Callable[..., None]:
 
 
 def _compiled_init(cls: type[Any], frozen: bool) -> Callable[..., None]:
-    names: dict[str, Any] = {"DEFAULT": _DEFAULT}
+    names: dict[str, Any] = {"DEFAULT": _DEFAULT, "_set": object.__setattr__}
     positional: list[str] = []
     keyword_only: list[str] = []
     body: list[str] = []
@@ -107,8 +109,9 @@ def _compiled_init(cls: type[Any], frozen: bool) -> Callable[..., None]:
             raise TypeError(f"{cls.__qualname__}.{name}: every field is a parameter")
         (keyword_only if field.kw_only else positional).append(parameter)
         # Past `__setattr__`, which refuses.
-        body.append(f"_dict[{name!r}] = {value}" if frozen else f"self.{name} = {value}")
-    if frozen:
+        past = f"_dict[{name!r}] = {value}" if cls.__dictoffset__ else f"_set(self, {name!r}, {value})"
+        body.append(past if frozen else f"self.{name} = {value}")
+    if frozen and cls.__dictoffset__:
         body.insert(0, "_dict = self.__dict__")
     if hasattr(cls, "__post_init__"):
         body.append("self.__post_init__()")

@@ -44,6 +44,16 @@ def check() -> None:
 
 
 @contextmanager
+def uncounted() -> Iterator[None]:
+    """Do not count the work inside: what is remembered from one program to the next must not change what limits leave out."""
+    before = _count.spent
+    try:
+        yield
+    finally:
+        _count.spent = before
+
+
+@contextmanager
 def limited(units: float) -> Iterator[None]:
     """Let what is asked inside take ``units`` of work, or what an outer limit leaves of them."""
     before = _count.limit

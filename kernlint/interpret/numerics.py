@@ -152,7 +152,13 @@ def of_comparison(name: str, a: Block, b: Block) -> Form | None:
     """The form of ``a name b``: ``<``, ``==`` and the like."""
     if a.form is not None and a.form.kind == "count" and (name, b.constant) in ((">", 0), ("!=", 0), (">=", 1)):
         return Form("occupied", a.form.of)
+    if name not in ("==", "!=") and (_is_index(a) or _is_index(b)):
+        return None  # positions that were read, held against one of the program: a bound
     return Form("read mask") if _is_read_tile(a) or _is_read_tile(b) else None
+
+
+def _is_index(value: Block) -> bool:
+    return value.expr is not None and value.expr.value is None and not value.loads
 
 
 def of_logic(a: Block, b: Block) -> Form | None:

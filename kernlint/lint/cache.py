@@ -10,16 +10,21 @@ import sys
 import time
 from collections.abc import Iterable
 from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from kernlint.files import read_regular
-from kernlint.lint.check_file import Job, Result, digest_of
+from kernlint.lint.check_file import Result
+from kernlint.lint.known_files import KnownFiles, content_of
 from kernlint.lint.model import Finding
 from kernlint.lint.selection import Entry
+from kernlint.lint.settings import FileSettings
 from kernlint.version import __version__
 
 FOLDER = ".kernlint_cache"
+
+_FILES = "files.json"
 
 #: A folder that :func:`tool_stamp` has named, or one that an earlier version has.
 _STAMP = re.compile(r"\d+\.\d+[\w.+]*-[0-9a-f]{16}")
@@ -41,9 +46,19 @@ class Cache:
         self._folder = os.path.join(folder, tool_stamp())
         self._ready = False
 
-    def get(self, job: Job) -> Result | None:
-        """What a run before found, unless a module that the file takes helpers from has changed since."""
-        record = self._read(self._path(job))
+    @cached_property
+    def files(self) -> KnownFiles:
+        """What is known of files from runs before."""
+        return KnownFiles(self._read(os.path.join(self._folder, _FILES)) or ())
+
+    def keep_files(self) -> None:
+        """Note for runs to come what this one has learnt of files."""
+        if self.files.changed:
+            self._write(os.path.join(self._folder, _FILES), self.files.to_records())
+
+    def get(self, key: str) -> Result | None:
+        """What a run before found for the :func:`job_key`, unless a module that the file takes helpers from has changed since."""
+        record = self._read(self._path(key))
         try:
             if record is None:
                 return None
@@ -52,13 +67,13 @@ class Cache:
             result = Result(tuple(Finding.from_record(item) for item in found), helpers=helpers)
         except (KeyError, TypeError, ValueError):  # not written by us
             return None
-        return result if all(digest_of(path) == digest for path, digest in helpers) else None
+        return result if all(self.files.digest_of(path) == digest for path, digest in helpers) else None
 
-    def put(self, job: Job, result: Result) -> None:
+    def put(self, key: str, result: Result) -> None:
         """Remember ``result``, unless another run might end otherwise."""
         if result.repeatable:
             found = [finding.to_record() for finding in result.findings]
-            self._write(self._path(job), [found, [list(helper) for helper in result.helpers]])
+            self._write(self._path(key), [found, [list(helper) for helper in result.helpers]])
 
     def catalogue(self) -> list[Entry] | None:
         """What the rules are called, where a run before has noted it."""
@@ -71,8 +86,7 @@ class Cache:
     def put_catalogue(self, entries: Iterable[Entry]) -> None:
         self._write(os.path.join(self._folder, "rules.json"), [asdict(entry) for entry in entries])
 
-    def _path(self, job: Job) -> str:
-        key = job_key(job)
+    def _path(self, key: str) -> str:
         return os.path.join(self._folder, key[:2], f"{key[2:]}.json")
 
     def _read(self, path: str) -> list[Any] | None:
@@ -126,13 +140,12 @@ def _entry(item: dict[str, Any]) -> Entry:
     return Entry(**{**item, "options": tuple(tuple(option) for option in item["options"])})
 
 
-def job_key(job: Job) -> str:
-    """A hash of all that the findings of ``job`` depend on, kernlint itself excepted."""
-    reference = None if job.reference is None else [job.reference[0], hashlib.blake2b(job.reference[1]).hexdigest()]
-    settings = json.dumps([job.shown, reference, job.fixes, *job.settings.key()])
-    digest = hashlib.blake2b(job.data, digest_size=20)
-    digest.update(b"\0" + settings.encode("utf-8", "surrogatepass"))
-    return digest.hexdigest()
+def job_key(shown: str, digest: str, reference: tuple[str, bytes] | None, fixes: bool, settings: FileSettings) -> str:
+    """A hash of all that the findings of a file depend on, kernlint itself excepted: those of a
+    :class:`~kernlint.lint.check_file.Job` for a file of that ``digest``."""
+    other = None if reference is None else [reference[0], content_of(reference[1]).digest]
+    key = json.dumps([shown, digest, other, fixes])
+    return hashlib.blake2b(f"{key}\0{settings.key}".encode(), digest_size=20).hexdigest()
 
 
 def tool_stamp() -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 import re
 import time
@@ -14,7 +13,6 @@ from pathlib import PurePath
 from typing import TYPE_CHECKING, TypeVar
 
 from kernlint.errors import KernlintError, SourceError
-from kernlint.files import read_regular
 from kernlint.lint.diagnostics import (
     ANALYSIS_FAILED,
     MALFORMED_SUPPRESSION,
@@ -25,9 +23,10 @@ from kernlint.lint.diagnostics import (
 )
 from kernlint.lint.discovery import shown_name
 from kernlint.lint.fingerprint import fingerprinted, source_of
+from kernlint.lint.known_files import digest_of
 from kernlint.lint.model import SEVERITIES, Edit, Finding, Fix, Gain, Place
 from kernlint.lint.notebook import Notebook, read_notebook
-from kernlint.lint.reading import MAX_BYTES, concerns_us
+from kernlint.lint.reading import concerns_us
 from kernlint.lint.settings import FileSettings
 from kernlint.records import dataclass
 from kernlint.rules.base import MIN_GAIN, NOT_ABOUT_SPEED, calls_for
@@ -87,19 +86,11 @@ class Job:
 @dataclass(frozen=True)
 class Result:
     """The findings of a file; ``repeatable`` where another run would surely find the same, as long as the modules that
-    it takes helpers from (``helpers``: path and :func:`digest_of`) stay as they are."""
+    it takes helpers from (``helpers``: path and :func:`~kernlint.lint.known_files.digest_of`) stay as they are."""
 
     findings: tuple[Finding, ...]
     repeatable: bool = True
     helpers: tuple[tuple[str, str], ...] = ()
-
-
-def digest_of(path: str) -> str:
-    """A hash of the file at ``path``; empty where it cannot be read."""
-    try:
-        return hashlib.blake2b(read_regular(path, MAX_BYTES + 1), digest_size=16).hexdigest()
-    except (OSError, ValueError):
-        return ""
 
 
 def check_file(job: Job, begun: Callable[[Callable[[], Result]], None] | None = None) -> Result:

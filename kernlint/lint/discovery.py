@@ -66,11 +66,11 @@ def is_excluded(path: str, configurations: Configurations) -> bool:
 
 def shown_name(path: str) -> str:
     """``path`` as findings show it: relative to the working folder where it is below, with forward slashes."""
-    absolute = os.path.abspath(path)
-    here = os.getcwd().rstrip(os.sep) + os.sep
-    if absolute.startswith(here):
-        absolute = absolute[len(here) :]
-    return absolute.replace(os.sep, "/")
+    return _shown(os.path.abspath(path), os.getcwd())
+
+
+def _shown(absolute: str, here: str) -> str:
+    return absolute.removeprefix(here.rstrip(os.sep) + os.sep).replace(os.sep, "/")
 
 
 class _Finder:
@@ -140,7 +140,7 @@ class _Finder:
         return False
 
     def _search(self, top: str) -> None:
-        behind_link = os.path.realpath(top) != top
+        behind_link, here = os.path.realpath(top) != top, os.getcwd()
         # A stack, not recursion: folders can be nested deeper than Python calls.
         stack = [(top, [ignores.reaching_into(top) for ignores in _ignores_above(top)])]
         while stack:
@@ -159,9 +159,9 @@ class _Finder:
                     continue
                 if is_folder:
                     folders.append(entry.path)
-                elif entry.path not in self.targets and os.path.isfile(entry.path):  # a link may lead nowhere
+                elif entry.path not in self.targets and _is_file(entry):
                     outside = link_out_of(entry.path, top) if entry.is_symlink() else ""
-                    self.targets[entry.path] = Target(entry.path, shown_name(entry.path), outside=outside)
+                    self.targets[entry.path] = Target(entry.path, _shown(entry.path, here), outside=outside)
                     if behind_link or entry.is_symlink():
                         self._links.append(entry.path)
             stack += [(path, ignores) for path in reversed(folders)]
@@ -185,6 +185,14 @@ class _Finder:
                 patterns = [pattern.reaching_into(top) for pattern in patterns]
             self._excludes[key] = patterns
         return any(pattern.decides(path, is_folder) for pattern in patterns)
+
+
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    """Whether it is a file, or a link to one."""
+    try:
+        return entry.is_file()
+    except OSError:  # a link that leads in a circle
+        return False
 
 
 def _expanded(pattern: str) -> list[str]:

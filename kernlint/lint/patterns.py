@@ -14,6 +14,9 @@ from kernlint.records import dataclass
 #: Spaces at the end of a line, without one that a backslash keeps.
 _TRAILING = re.compile(r"(?<!\\) +\Z")
 
+#: What makes a pattern more than the name that it means.
+_MAGIC = re.compile(r"[*?\[\\]")
+
 
 class Patterns:
     """``lines`` of gitignore syntax, relative to ``root``. Raises ``UsageError`` for a pattern that is none."""
@@ -22,6 +25,8 @@ class Patterns:
         self.root = root
         self._lines = list(lines)
         self._patterns = [pattern for pattern in map(_compiled, self._lines) if pattern is not None]
+        #: The only names that any of them means, in whatever folder; None where that cannot be told.
+        self._names = _plain_names(self._patterns)
         #: Whether all that is in a folder matches, as the folder does or one that it is in.
         self._whole: dict[str, bool] = {"": False}
 
@@ -68,6 +73,8 @@ class Patterns:
 
     def _last(self, name: str, is_folder: bool) -> bool | None:
         """What the last of the patterns that match ``name`` itself says."""
+        if self._names is not None and name.rpartition("/")[2] not in self._names:
+            return None
         names = name.split("/")
         for pattern in reversed(self._patterns):
             if pattern.matches(names, is_folder):
@@ -77,17 +84,25 @@ class Patterns:
 
 @dataclass(frozen=True)
 class _Pattern:
-    """One line: ``steps`` from the root to what it means, or, where it has no slash, the ``name`` of that in any folder."""
+    """One line: ``steps`` from the root to what it means, or, where it has no slash, the ``name`` of that in any folder, written
+    ``text``."""
 
     negative: bool
     folders_only: bool
     name: Segment | None
     steps: tuple[Step, ...] = ()
+    text: str = ""
 
     def matches(self, names: list[str], is_folder: bool) -> bool:
         if self.folders_only and not is_folder:
             return False
         return self.name.matches(names[-1]) if self.name is not None else reaches(self.steps, names)
+
+
+def _plain_names(patterns: Iterable[_Pattern]) -> frozenset[str] | None:
+    """The names that ``patterns`` consist of; None where one is more than a name."""
+    texts = [pattern.text for pattern in patterns]
+    return None if any(not text or _MAGIC.search(text) for text in texts) else frozenset(texts)
 
 
 def _is_pattern(line: str) -> bool:
@@ -111,7 +126,7 @@ def _compiled(line: str) -> _Pattern | None:
         return None
     try:
         if "/" not in text:
-            return _Pattern(negative, folders_only, Segment(text))
+            return _Pattern(negative, folders_only, Segment(text), text=text)
         return _Pattern(negative, folders_only, None, tuple(steps_of(split_pattern(text.removeprefix("/")))))
     except ValueError as error:
         raise UsageError(f"not a pattern: {line!r}: {error}") from None

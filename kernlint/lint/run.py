@@ -8,12 +8,13 @@ from dataclasses import replace
 
 from kernlint.errors import SourceError
 from kernlint.lint.baseline import Baseline, Known, Ran, apply_baseline
-from kernlint.lint.cache import Cache
+from kernlint.lint.cache import Cache, job_key
 from kernlint.lint.check_file import Job, Result
 from kernlint.lint.config import Configurations
 from kernlint.lint.diff import ChangedLines
-from kernlint.lint.discovery import Target
+from kernlint.lint.discovery import Target, shown_name
 from kernlint.lint.fingerprint import fingerprinted
+from kernlint.lint.known_files import Content, content_of
 from kernlint.lint.model import Finding
 from kernlint.lint.reading import concerns_us, read_bytes, unreadable
 from kernlint.records import dataclass
@@ -38,7 +39,7 @@ def check_targets(
     configurations: Configurations,
     *,
     cache: Cache | None,
-    workers: int,
+    workers: int | None,
     progress: Progress = lambda done, total: None,
     stdin: bytes | None = None,
     contents: Mapping[str, bytes] | None = None,
@@ -46,32 +47,54 @@ def check_targets(
     found: Iterable[Finding] = (),
 ) -> Outcome:
     """Check every target; ``stdin`` are the bytes to take for all of them instead of their files', ``contents`` those
-    for some, by path. ``fixes`` asks for automatic fixes too. What is ``found`` already is part of the outcome."""
-    contents = contents or {}
-    read = read_bytes if stdin is None else lambda _: stdin
+    for some, by path. There are as many ``workers`` as processors where nobody says otherwise. ``fixes`` asks for automatic
+    fixes too. What is ``found`` already is part of the outcome."""
+    given = contents or {}
     findings = list(found)
     ran: dict[str, frozenset[str]] = {}
-    jobs: list[Job] = []
+    jobs: list[tuple[str, Job]] = []
     for target in targets:
         settings = configurations.of(os.path.dirname(target.path)).of_file(target.path)
         ran[target.shown] = settings.codes
         try:
+            file = _File(target, given.get(target.path, stdin), cache)
             # A file may have become empty.
-            data = contents[target.path] if target.path in contents else read(target.path)
+            if not file.content.ours and not (target.explicit and target.path.endswith((".py", ".pyi"))):
+                continue
+            reference = None if settings.reference is None else _reference(settings.reference)
+            key = job_key(target.shown, file.content.digest, reference, fixes, settings) if cache is not None else ""
+            result = cache.get(key) if cache is not None else None
+            if result is None:
+                jobs.append((key, Job(target.shown, file.data(), settings, reference, fixes)))
+            else:
+                findings += result.findings
         except SourceError as error:
             findings += unreadable(target.shown, str(error), settings)
-            continue
-        if not concerns_us(data) and not (target.explicit and target.path.endswith((".py", ".pyi"))):
-            continue
-        try:
-            reference = None if settings.reference is None else _reference(settings.reference)
-        except SourceError as error:
-            findings += unreadable(target.shown, f"its reference {settings.reference}: {error}", settings)
-            continue
-        jobs.append(Job(target.shown, data, settings, reference, fixes))
     for result in _results(jobs, cache, workers, progress):
         findings += result.findings
+    if cache is not None:
+        cache.keep_files()
     return Outcome(tuple(sorted(map(_named, findings), key=lambda finding: finding.key)), ran)
+
+
+class _File:
+    """The file of a ``target``, with the ``data`` that it is to have, or read where it is not in ``cache`` what it holds. Raises
+    ``SourceError`` where it has to be read and cannot be."""
+
+    def __init__(self, target: Target, data: bytes | None, cache: Cache | None) -> None:
+        self._path, self._data = target.path, data
+        if cache is None:
+            self.content = Content("", concerns_us(self.data()))  # nobody asks for its digest
+        elif data is not None:
+            self.content = content_of(data)
+        else:
+            self.content = cache.files.look(target.path, self.data)
+
+    def data(self) -> bytes:
+        """What it holds."""
+        if self._data is None:
+            self._data = read_bytes(self._path)
+        return self._data
 
 
 def narrow(outcome: Outcome, changed: ChangedLines | None, baseline: Baseline | None) -> Outcome:
@@ -88,34 +111,32 @@ def narrow(outcome: Outcome, changed: ChangedLines | None, baseline: Baseline | 
     return Outcome(tuple(findings), outcome.files, tuple(stale), known)
 
 
-def _results(jobs: list[Job], cache: Cache | None, workers: int, progress: Progress) -> Iterable[Result]:
-    fresh: list[Job] = []
-    for job in jobs:
-        result = cache.get(job) if cache is not None else None
-        if result is None:
-            fresh.append(job)
-        else:
-            yield result
-    if not fresh:
+def _results(
+    jobs: list[tuple[str, Job]], cache: Cache | None, workers: int | None, progress: Progress
+) -> Iterable[Result]:
+    if not jobs:
         return
     # Imported here, once for all workers that are forked from this process.
     import kernlint.analysis
     import kernlint.lint.suppress  # noqa: F401
+    from kernlint.crew import processors
     from kernlint.lint.pool import run_jobs
     from kernlint.rules.registry import all_rules
 
     all_rules()
-    for done, (index, result) in enumerate(run_jobs(fresh, workers), start=1):
+    for done, (index, result) in enumerate(run_jobs([job for _, job in jobs], workers or processors()), start=1):
         if cache is not None:
-            cache.put(fresh[index], result)
-        progress(done, len(fresh))
+            cache.put(jobs[index][0], result)
+        progress(done, len(jobs))
         yield result
 
 
 def _reference(path: str) -> tuple[str, bytes]:
-    from kernlint.lint.discovery import shown_name
-
-    return shown_name(path), read_bytes(path)
+    """The name and bytes of a reference. Raises ``SourceError``."""
+    try:
+        return shown_name(path), read_bytes(path)
+    except SourceError as error:
+        raise SourceError(f"its reference {path}: {error}") from None
 
 
 def _named(finding: Finding) -> Finding:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import field
-from fnmatch import fnmatch
+from fnmatch import translate
 from functools import cached_property
 from typing import Any
 
@@ -125,8 +127,12 @@ class Settings:
 
     def includes(self, path: str) -> bool:
         """Whether a search takes the file at the absolute ``path``: by its name, or by its path where a pattern has one."""
-        name = os.path.basename(path)
-        return any(fnmatch(name, pattern) for pattern in self.include) or self._included_paths.match(path)
+        name = os.path.normcase(os.path.basename(path))
+        return self._included_names.match(name) is not None or self._included_paths.match(path)
+
+    @cached_property
+    def _included_names(self) -> re.Pattern[str]:
+        return re.compile("|".join(translate(os.path.normcase(pattern)) for pattern in self.include) or r"(?!)")
 
     def of_file(self, path: str) -> FileSettings:
         """The settings for the file at the absolute ``path``."""
@@ -135,6 +141,16 @@ class Settings:
             if patterns.match(path):
                 codes -= ignored
         reference = next((target for patterns, target in self._references if patterns.match(path)), None)
+        found = self._of_files.get((codes, reference))
+        if found is None:
+            found = self._of_files[codes, reference] = self._file_settings(codes, reference)
+        return found
+
+    @cached_property
+    def _of_files(self) -> dict[tuple[frozenset[str], str | None], FileSettings]:
+        return {}
+
+    def _file_settings(self, codes: frozenset[str], reference: str | None) -> FileSettings:
         return FileSettings(
             codes,
             self._levels,
@@ -194,11 +210,13 @@ class FileSettings:
     assumptions: tuple[str, ...] = ()
     constants: tuple[tuple[str, int | float | bool], ...] = ()
 
-    def key(self) -> list[Any]:
+    @cached_property
+    def key(self) -> str:
         """What the cached findings of the file depend on; the reference counts by its content, not its path."""
         options = sorted([*key, value] for key, value in self.options.items())
         severity = sorted(self.severity.items())
         asked = sorted(self.asked)
         device = [self.device, self.device_named]
         facts = [list(self.assumptions), [list(pair) for pair in self.constants]]
-        return [sorted(self.codes), asked, severity, options, *device, self.target_triton, self.timeout_s, *facts]
+        limits = [self.target_triton, self.timeout_s]
+        return json.dumps([sorted(self.codes), asked, severity, options, *device, *limits, *facts])

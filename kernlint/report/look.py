@@ -88,6 +88,8 @@ def expanded(line: str) -> str:
 
 def printable(text: str) -> str:
     """``text`` on one line, each control character as a question mark."""
+    if text.isprintable():
+        return text
     return "".join(char if char.isprintable() else " " if char == "\n" else "?" for char in text)
 
 

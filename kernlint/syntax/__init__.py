@@ -1,5 +1,6 @@
 """Bytes to trees: reading, guarding, parsing, positions, names; nothing here knows what a kernel does."""
 
+import kernlint.syntax.lean  # noqa: F401 - before anything else imports LibCST
 from kernlint.syntax.dialect import dialect, has_kernel, is_triton_jit
 from kernlint.syntax.guard import check_depth
 from kernlint.syntax.names import dotted_name, origin_of

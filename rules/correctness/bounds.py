@@ -31,13 +31,15 @@ from kernlint.workload.kernel import Access
 
 @dataclass(frozen=True)
 class Overrun:
-    """``site`` touches element ``reached`` of a tensor whose last is ``last``, at ``point``."""
+    """``site`` touches element ``reached`` of a tensor whose last is ``last``, at ``point``; where sizes are open, it does so
+    whatever they are, and ``sizes`` are those of the example."""
 
     launch: Launch
     site: Site
     reached: int
     last: int
     point: Point
+    sizes: Mapping[Atom, int]
 
 
 def sizes_told(sizes: Mapping[Atom, int]) -> str:
@@ -92,12 +94,12 @@ def overruns(workload: Workload, kind: type[Access]) -> Iterator[Overrun]:
     for first in workload.launches():
         for launch in versions(first):
             for site in sites(launch.kernel, kind):
-                found = _overrun(launch, site, views)
+                found = _overrun(workload, launch, site, views)
                 if found is not None:
                     yield found
 
 
-def _overrun(launch: Launch, site: Site, views: Mapping[int, list[Tensor]]) -> Overrun | None:
+def _overrun(workload: Workload, launch: Launch, site: Site, views: Mapping[int, list[Tensor]]) -> Overrun | None:
     access = site.access
     tensor = launch.tensor(access.base)
     if access.checked or access.offset is None or site.masked or site.open or tensor is None or not followed(launch):
@@ -105,16 +107,21 @@ def _overrun(launch: Launch, site: Site, views: Mapping[int, list[Tensor]]) -> O
     lasts = last_of_storage(tensor, views)
     if lasts is None:
         return None
-    symbols = open_symbols(launch, site)
-    if symbols or symbols_of(*lasts):
-        return None  # how sizes relate to each other is not in view
+    symbols = symbols_of(*lasts)
+    if not open_symbols(launch, site) <= symbols:
+        return None  # how other sizes relate to those of the tensor is not in view
     if not access.offset.is_followed:
         return None
-    last = int(max(lift(last).value or 0 for last in lasts))
-    found = Space(launch, site, {}).largest(access.offset)
-    if found is not None and found[0] > last:
-        return Overrun(launch, site, found[0], last, found[1])
-    return None
+    first: Overrun | None = None
+    for sizes in samples(workload, symbols, launch):
+        ends = [lift(last).evaluate(sizes) for last in lasts]
+        found = Space(launch, site, sizes).largest(access.offset)
+        if found is None:
+            continue
+        if any(end is None or found[0] <= end for end in ends):
+            return None
+        first = first or Overrun(launch, site, found[0], int(max(end or 0 for end in ends)), found[1], sizes)
+    return first
 
 
 # -- tiles that overshoot ---------------------------------------------------------------------------------------------

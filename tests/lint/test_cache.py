@@ -3,6 +3,7 @@
 import json
 import multiprocessing
 import os
+import shutil
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -12,12 +13,21 @@ from support.lint import KERNEL, check
 
 from kernlint.cli import main
 from kernlint.lint import cache as caching
+from kernlint.lint import known_files
 from kernlint.lint.cache import Cache, job_key
-from kernlint.lint.check_file import Job, Result, digest_of
+from kernlint.lint.check_file import Job, Result
+from kernlint.lint.known_files import KnownFiles, content_of, digest_of
 from kernlint.lint.selection import catalogue
 from kernlint.lint.settings import FileSettings
 
 JOB = Job("k.py", KERNEL.encode(), FileSettings(frozenset({"KL101"})))
+
+
+def key_of(job):
+    return job_key(job.shown, content_of(job.data).digest, job.reference, job.fixes, job.settings)
+
+
+KEY = key_of(JOB)
 
 
 @pytest.fixture(scope="module")
@@ -29,9 +39,9 @@ def result():
 
 def test_what_was_put_comes_back_equal(tmp_path, result):
     cache = Cache(str(tmp_path))
-    assert cache.get(JOB) is None
-    cache.put(JOB, result)
-    assert Cache(str(tmp_path)).get(JOB) == result
+    assert cache.get(KEY) is None
+    cache.put(KEY, result)
+    assert Cache(str(tmp_path)).get(KEY) == result
 
 
 @pytest.mark.parametrize(
@@ -48,11 +58,11 @@ def test_what_was_put_comes_back_equal(tmp_path, result):
     ids=["content", "name", "rules", "severity", "device", "Triton", "reference"],
 )
 def test_what_the_findings_depend_on_is_in_the_key(other):
-    assert job_key(other) != job_key(JOB)
+    assert key_of(other) != KEY
 
 
 def test_the_contents_of_the_reference_count():
-    assert job_key(replace(JOB, reference=("r.py", b"1"))) != job_key(replace(JOB, reference=("r.py", b"2")))
+    assert key_of(replace(JOB, reference=("r.py", b"1"))) != key_of(replace(JOB, reference=("r.py", b"2")))
 
 
 def test_a_changed_helper_module_counts(tmp_path, result):
@@ -60,16 +70,16 @@ def test_a_changed_helper_module_counts(tmp_path, result):
     helper.write_text("x = 1")
     cache = Cache(str(tmp_path / "c"))
     known = replace(result, helpers=((str(helper), digest_of(str(helper))),))
-    cache.put(JOB, known)
-    assert cache.get(JOB) == known
+    cache.put(KEY, known)
+    assert cache.get(KEY) == known
     helper.write_text("x = 2")
-    assert cache.get(JOB) is None
+    assert cache.get(KEY) is None
 
 
 def test_another_version_of_kernlint_starts_anew(tmp_path, result, monkeypatch):
-    Cache(str(tmp_path)).put(JOB, result)
+    Cache(str(tmp_path)).put(KEY, result)
     monkeypatch.setattr(caching, "tool_stamp", lambda: "other")
-    assert Cache(str(tmp_path)).get(JOB) is None
+    assert Cache(str(tmp_path)).get(KEY) is None
 
 
 def test_a_changed_rule_changes_the_stamp(monkeypatch, tmp_path):
@@ -88,29 +98,29 @@ def test_the_rules_are_in_the_stamp():
 
 def test_what_may_end_otherwise_is_not_remembered(tmp_path, result):
     cache = Cache(str(tmp_path))
-    cache.put(JOB, replace(result, repeatable=False))
-    assert cache.get(JOB) is None
+    cache.put(KEY, replace(result, repeatable=False))
+    assert cache.get(KEY) is None
 
 
 @pytest.mark.parametrize("text", ["", "{", "{}", "[1]", "[{}]", "[null]", "null", '[{"code": 1}]'])
 def test_rubbish_is_no_answer(tmp_path, result, text):
     cache = Cache(str(tmp_path))
-    cache.put(JOB, result)
-    Path(cache._path(JOB)).write_text(text)
-    assert cache.get(JOB) is None
-    cache.put(JOB, result)
-    assert cache.get(JOB) == result
+    cache.put(KEY, result)
+    Path(cache._path(KEY)).write_text(text)
+    assert cache.get(KEY) is None
+    cache.put(KEY, result)
+    assert cache.get(KEY) == result
 
 
 def test_a_cache_that_cannot_be_written_is_no_cache(tmp_path, result):
     (tmp_path / "file").write_text("")
     cache = Cache(str(tmp_path / "file"))
-    cache.put(JOB, result)
-    assert cache.get(JOB) is None
+    cache.put(KEY, result)
+    assert cache.get(KEY) is None
 
 
 def test_git_and_backups_leave_it_alone(tmp_path, result):
-    Cache(str(tmp_path / "c")).put(JOB, result)
+    Cache(str(tmp_path / "c")).put(KEY, result)
     assert (tmp_path / "c" / ".gitignore").read_text() == "*\n"
     assert (tmp_path / "c" / "CACHEDIR.TAG").read_text().startswith("Signature: 8a477f597d28d172789f06886806bc55")
 
@@ -122,7 +132,7 @@ def test_folders_of_old_versions_go(tmp_path, result):
         folder.mkdir()
     for folder in (old, foreign):
         os.utime(folder, (1, 1))
-    Cache(str(tmp_path)).put(JOB, result)
+    Cache(str(tmp_path)).put(KEY, result)
     assert not old.exists()
     assert recent.exists()
     assert foreign.exists(), "it is none of ours"
@@ -152,11 +162,11 @@ def test_a_planted_link_is_no_cache(tmp_path, result, monkeypatch):
 @pytest.mark.skipif(sys.platform == "win32", reason="pipes of POSIX")
 def test_a_planted_pipe_is_not_waited_for(tmp_path, result):
     cache = Cache(str(tmp_path))
-    cache.put(JOB, result)
+    cache.put(KEY, result)
     (path,) = [path for path in tmp_path.rglob("*.json") if path.name != "rules.json"]
     path.unlink()
     os.mkfifo(path)
-    assert cache.get(JOB) is None
+    assert cache.get(KEY) is None
     assert digest_of(str(path)) == digest_of("/dev/zero") == ""
 
 
@@ -170,8 +180,8 @@ def test_the_names_of_the_rules_are_remembered(tmp_path):
 def _write_and_read(folder, records):
     cache = Cache(folder)
     for _ in range(50):
-        cache.put(JOB, records)
-        if cache.get(JOB) != records:
+        cache.put(KEY, records)
+        if cache.get(KEY) != records:
             os._exit(1)
 
 
@@ -185,4 +195,86 @@ def test_concurrent_runs_never_see_half_a_file(tmp_path, result):
         writer.join()
     assert [writer.exitcode for writer in writers] == [0, 0, 0]
     assert not list(tmp_path.rglob("*.tmp"))
-    assert json.loads(Path(Cache(str(tmp_path))._path(JOB)).read_text())
+    assert json.loads(Path(Cache(str(tmp_path))._path(KEY)).read_text())
+
+
+@pytest.fixture
+def settled_at_once(monkeypatch):
+    """Nobody can set the time at which the system says that a file changed."""
+    monkeypatch.setattr(known_files, "_SETTLED_NS", -1)
+
+
+def test_what_did_not_change_is_not_read(tmp_path, settled_at_once):
+    path = tmp_path / "a.py"
+    path.write_text("x = 1")
+    first = KnownFiles()
+    content = first.look(str(path), path.read_bytes)
+    assert first.changed and content == content_of(b"x = 1")
+    second = KnownFiles(json.loads(json.dumps(first.to_records())))
+    assert second.look(str(path), lambda: pytest.fail("read")) == content
+    assert not second.changed
+
+
+@pytest.mark.parametrize("change", ["size", "times", "replaced", "gone", "pipe"])
+def test_what_may_have_changed_is_read(tmp_path, settled_at_once, change):
+    path = tmp_path / "a.py"
+    path.write_text("x = 1")
+    files = KnownFiles()
+    files.look(str(path), path.read_bytes)
+    other = path.with_name("b.py")
+    other.write_text("y = 2")
+    if change == "size":
+        path.write_text("xy = 1")
+    elif change == "times":
+        os.utime(path, ns=(0, 0))
+    elif change == "replaced":
+        shutil.copystat(path, other)
+        os.replace(other, path)
+    else:
+        path.unlink()
+        if change == "pipe" and sys.platform != "win32":
+            os.mkfifo(path)
+    assert files.look(str(path), lambda: b"new") == content_of(b"new")
+
+
+def test_what_has_just_changed_is_read_again(tmp_path):
+    path = tmp_path / "a.py"
+    path.write_text("x = 1")
+    files = KnownFiles()
+    files.look(str(path), path.read_bytes)
+    assert not files.changed and files.look(str(path), lambda: b"new") == content_of(b"new")
+
+
+RECORD = ["a.py", 1, 2, 3, 4, "digest", True]
+
+
+@pytest.mark.parametrize(
+    "record", [None, [], "abc", {}, RECORD[:-1], [*RECORD, 1], [[], *RECORD[1:]], [*RECORD[:-1], 1]]
+)
+def test_rubbish_is_no_file(record):
+    assert KnownFiles([record]).to_records() == []
+    assert KnownFiles([record, RECORD]).to_records() == [RECORD]
+
+
+def test_files_nobody_asks_for_go_where_there_are_too_many(tmp_path, settled_at_once, monkeypatch):
+    path = tmp_path / "a.py"
+    path.write_text("x = 1")
+    files = KnownFiles([["gone.py", *RECORD[1:]]])
+    files.look(str(path), path.read_bytes)
+    assert len(files.to_records()) == 2
+    monkeypatch.setattr(known_files, "_MOST", 1)
+    assert [record[0] for record in files.to_records()] == [str(path)]
+
+
+def test_a_run_on_files_that_did_not_change_reads_none(tmp_path, settled_at_once, monkeypatch, capsys):
+    (tmp_path / "k.py").write_text(KERNEL)
+    (tmp_path / "other.py").write_text("x = 1\n")
+    command = ["check", "--isolated", "--cache-dir", str(tmp_path / "c"), str(tmp_path)]
+    assert main(command) == 1
+    before = capsys.readouterr().out
+    monkeypatch.setattr("kernlint.lint.run.read_bytes", lambda path: pytest.fail(f"{path} is read"))
+    assert main(command) == 1
+    assert capsys.readouterr().out == before
+    (tmp_path / "k.py").write_text("# " + KERNEL)
+    with pytest.raises(pytest.fail.Exception):
+        main(command)

@@ -168,7 +168,7 @@ def test_github_commands_are_escaped(report):
 
 def test_github_gets_no_columns_of_several_lines(findings):
     far = replace(findings[0], place=Place(1, 2, 3, 4))
-    assert "col" not in github.render(LintReport([far], 1, "/")).lower().split("::")[1]
+    assert ",col" not in github.render(LintReport([far], 1, "/")).lower().split("::")[1]
 
 
 def test_gitlab_issues_are_complete_and_distinct(report):

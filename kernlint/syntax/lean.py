@@ -1,0 +1,41 @@
+"""Imports LibCST at about half of what that costs: its kinds of nodes are two hundred frozen dataclasses, for each of which the
+standard library compiles methods that hardly anybody calls, and :mod:`kernlint.records` does when somebody does.
+
+Where LibCST has been imported before, it stays as it is.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from typing import Any
+
+from kernlint import records
+
+_NODES = "libcst._nodes."
+
+
+def _import_libcst() -> None:
+    """Import LibCST, its nodes with the dataclass of the house."""
+    if "libcst" in sys.modules:
+        return
+    standard, nodes = dataclasses.dataclass, list[Any]()
+
+    def dataclass(cls: Any = None, /, **options: Any) -> Any:
+        if cls is None:
+            return lambda one: dataclass(one, **options)
+        if options != {"frozen": True} or not cls.__module__.startswith(_NODES):
+            return standard(cls, **options)
+        nodes.append(cls)
+        return records.dataclass(**options)(cls)
+
+    dataclasses.dataclass = dataclass
+    try:
+        import libcst  # noqa: F401
+    finally:
+        dataclasses.dataclass = standard
+    for cls in nodes:  # what asks whether a class may be derived from it
+        cls.__dataclass_params__.frozen = True
+
+
+_import_libcst()
