@@ -35,12 +35,12 @@ _ACROSS = 256
 
 @dataclass(frozen=True)
 class Form:
-    """What a tile is chosen by: ``rows`` and ``columns`` to be covered, ``reach`` of the rows that a tile may hold together; ``tiles`` that
-    are loaded over both; whether the columns are reduced (``reduces``), so that one loop takes more than a sum (``online``), and needed
-    ``again`` behind that; whether neighbouring rows (``down``) or columns (``along``) lie side by side; whether loads would be done again
-    by each row (``shared``); whether the columns are gone through by recurrences (``scans``), place by place (``in_turn``); whether the
-    rows are ``bins`` that elements of the columns are dealt out to, and do nothing but count them (``counts``); ``slots`` of arithmetic for an
-    element, and its ``bytes`` in memory."""
+    """What a tile is chosen by: ``rows`` and ``columns`` to be covered, ``reach`` of the rows that a tile may hold together; ``tiles``
+    that are loaded over both; whether the columns are reduced (``reduces``), so that one loop takes more than a sum (``online``),
+    and needed ``again`` behind that; whether neighbouring rows (``down``) or columns (``along``) lie side by side; whether loads
+    would be done again by each row (``shared``); whether the columns are gone through by recurrences (``scans``), place by place
+    (``in_turn``); whether the rows are ``bins`` that elements of the columns are dealt out to, and do nothing but count them
+    (``counts``); ``slots`` of arithmetic for an element, and its ``bytes`` in memory."""
 
     rows: float
     columns: float
