@@ -2299,6 +2299,8 @@ def _misfit(function: Function, args: list[Any], kwargs: dict[str, Any], node: c
 
 def _either(a: Tensor, b: Tensor) -> Tensor:
     """``a`` without what is known to be otherwise of ``b``, where it is one of the two."""
+    if {a.storage.origin, b.storage.origin} == {"empty", "filled"}:
+        a = replace(a, storage=replace(a.storage, origin="result"))  # what it holds is as open as which it is
     if a.dtype is not None and b.dtype is not None and a.dtype != b.dtype:
         a = replace(a, dtype=None)
     if a.shape is not None and b.shape is not None and a.shape != b.shape:
