@@ -1346,6 +1346,10 @@ def _cat(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any
         for t in tensors:
             assert t.shape is not None
             total = ex.simplify(ex.lift(total) + t.shape[axis])
+        count = h.list_length(parts)
+        if count is not None and count != len(parts):  # filled by a loop: all but the first are like the last
+            rest = ex.lift(count) - len(parts)
+            total = ex.simplify(ex.lift(total) + rest * (tensors[-1].shape or (1,))[axis])
         shape = (*shape[:axis], total, *shape[axis + 1 :])
     else:
         shape = None
