@@ -131,8 +131,8 @@ class Program:
         #: By edits and the one entry that was followed, empty for all.
         self._read: dict[tuple[Edits, str], list[Workload]] = {}
         self._bare: dict[Edits, list[Workload]] = {}
-        #: What edits make of the workloads read, by the one entry that was followed, and of an entry.
-        self._substitution: dict[str, Substitution] = {}
+        #: What numbers make of the workloads read, by the other edits and the one entry that was followed, and of an entry.
+        self._substitution: dict[tuple[Edits, str], Substitution] = {}
         self._substituted: dict[tuple[Edits, str], Workload | None] = {}
         self._open: dict[Span, Kernel | None] = {}
         self._opening: _Reading | None = None
@@ -244,28 +244,31 @@ class Program:
         following the rest of the program; else None, which says nothing."""
         if not edits or self._substituted.get((edits, entry), launch) is None:
             return None
-        only = self._only(entry)
-        before = [workload for workload in self.workloads(only=only) if workload.entry == entry]
-        if len(before) != 1 or only not in self._substitution:
+        before, substitution = self._base(entry, edits)
+        launches = before.launches_at(launch) if before is not None else ()
+        if substitution is None or place >= len(launches):
             return None
-        launches = before[0].launches_at(launch)
-        if place >= len(launches):
-            return None
-        return self._substitution[only].launch(launches[place], entry, edits)
+        return substitution.launch(launches[place], entry, edits)
 
     def _only(self, entry: str) -> str:
         """What is followed for the sake of ``entry``: all, where they tell something of one another."""
         return entry if self._focused else ""
 
+    def _base(self, entry: str, edits: Edits) -> tuple[Workload | None, Substitution | None]:
+        """The one workload of ``entry`` that ``edits`` change numbers of, and what tells how; None where there is none."""
+        base = edits.base
+        if base == edits:
+            return None, None
+        only = entry if base else self._only(entry)
+        before = [workload for workload in self.workloads(base, only) if workload.entry == entry]
+        return before[0] if len(before) == 1 else None, self._substitution.get((base, only))
+
     def _exchanged(self, entry: str, edits: Edits) -> Workload | None:
         """The workload of ``entry`` with the launches that ``edits`` change exchanged; None where that does not do."""
         if (edits, entry) not in self._substituted:
-            only = self._only(entry)
-            before = [workload for workload in self.workloads(only=only) if workload.entry == entry]
-            found = None
-            if len(before) == 1 and only in self._substitution:
-                found = self._substitution[only].workload(before[0], edits)
-            self._substituted[edits, entry] = found
+            before, substitution = self._base(entry, edits)
+            known = before is not None and substitution is not None
+            self._substituted[edits, entry] = substitution.workload(before, edits) if known else None  # type: ignore[union-attr, arg-type]
         return self._substituted[edits, entry]
 
     def with_kernels(self, workload: Workload, module: Patched, checked: bool = True) -> Workload | None:
@@ -351,7 +354,7 @@ class Program:
 
     def _follow(self, edits: Edits, only: str) -> list[Workload]:
         for last in (False,) * (_ROUNDS - 1) + (True,):
-            reading = _Reading(self, edits, self._resolved, only=only, journal=not edits)
+            reading = _Reading(self, edits, self._resolved, only=only, journal=edits == edits.base)
             if not edits and not last:
                 reading.host.is_draft = partial(self._learns, reading)
             workloads = reading.workloads()
@@ -362,12 +365,11 @@ class Program:
             self._needed |= reading.host.needed
             new = {symbol: value for symbol, value in reading.learned().items() if symbol not in self._resolved}
             self._resolved = _close({**self._resolved, **new})
-        if not edits:
-            if not only:
-                reading.check_used()
-            if reading.host.journal is not None:
-                self._substitution[only] = Substitution(reading.host, reading.host.journal, self.kernel)
-                reading.host.journal = None
+        if not edits and not only:
+            reading.check_used()
+        if reading.host.journal is not None:
+            self._substitution[edits, only] = Substitution(reading.host, reading.host.journal, self.kernel, edits)
+            reading.host.journal = None
         return workloads
 
     def _learns(self, reading: _Reading) -> bool:
