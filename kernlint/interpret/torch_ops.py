@@ -420,7 +420,7 @@ def _view(name: str) -> Callable[..., Any]:
         target = _sizes([kwargs.get("shape", kwargs.get("size"))] if not args[1:] else args[1:])
         if target is None and args[1:] and isinstance(args[1], Tensor) and name == "view_as":
             target = args[1].shape
-        shape = _infer(x, target) if target is not None else None
+        shape = _infer(h, x, target) if target is not None else None
         if shape is None:
             return _of_unknown_rank(x, name)
         strides = _view_strides(x, shape)
@@ -456,17 +456,16 @@ def _view_dtype(x: Tensor, target: Dtype) -> Tensor:
     return replace(x, dtype=target, shape=shape, strides=contiguous_strides(shape) if x.is_contiguous else None)
 
 
-def _infer(x: Tensor, target: Shape) -> Shape | None:
+def _infer(h: HostEvaluator, x: Tensor, target: Shape) -> Shape | None:
     """``target`` with its -1 filled in."""
     holes = [i for i, extent in enumerate(target) if extent == -1]
     if not holes:
         return target
-    if len(holes) > 1 or x.shape is None:
-        return None
     known = product(tuple(e for e in target if e != -1))
-    if known == 0:
+    if len(holes) > 1 or known == 0:
         return None
-    return tuple(ex.floordiv(product(x.shape), known) if e == -1 else e for e in target)
+    elements = product(x.shape) if x.shape is not None else h.symbol_for(x, "numel")
+    return tuple(ex.floordiv(elements, known) if e == -1 else e for e in target)
 
 
 def _view_strides(x: Tensor, shape: Shape) -> Shape | None:
