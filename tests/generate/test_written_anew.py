@@ -157,6 +157,7 @@ CASES = {
         },
         2,
     ),
+    "summed operand": ({"forward": "return (x + y) @ x.t()", "inputs": "torch.randn(B, T), torch.randn(B, T)", "arguments": "x, y"}, 2),
     "dear operand": ({"forward": "return x @ torch.exp(x).t()"}, 2),
     "two results": ({"forward": "s = x.abs().amax(-1, keepdim=True)\nreturn x / s, s"}, 1),
     "group norm": ({"forward": "return F.group_norm(x.view(B, T // 10, 10), 4)"}, 2),
