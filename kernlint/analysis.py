@@ -181,7 +181,7 @@ def read_program(
     """What the source does, not yet judged. Raises as :func:`analyze` does; ``for_rules`` is for asking rules about wrong code
     too, which also look at kernels that nothing launches and at what the newest Triton refuses."""
     gpu = _device(device or DEFAULT_DEVICE)
-    task = read_task(SourceText(source, path))
+    task = read_task(SourceText(source, path), layout=False)
     module = task.reference
     if reference is not None:
         module = _reference(reference, reference_path)

@@ -30,9 +30,11 @@ class Comment:
 
 
 class Source:
-    """A module seen as text. Nodes are those of ``module.tree``; offsets count characters of ``module.text``."""
+    """A module seen as text. Nodes are those of ``module.tree``; offsets count characters of ``module.text``. Raises
+    ``SourceError`` where these do not fit each other."""
 
     def __init__(self, module: Module) -> None:
+        module.lay_out()
         self.module = module
         self.text = module.text
 

@@ -26,7 +26,7 @@ from kernlint.syntax.light import LightTree, Unusual
 from kernlint.syntax.names import imports_among, origin_of
 from kernlint.syntax.positions import Mismatch, Positions, python_tree
 from kernlint.syntax.source import line_starts, split_lines
-from kernlint.syntax.walk import NESTED, children, walk
+from kernlint.syntax.walk import NESTED, children, layout_fields, walk
 from kernlint.workload import Span
 
 _T = TypeVar("_T")
@@ -63,6 +63,7 @@ class Module:
         self.path = path
         self.first_line = first_line
         self._light = counterparts
+        self._is_laid_out = False
         self._spans: dict[int, Span | None] = {}
         self._answers: dict[Callable[[Module], Any], Any] = {}
         #: The places of the nodes of a kind among all, and the answers of :meth:`_run`.
@@ -240,11 +241,25 @@ class Module:
         same = len(full.nodes) == len(self.nodes) and all(type(a) is type(b) for a, b in zip(full.nodes, self.nodes))
         return full if same else None
 
+    def lay_out(self) -> None:
+        """Give the nodes of a tree without layout that of the source, for who writes them out or looks for comments. They stay
+        the nodes that they are. Raises ``SourceError`` where LibCST does not read the source as Python does."""
+        if self._light is None or self._is_laid_out:
+            return
+        full = self._with_layout
+        if full is None:
+            raise SourceError(f"{self.path}: LibCST and Python read it differently")
+        for node, same in zip(self.nodes, full.nodes):
+            for name in layout_fields(type(node)):
+                object.__setattr__(node, name, getattr(same, name))
+        self._is_laid_out = True
+
     def _far_span(self, node: libcst.CSTNode) -> Span:
         if self._light is not None:
-            number = self._numbers[id(node)]
+            number = self._numbers.get(id(node))
             if self._with_layout is not None:
-                return self._with_layout._far_span(self._with_layout.nodes[number])
+                # What is no node of the light tree came with the layout.
+                return self._with_layout._far_span(node if number is None else self._with_layout.nodes[number])
             near = (self._near_span(one) for one in self.nodes[number::-1])
             return next(
                 (one for one in near if one is not None), Span(self.path, self.first_line, 1, self.first_line, 1)

@@ -8,6 +8,7 @@ from pathlib import Path
 import libcst as cst
 import pytest
 
+from kernlint.rewrite.source import Source
 from kernlint.syntax.light import LightTree, Unusual
 from kernlint.syntax.tree import Module, parse_module
 from kernlint.syntax.walk import walk
@@ -104,7 +105,36 @@ def test_a_place_that_python_does_not_tell_is_that_of_libcst():
 
 
 @pytest.mark.parametrize(
+    "source",
+    [
+        "# a\nx = {\n   'a': 1,  # b\n   **y,\n}\nz = { 'b':2 }\n",
+        "def f( a, *, b=1 ,):  # c\n\treturn [ a,\n\n\t\tb ]\n\n\nclass A ( B ) :\n\tx: int=3 ; y = {1 , 2}\n# end",
+        "if (a):\r\n    b  =  ( c )\r\nelse :\r\n    d[ 1:2, ... ] += -  e\r\n",
+        "from a import (\n    b as c,  # d\n)\nwith open(x) as f , g:\n  print(f'{ h !r}', end = '')\n",
+    ],
+)
+def test_layout_is_given_to_the_nodes_there_are(source):
+    light, full = parse_module(source, "x.py", layout=False), parse_module(source, "x.py")
+    nodes = light.nodes
+    spans = [light.span(node) for node in nodes]
+    light.lay_out()
+    assert light.tree.code == source
+    assert light.tree.deep_equals(full.tree)
+    assert light.nodes is nodes and [light.span(node) for node in nodes] == spans
+    # Trees made later are none the wiser.
+    assert parse_module("z = {1: 2}\n", "y.py", layout=False).tree.code == "z = {1: 2}\n"
+
+
+@pytest.mark.parametrize(
     "source", ["(" * 150 + ")" * 150, "a" + ".b" * 900, "x = " + "-" * 900 + "1", "f(" * 150 + ")" * 150]
 )
 def test_deep_source(source):
     assert parse_module(source + "\n", "x.py", layout=False).tree.body
+
+
+def test_comments_have_their_places_once_there_is_layout():
+    source = "x = 1\nif x:\n    # why\n    y = 2\n"
+    light = parse_module(source, "x.py", layout=False)
+    light.lay_out()
+    (comment,) = Source(light).comments
+    assert source[comment.start : comment.end] == "# why"
