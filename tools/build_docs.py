@@ -30,7 +30,7 @@ ROOT = Path(__file__).parent.parent
 STAGED = ROOT / "build" / "docs"
 
 #: Files that are pages of the site though they lie elsewhere.
-_BESIDE = {"README.md": "index.md", "CHANGELOG.md": "changelog.md"}
+_BESIDE = {"README.md": "index.md", "CHANGELOG.md": "changelog.md", "CONTRIBUTING.md": "contributing.md"}
 
 #: A link, or a span of code, in which nothing is one.
 _LINK = re.compile(r"`[^`]*`|(?<!!)\[(?P<text>(?:[^\[\]]|\[[^\]]*\])*)\]\((?P<target>[^()\s]+)\)")

@@ -12,6 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import repeat
 from typing import Any
 
+from kernlint.records import dataclass
+
 #: A number for all places, or one for each.
 Column = Any
 
@@ -89,6 +91,18 @@ class Points:
     def without(self, axis: int) -> Points:
         axes = self.axes
         return self.derived(("without", axis), lambda: Points(axes[:axis] + axes[axis + 1 :], self.count))
+
+
+#: Where a scalar is.
+NOWHERE = Points((), 1)
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """Places in the tensor that is the argument ``base`` of a kernel: ``offset`` elements from its first one."""
+
+    base: str
+    offset: Column
 
 
 def repeated(column: Column, times: int) -> Column:

@@ -25,9 +25,6 @@ _ROUNDS = 1 << 12
 #: Elements of a buffer from which on those of one program are looked up together.
 _FEW = 2
 
-#: Where a scalar is.
-_NOWHERE = Points((), 1)
-
 #: By storage, what it holds: a value, and the tensor whose axes are those of the value.
 Memory = Mapping[int, tuple[Value, Tensor]]
 
@@ -146,15 +143,8 @@ class Launched:
         lanes, store = self._entered(write, loops, elements), self._store(write)
         if not lanes.holds(store):
             return False
-        mask = self.values.argument(store, "mask")
-        if mask is None or (mask.op == "constant" and mask.detail is None):
-            return True
-        return bool(self._operand(lanes, mask, write.access, _at(write)))
-
-    def _operand(self, lanes: Lanes, operand: ssa.Value, access: Access, points: Points) -> Any:
-        if operand.op == "constant":
-            return operand.detail
-        return lanes.value(operand, points.aligned(operand.shape) if operand.shape else _NOWHERE)
+        mask = lanes.optional(store, "mask")
+        return mask is None or bool(lanes.operand(mask, _at(write)))
 
     def left(self, storage: int, before: Value, whole: Tensor, points: Points, elements: Elements) -> Column:
         """What the launch leaves at ``points`` of the tensor ``whole``, which held ``before``."""
@@ -212,7 +202,7 @@ class Launched:
         given = self.values.argument(store, "value") or self.values.argument(store, "val")
         if given is None:
             raise NotCompared("a store that is not followed")
-        return self._typed(self._operand(lanes, given, write.access, points), write.access)
+        return self._typed(lanes.operand(given, points), write.access)
 
     @staticmethod
     def _typed(column: Column, access: Access) -> Column:
@@ -238,10 +228,10 @@ class Launched:
             [[axis[at[one]] for one in mine] if type(axis) is list else axis for axis in lanes.axes], len(mine)
         )
         entered, store = self._entered(write, loops, elements), self._store(write)
-        mask = self.values.argument(store, "mask")
+        mask = entered.optional(store, "mask")
         inside: Column = True
-        if mask is not None and not (mask.op == "constant" and mask.detail is None):
-            inside = self._operand(entered, mask, access, points)
+        if mask is not None:
+            inside = entered.operand(mask, points)
         stored = listed(self._stored(write, points, elements), len(mine))
         return {one: x for one, x, holds in zip(mine, stored, listed(inside, len(mine))) if holds}
 

@@ -76,7 +76,7 @@ class Printer:
         self.uses = uses
         #: An expression over the lanes that have a variable.
         self.simplified = simplified
-        #: Writes down a reduction that is not known yet.
+        #: Writes down a reduction, or a state of a recurrence, that is not known yet.
         self.reduce = reduce
         #: Whether a quotient may differ in its last bit: not where something is rounded to integers.
         self.reciprocals = False
@@ -111,7 +111,7 @@ class Printer:
         """``term`` as an expression; lines that it needs are written before."""
         if id(term) in self.known:
             return self.known[id(term)]
-        if term.op == "reduce" and self.reduce is not None:
+        if term.op in ("reduce", "scan") and self.reduce is not None:
             self.reduce(self, term)
             return self.known[id(term)]
         spelled = self._spell(term)
@@ -165,7 +165,7 @@ class Printer:
                     return number(float(text) if term.dtype.is_float else int(float(text)), term.dtype)
                 return f"{text}.to(tl.{_triton(str(term.dtype))})", 9
             return f"{text}.to(tl.{_triton(term.kind)}).to(tl.float32)", 9
-        if term.op in ("reduce", "product", "state"):
+        if term.op in ("reduce", "product", "state", "scan", "carried"):
             raise CannotGenerate("a reduction inside another")
         if term.op == "div" and self.reciprocals and term.operands[0].in_columns and not term.operands[1].in_columns:
             # One division for each row, and a multiplication for each element.

@@ -39,6 +39,7 @@ from kernlint.interpret.python import (
     same,
     spread,
 )
+from kernlint.interpret.rounds import rounds_of
 from kernlint.interpret.swapped_kernels import KernelCall, KernelCalls
 from kernlint.interpret.trace import Values
 from kernlint.interpret.values import (
@@ -68,6 +69,7 @@ from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import parameters
 from kernlint.workload import (
     Call,
+    Collected,
     Dtype,
     Expr,
     Fault,
@@ -123,7 +125,7 @@ _IN_TURN = 9
 #: like the next time round; the latter may not go round more often, either.
 _UNROLLED = 256
 #: Rounds of a loop up to which it counts as short.
-_SHORT_LOOP = 32
+SHORT_LOOP = 32
 
 
 @dataclass(frozen=True)
@@ -267,6 +269,8 @@ class HostEvaluator(Evaluator):
         self.finder: Callable[[Module, str, int], Callable[[str], Any] | None] | None = None
         #: Whether torch calls are kept with their arguments, and each round of a short loop is followed on its own.
         self.detailed = False
+        #: Loops that were followed at once so far: each has a symbol of its own.
+        self.loops_at_once = 0
         #: Whether anybody looks into the kernels.
         self.reads_kernels = True
         self.made: list[Recorded] = []
@@ -1369,8 +1373,11 @@ class HostEvaluator(Evaluator):
     def loop(self, node: cst.For, iterable: Any, scope: Scope) -> None:
         items = self.iterate(iterable)
         span = iterable if isinstance(iterable, Range) else None
-        short = self.detailed and items is not None and len(items) <= _SHORT_LOOP
+        short = self.detailed and items is not None and len(items) <= SHORT_LOOP
         alike = span is not None or (items and _views_in_turn(items))
+        given = span or items
+        if self.detailed and not short and given and self._followed_at_once(node, node.target, given, scope):
+            return
         if not short and alike and self._looped(node, node.target, items, span, scope):
             return
         if items is None:
@@ -1430,6 +1437,38 @@ class HostEvaluator(Evaluator):
             self._repeat(node, target, span.trip, first, ex.simplify(ex.lift(first) + span.step), scope)
         return True
 
+    def _followed_at_once(
+        self, node: cst.For | cst.While, target: cst.BaseExpression, iterable: Range | list[Any], scope: Scope
+    ) -> bool:
+        """A loop whose items follow one law, as a round at a place that is a symbol and the one after it; False where there is no
+        such law, or where the rounds make no device work."""
+        self.loops_at_once += 1
+        rounds = rounds_of(iterable, f"round_{self.loops_at_once}")
+        if rounds is None or not self.sinks:
+            return False
+        entry, lengths = dict(scope.vars), _lengths(scope)
+        lists = [(value, [*value]) for value in entry.values() if isinstance(value, list)]
+        grown: dict[str, int] = {}
+        found: list[list[Recorded]] = []
+        whole = True
+        for _ in range(2):
+            grown = _lengths(scope)
+            with self.recording() as steps:
+                whole = self._iteration(node, target, rounds.item, scope) and whole
+            if not _works(steps):
+                scope.vars = entry
+                for value, before in lists:
+                    value[:] = before
+                return False
+            found.append(steps)
+        self._lengthen(scope, grown, rounds.count, lengths)
+        _forget(scope, entry)
+        if not whole:
+            self.unknown(f"when the loop at line {self.span(node).line} ends")
+        made = _loop(rounds.count, found[1], self.span(node), self.symbol, found[0])
+        self.record(replace(made, round=rounds.place, backwards=rounds.backwards))
+        return True
+
     def _repeat(
         self,
         node: cst.For | cst.While,
@@ -1485,7 +1524,8 @@ class HostEvaluator(Evaluator):
             return False
         step = step if found.up else -step
         span = Range("range", start, bound + (step // abs(step) if found.inclusive else 0), step)
-        if not self._looped(node, found.name, self.iterate(span), span, scope):
+        at_once = self.detailed and self._followed_at_once(node, found.name, span, scope)
+        if not at_once and not self._looped(node, found.name, self.iterate(span), span, scope):
             return False
         self.assign(found.name, start + (span.trip or 0) * step, scope)
         return True
@@ -2259,6 +2299,8 @@ def _misfit(function: Function, args: list[Any], kwargs: dict[str, Any], node: c
 
 def _either(a: Tensor, b: Tensor) -> Tensor:
     """``a`` without what is known to be otherwise of ``b``, where it is one of the two."""
+    if {a.storage.origin, b.storage.origin} == {"empty", "filled"}:
+        a = replace(a, storage=replace(a.storage, origin="result"))  # what it holds is as open as which it is
     if a.dtype is not None and b.dtype is not None and a.dtype != b.dtype:
         a = replace(a, dtype=None)
     if a.shape is not None and b.shape is not None and a.shape != b.shape:
@@ -2451,6 +2493,10 @@ def _as_data(function: str, args: Iterable[Any], kwargs: Mapping[str, Any]) -> C
             raise TypeError("too many parts")
         if value is None or value is ... or isinstance(value, (Tensor, Dtype, bool, int, float, str, Expr)):
             return value
+        if isinstance(value, LongList):
+            found = Collected(map(plain, value))
+            found.length = value.length
+            return found
         if isinstance(value, (tuple, list)):
             return tuple(map(plain, value))
         if isinstance(value, slice):

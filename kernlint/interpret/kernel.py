@@ -301,7 +301,7 @@ class KernelEvaluator(Evaluator):
             result = replace(result, nonnegative=True)
         result = self.judged(numerics.of_binary(name, a, b, weak, dtype), result, node)
         if (a.growth or b.growth) and (dtype is None or dtype.is_float):
-            result = replace(result, growth=numerics.growth_of_binary(name, a, b))
+            result = replace(result, growth=numerics.growth_of_binary(name, *whole))
         # Triton's combine pass makes the other summand the accumulator of the dot.
         accumulates = name == "+" and any(
             one.fresh is not None and one.fresh == dtype and one.shape == shape and not one.casts for one in whole

@@ -1347,6 +1347,10 @@ def _cat(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any
         for t in tensors:
             assert t.shape is not None
             total = ex.simplify(ex.lift(total) + t.shape[axis])
+        count = h.list_length(parts)
+        if count is not None and count != len(parts):  # filled by a loop: all but the first are like the last
+            rest = ex.lift(count) - len(parts)
+            total = ex.simplify(ex.lift(total) + rest * (tensors[-1].shape or (1,))[axis])
         shape = (*shape[:axis], total, *shape[axis + 1 :])
     else:
         shape = None
@@ -1710,6 +1714,7 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "tensor": _tensor,
     "as_tensor": _tensor,
     "from_numpy": lambda h, a, k, n: h.host_tensor(h.allocate(None, None, "constant", n)),
+    "result_type": lambda h, a, k, n: _common(a) or Unknown("torch.result_type"),
     "randperm": lambda h, a, k, n: _create("input", "randperm", True)(h, a, {"dtype": dt.INT64, **k}, n),
     "eye": lambda h, a, k, n: _create("filled", "eye")(h, [a[0], a[1] if len(a) > 1 else a[0]], k, n),
     "scalar_tensor": _tensor,

@@ -367,8 +367,11 @@ def _shortfall(workload: Workload, launch: Launch, site: Site, index: Expr, boun
         return None
     if any(symbol.name not in launch.arguments and "." not in symbol.name for symbol in symbols_of(index, bound)):
         return None  # an argument that was not followed
-    symbols = symbols_of(index, bound, *launch.grid, *(loop.trip for loop in site.loops))
-    symbols |= symbols_of(*launch.open_constexprs.values())
+    # Sizes of axes and loops that the index does not move with must have some value, and do not matter.
+    walked = [extent for axis, extent in enumerate(launch.grid) if ProgramId(axis) in moving]
+    walked += [loop.trip for loop in site.loops if LoopIndex(loop.id) in moving]
+    mattering = symbols_of(index, bound, *walked, *launch.open_constexprs.values())
+    symbols = mattering | symbols_of(*launch.grid, *(loop.trip for loop in site.loops))
     for sizes in samples(workload, symbols, launch):
         space = Space(launch, site, sizes)
         space.bounds.clear()
@@ -376,7 +379,8 @@ def _shortfall(workload: Workload, launch: Launch, site: Site, index: Expr, boun
         needed = bound.evaluate(sizes)
         # An index that runs in blocks (`group * 64 < n`) takes no value between two of its steps.
         if found is not None and needed is not None and found[0] + _step(index, moving, sizes) < needed:
-            return Shortfall(launch, site, index, bound, found[0] + 1, int(needed), sizes)
+            shown = {symbol: number for symbol, number in sizes.items() if symbol in mattering}
+            return Shortfall(launch, site, index, bound, found[0] + 1, int(needed), shown)
     return None
 
 

@@ -340,3 +340,31 @@ WHOLE_TILES = """
 )
 def test_a_grid_of_whole_tiles(columns: str, check: str, expected: list[str]) -> None:
     assert severities("KL747", WHOLE_TILES.format(columns=columns, check=check)) == expected
+
+
+SPLIT = """
+    @triton.autotune(configs=[triton.Config({"B": 64}), triton.Config({"B": 128})], key=["n"], reset_to_zero=["o"])
+    @triton.jit
+    def total(x, o, n, SPLIT_K: tl.constexpr, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        s = tl.load(x + i, mask=i < n, other=0.0)
+        if SPLIT_K > 1:
+            tl.atomic_add(o + i % (n // SPLIT_K), s, mask=i < n)
+        else:
+            tl.store(o + i, s, mask=i < n)
+
+    def run(x):
+        n = x.numel()
+        SPLIT_K = max(1, n // 4096)
+        if SPLIT_K > 1:
+            o = x.new_zeros(n)
+        else:
+            o = x.new_empty(n)
+        total[lambda meta: (triton.cdiv(n, meta["B"]),)](x, o, n, SPLIT_K=SPLIT_K)
+        return o
+"""
+
+
+def test_a_buffer_that_is_zeroed_where_the_kernel_adds_to_it() -> None:
+    assert severities("KL753", SPLIT) == []
+    assert severities("KL753", SPLIT.replace("x.new_zeros(n)", "x.new_empty(n)")) == ["error"]
