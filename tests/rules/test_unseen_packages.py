@@ -368,3 +368,36 @@ SPLIT = """
 def test_a_buffer_that_is_zeroed_where_the_kernel_adds_to_it() -> None:
     assert severities("KL753", SPLIT) == []
     assert severities("KL753", SPLIT.replace("x.new_zeros(n)", "x.new_empty(n)")) == ["error"]
+
+
+NORM = """
+    @triton.jit
+    def backward_kernel(dy, x, dx, n, BLOCK: tl.constexpr):
+        at = tl.program_id(0) * n + tl.arange(0, BLOCK)
+        inside = tl.arange(0, BLOCK) < n
+        g = tl.load(dy + at, mask=inside, other=0.0) * tl.load(x + at, mask=inside, other=0.0)
+        tl.store(dx + at, g, mask=inside)
+
+    class Norm(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            shape = x.shape
+            x = x.view(-1, shape[-1])
+            ctx.block = triton.next_power_of_2(x.shape[1])
+            ctx.save_for_backward(x)
+            return torch.empty_like(x).view(*shape)
+
+        @staticmethod
+        def backward(ctx, dy):
+            (x,) = ctx.saved_tensors
+            shape = dy.shape
+            dy = dy.view(-1, shape[-1])
+            rows, n = dy.shape
+            dx = torch.empty_like(dy)
+            backward_kernel[(rows,)](dy, x, dx, n, BLOCK=ctx.block)
+            return dx.view(*shape)
+"""
+
+
+def test_a_block_that_the_forward_pass_chose_for_the_same_rows() -> None:
+    assert severities("KL751", NORM) == []
