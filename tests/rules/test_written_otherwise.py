@@ -94,7 +94,9 @@ class Read:
 def read(rule: Rule, source: str) -> Read:
     gpu = find_device(rule.example_device)
     target = target_for(None, gpu) if rule.category in ("correctness", "portability") else None
-    program = Program(parse_module(source, "example.py"), None, Question(host=host_facts(gpu), target=target))
+    program = Program(
+        parse_module(source, "example.py", layout=False), None, Question(host=host_facts(gpu), target=target)
+    )
     found, complete = False, True
     times: list[float | None] = []
     workloads = [*program.workloads(), *(program.bare_kernels() if rule.bare else ())]
@@ -137,4 +139,4 @@ def test_the_same_finding(rule: Rule, mutator: Callable[[str], str | None]) -> N
 @pytest.mark.parametrize("mutator", MUTATORS, ids=lambda mutator: mutator.__name__)
 def test_it_applies(mutator: Callable[[str], str | None]) -> None:
     """A mutator that finds nothing to change would prove nothing."""
-    assert sum(mutator(textwrap.dedent(rule.bad)) is not None for rule in all_rules()) > 0
+    assert any(mutator(textwrap.dedent(rule.bad)) is not None for rule in all_rules())
