@@ -27,6 +27,7 @@ def _import_libcst() -> None:
         if options != {"frozen": True} or not cls.__module__.startswith(_NODES):
             return standard(cls, **options)
         nodes.append(cls)
+        cls.__setattr__, cls.__delattr__ = _refuse_to_set, _refuse_to_delete
         return records.dataclass(**options)(cls)
 
     dataclasses.dataclass = dataclass
@@ -36,6 +37,14 @@ def _import_libcst() -> None:
         dataclasses.dataclass = standard
     for cls in nodes:  # what asks whether a class may be derived from it
         cls.__dataclass_params__.frozen = True
+
+
+def _refuse_to_set(self: Any, name: str, value: object) -> None:
+    raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
+
+
+def _refuse_to_delete(self: Any, name: str) -> None:
+    raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")
 
 
 _import_libcst()

@@ -19,7 +19,7 @@ ENTRIES = ("kernlint.analysis", "kernlint.rules.registry; kernlint.rules.registr
 def test_ours_is_the_first_import(entry: str) -> None:
     code = f"import {entry}; import sys, libcst; print(libcst.Name.__setattr__.__module__)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert found.strip() == "kernlint.records"
+    assert found.strip() == "kernlint.syntax.lean"
 
 
 def test_what_was_imported_before_stays() -> None:
