@@ -35,7 +35,7 @@ FIXED = frozenset(
 def found(rule: Rule, source: str) -> bool:
     """Whether ``rule`` finds anything in ``source``."""
     gpu = find_device("h100-sxm")
-    program = Program(parse_module(source, "example.py", layout=False), None, Question(host=host_facts(gpu)))
+    program = Program(parse_module(source, "example.py"), None, Question(host=host_facts(gpu)))
     for workload in [*program.workloads(), *(program.bare_kernels() if rule.bare else ())]:
         if list(rule.check(Context(program, rule.concerns(workload), gpu, price=lambda w: estimate(w, gpu)))):
             return True

@@ -94,9 +94,7 @@ class Read:
 def read(rule: Rule, source: str) -> Read:
     gpu = find_device(rule.example_device)
     target = target_for(None, gpu) if rule.category in ("correctness", "portability") else None
-    program = Program(
-        parse_module(source, "example.py", layout=False), None, Question(host=host_facts(gpu), target=target)
-    )
+    program = Program(parse_module(source, "example.py"), None, Question(host=host_facts(gpu), target=target))
     found, complete = False, True
     times: list[float | None] = []
     workloads = [*program.workloads(), *(program.bare_kernels() if rule.bare else ())]

@@ -50,7 +50,7 @@ SOURCES = {
 
 def _light(source: str) -> tuple[Module, Module]:
     light = LightTree(source, ast.parse(source))
-    return Module(light.tree, source, "x.py", 1, light.counterparts), parse_module(source, "x.py")
+    return Module(light.tree, source, "x.py", 1, light.counterparts), parse_module(source, "x.py", layout=True)
 
 
 def _assert_alike(source: str) -> None:
@@ -85,12 +85,12 @@ def test_a_light_tree_of_a_file(path):
 def test_what_only_libcst_reads(source):
     with pytest.raises(Unusual):
         LightTree(source, ast.parse(source))
-    assert parse_module(source, "x.py", layout=False).tree.deep_equals(parse_module(source, "x.py").tree)
+    assert parse_module(source, "x.py").tree.deep_equals(parse_module(source, "x.py", layout=True).tree)
 
 
 def test_the_code_of_an_expression_is_that_of_the_source():
     source = "x = f( a,b )+((c*d))  # why\n"
-    light = parse_module(source, "x.py", layout=False)
+    light = parse_module(source, "x.py")
     (call,) = light.of(cst.Call)
     product = light.of(cst.BinaryOperation)[1]
     assert light.code(call) == "f( a,b )"
@@ -99,7 +99,7 @@ def test_the_code_of_an_expression_is_that_of_the_source():
 
 def test_a_place_that_python_does_not_tell_is_that_of_libcst():
     source = "from a import b\nx = f'{y}'\n"
-    light, full = parse_module(source, "x.py", layout=False), parse_module(source, "x.py")
+    light, full = parse_module(source, "x.py"), parse_module(source, "x.py", layout=True)
     assert [light.span(node) for node in light.of(cst.Name)] == [full.span(node) for node in full.of(cst.Name)]
 
 
@@ -107,4 +107,4 @@ def test_a_place_that_python_does_not_tell_is_that_of_libcst():
     "source", ["(" * 150 + ")" * 150, "a" + ".b" * 900, "x = " + "-" * 900 + "1", "f(" * 150 + ")" * 150]
 )
 def test_deep_source(source):
-    assert parse_module(source + "\n", "x.py", layout=False).tree.body
+    assert parse_module(source + "\n", "x.py").tree.body
