@@ -50,6 +50,13 @@ def test_nodes_are_as_ever() -> None:
         cst.BaseExpression()  # type: ignore[abstract]
 
 
+def test_what_a_node_is_can_be_asked() -> None:
+    name = cst.Name("x")
+    assert isinstance(name, cst.Name) and isinstance(name, cst.BaseExpression) and isinstance(name, cst.CSTNode)
+    assert isinstance(name, (cst.Call, cst.Name)) and not isinstance(name, cst.Call) and not isinstance(None, cst.Name)
+    assert issubclass(cst.If, cst.BaseCompoundStatement) and not issubclass(cst.If, cst.BaseExpression)
+
+
 def test_nodes_of_others_can_be_derived() -> None:
     @dataclasses.dataclass(frozen=True)
     class Marked(cst.Name):
