@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 
 
 class OutOfWork(Exception):
@@ -43,12 +41,15 @@ def check() -> None:
         raise OutOfWork
 
 
-@contextmanager
-def limited(units: float) -> Iterator[None]:
+class limited:
     """Let what is asked inside take ``units`` of work, or what an outer limit leaves of them."""
-    before = _count.limit
-    _count.limit = min(before, _count.spent + units)
-    try:
-        yield
-    finally:
-        _count.limit = before
+
+    def __init__(self, units: float) -> None:
+        self._units = units
+
+    def __enter__(self) -> None:
+        self._before = _count.limit
+        _count.limit = min(self._before, _count.spent + self._units)
+
+    def __exit__(self, *_: object) -> None:
+        _count.limit = self._before
