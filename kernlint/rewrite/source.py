@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tokenize
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -12,6 +13,8 @@ import libcst as cst
 from kernlint.records import dataclass
 from kernlint.rewrite.text import CannotRewrite, TextEdit, line_starts
 from kernlint.syntax.names import origin_of
+from kernlint.syntax.positions import python_tree
+from kernlint.syntax.source import split_lines
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import children
 from kernlint.workload import Span
@@ -114,8 +117,8 @@ class Source:
 
     @property
     def indent_step(self) -> str:
-        """What the file indents a block by."""
-        return self.module.tree.default_indent
+        """What the file indents a block by: as its first one is."""
+        return next((token.string for token in self._tokens if token.type == tokenize.INDENT), " " * 4)
 
     def indent_of(self, statement: cst.CSTNode) -> str:
         """The white space in front of a statement. Raises :class:`CannotRewrite` where it does not start its line."""
@@ -222,15 +225,20 @@ class Source:
     def comments(self) -> list[Comment]:
         """All comments, in order."""
         found = []
-        stack: list[cst.CSTNode] = [self.module.tree]
-        while stack:
-            node = stack.pop()
-            if isinstance(node, cst.Comment):
-                start, end = self.range_of(node)
-                before = self.text[self.line_start(self.line(start)) : start]
-                found.append(Comment(start, end, node.value, not before.strip()))
-            stack.extend(node.children)
-        return sorted(found, key=lambda comment: comment.start)
+        for token in self._tokens:
+            if token.type == tokenize.COMMENT:
+                line = self._line_starts[token.start[0] - 1]
+                start, end = line + token.start[1], line + token.end[1]
+                found.append(Comment(start, end, token.string, not self.text[line:start].strip()))
+        return found
+
+    @cached_property
+    def _tokens(self) -> list[tokenize.TokenInfo]:
+        """The tokens of the text. Raises :class:`CannotRewrite` where it is newer than the running Python."""
+        if python_tree(self.text) is None:
+            raise CannotRewrite("the running Python cannot read the source")
+        lines = iter([f"{line}\n" for line in split_lines(self.text)])
+        return list(tokenize.generate_tokens(lambda: next(lines, "")))
 
     def comments_in(self, start: int, end: int) -> list[Comment]:
         """The comments that lie wholly between two offsets."""
