@@ -36,23 +36,30 @@ class Unusual(Exception):
 def _maker(cls: type[Any], *given: str) -> Callable[..., Any]:
     """A function that makes a node of ``cls`` of the values of the fields ``given``, by position; all others have their defaults.
     Past the constructor, which checks what Python's parser has checked already."""
-    puts = [getattr(cls, name).__set__ for name in given]
-    rest = []
-    for field in fields(cls):
-        if field.name not in given:
-            make = field.default_factory
-            default = field.default if field.default is not MISSING or make is MISSING else make()
-            rest.append((getattr(cls, field.name).__set__, default))
-    new = object.__new__
+    compiled: list[Callable[..., Any]] = []  # when the first node is made, which most kinds never see
 
     def made(*values: Any) -> Any:
-        node = new(cls)
-        for put, value in zip(puts, values):
-            put(node, value)
-        for put, value in rest:
-            put(node, value)
-        return node
+        if not compiled:
+            compiled.append(_compiled(cls, given))
+        return compiled[0](*values)
 
+    return made
+
+
+def _compiled(cls: type[Any], given: Sequence[str]) -> Callable[..., Any]:
+    """What :func:`_maker` gives, field by field written out."""
+    names: dict[str, Any] = {"new": object.__new__, "cls": cls}
+    lines = []
+    for field in fields(cls):
+        name, value = field.name, field.name
+        names[f"put_{name}"] = getattr(cls, name).__set__
+        if name not in given:
+            make = field.default_factory
+            names[f"default_{name}"] = field.default if field.default is not MISSING or make is MISSING else make()
+            value = f"default_{name}"
+        lines.append(f" put_{name}(node, {value})\n")
+    exec(f"def made({', '.join(given)}):\n node = new(cls)\n{''.join(lines)} return node", names)
+    made: Callable[..., Any] = names["made"]
     return made
 
 
