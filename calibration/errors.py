@@ -36,6 +36,7 @@ FILES = {
     "h200-grids.csv": ("grids",),
     "h200-products.csv": ("products",),
     "h200-blends.csv": ("blends",),
+    "h200-forms.csv": ("forms",),
     "h200-again.csv": ("again",),
 }
 

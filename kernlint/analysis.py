@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any
 
 import kernlint.syntax  # noqa: F401 - which imports LibCST its own way
+from kernlint import seen
 from kernlint.cost.device import Device, UnknownDevice, find_device
 from kernlint.cost.estimate import MODEL_VERSION, estimate
 from kernlint.cost.traffic import assumed_trips
@@ -34,6 +36,9 @@ from kernlint.verdict.words import speedup_text, write_verdict
 from kernlint.workload import Launch, Tensor, Workload, concrete
 
 DEFAULT_DEVICE = "h100-sxm"
+
+#: References that are kept for the next kernel.
+_MOST_REFERENCES = 16
 
 #: No GPU has a tenth of this.
 MAX_TENSOR_BYTES = 1 << 42
@@ -100,21 +105,28 @@ def analyze(
     :class:`~kernlint.errors.UsageError` for an unknown device, scope, entry, override or fact, and
     :class:`~kernlint.errors.AnalysisError` when there is no verdict.
     """
-    return analysis(
-        source,
-        path=path,
-        reference=reference,
-        reference_path=reference_path,
-        device=device,
-        scope=scope,
-        entry=entry,
-        overrides=overrides,
-        assumptions=assumptions,
-        performance=performance,
-        performance_path=performance_path,
-        recording=recording,
-        project=project,
-    ).verdict
+    options: dict[str, Any] = {
+        "path": path,
+        "reference": reference,
+        "reference_path": reference_path,
+        "device": device,
+        "scope": scope,
+        "entry": entry,
+        "overrides": overrides,
+        "assumptions": tuple(assumptions),
+        "performance": performance,
+        "performance_path": performance_path,
+    }
+    if recording is not None or project:
+        return analysis(source, **options, recording=recording, project=project).verdict
+    question = seen.question(source, options)
+    verdict = seen.verdict(question)
+    if verdict is None:
+        found = analysis(source, **options)
+        verdict = found.verdict
+        seen.remember(question, verdict, found.program)
+        found.program.close()
+    return verdict
 
 
 def analysis(
@@ -172,7 +184,7 @@ def read_program(
     task = read_task(SourceText(source, path))
     module = task.reference
     if reference is not None:
-        module = read_task(SourceText(reference, reference_path)).kernel
+        module = _reference(reference, reference_path)
     _check_dialect(task.kernel)
     facts = tuple(parse_fact(text) for text in assumptions)
     target = target_for(None, gpu) if for_rules else None
@@ -197,6 +209,12 @@ def read_program(
     for workload in workloads:
         _check_sizes(workload, overrides or {})
     return Reading(task, program, tuple(workloads), gpu, device is not None, project)
+
+
+@lru_cache(maxsize=_MOST_REFERENCES)
+def _reference(text: str, path: str) -> Module:
+    """The module of a reference, read once for the many kernels that are held against it. Nobody writes it out again."""
+    return read_task(SourceText(text, path), layout=False).kernel
 
 
 def _launched_elsewhere(

@@ -41,6 +41,16 @@ def check() -> None:
         raise OutOfWork
 
 
+@contextmanager
+def uncounted() -> Iterator[None]:
+    """Do not count the work inside: what is remembered from one program to the next must not change what limits leave out."""
+    before = _count.spent
+    try:
+        yield
+    finally:
+        _count.spent = before
+
+
 class limited:
     """Let what is asked inside take ``units`` of work, or what an outer limit leaves of them."""
 

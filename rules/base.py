@@ -77,6 +77,8 @@ class Rule(ABC):
     silent_if_open: ClassVar[bool] = False
     #: Whether the rule reads the module's source alone: it is asked once a file, with a workload that has no steps.
     lexical: ClassVar[bool] = False
+    #: The operator whose proofs the rule puts into words, by name; empty where the rule proves its condition itself.
+    operator: ClassVar[str] = ""
     #: What of the condition the configuration can set; a check asks :meth:`Context.option` for the value.
     options: ClassVar[tuple[Option, ...]] = ()
 

@@ -1,4 +1,4 @@
-"""Writes docs/rules.md: every rule's documentation on one page.
+"""Writes docs/rules.md, the table of all rules. Their pages are made when the site is built (tools/build_docs.py).
 
 python tools/write_rule_docs.py            write it
 python tools/write_rule_docs.py --check    exit with 1 where it is not up to date
@@ -6,24 +6,43 @@ python tools/write_rule_docs.py --check    exit with 1 where it is not up to dat
 
 from __future__ import annotations
 
-import re
 import sys
+from itertools import groupby
 from pathlib import Path
 
-from kernlint.rules.docs import to_markdown
-from kernlint.rules.registry import all_rules
+from kernlint.links import rule_url
+from kernlint.lint.selection import Entry, catalogue
 
 TARGET = Path(__file__).parent.parent / "docs" / "rules.md"
 
+_HEAD = """\
+# Rules
+
+<!-- written by tools/write_rule_docs.py -->
+
+Each rule has a page: what it finds, why that is slow or wrong, when it is not, an example and what to write instead, how safe its fix is,
+and the evidence. `kernlint rule CODE` prints it; `kernlint rules --json` has this table as data. Which rules run, and how severe they are:
+[the linter](check.md#rules).
+"""
+
 
 def page() -> str:
-    rules = all_rules()
-    table = ["| code | name | category | what it finds |", "| --- | --- | --- | --- |"]
-    table += [f"| {r.code} | {r.name} | {r.category} | {r.summary} |" for r in rules]
-    head = "# Rules\n\n<!-- written by tools/write_rule_docs.py -->\n\n`kernlint rule CODE` prints one of them.\n\n"
-    # One level down: each rule's own page starts at level one.
-    bodies = [re.sub(r"^(#+) ", r"#\1 ", to_markdown(rule), flags=re.MULTILINE).rstrip() for rule in rules]
-    return head + "\n".join(table) + "\n\n" + "\n\n".join(bodies) + "\n"
+    by_category = groupby(sorted(catalogue(), key=lambda entry: (entry.code[:3], entry.code)), lambda e: e.category)
+    return _HEAD + "".join(_table(category, list(entries)) for category, entries in by_category)
+
+
+def _table(category: str, entries: list[Entry]) -> str:
+    head = ["", f"## {category}", "", "| code | name | severity | what it finds |", "| --- | --- | --- | --- |"]
+    return "\n".join([*head, *map(_row, entries), ""])
+
+
+def _row(entry: Entry) -> str:
+    severity = entry.severity if entry.default else f"{entry.severity}, off"
+    return f"| [{entry.code}]({rule_url(entry.code)}) | {entry.name} | {severity} | {_cell(entry.summary)} |"
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
 
 
 def main() -> int:

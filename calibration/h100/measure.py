@@ -29,6 +29,7 @@ import columns
 import compiled
 import elementwise
 import fma
+import forms
 import gemm
 import grids
 import lanes
@@ -71,11 +72,12 @@ MICRO_FILES = {
     "grids": ("h200-grids.csv", "h200-grids-binaries.csv"),
     "products": ("h200-products.csv", "h200-products-binaries.csv"),
     "blends": ("h200-blends.csv", "h200-blends-binaries.csv"),
+    "forms": ("h200-forms.csv", "h200-forms-binaries.csv"),
     "again": ("h200-again.csv", "h200-again-binaries.csv"),
 }
 #: Modules whose results are files of their own.
 ALONE = {"spilling": spilling, "lanes": lanes, "arithmetic": arithmetic, "scatter": scatter}
-ALONE |= {"grids": grids, "products": products, "blends": blends, "again": again}
+ALONE |= {"grids": grids, "products": products, "blends": blends, "forms": forms, "again": again}
 #: Modules beside which torch operations are timed, and every how many of them.
 TORCH_STEPS = {None: 1, "again": 3}
 TORCH_SECONDS = 40.0  # kept back for the torch operations, which run last

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @click.command()
-@click.argument("tasks", required=False)
+@click.argument("tasks", metavar="TASKS", type=click.Path(), required=False)
 @click.option(
     "-o", "--output", metavar="FILE", help="Where to write the results: .jsonl, .parquet; - for standard output."
 )

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, TextIO
 
 import click
 
-from kernlint.cli.options import list_devices
+from kernlint.cli.completion import complete_device, complete_rule
+from kernlint.cli.options import NOTE, list_devices
 from kernlint.cli.streams import encodable, look_of
 from kernlint.errors import UsageError
 
@@ -41,14 +42,25 @@ _STDIN_NAME = "<stdin>"
 
 
 @click.command()
-@click.argument("paths", nargs=-1)
-@click.option("--select", metavar="RULES", multiple=True, help="Run these rules only: codes, prefixes, names, ALL.")
-@click.option("--extend-select", metavar="RULES", multiple=True, help="Run these rules too.")
-@click.option("--ignore", metavar="RULES", multiple=True, help="Do not run these rules.")
+@click.argument("paths", metavar="[PATH]...", type=click.Path(), nargs=-1)
+@click.option(
+    "--select",
+    metavar="RULES",
+    multiple=True,
+    shell_complete=complete_rule,
+    help="Run these rules only: codes, prefixes, names, ALL.",
+)
+@click.option(
+    "--extend-select", metavar="RULES", multiple=True, shell_complete=complete_rule, help="Run these rules too."
+)
+@click.option("--ignore", metavar="RULES", multiple=True, shell_complete=complete_rule, help="Do not run these rules.")
 @click.option("--per-file-ignores", metavar="PATTERN:RULES", multiple=True, help="Not these rules on these files.")
 @click.option("--severity", metavar="RULES=LEVEL", multiple=True, help="Report these rules as error, warning or info.")
 @click.option(
-    "--device", metavar="NAME", help="GPU that gains are predicted for, or `list` for all.  [default: h100-sxm]"
+    "--device",
+    metavar="NAME",
+    help="GPU that gains are predicted for, or `list` for all.  [default: h100-sxm]",
+    shell_complete=complete_device,
 )
 @click.option("--reference", metavar="FILE", help="Python file with the PyTorch reference of what is checked.")
 @click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="Override a module-level constant.")
@@ -317,8 +329,21 @@ def _check_overrides(overrides: Overrides) -> None:
     Patterns(os.getcwd(), [*overrides.extend_exclude, *(pattern for _, pattern, _ in overrides.per_file_ignores)])
     if overrides.target_triton is not None and not re.fullmatch(r"\d+\.\d+(\.\d+)?", overrides.target_triton):
         raise UsageError(f"--target-triton {overrides.target_triton}: expected a version such as 3.6")
+    if overrides.target_triton is not None:
+        _note_unknown_release(overrides.target_triton)
     if overrides.timeout_s is not None and not is_timeout(overrides.timeout_s):
         raise UsageError(f"--timeout {overrides.timeout_s:g}: expected a positive number of seconds, below a million")
+
+
+def _note_unknown_release(version: str) -> None:
+    """Say which release counts in place of one that is not known."""
+    from kernlint.interpret.api import parse_version, supported
+
+    oldest, newest = supported()[0], supported()[-1]
+    if not parse_version(oldest) <= parse_version(version) <= parse_version(newest):
+        nearest = oldest if parse_version(version) < parse_version(oldest) else newest
+        note = f"Triton {version} is not known, from {oldest} to {newest} are; {nearest} is taken"
+        click.get_current_context().meta[NOTE] = note
 
 
 def _require_working_folder() -> None:
@@ -462,14 +487,22 @@ def _tell_of_files(messages: Iterable[tuple[str, str]]) -> None:
 
 
 def _tell_fixes(fixes: Fixes, diff: bool) -> None:
+    done = "would fix" if diff else "fixed"
+    made = [(file, f"{done} {_fix_made(finding)}") for file, findings in fixes.fixed.items() for finding in findings]
     refused = [(file, f"{code} not fixed: {why}") for file, whys in fixes.refused.items() for code, why in whys.items()]
-    _tell_of_files([*refused, *fixes.unwritten.items()])
-    count, files = fixes.fixed.total(), len(fixes.changed)
+    _tell_of_files([*made, *refused, *fixes.unwritten.items()])
+    count, files = len(made), len(fixes.changed)
     verb = "could be" if diff else "was" if count == 1 else "were"
     parts = [f"{_counted(count, 'finding')} in {_counted(files, 'file')} {verb} fixed"]
     if fixes.unsafe:
         parts.append(f"{fixes.unsafe} more with --unsafe-fixes")
     click.echo(f"kernlint: {'; '.join(parts)}.", err=True)
+
+
+def _fix_made(finding: Finding) -> str:
+    cell = "" if finding.place.cell is None else f"cell {finding.place.cell}, "
+    what = f": {finding.fix.message}" if finding.fix is not None else ""
+    return f"{finding.code} {finding.name} at {cell}line {finding.place.line}{what}"
 
 
 # -- the answer -------------------------------------------------------------------------------------------------------

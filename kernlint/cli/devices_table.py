@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import click
 
+from kernlint.cli.streams import look_of
 from kernlint.cost.device import ALIASES, Device, devices
+from kernlint.report.grid import Grid, paint
+from kernlint.report.look import PLAIN, Look
 
 _HEAD = ("device", "name", "arch", "SMs", "GB/s", "fp16", "int8", "fp8", "basis")
+_NUMBERS = range(3, 8)
 
 
-def render(sources: bool = False) -> str:
-    """All devices as aligned columns: peaks are dense, 10^12 operations per second, fp32 (or int32) accumulate. ``sources`` adds what
-    the figures of each are from."""
-    rows = [_HEAD, *(_row(device) for device in devices())]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_HEAD))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+def render(sources: bool = False, look: Look = PLAIN) -> str:
+    """All devices as a table: peaks are dense, 10^12 operations per second, fp32 (or int32) accumulate. ``sources`` adds what the
+    figures of each are from."""
+    lines = paint(Grid(_HEAD, tuple(map(_row, devices())), frozenset(_NUMBERS), whole=frozenset({0})), look)
     notes = [
         "",
         "fp16, int8, fp8: dense tensor-core peak, 10^12 operations per second.",
@@ -27,7 +30,8 @@ def render(sources: bool = False) -> str:
     if sources:
         for device in devices():
             notes += ["", *_sources(device)]
-    return "\n".join([*lines, *notes]) + "\n"
+    said = [line for note in notes for line in (look.wrapped(note, "", "  ") if note else [""])]
+    return "\n".join([*lines, *said]) + "\n"
 
 
 def to_json() -> list[dict[str, Any]]:
@@ -99,4 +103,4 @@ def devices_command(sources: bool, as_json: bool) -> None:
 
         click.echo(json.dumps(to_json(), indent=2))
         return
-    click.echo(render(sources=sources), nl=False)
+    click.echo(render(sources, look_of(sys.stdout)), nl=False)

@@ -24,12 +24,16 @@ if TYPE_CHECKING:
 @click.command()
 @task_options
 @trace_option
+@click.option(
+    "--why-not", "refusals", is_flag=True, help="Also say what every operator answers for the largest causes."
+)
 @click.option("--json", "as_json", is_flag=True, help="The same as JSON (`kernlint schema explain`).")
 @click.option("--plot", metavar="FILE", help="Also draw a roofline plot, .svg or .png (needs kernlint[plot]).")
 def explain(
     device: str | None,
     settings: tuple[str, ...],
     assumptions: tuple[str, ...],
+    refusals: bool,
     as_json: bool,
     plot: str | None,
     trace: bool,
@@ -59,11 +63,13 @@ def explain(
     if len(points) > 1:
         if trace:
             raise UsageError("--trace follows one call; give --set one value each")
+        if refusals:
+            raise UsageError("--why-not is about one size; give --set and --assume one value each")
         from kernlint.report import sweep as table
 
         _show(_sweep(task, points), table.render, as_json)
         return
-    result = _run(_budget, task, points[0], trace)
+    result = _run(_budget_with_refusals if refusals else _budget, task, points[0], trace)
     from kernlint.report import budget_text
 
     _show(result, budget_text.render, as_json)
@@ -97,6 +103,13 @@ def _budget(source: SourceText, options: dict[str, Any]) -> Budget:
     from kernlint.report.budget import budget
 
     return budget(analysis(source.text, path=source.path, **options))
+
+
+def _budget_with_refusals(source: SourceText, options: dict[str, Any]) -> Budget:
+    from kernlint.analysis import analysis
+    from kernlint.report.budget import budget
+
+    return budget(analysis(source.text, path=source.path, **options), refusals=True)
 
 
 def _verdict(source: SourceText, options: dict[str, Any]) -> Verdict:

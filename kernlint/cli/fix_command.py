@@ -65,7 +65,7 @@ def fix(
     result: Fixed = worker.run_on_task(_fix, task, options, patience)
     if result.applied:
         _deliver(task, result, diff, output)
-    _tell(task.source, result)
+    _tell(task.source, result, diff)
     if not result.applied:
         raise click.exceptions.Exit(_NOT_FIXED)
 
@@ -101,21 +101,22 @@ def _print(data: bytes) -> None:
 # -- what is said on standard error -----------------------------------------------------------------------------------
 
 
-def _tell(source: SourceText, result: Fixed) -> None:
+def _tell(source: SourceText, result: Fixed, diff: bool) -> None:
     for applied in result.applied:
-        _say(f"kernlint: {source.path}: {_made(applied)}")
+        _say(f"kernlint: {source.path}: {_made(applied, diff)}")
     for refused in result.refused:
         _say(f"kernlint: {source.path}: {_not_made(refused)}")
     if not result.applied and not result.refused:
         _say(f"kernlint: {source.path}: nothing to fix")
 
 
-def _made(applied: Applied) -> str:
+def _made(applied: Applied, diff: bool) -> str:
     from kernlint.verdict.speedup import format_speedup, format_us
 
     lines = ", ".join(map(str, applied.lines))
     what = f"{applied.code} {applied.name}" if applied.code else f"{applied.name} with kernels written anew"
-    text = f"fixed {what} at line {applied.line} (line{'s' * (len(applied.lines) > 1)} {lines} changed)"
+    done, changed = ("would fix", "to change") if diff else ("fixed", "changed")
+    text = f"{done} {what} at line {applied.line} (line{'s' * (len(applied.lines) > 1)} {lines} {changed})"
     gain = applied.gain
     if gain is not None:
         times = f"{format_us(gain.before_us)} to {format_us(gain.after_us)} us"

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import NoReturn
 
 import click
+from click.shell_completion import CompletionItem
 
 from kernlint.cli.streams import encodable
 from kernlint.errors import KernlintError
@@ -23,6 +24,7 @@ _COMMANDS = {
     "batch": "kernlint.cli.batch_command:batch",
     "calibrate": "kernlint.cli.calibrate_command:calibrate",
     "check": "kernlint.cli.check_command:check",
+    "completion": "kernlint.cli.completion:completion",
     "verdict": "kernlint.cli.verdict_command:verdict",
     "devices": "kernlint.cli.devices_table:devices_command",
     "explain": "kernlint.cli.explain_command:explain",
@@ -62,11 +64,20 @@ class _Commands(click.Group):
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        own_options = {"--version", *ctx.help_option_names}
-        if not args or args[0] not in {*_COMMANDS, *own_options}:
-            _recognise(args)
+        own_options = {"-V", "--version", *ctx.help_option_names}
+        completed = ctx.resilient_parsing and not args  # a shell asks what may come first
+        if not completed and (not args or args[0] not in {*_COMMANDS, *own_options}):
+            if not ctx.resilient_parsing:
+                _recognise(args)
             args = [_DEFAULT, *args]
         return super().parse_args(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        if incomplete.startswith("-"):  # of the command that needs no name
+            command = self.get_command(ctx, _DEFAULT)
+            assert command is not None
+            return [*super().shell_complete(ctx, incomplete), *command.shell_complete(ctx, incomplete)]
+        return [*super().shell_complete(ctx, incomplete), CompletionItem(incomplete, type="file")]
 
     def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         command = self.get_command(ctx, _DEFAULT)
@@ -93,7 +104,7 @@ def _recognise(args: list[str]) -> None:
 
 
 @click.command(cls=_Commands, context_settings=_CONTEXT)
-@click.version_option(__version__, prog_name="kernlint", message="%(prog)s %(version)s")
+@click.version_option(__version__, "-V", "--version", prog_name="kernlint", message="%(prog)s %(version)s")
 def cli() -> None:
     """A static analyser for Triton kernels."""
 
@@ -130,12 +141,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         # Not `cli.main`: it has its own ways to end on Ctrl-C and on a closed pipe.
         try:
+            if arguments is None and (answered := _completed()) is not None:
+                return answered
             with cli.make_context("kernlint", list(sys.argv[1:] if arguments is None else arguments)) as context:
-                cli.invoke(context)
+                status = _invoked(context)
                 _say(context.meta.get("kernlint.note"))
+                return status
         finally:
             sys.stdout.flush()
-    except click.exceptions.Exit as exit_:
+    except click.exceptions.Exit as exit_:  # of --help and --version
         return exit_.exit_code
     except click.ClickException as error:
         return _fail(error.format_message())
@@ -157,7 +171,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _fail(
             f"internal error, please report it: {type(error).__name__}: {error} (KERNLINT_DEBUG=1 shows where)"
         )
+
+
+def _invoked(context: click.Context) -> int:
+    """The status with which the command ends."""
+    try:
+        cli.invoke(context)
+    except click.exceptions.Exit as exit_:
+        return exit_.exit_code
     return 0
+
+
+def _completed() -> int | None:
+    """The status where a shell asks for completion, which it does through the environment."""
+    if "_KERNLINT_COMPLETE" not in os.environ:
+        return None
+    from kernlint.cli.completion import asked
+
+    return asked(cli)
 
 
 def _say(note: str | None) -> None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from kernlint.cli.completion import complete_device, complete_rule
+from kernlint.cli.streams import look_of
 from kernlint.errors import UsageError
 from kernlint.records import dataclass
 
@@ -22,8 +25,13 @@ NOTE = "kernlint.note"
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 _OPTIONS = (
-    click.argument("path", required=False),
-    click.option("--reference", metavar="FILE", help="Python file with the PyTorch reference (Model, get_inputs)."),
+    click.argument("path", metavar="PATH", type=click.Path(), required=False),
+    click.option(
+        "--reference",
+        metavar="FILE",
+        type=click.Path(),
+        help="Python file with the PyTorch reference (Model, get_inputs).",
+    ),
     click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="Override a module-level constant."),
     click.option(
         "--assume",
@@ -32,8 +40,18 @@ _OPTIONS = (
         multiple=True,
         help="A fact: [FUNC.]NAME:dtype[dims], NAME=VALUE or x.shape[0]=INT, such as x:int8[?,2048] or causal=False.",
     ),
-    click.option("--perf", metavar="FILE", help="Measured times: latencies, Nsight Compute, torch or Proton profile."),
-    click.option("--device", metavar="NAME", help=f"GPU, or `list` for all.  [default: {DEFAULT_DEVICE}]"),
+    click.option(
+        "--perf",
+        metavar="FILE",
+        type=click.Path(),
+        help="Measured times: latencies, Nsight Compute, torch or Proton profile.",
+    ),
+    click.option(
+        "--device",
+        metavar="NAME",
+        help=f"GPU, or `list` for all.  [default: {DEFAULT_DEVICE}]",
+        shell_complete=complete_device,
+    ),
     click.option(
         "--scope",
         type=click.Choice(["gpu", "call"]),
@@ -52,7 +70,14 @@ _TRACE_OPTION = click.option(
 )
 
 _FIX_OPTIONS = (
-    click.option("--rule", "rules", metavar="RULE", multiple=True, help="Fix what this rule finds, by code or name."),
+    click.option(
+        "--rule",
+        "rules",
+        metavar="RULE",
+        multiple=True,
+        help="Fix what this rule finds, by code or name.",
+        shell_complete=complete_rule,
+    ),
     click.option("--follow-ups", is_flag=True, help="Go on with the next change until none is worth it."),
     click.option(
         "--autotune", is_flag=True, help="Let tiles be tuned on the device, where a fixed one would be advised."
@@ -102,7 +127,7 @@ def list_devices(device: str | None) -> bool:
         return False
     from kernlint.cli.devices_table import render
 
-    click.echo(render(), nl=False)
+    click.echo(render(look=look_of(sys.stdout)), nl=False)
     return True
 
 

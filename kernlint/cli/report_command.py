@@ -15,7 +15,7 @@ _STDOUT = "-"
 
 
 @click.command()
-@click.argument("paths", nargs=-1)
+@click.argument("paths", metavar="[PATH]...", type=click.Path(), nargs=-1)
 @click.option("-o", "--output", metavar="FILE", help="Where to write the page; - for standard output.")
 @click.option(
     "--device", metavar="NAME", help=f"GPU, or `list` for all.  [default: as configured, else {DEFAULT_DEVICE}]"

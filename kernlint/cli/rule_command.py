@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import sys
+
 import click
+
+from kernlint.cli.completion import complete_rule
+from kernlint.cli.streams import encodable, look_of
 
 
 @click.command()
-@click.argument("rule", metavar="CODE|NAME")
+@click.argument("rule", metavar="CODE|NAME", shell_complete=complete_rule)
 def rule(rule: str) -> None:
     """Print the documentation of one rule, as Markdown."""
     from kernlint.lint.diagnostics import DIAGNOSTICS
@@ -21,10 +26,32 @@ def rule(rule: str) -> None:
 
 
 @click.command()
-def rules() -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print the same as JSON.")
+def rules(as_json: bool) -> None:
     """List all rules: code, name, severity and what each is about."""
+    from kernlint.links import rule_url
     from kernlint.lint.selection import catalogue
+    from kernlint.report.grid import Grid, paint
 
-    width = max(len(entry.name) for entry in catalogue())
-    for entry in catalogue():
-        click.echo(f"{entry.code}  {entry.name:<{width}}  {entry.severity:<7}  {entry.summary}")
+    if as_json:
+        import json
+
+        found = [
+            {
+                "code": entry.code,
+                "name": entry.name,
+                "category": entry.category,
+                "severity": entry.severity,
+                "default": entry.default,
+                "summary": entry.summary,
+                "options": [{"name": name, "default": value, "least": least} for name, value, least in entry.options],
+                "url": rule_url(entry.code),
+            }
+            for entry in catalogue()
+        ]
+        click.echo(json.dumps(found, indent=2))
+        return
+    rows = tuple((entry.code, entry.name, entry.severity, entry.summary) for entry in catalogue())
+    grid = Grid(("",) * 4, rows, numeric=frozenset(), notes=True, whole=frozenset({0, 1, 2}))
+    lines = paint(grid, look_of(sys.stdout))
+    click.echo(encodable("\n".join(lines), sys.stdout))

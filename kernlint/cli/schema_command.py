@@ -8,7 +8,7 @@ import click
 @click.command()
 @click.argument("name")
 def schema(name: str) -> None:
-    """Print the JSON Schema called NAME (`verdict`, `explain`)."""
+    """Print the JSON Schema called NAME: batch, check, config, explain, mcp or verdict."""
     import json
 
     from kernlint.schema import load

@@ -13,7 +13,7 @@ from functools import lru_cache
 
 from kernlint.cost.fitted import fitted
 from kernlint.records import dataclass
-from kernlint.workload import Compute
+from kernlint.workload import Compute, Dtype
 from kernlint.workload.dtype import find
 
 #: Operations that take the instructions of another one.
@@ -77,6 +77,13 @@ def operations() -> Operations:
     data = fitted("arithmetic")
     table = {dtype: {op: Price(*price) for op, price in row.items()} for dtype, row in data["prices"].items()}
     return Operations(table, data["share"])
+
+
+def slots_of(op: str, dtype: Dtype) -> float:
+    """Slots of ``op`` on an element of ``dtype``; one for what has no price of its own."""
+    row = operations().prices.get(dtype.name, {})
+    found = row.get(op) or row.get(_SAME.get(op, ""))
+    return found.slots if found is not None else 1.0
 
 
 def on_special_unit(node: Compute) -> bool:

@@ -53,7 +53,7 @@ from kernlint.workload import (
 )
 
 #: Changes whenever a predicted number may: part of the output, so that a verdict can be told from another's.
-MODEL_VERSION = "2026.11-10"
+MODEL_VERSION = "2026.11-11"
 
 SCOPES = ("gpu", "call")
 

@@ -90,6 +90,8 @@ _SPECIAL_SIGMA = 0.5
 #: (``h100-row-stages.csv``: where threads copy 4 bytes at a time, a pipelined loop takes as long as it has copies).
 _LEAST_COPY = 4
 _COPY_NS = 2.95
+#: Functions that branch for arguments of another size: the elements of a thread follow one another (``pairs``).
+_BRANCHING = frozenset({"sin", "cos"})
 #: Functions whose results are floats and whose work is done by the integer lanes, which cards with fewer fp32 lanes have all of.
 _INTEGER_INSIDE = frozenset({"rand", "rand4x", "randint", "randint4x"})
 #: Turns of a loop of known length that the compiler lays out one after the other.
@@ -176,6 +178,7 @@ class Constants:
     returned: float = 1.35
     compared: float = 1.5
     half_address_ns: float = 4500.0
+    half_scalar_ns: float = 18.0
     half_rate: float = 2.6
     ordered: float = 1.6
     store_passes: float = 2.2
@@ -348,7 +351,7 @@ class _Price(TileSizes):
         widest = max(made, key=self._vector_elements)  # type: ignore[arg-type]
         return blocked(shape, fastest_axis(widest), self._vector_elements(widest), self.warps)  # type: ignore[arg-type]
 
-    def _vector_elements(self, node: Load | Store) -> int:
+    def _vector_elements(self, node: Load | Store | Atomic) -> int:
         """Elements of a thread's one fetch."""
         return self._vector(node) // max(1, node.dtype.bytes)
 
@@ -389,10 +392,15 @@ class _Price(TileSizes):
 
     def _program_footprint(self) -> float:
         """Distinct bytes one program touches."""
+        return self._on_an_sm(1.0)
+
+    def _on_an_sm(self, programs: float) -> float:
+        """Distinct bytes that so many programs touch: what they all read is there once."""
         seen: dict[tuple[object, ...], float] = {}
         for access in self.moved.accesses:
             key = (access.base, access.signature)
-            seen[key] = max(seen.get(key, 0.0), access.program_bytes)
+            together = min(programs * access.program_bytes, max(access.program_bytes, access.footprint_bytes))
+            seen[key] = max(seen.get(key, 0.0), together)
         return sum(seen.values())
 
     def _levels(self) -> None:
@@ -403,10 +411,13 @@ class _Price(TileSizes):
         live = self.active_programs * self.program_footprint
         live_miss = ramp(live, c.l2_keeps * cache, c.l2_drops * cache)
         on_an_sm = min(self.resident, max(1.0, self.programs / self.device.sm_count))
-        sm_live = on_an_sm * self.program_footprint
+        sm_live = self._on_an_sm(on_an_sm)
         l1_miss = ramp(sm_live, c.l1_keeps * l1, c.l1_drops * l1)
-        window = sum(access.window_bytes * access.line_share for access in self.moved.accesses if access.kind == "load")
-        forgotten = ramp(on_an_sm * window, c.l1_keeps * l1, c.l1_drops * l1)
+        window = sum(
+            min(on_an_sm * access.window_bytes, access.footprint_bytes) * access.line_share
+            for access in self.moved.accesses
+            if access.kind == "load"
+        )
         seen: set[tuple[object, ...]] = set()
         footprints = self.moved.footprints
         shares: dict[tuple[str, bool], float] = {}
@@ -434,7 +445,9 @@ class _Price(TileSizes):
             moved = access.moved_bytes
             if access.kind == "load":
                 near = min(moved, access.near_bytes * self.programs)
-                moved = near + forgotten * (moved - near)
+                # What all programs read they come back to so much sooner.
+                sooner = min(1.0, access.footprint_bytes / max(1.0, on_an_sm * access.window_bytes))
+                moved = near + ramp(window * sooner, c.l1_keeps * l1, c.l1_drops * l1) * (moved - near)
             first = 0.0 if again else min(moved, access.program_bytes * self.programs)
             later = l1_miss * max(0.0, moved - first)
             if access.kind == "load" and access.known and access.program_bytes:
@@ -639,7 +652,8 @@ class _Price(TileSizes):
             self.instructions += issued
             if node.dtype.is_float and node.op not in _INTEGER_INSIDE:
                 self.arithmetic += issued
-        return max(self._issue_ns(measured.slots * share, node.elements), measured.wait_ns / self.scale.clock)
+        wait = measured.wait_ns * (max(1.0, node.elements / self.threads) if node.op in _BRANCHING else 1.0)
+        return max(self._issue_ns(measured.slots * share, node.elements), wait / self.scale.clock)
 
     def _arithmetic_ns(self, kind: str, elements: int, dtype: Dtype | None, executions: float) -> float:
         """Latency of one program's elementwise step of a kind; adds its issue slots."""
@@ -933,11 +947,11 @@ class _Price(TileSizes):
             lines = lanes * vector / run
             if access.known:
                 # Lanes that share addresses or follow each other closely (``i // 2``) meet in lines all the same.
-                held = math.prod(self.layout(node.shape).vector)
+                held = math.prod(self._dealt(access).vector)
                 touched = access.sectors * SECTOR_BYTES * access.line_share / node.elements * held * lanes
                 lines = min(lines, touched / LINE_BYTES)
             return active * requests * max(1.0, lines)
-        dealt = self.layout(node.shape)
+        dealt = self._dealt(access)
         steps = sorted(
             (abs(stride) * held, min(lanes, extent))
             for stride, held, lanes, extent in zip(access.strides, dealt.vector, dealt.lanes, node.shape)
@@ -949,6 +963,15 @@ class _Price(TileSizes):
             elif step:
                 apart *= lanes
         return active * requests * apart * max(1.0, span / LINE_BYTES)
+
+    def _dealt(self, access: AccessTraffic) -> Layout:
+        """How the lanes of a load are dealt out. In two dimensions one without neighbours in memory goes by another order of the axes
+        than the others of its shape, and so its own way (``taps``)."""
+        shape, size = access.access.shape, access.access.dtype.bytes
+        steps = [abs(step) for step, extent in zip(access.strides or (), shape) if extent > 1]
+        if len(shape) > 1 and steps and size not in steps:
+            return blocked(shape, len(shape) - 1, 1, self.warps)
+        return self.layout(shape)
 
     def _spilled_bytes(self, pressure: Pressure) -> float:
         """Bytes that registers in memory move past L1 in the whole launch."""
@@ -1003,10 +1026,21 @@ class _Price(TileSizes):
             lanes = min(access.request_addresses, max(1.0, access.active_elements), addresses)
             lines = max(1.0, addresses * size / LINE_BYTES)
             same_address = operations / addresses * self._address_ns(node)
+            if self._retries(node) and node.elements <= 1:
+                # One of a program's: it seldom meets another that is under way, but waits for the line like all of them.
+                same_address = operations / lines * c.half_scalar_ns
             request_ns = c.same_line_ns + c.same_line_lane_ns * (lanes - 1)
-            same_line = operations / lanes * request_ns / lines**c.line_exponent
-            total += max(same_address, same_line, operations / c.atomics_per_ns)
+            pieces = self._pieces(node)
+            same_line = operations / lanes * pieces * request_ns / lines**c.line_exponent
+            total += max(same_address, same_line, operations * pieces / c.atomics_per_ns)
         return total / 1000 / self.scale.clock
+
+    def _pieces(self, node: Atomic) -> float:
+        """Requests that the neighbours of a thread take: floating point is added by the vector from Hopper on, all else element by
+        element, the lanes a vector apart."""
+        if node.elements <= 1 or (node.dtype.is_float and node.dtype.bits < 64 and (self.device.sm_major or 0) >= 9):
+            return 1.0
+        return float(max(1, self._vector_elements(node)))
 
     def _address_ns(self, node: Atomic) -> float:
         """From one atomic on an address to the next: integers are done in one pass of the unit, fp32 and fp64 take longer, and

@@ -107,7 +107,8 @@ class AccessTraffic:
         if self.contiguous_bytes >= LINE_BYTES:
             return 1.0
         run = SECTOR_BYTES * math.ceil(max(1.0, self.contiguous_bytes) / SECTOR_BYTES)
-        return max(1.0, min(LINE_BYTES / run, 1 / self.density if self.density > 0 else 1.0))
+        touched = self.density * run / max(1.0, self.contiguous_bytes)
+        return max(1.0, min(LINE_BYTES / run, 1 / touched if touched > 0 else 1.0))
 
     @property
     def kind(self) -> str:

@@ -12,7 +12,7 @@ from kernlint.generate.terms import Buffer
 from kernlint.generate.values import CannotGenerate, Named, Unbound
 from kernlint.workload import Dtype, Expr, Size, Symbol, Tensor
 from kernlint.workload import expr as ex
-from kernlint.workload.expr import Atom, lift
+from kernlint.workload.expr import Monomial, lift
 
 
 class Host:
@@ -69,12 +69,13 @@ class Host:
         return repr(float(value))
 
     def expression(self, size: Size) -> tuple[str, int]:
-        def name(atom: Atom) -> str:
-            if isinstance(atom, Symbol):
-                return self.size(atom)
-            raise CannotGenerate(f"a size that holds {atom}")
+        def names(monomial: Monomial) -> list[str]:
+            for atom in monomial:
+                if not isinstance(atom, Symbol):
+                    raise CannotGenerate(f"a size that holds {atom}")
+            return [self.size(atom) for atom in monomial if isinstance(atom, Symbol)]
 
-        return expression(lift(size), name)
+        return expression(lift(size), names)
 
     def size_lines(self) -> list[str]:
         """The lines that read the sizes, those of one tensor together."""
@@ -115,7 +116,7 @@ def launch_text(kernel: Kernel, host: Host, names: Mapping[int, str]) -> list[st
         extents.append(" * ".join(texts))
     grid = f"({', '.join(extents)},)" if len(extents) == 1 else f"({', '.join(extents)})"
     given = [names[id(buffer.value)] for buffer, _ in kernel.buffers]
-    given += [host.size(symbol) for symbol in kernel.sizes]
+    given += [host.expression(size)[0] for size in kernel.sizes]
     given += [host.number(number) for number in kernel.numbers.values()]
     options = [f"{name}={_constant(kernel, name, host)}" for name in kernel.constants]
     if kernel.num_warps != 4:

@@ -8,14 +8,32 @@ from kernlint.generate.terms import Buffer
 from kernlint.generate.values import Named
 from kernlint.interpret.torch_ops import product
 from kernlint.records import dataclass
-from kernlint.workload import Size, Symbol
+from kernlint.workload import Expr, Size
 from kernlint.workload import expr as ex
 from kernlint.workload.synthesis import power_of_two
 
 #: What the lines that every kernel has call things.
 RESERVED = frozenset(
-    {"outer", "row", "rows", "cols", "mask", "row_mask", "col_mask", "start", "chunk", "last", "ROWS", "BLOCK"}
+    {
+        "pid",
+        "tiles",
+        "across",
+        "outer",
+        "row",
+        "rows",
+        "cols",
+        "mask",
+        "row_mask",
+        "col_mask",
+        "start",
+        "chunk",
+        "last",
+        "ROWS",
+        "BLOCK",
+    }
 )
+#: Makes an index one of 64 bits; what has more elements than this is addressed so.
+WIDE, _LARGE = ".to(tl.int64)", 1 << 31
 #: Characters of a line.
 _WIDTH = 110
 
@@ -37,11 +55,16 @@ class Kernel:
     source: str
     grid: tuple[tuple[tuple[Size, str], ...], ...]
     buffers: tuple[tuple[Buffer, bool], ...]
-    sizes: Mapping[Symbol, str]
+    sizes: Mapping[Expr, str]
     numbers: Mapping[str, Named]
     constants: Mapping[str, int | NextPower]
     num_warps: int
     num_stages: int | None = None
+
+
+def is_large(elements: float) -> bool:
+    """Whether an index of 32 bits does not reach all ``elements``."""
+    return elements >= _LARGE
 
 
 def product_of(extents: Iterable[Size]) -> Size:

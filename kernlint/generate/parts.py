@@ -8,9 +8,14 @@ from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import lift
 
+#: Elements that the length of a part is a multiple of: so that accesses stay aligned.
+GRAIN = 64
+
 
 def in_parts(reduction: Value, chunks: int) -> Value:
     """``reduction`` put together of what ``chunks`` programs find of it. Raises :class:`CannotGenerate`."""
+    if reduction.op == "product":
+        return _planes(reduction, chunks)
     kind = reduction.attributes["kind"]
     if kind in ("sum", "max", "min"):
         return _over_parts(reduction, kind, _state(reduction, kind, chunks), chunks)
@@ -24,13 +29,23 @@ def in_parts(reduction: Value, chunks: int) -> Value:
     raise CannotGenerate(f"a reduction {kind} in parts")
 
 
+def _planes(product: Value, chunks: int) -> Value:
+    """A product as the sum of products over parts of the summed axes, each in a plane of its own."""
+    places = tuple(lane(d + 1) for d in range(len(product.shape)))
+    attributes = {"state": "sum", "chunks": chunks}
+    planes = Value("partial", (chunks, *product.shape), dt.FLOAT32, (View(product, places),), attributes, "planes")
+    rank = len(product.shape)
+    view = View(planes, (lane(rank), *identity(product.shape)))
+    return Value("reduce", product.shape, product.dtype, (view,), {"kind": "sum", "over": (chunks,)}, product.name)
+
+
 def _moments(reduction: Value, chunks: int) -> Value:
     """Chan, Golub and LeVeque (1983): the deviations within the parts, and those of their means from the mean of all."""
     total: Size = 1
     for extent in reduction.attributes["over"]:
         total = lift(total) * extent
     means, squares = (_state(reduction, state, chunks) for state in ("mean", "m2"))
-    length = ex.ceildiv(total, chunks)
+    length = lift(ex.ceildiv(total, chunks * GRAIN)) * GRAIN
     left = lift(total) - lane(len(means.shape) - 1) * length
     count = Value("place", means.shape, dt.INT64, attributes={"at": lift(ex.maximum(ex.minimum(length, left), 0))})
     sums = _over_parts(reduction, "sum", _map("mul", means.shape, means, count), chunks)

@@ -8,14 +8,14 @@ reduction goes over the columns, so that its results are one for each row. Kerne
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
 
 from kernlint.generate.terms import CHUNK, COLUMNS
 from kernlint.generate.values import CannotGenerate, Value, View, identity, lane, lanes_of, looked_through
 from kernlint.records import dataclass, replace
 from kernlint.workload import Expr, Lane, Size
-from kernlint.workload.expr import lift
+from kernlint.workload.expr import Atom, lift
 
 
 @dataclass(frozen=True)
@@ -49,20 +49,20 @@ class _Stored(Exception):
         self.value = value
 
 
-def plan(outputs: Sequence[Value]) -> list[Work]:
-    """The kernels that compute ``outputs``, in order. Raises :class:`CannotGenerate`."""
+def plan(outputs: Sequence[Value], sizes: Mapping[Atom, float]) -> list[Work]:
+    """The kernels that compute ``outputs``, in order, for open sizes of about ``sizes``. Raises :class:`CannotGenerate`."""
     order = list(_walk_all(outputs))
     rank = {id(value): number for number, value in enumerate(order)}
     stored: dict[int, Value] = {id(value): value for value in outputs if value.op != "input"}
     works: dict[int, list[Work]] = {}
     for _ in range(len(order) + 1):
         try:
-            works = {key: _works(value, stored) for key, value in stored.items()}
+            works = {key: _works(value, stored, sizes) for key, value in stored.items()}
             break
         except _Stored as found:
             stored[id(found.value)] = found.value
     ordered = [work for key in sorted(works, key=lambda key: rank[key]) for work in works[key]]
-    return _merged(ordered, stored)
+    return _merged(ordered, stored, sizes)
 
 
 #: Values at places that one kernel looks at.
@@ -71,14 +71,14 @@ _MOST_PLACES = 1500
 _MOST_PARTS = 4
 
 
-def _works(target: Value, stored: dict[int, Value]) -> list[Work]:
+def _works(target: Value, stored: dict[int, Value], sizes: Mapping[Atom, float]) -> list[Work]:
     """The kernels of ``target``: of what is put together of parts one for each, where there are few."""
     parts = _parts(target)
     if not 1 < len(parts) <= _MOST_PARTS:
-        return [_work(target, stored)]
+        return [_work(target, stored, sizes)]
     works = []
     for value, axis, start in parts:
-        work = _work(value, stored)
+        work = _work(value, stored, sizes)
         if work.product is not None:
             raise _Stored(work.product)
         shift = tuple(start if d == axis else lift(0) for d in range(len(target.shape)))
@@ -146,12 +146,12 @@ def _inside(target: Value) -> Value:
     return Value(target.op, target.shape, target.dtype, target.operands, target.attributes, target.name)
 
 
-def _work(root: Value, stored: dict[int, Value]) -> Work:
+def _work(root: Value, stored: dict[int, Value], sizes: Mapping[Atom, float]) -> Work:
     """The kernel of ``root``; raises :class:`_Stored` for what must be stored before."""
     if root.op == "library":
         raise CannotGenerate(f"torch function {root.attributes['name']}")
     if root.op == "partial":
-        return _partial(root, stored)
+        return _partial(root, stored, sizes)
     seen = _Seen()
     _look(root, identity(root.shape), stored, seen, root)
     dims = [d for d, n in enumerate(root.shape) if lift(n).value != 1]
@@ -159,10 +159,13 @@ def _work(root: Value, stored: dict[int, Value]) -> Work:
         return _around_product(root, seen, stored)
     if not seen.reductions:
         return _placed(root, dims[:-1], dims[-1:])
-    long = [(value, index) for value, index in seen.reductions if not _is_short(value)]
+    long = [(value, index) for value, index in seen.reductions if not _is_short(value, sizes)]
     kept = max((lanes_of(index) for _, index in long or seen.reductions), key=len)
+    across = _count((root.shape[d] for d in dims if d not in kept), sizes)
     for value, index in seen.reductions:
-        if _is_short(value) and lanes_of(index) <= kept:
+        if lanes_of(index) <= kept and _count(value.attributes["over"], sizes) <= min(
+            _SHORT, max(_FEW, _AGAIN * across)
+        ):
             continue  # over a few elements: each row may do it for itself
         plain = [place for place in index if place.value is None]
         if lanes_of(index) != kept or not all(map(_is_lane, plain)):
@@ -176,18 +179,24 @@ def _work(root: Value, stored: dict[int, Value]) -> Work:
     return work
 
 
-#: Elements up to which a reduction may be done again for each row.
-_SHORT = 512
+#: Elements up to which a reduction may be done again for each row: so many, and so many times those that the row is made of.
+_SHORT, _FEW, _AGAIN = 512, 16, 4
 
 
-def _is_short(reduction: Value) -> bool:
-    extents = [lift(extent).value for extent in reduction.attributes["over"]]
-    return None not in extents and math.prod(extent or 1 for extent in extents) <= _SHORT
+def _is_short(reduction: Value, sizes: Mapping[Atom, float]) -> bool:
+    return _count(reduction.attributes["over"], sizes) <= _SHORT
 
 
-def _partial(root: Value, stored: dict[int, Value]) -> Work:
+def _count(extents: Iterable[Size], sizes: Mapping[Atom, float]) -> float:
+    counts = [lift(extent).evaluate(sizes) for extent in extents]
+    return math.prod(math.inf if count is None else float(count) for count in counts)
+
+
+def _partial(root: Value, stored: dict[int, Value], sizes: Mapping[Atom, float]) -> Work:
     """The kernel of a reduction in parts: its rows are those of the result."""
     reduction = root.operands[0].value
+    if reduction.op == "product":
+        return replace(_work(reduction, stored, sizes), roots=(_whole(root),), chunks=root.attributes["chunks"])
     seen = _Seen()
     _look(reduction, identity(reduction.shape), stored, seen, reduction)
     if seen.products or len(seen.reductions) > 1:
@@ -271,8 +280,11 @@ def _around_product(root: Value, seen: _Seen, stored: dict[int, Value]) -> Work:
     for view in product.operands:
         if view.value.op != "input" and _is_dear(view.value, stored):
             raise _Stored(view.value)  # each tile of the product would make it again
-    made = Root(root, identity(root.shape), root, (lift(0),) * len(root.shape))
-    return Work((made,), root.shape, (), product)
+    return Work((_whole(root),), root.shape, (), product)
+
+
+def _whole(value: Value) -> Root:
+    return Root(value, identity(value.shape), value, (lift(0),) * len(value.shape))
 
 
 #: What is too dear to be done again by each tile of a product.
@@ -291,7 +303,7 @@ def _is_dear(value: Value, stored: dict[int, Value]) -> bool:
 # -- kernels that become one -----------------------------------------------------------------------------------------
 
 
-def _merged(works: Sequence[Work], stored: dict[int, Value]) -> list[Work]:
+def _merged(works: Sequence[Work], stored: dict[int, Value], sizes: Mapping[Atom, float]) -> list[Work]:
     made: list[Work] = []
     for work in works:
         needs = {id(value) for root in work.roots for value in _needed(root.value, stored)}
@@ -300,7 +312,7 @@ def _merged(works: Sequence[Work], stored: dict[int, Value]) -> list[Work]:
             if any(i > at for i in late):
                 continue
             both = _together(other, work)
-            if both is not None and _still_fits(both, stored):
+            if both is not None and _still_fits(both, stored, sizes):
                 made[at] = both
                 break
         else:
@@ -331,7 +343,7 @@ def _together(one: Work, other: Work) -> Work | None:
     return Work((*one.roots, *other.roots), one.rows, one.columns or other.columns, None, one.chunks)
 
 
-def _still_fits(work: Work, stored: dict[int, Value]) -> bool:
+def _still_fits(work: Work, stored: dict[int, Value], sizes: Mapping[Atom, float]) -> bool:
     """Whether each root can be made from what lies in memory before, with reductions over the columns alone."""
     own = {id(root.target) for root in work.roots}
     before = {key: value for key, value in stored.items() if key not in own}
@@ -346,7 +358,7 @@ def _still_fits(work: Work, stored: dict[int, Value]) -> bool:
             return False
         if seen.products:
             return False
-        overs |= {value.attributes["over"] for value, _ in seen.reductions if not _is_short(value)}
+        overs |= {value.attributes["over"] for value, _ in seen.reductions if not _is_short(value, sizes)}
     return len(overs - {()}) <= 1
 
 

@@ -6,13 +6,14 @@ import re
 import struct
 from collections.abc import Callable, Mapping
 from keyword import iskeyword
+from math import prod
 
 from kernlint.generate.spelling import REPEATS, Spelled, expression, number, operation, wrapped
 from kernlint.generate.terms import Bounds, Term, Terms
 from kernlint.generate.values import CannotGenerate, Named
 from kernlint.workload import Expr, Lane, Opaque, Symbol
 from kernlint.workload import dtype as dt
-from kernlint.workload.expr import Atom
+from kernlint.workload.expr import Monomial, lift
 
 #: Characters of an expression up to which it stays inside the one that uses it.
 _SHORT = 60
@@ -26,7 +27,8 @@ class Names:
 
     def __init__(self) -> None:
         self.taken: set[str] = {"tl", "triton", "torch"}
-        self.sizes: dict[Symbol, str] = {}
+        #: Sizes, and products of sizes: each is an argument, so that Triton sees what it is a multiple of.
+        self.sizes: dict[Expr, str] = {}
         self.numbers: dict[str, Named] = {}
 
     def new(self, wish: str) -> str:
@@ -40,10 +42,11 @@ class Names:
         self.taken.add(name)
         return name
 
-    def size(self, symbol: Symbol) -> str:
-        if symbol not in self.sizes:
-            self.sizes[symbol] = self.new(symbol.name)
-        return self.sizes[symbol]
+    def size(self, *factors: Symbol) -> str:
+        size = prod(map(Expr.atom, factors), start=lift(1))
+        if size not in self.sizes:
+            self.sizes[size] = self.new("_".join(factor.name for factor in factors))
+        return self.sizes[size]
 
     def number(self, value: Named) -> str:
         if value.name not in self.numbers:
@@ -75,6 +78,8 @@ class Printer:
         self.simplified = simplified
         #: Writes down a reduction that is not known yet.
         self.reduce = reduce
+        #: Whether a quotient may differ in its last bit: not where something is rounded to integers.
+        self.reciprocals = False
         self.lines: list[str] = []
         self.known: dict[int, Spelled] = {}
         self.conditions: dict[str, str] = {}
@@ -83,19 +88,24 @@ class Printer:
         """A printer for a block inside: it knows what is known here, what it finds is known inside only."""
         inner = Printer(self.terms, self.names, self.places, self.mask_of, self.uses, self.simplified, self.reduce)
         inner.known, inner.conditions = dict(self.known), dict(self.conditions)
+        inner.reciprocals = self.reciprocals
         return inner
 
-    def atom(self, atom: Atom) -> str:
-        if isinstance(atom, Symbol):
-            return self.names.size(atom)
-        if isinstance(atom, Lane):
-            return self.places[atom.dim]
-        if isinstance(atom, Opaque) and atom.key in self.terms.loaded:
-            return wrapped(self.spell(self.terms.loaded[atom.key]), 9)
-        raise CannotGenerate(f"an index that holds {atom}")
+    def factors(self, monomial: Monomial) -> list[str]:
+        """The variables whose product ``monomial`` is."""
+        sizes = [atom for atom in monomial if isinstance(atom, Symbol)]
+        found = []
+        for atom in monomial:
+            if isinstance(atom, Lane):
+                found.append(self.places[atom.dim])
+            elif isinstance(atom, Opaque) and atom.key in self.terms.loaded:
+                found.append(wrapped(self.spell(self.terms.loaded[atom.key]), 9))
+            elif not isinstance(atom, Symbol):
+                raise CannotGenerate(f"an index that holds {atom}")
+        return [*found, self.names.size(*sizes)] if sizes else found  # last: what is wide already is multiplied
 
     def expression(self, expr: Expr) -> Spelled:
-        return expression(self.simplified(expr), self.atom, "tl.")
+        return expression(self.simplified(expr), self.factors, "tl.")
 
     def spell(self, term: Term) -> Spelled:
         """``term`` as an expression; lines that it needs are written before."""
@@ -120,10 +130,14 @@ class Printer:
         if text.isidentifier() and text in self.names.taken:
             self.known[id(term)] = (text, 9)
             return self.known[id(term)]
-        name = self.names.new(wish or term.name or _WISHES.get(term.op, term.op))
-        self.lines.append(f"{name} = {text}")
-        self.known[id(term)] = (name, 9)
+        self.known[id(term)] = (self.bind_text(text, wish or term.name or _WISHES.get(term.op, term.op)), 9)
         return self.known[id(term)]
+
+    def bind_text(self, text: str, wish: str) -> str:
+        """``text`` as a variable."""
+        name = self.names.new(wish)
+        self.lines.append(f"{name} = {text}")
+        return name
 
     def _spell(self, term: Term) -> Spelled:
         if term.op == "number":
@@ -138,6 +152,8 @@ class Printer:
             return self.expression(term.address)
         if term.op == "load":
             return self._load(term), 9
+        if term.op == "choose" and _is_zero_outside(term):
+            return self.spell(term.operands[0])
         if term.op == "choose":
             inside = " & ".join(self.bounds(term.bounds)) or "True"
             first, second = (self.spell(one)[0] for one in term.operands)
@@ -151,6 +167,10 @@ class Printer:
             return f"{text}.to(tl.{_triton(term.kind)}).to(tl.float32)", 9
         if term.op in ("reduce", "product", "state"):
             raise CannotGenerate("a reduction inside another")
+        if term.op == "div" and self.reciprocals and term.operands[0].in_columns and not term.operands[1].in_columns:
+            # One division for each row, and a multiplication for each element.
+            over = self.terms.new("reciprocal", term.dtype, (term.operands[1],))
+            return operation("mul", [self._converted(one, term) for one in (term.operands[0], over)], term.dtype)
         operands = [self._converted(one, term) for one in term.operands]
         if term.op in REPEATS and operands[0][1] < 9:
             operands[0] = self.bind(term.operands[0], operands[0][0])
@@ -205,6 +225,15 @@ class Printer:
                 self.conditions[text] = self.names.new("inside")
                 self.lines.append(f"{self.conditions[text]} = {text}")
         return [self.conditions[text] for text in dict.fromkeys(found)]
+
+
+def _is_zero_outside(term: Term) -> bool:
+    """Whether the first of two choices is a load that gives the other one, 0, where the choice falls on that."""
+    first, second = term.operands
+    while first.op in ("cast", "narrow"):
+        first = first.operands[0]
+    guarded = first.op == "load" and set(term.bounds) <= set(first.bounds)
+    return guarded and second.op == "number" and not isinstance(second.number, (Named, Expr)) and second.number == 0
 
 
 def _is_single(value: float) -> bool:

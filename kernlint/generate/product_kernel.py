@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 
-from kernlint.generate.axes import Axes, flat_lane
-from kernlint.generate.kernel import Kernel, function_text, product_of
+from kernlint.generate.axes import Axes, Axis, flat_lane
+from kernlint.generate.kernel import WIDE, Kernel, function_text, is_large, product_of
+from kernlint.generate.parts import GRAIN
 from kernlint.generate.plan import Work
 from kernlint.generate.printer import Names, Printer
+from kernlint.generate.product_tiles import MOST_BESIDE, default_tile, fits
 from kernlint.generate.spelling import Spelled, wrapped
-from kernlint.generate.terms import COLUMNS, Buffer, Term, Terms
+from kernlint.generate.terms import CHUNK, COLUMNS, Buffer, Term, Terms
 from kernlint.generate.values import CannotGenerate, Value, View, lane, lanes_of, looked_through
 from kernlint.records import dataclass
 from kernlint.workload import Dtype, Expr, Size
@@ -50,17 +51,6 @@ def kinds_of(product: Value) -> Kinds:
     return Kinds(batch, rows, columns, product.attributes["over"])
 
 
-@dataclass(frozen=True)
-class Tile:
-    """Extents of a tile of a product, along rows, columns and the summed axis, and the options of its launch."""
-
-    m: int
-    n: int
-    k: int
-    num_warps: int
-    num_stages: int
-
-
 class ProductWriter:
     """Writes the kernel of ``work``, which is built around a product."""
 
@@ -70,7 +60,7 @@ class ProductWriter:
         assert work.product is not None
         (root,) = work.roots
         self.root = root.value
-        self.product, self.name, self.sizes = work.product, name, sizes
+        self.work, self.product, self.name, self.sizes = work, work.product, name, sizes
         self.kinds = kinds_of(self.product)
         if not self.kinds.rows or not self.kinds.columns:
             raise CannotGenerate("a product with a vector")
@@ -91,9 +81,9 @@ class ProductWriter:
         a, b = self.product.operands
         self.operands = [self._operand(view, [*places, *summed]) for view in (a, b)]
         self.terms.products[id(self.product), tuple(places)] = self.accumulator
-        self.result = self.terms.at(self.root, places)
-        address = lift(0)
-        for place, stride in zip(places, self.out.strides):
+        self.result = self.accumulator if work.chunks else self.terms.at(self.root, places)
+        address, stored = lift(0), [lane(CHUNK), *places] if work.chunks else places
+        for place, stride in zip(stored, self.out.strides):
             address = address + place * stride
         self.address = address
         regions = {COLUMNS: self.kinds.columns, _BATCH: self.kinds.batch}
@@ -112,9 +102,19 @@ class ProductWriter:
             self.terms.loaded,
         )
         self.axes.merge()
-        self.totals = [product_of(part) for part in (rows, extents[COLUMNS], self.kinds.over)]
+        #: Axes of rows that get an axis of the grid: a tile then has neighbours in memory, and no division by the others' extent.
+        self.outer: list[Axis] = []
+        *others, last = self.axes.rows
+        if others and fits(self._count(last[1])) and self._count(product_of(n for _, n in others)) < MOST_BESIDE:
+            self.outer, self.axes.rows = others, [last]
+        inner = [n for _, n in self.axes.rows]
+        self.totals = [product_of(part) for part in (inner, extents[COLUMNS], self.kinds.over)]
         m, n, k = map(self._count, self.totals)
-        self.tile = default_tile(m, n, k, self._fed()[0].bits)
+        beside = self._count(product_of(extent for _, extent in (*self.kinds.batch, *self.outer)))
+        fed = self._fed()[0]
+        self.tile = default_tile(m, n, k, beside, fed.bits)
+        #: Into how many parts the summed axis had better be cut, 0 where it need not be.
+        self.chunks = 0 if work.chunks or self.tile.parts == 1 or fed.is_integer else self.tile.parts
 
     def _operand(self, view: View, places: Sequence[Expr]) -> Operand:
         term = self.terms.at(view.value, looked_through(view.index, places))
@@ -156,6 +156,10 @@ class ProductWriter:
             "col_mask",
             "k_mask",
             "start",
+            "length",
+            "last",
+            "first",
+            "height",
             "BM",
             "BN",
             "BK",
@@ -186,17 +190,26 @@ class ProductWriter:
             ]
         else:
             lines += [f"pid_m = pid // tl.cdiv({n}, BN)", f"pid_n = pid % tl.cdiv({n}, BN)"]
-        if axes.columns[_BATCH]:
-            lines.append("batch = tl.program_id(1).to(tl.int64)")
-            names.taken.add("batch")
-            self._divide(printer, "batch", axes.columns[_BATCH])
-        lines += ["rows = pid_m * BM + tl.arange(0, BM)", "cols = pid_n * BN + tl.arange(0, BN)"]
+        for number, (name, lanes) in enumerate(self._beside(), 1):
+            lines.append(f"{name} = tl.program_id({number}){'' if name == 'chunk' else '.to(tl.int64)'}")
+            names.taken.add(name)
+            self._divide(printer, name, lanes)
+        buffers = [*self.terms.buffers.values(), self.out]
+        wide = WIDE if any(is_large(self._count(product_of(one.value.shape))) for one in buffers) else ""
+        lines += [f"rows = pid_m * BM + tl.arange(0, BM){wide}", f"cols = pid_n * BN + tl.arange(0, BN){wide}"]
         lines += [f"row_mask = rows < {m}", f"col_mask = cols < {n}"]
         integer = self._fed()[0].is_integer
         lines.append(f"acc = tl.zeros((BM, BN), dtype=tl.{'int32' if integer else 'float32'})")
-        lines.append(f"for start in range(0, {k}, BK):")
+        first, last = "0", k
+        if self.work.chunks:
+            lines += [
+                f"length = tl.cdiv({k}, {GRAIN} * CHUNKS) * {GRAIN}",
+                f"last = tl.minimum((chunk + 1) * length, {k})",
+            ]
+            first, last = "chunk * length", "last"
+        lines.append(f"for start in range({first}, {last}, BK):")
         inner = printer.scope()
-        inner.lines += ["ks = start + tl.arange(0, BK)", f"k_mask = ks < {k}"]
+        inner.lines += [f"ks = start + tl.arange(0, BK){wide}", f"k_mask = ks < {last}"]
         fed, precision = self._fed()
         texts = [self._load(inner, number, fed) for number in (0, 1)]
         accumulator = "acc"
@@ -206,6 +219,12 @@ class ProductWriter:
         lines += [f"    {line}" for line in inner.lines]
         self._finish(printer, integer)
         return self._kernel(lines, total_m, total_n)
+
+    def _beside(self) -> list[tuple[str, list[Axis]]]:
+        """What has an axis of the grid beside the tiles, and the lanes that its index runs through."""
+        parts = [("batch", self.axes.columns[_BATCH]), ("outer", self.outer)]
+        found = [(name, lanes) for name, lanes in parts if lanes]
+        return [*found, ("chunk", [(CHUNK, self.work.chunks)])] if self.work.chunks else found
 
     def _count(self, size: Size) -> float:
         value = lift(size).evaluate(self.sizes)
@@ -270,7 +289,10 @@ class ProductWriter:
         }
         row, column, summed = shapes[operand]
         parts = []
-        if any(dim < COLUMNS for dim in lanes):
+        if (
+            any(self.axes.lane(dim) == self.axes.rows[-1][0] for dim in lanes if dim < COLUMNS)
+            or len(self.axes.rows) > 1
+        ):
             parts.append(f"row_mask{row}")
         if any(COLUMNS <= dim < _BATCH for dim in lanes):
             parts.append(f"col_mask{column}")
@@ -306,10 +328,11 @@ class ProductWriter:
         parameters = [f"{buffer.name}_ptr" for buffer, _ in buffers]
         parameters += [*self.names.sizes.values(), *(name.lower() for name in self.names.numbers)]
         constants = {"BM": self.tile.m, "BN": self.tile.n, "BK": self.tile.k}
+        if self.work.chunks:
+            constants["CHUNKS"] = self.work.chunks
         parameters += [f"{name}: tl.constexpr" for name in constants]
         tiles = ((total_m, "BM"), (total_n, "BN"))
-        batch = product_of(n for _, n in self.kinds.batch)
-        grid: tuple[tuple[tuple[Size, str], ...], ...] = (tiles, ((batch, ""),)) if self.kinds.batch else (tiles,)
+        grid = (tiles, *(((product_of(n for _, n in lanes), ""),) for _, lanes in self._beside()))
         return Kernel(self.name, function_text(self.name, parameters, body), grid, tuple(buffers), self.names.sizes,
                       self.names.numbers, constants, self.tile.num_warps, self.tile.num_stages)  # fmt: skip
 
@@ -335,24 +358,3 @@ def _fed(term: Term) -> Dtype | None:
     if term.op == "narrow":
         return {"float16": dt.FLOAT16, "bfloat16": dt.BFLOAT16}.get(term.kind)
     return None
-
-
-#: Rows, columns and warps.
-_TILES = (
-    (128, 128, 8), (128, 64, 4), (64, 128, 4), (64, 64, 4), (32, 64, 4), (64, 32, 4), (16, 64, 4), (16, 128, 4)
-)  # fmt: skip
-
-
-def default_tile(m: float, n: float, k: float, bits: int) -> Tile:
-    """A tile that fills the device where the product is large enough, and wastes little where it is small."""
-    best, cost = None, math.inf
-    for tile_m, tile_n, warps in _TILES:
-        if tile_m > 16 and tile_m >= 2 * m:
-            continue
-        waves = math.ceil(math.ceil(m / tile_m) * math.ceil(n / tile_n) / 132)
-        time = waves * (tile_m * tile_n) ** 0.8
-        if time < cost:
-            best, cost = (tile_m, tile_n, warps), time
-    assert best is not None
-    depth = {8: 128, 16: 64}.get(bits, 32)
-    return Tile(best[0], best[1], max(16, min(depth, 1 << max(4, int(k - 1).bit_length()))), best[2], 3)

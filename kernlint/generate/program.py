@@ -134,7 +134,7 @@ class _Writing:
                 overrides[name] = Named(value, name)
         self.sizes = _numbers(open_sizes, constants)
         self.text = program.kernel.text
-        question = replace(program.question, overrides=overrides, detailed=True)
+        question = replace(program.question, overrides=overrides, detailed=True, kernels=False)
         variant = program.variant(program.kernel, question)
         workload = variant.workload(entry, NO_EDITS)
         if workload is None or workload.reference is None:
@@ -248,14 +248,17 @@ class _Writing:
         for tensor in results:
             outputs[id(tensor)] = view_value(self.reader.view(tensor), tensor.shape or ())
         self._look_for_parts(outputs.values())
-        works = plan(list({id(v): v for v in outputs.values()}.values()))
+        works = plan(list({id(v): v for v in outputs.values()}.values()), self.sizes)
+        whole = outputs, works
         for _ in range(_MOST_KERNELS):
             new = self._cut(works)
             if not new:
                 break
             made: dict[int, Value] = {}
             outputs = {key: exchanged(value, new, made) for key, value in outputs.items()}
-            works = plan(list({id(v): v for v in outputs.values()}.values()))
+            works = plan(list({id(v): v for v in outputs.values()}.values()), self.sizes)
+        if len(works) > _MOST_KERNELS:
+            outputs, works = whole  # what the parts of one reduction wait for is cut into parts again and again
         if len(works) > _MOST_KERNELS:
             raise CannotGenerate(f"it would take {len(works)} kernels")
         finals = {id(value) for value in outputs.values()}
@@ -292,8 +295,6 @@ class _Writing:
         """Reductions that had better be done in parts, as what puts the parts together."""
         stored = {id(root.target) for one in works for root in one.roots}
         for work in works:
-            if work.product is not None:
-                continue
             buffers = {
                 id(root.target): Buffer("out", root.target, contiguous_strides(root.target.shape))
                 for root in work.roots
@@ -303,15 +304,20 @@ class _Writing:
                 known = here.get(id(value)) or self._buffer(value)
                 return known or (Buffer("x", value, contiguous_strides(value.shape)) if id(value) in stored else None)
 
-            chunks = TileWriter(work, "", buffer_of, self.sizes).chunks
-            if chunks:
+            if work.product is not None:
+                chunks = ProductWriter(work, "", buffer_of, self.sizes).chunks
+                if chunks:
+                    return {id(work.product): in_parts(work.product, chunks)}
+                continue
+            tile = TileWriter(work, "", buffer_of, self.sizes)
+            if tile.chunks:
                 inner = [
                     v for root in work.roots for v in root.value.walk() if v.op == "reduce" and id(v) not in stored
                 ]
                 inner += [root.target for root in work.roots if root.target.op == "reduce"]
                 deep = {id(v) for v in inner}
                 first = [v for v in inner if not any(id(o) in deep and o is not v for o in v.walk())]
-                return {id(v): in_parts(v, chunks) for v in first if v.attributes["over"] == _over(work, first)}
+                return {id(v): in_parts(v, tile.chunks) for v in first if v.attributes["over"] == tile.over}
         return {}
 
     def _result(self, value: Value) -> str:
@@ -343,10 +349,3 @@ class _Writing:
             if isinstance(value, Tensor) and value.dtype == dtype:
                 return f"{name}.dtype"
         return f"torch.{dtype}"
-
-
-def _over(work: Work, reductions: Sequence[Value]) -> Any:
-    """The extents that the reductions of ``work`` go over which are to be cut: the longest."""
-    if work.columns and any(v.attributes["over"] == work.columns for v in reductions):
-        return work.columns
-    return max((v.attributes["over"] for v in reductions), key=len, default=())

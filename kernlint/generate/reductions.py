@@ -12,6 +12,7 @@ from kernlint.generate.spelling import wrapped
 from kernlint.generate.terms import CHUNK, COLUMNS, Term
 from kernlint.generate.values import CannotGenerate
 from kernlint.workload import Lane
+from kernlint.workload import dtype as dt
 from kernlint.workload.expr import lift
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ class Whole:
         region, kind = self.tile.region(term), term.kind
         if region not in self.tile.column_masks or (region == self.tile.main and self.tile.loops):
             raise CannotGenerate("reductions that need one another")
-        (body,) = term.operands
+        body = term.operands[0]
         if kind == "sum":
             printer.bind(term, self.over_columns("sum", self.body(printer, term, "0.0")), term.name or "total")
         elif kind in ("max", "min"):
@@ -62,8 +63,19 @@ class Whole:
             low = f"tl.exp({wrapped(printer.spell(body), 5)} - {top})"
             text = f"tl.where({self.tile.column_masks[region]}, {low}, 0.0)"
             printer.bind(term, self.over_columns("sum", text), term.name or "exponentials")
+        elif kind == "weighted":
+            top = printer.spell(self.top_of(term))[0]
+            score, weight = (wrapped(printer.spell(one), 6) for one in term.operands)
+            text = f"tl.where({self.tile.column_masks[region]}, tl.exp({score} - {top}) * {weight}, 0.0)"
+            printer.bind(term, self.over_columns("sum", text), term.name or "weighted")
         else:
             raise CannotGenerate(f"a reduction {kind}")
+
+    def top_of(self, term: Term) -> Term:
+        """The maximum that the exponentials of ``term`` lie below."""
+        return self.tile.terms.new(
+            "reduce", term.dtype, term.operands[:1], lanes=term.lanes, kind="max", over=term.over
+        )
 
     def beside(self, term: Term, kind: str) -> Term:
         """The plain reduction of the same body that ``term`` rests on; the one of the kernel where it has it."""
@@ -162,11 +174,14 @@ class Loop:
         self._spell_rows(printer, [operand for term in ready for operand in term.operands])
         shape = "(BLOCK,)" if tile.flat else "(ROWS, BLOCK)"
         online = {term.operands for term in ready if term.kind == "expsum"}
+        moments = {term.operands for term in ready if term.kind == "m2"}
         after: list[tuple[Term, str]] = []
         updates: list[Callable[[Printer], None]] = []
         for term in ready:
             if term.kind == "max" and term.operands in online and not tile.work.chunks:
                 continue  # which comes with the sum of exponentials
+            if term.kind == "sum" and term.operands in moments and term.dtype == dt.FLOAT32:
+                continue  # which comes with the mean
             if term.kind in ("sum", "max", "min"):
                 name = names.new(f"{term.name or term.kind}_acc")
                 start = "tl.zeros(" if term.kind == "sum" else "tl.full("
@@ -175,7 +190,10 @@ class Loop:
                 updates.append(self._accumulation(term, name))
                 after.append((term, self.whole.over_columns(term.kind, name)))
             elif term.kind == "expsum":
-                updates.append(self._online(printer, term))
+                weighted = [one for one in ready if one.kind == "weighted" and one.operands[0] is term.operands[0]]
+                updates.append(self._online(printer, term, weighted))
+            elif term.kind == "weighted" and term.operands[:1] in online:
+                continue  # which comes with it too
             elif term.kind == "m2":
                 updates.append(self._moments(printer, term))
             else:
@@ -204,9 +222,12 @@ class Loop:
             return value
         return f"tl.full((ROWS, 1), {value}, dtype=tl.float32)"
 
-    def _online(self, printer: Printer, term: Term) -> Callable[[Printer], None]:
-        """The sum of exponentials and the maximum together: what was summed so far is scaled when the maximum rises."""
+    def _online(self, printer: Printer, term: Term, weighted: Sequence[Term]) -> Callable[[Printer], None]:
+        """The sum of exponentials and the maximum together: what was summed so far is scaled when the maximum rises. ``weighted`` are
+        sums of the same exponentials, each times something."""
         top, total, new = (self.tile.names.new(word) for word in ("top", "total", "new_top"))
+        others = [(one, self.tile.names.new("weighted")) for one in weighted]
+        printer.lines += [f"{name} = {self._row()}" for _, name in others]
         printer.lines += [f"{top} = {self._row(_LEAST)}", f"{total} = {self._row()}"]
 
         def update(inner: Printer) -> None:
@@ -215,11 +236,17 @@ class Loop:
             inner.lines.append(f"{new} = tl.maximum({top}, {self.whole.over_columns('max', low)})")
             # Where nothing but minus infinity was met yet there is nothing to subtract.
             inner.lines.append(f"{shift} = tl.where({new} > {_LEAST}, {new}, 0.0)")
-            scaled = f"{total} * tl.exp({top} - {shift})"
-            inner.lines.append(f"{total} = {scaled} + {self.whole.over_columns('sum', f'tl.exp({low} - {shift})')}")
+            scale, above = f"tl.exp({top} - {shift})", f"tl.exp({low} - {shift})"
+            if others:
+                scale, above = (inner.bind_text(text, wish) for text, wish in ((scale, "scale"), (above, "above")))
+            inner.lines.append(f"{total} = {total} * {scale} + {self.whole.over_columns('sum', above)}")
+            for one, name in others:
+                part = f"{above} * {wrapped(inner.spell(one.operands[1]), 6)}"
+                inner.lines.append(f"{name} = {name} * {scale} + {self.whole.over_columns('sum', part)}")
             inner.lines.append(f"{top} = {new}")
 
         printer.known[id(term)] = (total, 9)
+        printer.known |= {id(one): (name, 9) for one, name in others}
         if not self.tile.work.chunks:
             printer.known[id(self.whole.beside(term, "max"))] = (top, 9)
         self.states |= {(id(term), "top"): top, (id(term), "total"): total}
@@ -229,33 +256,36 @@ class Loop:
         """The sum of squared deviations: each lane of the tile keeps its own mean as Welford (1962) does, and in the end they are put
         together as Chan, Golub and LeVeque do (1983)."""
         tile, names = self.tile, self.tile.names
-        mean, squares, seen = (names.new(word) for word in ("mean_acc", "squares_acc", "seen"))
+        mean, squares = names.new("mean_acc"), names.new("squares_acc")
         shape = "(BLOCK,)" if tile.flat else "(ROWS, BLOCK)"
-        printer.lines += [f"{name} = tl.zeros({shape}, dtype=tl.float32)" for name in (mean, squares, seen)]
+        printer.lines += [f"{name} = tl.zeros({shape}, dtype=tl.float32)" for name in (mean, squares)]
         first = "chunk * length" if tile.work.chunks else ""
 
         def update(inner: Printer) -> None:
-            step, far = (names.new(word) for word in ("step", "centred"))
+            share, far = names.new("share"), names.new("centred")
             text = wrapped(inner.spell(term.operands[0]), 5)
             mask = tile.column_masks[tile.region(term)]
-            start = f"(start - {first})" if first else "start"
             inner.lines += [
-                f"{step} = {start} // BLOCK + 1.0",
+                f"{share} = 1.0 / ({f'(start - {first})' if first else 'start'} // BLOCK + 1.0)",
                 f"{far} = tl.where({mask}, {text} - {mean}, 0.0)",
-                f"{mean} += {far} / {step}",
+                f"{mean} += {far} * {share}",
                 f"{squares} += {far} * tl.where({mask}, {text} - {mean}, 0.0)",
-                f"{seen} += tl.where({mask}, 1.0, 0.0)",
             ]
 
         total = printer.expression(lift(product_of(term.over)))[0]
-        count = f"tl.maximum(last - {first}, 1)" if first else wrapped((total, 5), 7)
-        whole, all_squares = names.new("mean"), names.new("squares")
+        here = f"last - {first}" if first else total
+        count = f"tl.maximum({here}, 1)" if first else wrapped((total, 5), 7)
+        lanes = "tl.arange(0, BLOCK)" if tile.flat else "tl.arange(0, BLOCK)[None, :]"
+        seen, whole, all_squares = names.new("seen"), names.new("mean"), names.new("squares")
         self.last += [
+            # How often a lane of the tile met an element.
+            f"{seen} = tl.maximum({here} - {lanes} + (BLOCK - 1), 0) // BLOCK",
             f"{whole} = {self.whole.over_columns('sum', f'{mean} * {seen}')} / {count}",
             f"{mean} -= {whole}",
             f"{all_squares} = {self.whole.over_columns('sum', f'{squares} + {seen} * {mean} * {mean}')}",
         ]
         printer.known[id(term)] = (all_squares, 9)
+        printer.known[id(self.whole.beside(term, "sum"))] = (f"{whole} * {count}", 6)
         self.states |= {(id(term), "mean"): whole, (id(term), "m2"): all_squares}
         return update
 

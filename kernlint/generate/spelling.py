@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from kernlint.generate.values import CannotGenerate
 from kernlint.workload import Dtype, Expr, Opaque
 from kernlint.workload.expr import Atom, Monomial
 
-_BINARY = {
+#: Operators of two operands.
+SIGNS = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!=",
     "logical_and": "&", "logical_or": "|", "bitwise_and": "&", "bitwise_or": "|", "bitwise_xor": "^", "shift_left": "<<",
     "shift_right": ">>",
@@ -36,7 +37,7 @@ def wrapped(one: Spelled, binds: int) -> str:
 def operation(op: str, operands: list[Spelled], dtype: Dtype) -> Spelled:
     """An elementwise operation on spelled operands. Raises :class:`CannotGenerate`."""
     texts = [text for text, _ in operands]
-    sign = _BINARY.get(op)
+    sign = SIGNS.get(op)
     if sign is not None:
         if sign == "/" and not dtype.is_float:
             raise CannotGenerate("a division of integers")
@@ -91,8 +92,12 @@ def number(value: float | bool, dtype: Dtype) -> Spelled:
     return repr(int(value)), _ATOM if value >= 0 else _UNARY
 
 
-def expression(expr: Expr, names: Callable[[Atom], str], extremes: str = "") -> Spelled:
-    """``expr`` as Python, atoms as ``names`` says; ``extremes`` stands before min and max."""
+#: The factors that a product of atoms other than quotients and extremes is spelled with.
+Factors = Callable[[Monomial], Sequence[str]]
+
+
+def expression(expr: Expr, names: Factors, extremes: str = "") -> Spelled:
+    """``expr`` as Python, products of atoms as ``names`` says; ``extremes`` stands before min and max."""
     if not expr.terms:
         return "0", _ATOM
     parts: list[tuple[str, str]] = []
@@ -108,10 +113,9 @@ def expression(expr: Expr, names: Callable[[Atom], str], extremes: str = "") -> 
     text = text[3:] if text.startswith(" + ") else f"-{text[3:]}"
     if len(parts) > 1:
         return text, 5
-    (monomial, count), *_ = expr.terms.items()
     if parts[0][0] == "-":
         return text, _UNARY
-    return text, 6 if len(monomial) + (count != 1) > 1 else _ATOM
+    return text, 6 if " * " in parts[0][1] else _ATOM
 
 
 def _rounds_up(atom: Atom) -> bool:
@@ -120,21 +124,24 @@ def _rounds_up(atom: Atom) -> bool:
     return isinstance(atom, Opaque) and atom.op == "floordiv" and (-atom.args[0]).is_natural
 
 
-def _product(monomial: Monomial, count: int, names: Callable[[Atom], str], extremes: str) -> str:
-    factors = [_atom(atom, names, extremes) for atom in monomial]
+def _product(monomial: Monomial, count: int, names: Factors, extremes: str) -> str:
+    shaped = [atom for atom in monomial if isinstance(atom, Opaque) and atom.op in _QUOTIENTS]
+    factors = [*names(tuple(atom for atom in monomial if atom not in shaped))] if len(shaped) < len(monomial) else []
+    factors += [_shaped(atom, names, extremes) for atom in shaped]
     if count != 1 or not factors:
         factors.insert(0, str(count))
     return " * ".join(factors)
 
 
-def _atom(atom: Atom, names: Callable[[Atom], str], extremes: str) -> str:
-    if isinstance(atom, Opaque) and atom.op in ("floordiv", "mod", "min", "max"):
-        if atom.op in ("min", "max"):
-            word = {"tl.": {"min": "tl.minimum", "max": "tl.maximum"}}.get(extremes, {}).get(atom.op, atom.op)
-            return f"{word}({', '.join(expression(arg, names, extremes)[0] for arg in atom.args)})"
-        if _rounds_up(atom):
-            whole, part = (expression(arg, names, extremes)[0] for arg in (-atom.args[0], atom.args[1]))
-            return f"{'tl' if extremes else 'triton'}.cdiv({whole}, {part})"
-        first, second = (wrapped(expression(arg, names, extremes), 7) for arg in atom.args)
-        return f"({first} {'//' if atom.op == 'floordiv' else '%'} {second})"
-    return names(atom)
+_QUOTIENTS = frozenset({"floordiv", "mod", "min", "max"})
+
+
+def _shaped(atom: Opaque, names: Factors, extremes: str) -> str:
+    if atom.op in ("min", "max"):
+        word = f"tl.{atom.op}imum" if extremes else atom.op
+        return f"{word}({', '.join(expression(arg, names, extremes)[0] for arg in atom.args)})"
+    if _rounds_up(atom):
+        whole, part = (expression(arg, names, extremes)[0] for arg in (-atom.args[0], atom.args[1]))
+        return f"{'tl' if extremes else 'triton'}.cdiv({whole}, {part})"
+    first, second = (wrapped(expression(arg, names, extremes), 7) for arg in atom.args)
+    return f"({first} {'//' if atom.op == 'floordiv' else '%'} {second})"

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
+from kernlint.cost.arithmetic import slots_of
 from kernlint.generate.axes import Axes, Axis, Output, flat_lane
-from kernlint.generate.kernel import RESERVED, Kernel, NextPower, function_text, next_power, product_of
+from kernlint.generate.kernel import RESERVED, WIDE, Kernel, NextPower, function_text, is_large, next_power, product_of
+from kernlint.generate.parts import GRAIN
 from kernlint.generate.plan import Work
 from kernlint.generate.printer import Names, Printer
 from kernlint.generate.reductions import Loop, Whole
-from kernlint.generate.spelling import wrapped
+from kernlint.generate.spelling import SIGNS, wrapped
 from kernlint.generate.terms import CHUNK, COLUMNS, Buffer, Term, Terms
+from kernlint.generate.tiles import HELD_ROW, Form, extents_of, parts_of
 from kernlint.generate.values import CannotGenerate, Value
+from kernlint.generate.weighted import beside
+from kernlint.records import replace
 from kernlint.workload import Lane, Size
 from kernlint.workload.expr import Atom, lift
-from kernlint.workload.synthesis import power_of_two
 
-#: Elements of a row up to which a program holds it in registers.
-HELD_ROW = 8192
-#: Elements of a tile where nothing asks for more, and in a step of a loop over long rows.
-_TILE, _STEP = 2048, 4096
-#: Elements of all tiles of a program that registers hold.
-_REGISTERS = 1 << 15
-#: Programs that keep a large GPU busy.
-_BUSY = 132
-#: Columns of a reduction, and elements in all, from which on few rows are worth reducing in parts.
-_LONG, _MUCH = 4096, 1 << 18
+#: Operations that a last bit decides the outcome of.
+_ROUNDING = frozenset({"round", "floor", "ceil", "trunc", "sign", "lt", "le", "gt", "ge", "eq", "ne"})
 #: Which program this is, in a type that addresses do not overflow.
 _PROGRAM = "tl.program_id(0).to(tl.int64)"
 
@@ -47,6 +43,9 @@ class TileWriter:
             for place, shift, stride in zip(root.index, root.shift, buffer.strides):
                 address = address + (place + shift) * stride
             self.outputs.append(Output(self.terms.at(root.value, root.index), buffer, address))
+        if any(self._extent(over) > HELD_ROW for over in self.terms.regions):
+            made: dict[int, Term] = {}
+            self.outputs = [replace(one, term=beside(self.terms, one.term, made)) for one in self.outputs]
         self.names = Names()
         columns = {first: over for over, first in self.terms.regions.items()}
         roots = [*(one.term for one in self.outputs), *self.terms.loaded.values()]
@@ -78,6 +77,15 @@ class TileWriter:
             raise CannotGenerate("an extent that is not known")
         return float(value)
 
+    @property
+    def wide(self) -> str:
+        """What makes places so wide that the addresses of a tensor do not overflow."""
+        buffers = [*self.terms.buffers.values(), *(one.buffer for one in self.outputs)]
+        return WIDE if any(is_large(self.count(product_of(one.value.shape))) for one in buffers) else ""
+
+    def _extent(self, over: Sequence[Size]) -> float:
+        return self.count(product_of(over))
+
     # -- shape of the tile ------------------------------------------------------------------------------------------
 
     def _configure(self) -> None:
@@ -105,41 +113,48 @@ class TileWriter:
                 axes.rows.append(axes.rows.pop(best))
                 if len(axes.rows) > 1 and self.reduces:
                     self.inner = axes.rows[-1]
-        self._extents()
+        self.form = self._form()
+        if self.inner is None and self.form.shared and len(axes.rows) > 1 and not self.reduces:
+            self.inner = axes.rows[-1]
+            self.form = replace(self.form, reach=self.count(self.inner[1]))
+        tile = extents_of(self.form, bool(self.work.chunks))
+        self.rows, self.columns, self.loops, self.num_warps = tile.rows, tile.columns, tile.loops, tile.num_warps
+        #: Into how many parts the reductions of this kernel had better be cut, 0 where they need not be.
+        self.chunks = 0 if self.work.chunks else parts_of(self.form, tile)
         if self.inner is not None:
             axes.rows.pop()
-        elements = self.rows * self.columns
         # Conditions on a row that is a number do not mix with masks, which are blocks, in Triton's interpreter (3.9).
         guarded = any(term.bounds for term in self.all_terms)
         self.flat = self.rows == 1 and self.inner is None and not guarded
-        self.num_warps = 4 if elements <= 2048 else 8 if elements <= 8192 else 16
 
-    def _extents(self) -> None:
-        """Rows and columns of a tile, and whether the columns are looped over."""
-        axes, width = self.axes, power_of_two(int(self.column_count))
-        down = max(axes.contiguous(axes.rows).values(), default=0)
-        along = max(axes.contiguous(axes.columns[self.main][-1:]).values(), default=0) if self.main else 0
+    def _form(self) -> Form:
+        axes = self.axes
+        loads = [t for t in self.all_terms if t.op == "load" and self._in_main(t)]
+        whole = [t for t in loads if any(dim < CHUNK for dim in t.lanes)]
+        stored = [one.buffer.value.dtype.bits / 8 for one in self.outputs]
         reach = self.count(self.inner[1]) if self.inner is not None else self.row_count
-        high = power_of_two(int(reach))
-        if down and self.column_count > 1:
-            self.rows, self.columns = min(32 if along else 64, high), min(width, 64)
-        elif self.reduces:
-            held = width <= HELD_ROW and width * self._tiles() <= _REGISTERS and (self._again() or width <= _TILE)
-            step = _STEP if self._tiles() <= 4 else _STEP // 2
-            self.columns = width if held and not self.work.chunks else min(step, width)
-            self.rows = max(1, min(_TILE // self.columns, high))
-            while self.rows > 1 and self.row_count / self.rows < _BUSY:
-                self.rows //= 2
-        else:
-            self.columns = min(width, 1024)
-            self.rows = min(high, max(1, _TILE // 2 // self.columns))
-        self.loops = self.reduces and (self.columns < width or bool(self.work.chunks))
-        if self.loops:
-            self.columns = min(self.columns, width)
+        last = axes.columns[self.main][-1:] if self.main else []
+        return Form(
+            rows=self.row_count,
+            columns=self.column_count,
+            reach=reach,
+            tiles=len(whole),
+            reduces=self.reduces,
+            online=any(t.kind in ("m2", "expsum") for t in self.reductions if self.region(t) == self.main),
+            again=self._again(),
+            down=max(axes.contiguous(axes.rows).values(), default=0) > 0,
+            along=max(axes.contiguous(last).values(), default=0) > 0,
+            shared=len(loads) - len(whole) > 1,
+            slots=sum(slots_of(SIGNS.get(t.op, t.op), t.dtype) for t in self.all_terms if self._in_main(t)),
+            bytes=max(
+                (self.terms.buffers[t.buffer].value.dtype.bits / 8 for t in whole), default=max(stored, default=4.0)
+            ),
+        )
 
-    def _tiles(self) -> int:
-        """How many tiles of elements a program holds at once, about: those that it loads."""
-        return sum(term.op == "load" and self._in_main(term) for term in self.all_terms)
+    @property
+    def over(self) -> tuple[Size, ...]:
+        """The extents that the reductions over the main columns go over."""
+        return next((over for over, first in self.terms.regions.items() if first == self.main), ())
 
     def _in_main(self, term: Term) -> bool:
         return any(dim >= COLUMNS and self.axes.region(dim) == self.main for dim in term.lanes)
@@ -148,18 +163,7 @@ class TileWriter:
         """Whether elements are needed again once they are reduced."""
         first = [t for t in self.reductions if self.region(t) == self.main]
         inner = {id(t) for one in first for o in one.operands for t in o.walk(set()) if t.op == "reduce"}
-        if any(id(t) in inner for t in first) or any(t.kind in ("m2", "expsum") for t in first):
-            return True
-        return any(self._in_main(one.term) for one in self.outputs)
-
-    @property
-    def chunks(self) -> int:
-        """Into how many parts the reductions of this kernel had better be cut, 0 where they need not be."""
-        programs = self.row_count / self.rows
-        much = self.column_count >= _LONG and self.row_count * self.column_count >= _MUCH
-        if self.work.chunks or not self.reduces or not much or programs >= _BUSY:
-            return 0
-        return max(2, int(min(2 * _BUSY / programs, self.column_count / (_LONG / 2))))
+        return any(id(t) in inner for t in first) or any(self._in_main(one.term) for one in self.outputs)
 
     def region(self, term: Term) -> int:
         """The first lane of the columns that a reduction goes over."""
@@ -174,6 +178,9 @@ class TileWriter:
         )
         whole = Whole(self)
         printer = Printer(self.terms, names, {}, self.mask, self.uses, self.axes.spelled, whole.reduce)
+        printer.reciprocals = not any(
+            t.op in _ROUNDING or (t.op == "cast" and t.dtype.is_integer) for t in self.all_terms
+        )
         self._place_rows(printer)
         for first, lanes in self.axes.columns.items():
             if lanes and first != self.main:
@@ -182,18 +189,28 @@ class TileWriter:
             Loop(self, whole).write(printer)
         else:
             if self.main:
-                axis = 1 if self.axes.rows else 0
-                self.place_columns(printer, self.main, "" if self.reduces else f"tl.program_id({axis}) * BLOCK")
+                block = "pid % across" if self.inner is not None else f"tl.program_id({1 if self.axes.rows else 0})"
+                self.place_columns(printer, self.main, "" if self.reduces else f"{block} * BLOCK")
             self.store(printer, self.outputs)
         return self._kernel(printer.lines)
 
     def _place_rows(self, printer: Printer) -> None:
         rows = self.axes.rows
         if self.inner is not None:
-            printer.lines.append(f"outer = {_PROGRAM}")
+            # Programs beside each other in the order of launch work on memory that lies so: the outer rows change last.
+            reach = printer.expression(lift(self.inner[1]))
+            across = (
+                "" if self.reduces else f" * tl.cdiv({printer.expression(lift(self.axes.total(self.main)))[0]}, BLOCK)"
+            )
+            printer.lines += ["pid = tl.program_id(0)", f"tiles = tl.cdiv({reach[0]}, ROWS){across}"]
+            printer.lines.append("outer = (pid // tiles).to(tl.int64)")
             self._divide(printer, "outer", rows)
-            printer.lines.append("row = tl.program_id(1) * ROWS + tl.arange(0, ROWS)[:, None]")
-            printer.lines.append(f"row_mask = row < {wrapped(printer.expression(lift(self.inner[1])), 5)}")
+            place = "pid % tiles"
+            if across:
+                printer.lines.append(f"across = {across.removeprefix(' * ')}")
+                place = "pid % tiles // across"
+            printer.lines.append(f"row = {place} * ROWS + tl.arange(0, ROWS)[:, None]{self.wide}")
+            printer.lines.append(f"row_mask = row < {wrapped(reach, 5)}")
             printer.places[self.inner[0]] = "row"
         elif rows:
             if self.flat:
@@ -206,8 +223,8 @@ class TileWriter:
         if self.work.chunks:
             total = printer.expression(lift(self.axes.total(self.main)))[0]
             printer.lines += [
-                f"chunk = tl.program_id({2 if self.inner is not None else 1 if rows else 0})",
-                f"length = tl.cdiv({total}, CHUNKS)",
+                f"chunk = tl.program_id({1 if rows else 0})",
+                f"length = tl.cdiv({total}, {GRAIN} * CHUNKS) * {GRAIN}",
                 f"last = tl.minimum((chunk + 1) * length, {total})",
             ]
             printer.names.taken |= {"length"}
@@ -237,6 +254,7 @@ class TileWriter:
         name = "cols" if main else self.names.new("parts")
         mask = ("mask" if self.flat else "col_mask") if main else self.names.new(f"{name}_mask")
         reach = f"tl.arange(0, {block})" if self.flat else f"tl.arange(0, {block})[None, :]"
+        reach += self.wide
         printer.lines.append(f"{name} = {start} + {reach}" if start else f"{name} = {reach}")
         chunked = main and self.work.chunks
         total = "last" if chunked else wrapped(printer.expression(lift(self.axes.total(first))), 5)
@@ -281,16 +299,16 @@ class TileWriter:
         for first, block in self.blocks.items():
             constants[block] = next_power(self.axes.total(first))
         grid: list[tuple[tuple[Size, str], ...]] = []
-        if rows:
-            cut = "" if self.flat or self.inner is not None else "ROWS"
-            grid.append(((product_of(n for _, n in rows), cut),))
+        across = [(self.axes.total(self.main), "BLOCK")] if self.main and not self.reduces else []
         if self.inner is not None:
-            grid.append(((self.inner[1], "ROWS"),))
+            grid.append(((product_of(n for _, n in rows), ""), (self.inner[1], "ROWS"), *across))
+        elif rows:
+            grid.append(((product_of(n for _, n in rows), "" if self.flat else "ROWS"),))
         if self.work.chunks:
             constants["CHUNKS"] = self.work.chunks
             grid.append(((self.work.chunks, ""),))
-        elif self.main and not self.reduces:
-            grid.append(((self.axes.total(self.main), "BLOCK"),))
+        elif across and self.inner is None:
+            grid.append((across[0],))
         buffers = [(buffer, False) for buffer in self.terms.buffers.values() if f"{buffer.name}_ptr" in text]
         buffers += [(one, True) for one in {one.buffer.name: one.buffer for one in self.outputs}.values()]
         parameters = [f"{buffer.name}_ptr" for buffer, _ in buffers]

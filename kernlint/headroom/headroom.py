@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+from kernlint import work
 from kernlint.cost.device import Device
 from kernlint.cost.estimate import Estimate
 from kernlint.cost.fitted import fitted
@@ -100,7 +101,8 @@ def headroom_of(workload: Workload, now: Estimate, device: Device, library: Esti
     if now.gpu_us is None:
         return None
     try:
-        return _headroom(workload, now, now.gpu_us, device, library)
+        with work.uncounted():
+            return _headroom(workload, now, now.gpu_us, device, library)
     except (ZeroDivisionError, OverflowError):
         return None
 

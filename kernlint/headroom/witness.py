@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from kernlint.cost.device import Device
 from kernlint.cost.dot_launch import kernel_time
@@ -20,7 +21,8 @@ from kernlint.headroom.groups import Group
 from kernlint.headroom.products import products
 from kernlint.headroom.streams import Version, kernel_streams, streams
 from kernlint.records import dataclass, replace
-from kernlint.workload import Launch, TorchOp, concrete
+from kernlint.workload import Kernel, Launch, Span, TorchOp, concrete
+from kernlint.workload import Node as KernelNode
 
 #: Torch calls of a group up to which they are priced as they are.
 _MOST_CALLS = 64
@@ -51,7 +53,10 @@ def price(steps: Sequence[Launch | TorchOp], device: Device) -> tuple[float, flo
 
 def witness_of(graph: Graph, group: Group, device: Device, precise: bool) -> Witness:
     """The fastest canonical version of ``group``. ``precise`` keeps fp32 products at fp32 precision."""
-    priced = [(*price(steps, device), steps, form) for steps, form in _candidates(graph, group, device, precise)]
+    priced = [
+        (*price(tuple(map(_as_met, steps)), device), steps, form)
+        for steps, form in _candidates(graph, group, device, precise)
+    ]
     count = max(node.count for node in group.nodes)
     own = price(tuple(node.step for node in group.nodes), device) if len(group.nodes) <= _MOST_CALLS else None
     if own is not None:
@@ -66,6 +71,20 @@ def witness_of(graph: Graph, group: Group, device: Device, precise: bool) -> Wit
     elif group.form not in (LIBRARY, KERNEL):
         us = math.hypot(us, _depth(group) * _STEP_US)
     return Witness(group, steps, us, sigma, form)
+
+
+def _as_met(step: Launch | TorchOp) -> Launch | TorchOp:
+    """``step`` with the kernel of one like it, whose price may be known: many programs are held against one reference."""
+    if not isinstance(step, Launch):
+        return step
+    kernel = step.kernel
+    return replace(step, kernel=_kernel_met(kernel.name, kernel.body, kernel.span, kernel.dims, step.shapes))
+
+
+@lru_cache(maxsize=1024)
+def _kernel_met(name: str, body: tuple[KernelNode, ...], span: Span, dims: int, shapes: object) -> Kernel:
+    # Of tensors of these shapes alone, so that what it knows of its launches does not grow.
+    return Kernel(name, body, span, span, span.file, dims=dims)
 
 
 def _trimmed_us(group: Group, device: Device, count: float) -> float:

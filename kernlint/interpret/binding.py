@@ -9,12 +9,11 @@ import libcst as cst
 
 from kernlint.interpret.api import Target
 from kernlint.interpret.values import Config, Jit
-from kernlint.syntax.names import dotted_name
+from kernlint.syntax.dialect import is_tritons
+from kernlint.syntax.names import origin_of
 from kernlint.syntax.walk import parameters
 from kernlint.workload import Expr, Span
 from kernlint.workload.fault import Fault
-
-_KNOWN_DECORATORS = frozenset({"jit", "autotune", "heuristics"})
 
 #: Keywords that the launcher takes for itself.
 _OWN = frozenset({"grid", "warmup", "stream", "device", "device_type"})
@@ -69,7 +68,8 @@ def launch_faults(
             found.append(fault("launch-unexpected", f"`{kernel}` has no parameter `{name}`", name))
     made = {*config.kwargs, *jit.heuristics}
     # Decorators and configurations that were not followed may set anything.
-    followed = {_last_name(d.decorator) for d in function.node.decorators} <= _KNOWN_DECORATORS
+    origins = (origin_of(d.decorator, function.module.imports) or "" for d in function.node.decorators)
+    followed = all(is_tritons(origin, "jit", "autotune", "heuristics") for origin in origins)
     open_ended = "**" in stars or jit.open_ended or (jit.autotuned and not jit.configs) or not followed
     for param in every:
         name = param.name.value
@@ -81,11 +81,6 @@ def launch_faults(
                 fault("launch-unexpected", f"`{kernel}` has no parameter `{name}`, which its decorator sets", name)
             )
     return tuple(found)
-
-
-def _last_name(node: cst.BaseExpression) -> str:
-    """The last part of a decorator's name."""
-    return (dotted_name(node.func if isinstance(node, cst.Call) else node) or "").split(".")[-1]
 
 
 def _clashes(jit: Jit, config: Config, given: set[str], kwargs: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.workload import Span
 
 
@@ -45,6 +45,11 @@ class Edits:
             self.native_dots | other.native_dots,
             frozenset(e for e in self.precisions if e[0] not in new_precisions) | other.precisions,
         )
+
+    @property
+    def base(self) -> Edits:
+        """Those that decide which steps there are, without the numbers: what-ifs about numbers start from there."""
+        return replace(self, literals=frozenset(), options=frozenset())
 
     def __bool__(self) -> bool:
         return any(getattr(self, field.name) for field in fields(self))

@@ -21,6 +21,7 @@ from kernlint.interpret.api import Target
 from kernlint.interpret.binding import grid_fault, launch_faults
 from kernlint.interpret.edits import NO_EDITS, Edits, Literal
 from kernlint.interpret.first_call import Once, Recorded, bare
+from kernlint.interpret.jit_source import binding_problem
 from kernlint.interpret.journal import Entry, Journal, OutOfReach
 from kernlint.interpret.kernel import Range, argument_block, read_kernel
 from kernlint.interpret.memoised import is_memoised, memoises, run_once
@@ -62,7 +63,7 @@ from kernlint.interpret.values import (
 )
 from kernlint.records import dataclass, replace
 from kernlint.syntax.counters import counter
-from kernlint.syntax.names import dotted_name
+from kernlint.syntax.names import dotted_name, origin_of
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import parameters
 from kernlint.workload import (
@@ -266,6 +267,9 @@ class HostEvaluator(Evaluator):
         self.finder: Callable[[Module, str, int], Callable[[str], Any] | None] | None = None
         #: Whether torch calls are kept with their arguments, and each round of a short loop is followed on its own.
         self.detailed = False
+        #: Whether anybody looks into the kernels.
+        self.reads_kernels = True
+        self.made: list[Recorded] = []
         #: The torch function that is being followed, with its arguments.
         self.calling: tuple[str, list[Any], dict[str, Any]] | None = None
         #: Stands for what an expression gives in a scope of a module, until somebody asks; None where nothing is put off.
@@ -356,6 +360,19 @@ class HostEvaluator(Evaluator):
             yield
         finally:
             self.sinks = saved
+
+    @contextmanager
+    def making(self) -> Iterator[None]:
+        """Set-up that makes what a call is given: where torch calls are kept with their arguments, these tell what it holds."""
+        if not self.detailed:
+            with self.silent():
+                yield
+            return
+        with self.recording() as steps:
+            try:
+                yield
+            finally:
+                self.made += steps
 
     @contextmanager
     def once(self) -> Iterator[None]:
@@ -694,6 +711,8 @@ class HostEvaluator(Evaluator):
             return _either(a, b)
         if isinstance(a, ReadValue) and isinstance(b, ReadValue):
             return computed_from_read("choice", (a, b))
+        if any(isinstance(x, Unknown) for x in (a, b)) and any(isinstance(x, (int, float)) for x in (a, b)):
+            return Unknown("undecided choice")  # `x.numel() if x is not None else 0` is no reason to think of 0
         if isinstance(a, Unknown) or a is None:
             return b
         if isinstance(b, Unknown) or b is None:
@@ -881,6 +900,10 @@ class HostEvaluator(Evaluator):
         if isinstance(function, GridLauncher):
             return self.launch(function.kernel, function.grid, args, kwargs, node)
         if isinstance(function, Function):
+            problem = _misfit(function, args, kwargs, node)
+            if problem:
+                self.refuse("misfit-call", node, f"`{function.name}` {problem}")
+                return Unknown("call that raises")
             return self.invoke(function, args, kwargs)
         if isinstance(function, Class):
             return self.construct(function, args, kwargs)
@@ -905,7 +928,7 @@ class HostEvaluator(Evaluator):
         instance = Instance(cls)
         init = self._class_attribute(cls, "__init__", None)
         if isinstance(init, Function):
-            with self.silent():
+            with self.making():
                 self.invoke(init, [instance, *args], kwargs)
         else:
             names = [n for n, v in cls.scope.vars.items() if not isinstance(v, (Function, Jit, Class))]
@@ -1216,6 +1239,8 @@ class HostEvaluator(Evaluator):
                 value = self.overrides[name]
             if isinstance(value, (int, float, bool)):
                 self.constants[name] = int(value) if isinstance(value, Literal) else value
+            elif type(value) in (tuple, list) and value and all(isinstance(one, int) for one in value):
+                self.constants[name] = type(value)(map(int, value))
         if isinstance(value, ReadValue) and isinstance(target, cst.Subscript) and isinstance(target.value, cst.Name):
             # One size among others that are not known: then so is the whole of them.
             whole = self.eval(target.value, scope)
@@ -1708,7 +1733,7 @@ class HostEvaluator(Evaluator):
         if computed:
             grid = self.call(grid, [meta], {}, node)  # type: ignore[arg-type]
         extents = self._grid(grid, node)
-        draft = self.is_draft()
+        draft = not self.reads_kernels or self.is_draft()
         kernel = _unread(function) if draft else self._kernel(jit, arguments, constexprs, extents, span)
         if kernel.complete:
             # What the kernel never points into is no tensor.
@@ -2222,8 +2247,20 @@ def _counts(numbers: Sequence[Any]) -> bool:
     return all(b - a == numbers[1] - numbers[0] for a, b in pairwise(numbers))
 
 
+def _misfit(function: Function, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> str:
+    """Why Python would not make a call of a function of a module; empty where it would, or may."""
+    called, module = function.node, function.module
+    if not isinstance(called, cst.FunctionDef) or called not in module.tree.body or any(a.star for a in node.args):
+        return ""
+    origins = (origin_of(d.decorator, module.imports) or "" for d in called.decorators)
+    passed_on = all(origin in ("torch.no_grad", "torch.inference_mode") for origin in origins)
+    return binding_problem(called, args, kwargs) if passed_on else ""
+
+
 def _either(a: Tensor, b: Tensor) -> Tensor:
     """``a`` without what is known to be otherwise of ``b``, where it is one of the two."""
+    if {a.storage.origin, b.storage.origin} == {"empty", "filled"}:
+        a = replace(a, storage=replace(a.storage, origin="result"))  # what it holds is as open as which it is
     if a.dtype is not None and b.dtype is not None and a.dtype != b.dtype:
         a = replace(a, dtype=None)
     if a.shape is not None and b.shape is not None and a.shape != b.shape:

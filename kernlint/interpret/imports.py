@@ -80,11 +80,17 @@ def imported_file(importer: str, package: str, level: int) -> Path | None:
 
 def load_file(path: Path) -> ImportedFile | None:
     """The module at ``path``, or None where it does not concern Triton or cannot be read."""
+    state = file_state(path)
+    return None if state is None else _load_file(*state)
+
+
+def file_state(path: Path) -> tuple[str, int, int] | None:
+    """Path, time and size of the file at ``path``: another state is another file. None where there is none."""
     try:
         status = path.stat()
-        return _load_file(str(path), status.st_mtime_ns, status.st_size)
     except OSError:
         return None
+    return str(path), status.st_mtime_ns, status.st_size
 
 
 @lru_cache(maxsize=_KEPT_FILES)

@@ -16,9 +16,14 @@ from kernlint.syntax.walk import parameters, walk
 
 def is_entry(node: cst.FunctionDef, module: Module) -> bool:
     """Whether a jit function that nothing calls is launched, so that its arguments are scalars: it returns nothing, and asks
-    for its program or stores something."""
+    for its program or stores something. A function that takes the product of an argument, or turns it, is a part of one."""
     if any(inner.value is not None for inner in module.within(node.body, cst.Return)):
         return False
+    names = {p.name.value for p in parameters(node)}
+    for call in module.within(node.body, cst.Call):
+        turned = (dotted_name(call.func) or "").rpartition(".")[2] in ("dot", "dot_scaled", "trans", "permute")
+        if turned and any(isinstance(arg.value, cst.Name) and arg.value.value in names for arg in call.args[:2]):
+            return False
     asked = {inner.attr.value for inner in module.within(node.body, cst.Attribute)}
     return not asked.isdisjoint(("program_id", "num_programs", "store")) or any(a.startswith("atomic_") for a in asked)
 

@@ -281,10 +281,11 @@ class KernelEvaluator(Evaluator):
                 pointer.dtype, shape, expr, base=pointer.base, strides=pointer.strides, narrow=narrow, **common
             )
         dtype = self._result_type(name, a, b, weak)
-        if name in ("&", "|", "^") and dtype == dt.BOOL:
-            bounds = _both(a, b) if name == "&" else None
+        if name in ("&", "|", "^", "*") and dtype == dt.BOOL:
+            both = name in ("&", "*")
+            bounds = _both(a, b) if both else None
             partly = _partly(a) or _partly(b)
-            classes = a.classes + b.classes if name == "&" else ()
+            classes = a.classes + b.classes if both else ()
             form = numerics.of_logic(a, b)
             return Block(dtype, shape, bounds=bounds, partly=partly, form=form, classes=classes, **common)
         constant = None
@@ -300,7 +301,7 @@ class KernelEvaluator(Evaluator):
             result = replace(result, nonnegative=True)
         result = self.judged(numerics.of_binary(name, a, b, weak, dtype), result, node)
         if (a.growth or b.growth) and (dtype is None or dtype.is_float):
-            result = replace(result, growth=numerics.growth_of_binary(name, a, b))
+            result = replace(result, growth=numerics.growth_of_binary(name, *whole))
         # Triton's combine pass makes the other summand the accumulator of the dot.
         accumulates = name == "+" and any(
             one.fresh is not None and one.fresh == dtype and one.shape == shape and not one.casts for one in whole
@@ -570,8 +571,8 @@ class KernelEvaluator(Evaluator):
                 raise Raised from None
         if name in ("int", "float", "bool") and args and isinstance(args[0], Block):
             return args[0]
-        if name == "isinstance":
-            return Unknown("isinstance")
+        if name == "isinstance" and len(args) == 2:
+            return _is_of(*args)
         if name == "print":
             return None
         return Unknown(name)
@@ -1017,6 +1018,17 @@ def _wide_parameters(function: Function) -> list[str]:
             if name.rpartition(".")[2] in ("int64", "uint64", "i64", "u64"):
                 found.append(param.name.value)
     return found
+
+
+def _is_of(value: Any, kinds: Any) -> Any:
+    """``isinstance`` in a kernel, of the two classes that its values have there. (An argument that is 1 is a constexpr too.)"""
+    names = {
+        k.path.rpartition(".")[2] if isinstance(k, Namespace) else ""
+        for k in (kinds if isinstance(kinds, tuple) else (kinds,))
+    }
+    if names <= {"tensor", "constexpr"} and not isinstance(value, Unknown):
+        return ("tensor" if isinstance(value, Block) else "constexpr") in names
+    return Unknown("isinstance")
 
 
 def _conditions(test: Any) -> tuple[Bounds | None, ...]:

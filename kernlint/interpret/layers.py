@@ -38,6 +38,30 @@ _ACTIVATIONS = {
     "LogSoftmax": "log_softmax",
 }
 
+_LOSSES = {
+    "CrossEntropyLoss": "cross_entropy",
+    "NLLLoss": "nll_loss",
+    "MSELoss": "mse_loss",
+    "L1Loss": "l1_loss",
+    "KLDivLoss": "kl_div",
+    "SmoothL1Loss": "smooth_l1_loss",
+    "HuberLoss": "huber_loss",
+    "BCELoss": "binary_cross_entropy",
+    "TripletMarginLoss": "triplet_margin_loss",
+}
+#: The parameters of constructors that the function takes too, by place; those of others are given by name.
+_SETTINGS: dict[str, tuple[str, ...]] = {
+    "LeakyReLU": ("negative_slope",),
+    "ELU": ("alpha",),
+    "CELU": ("alpha",),
+    "GELU": ("approximate",),
+    "Softplus": ("beta", "threshold"),
+    "Hardtanh": ("min_val", "max_val"),
+    "Softmax": ("dim",),
+    "LogSoftmax": ("dim",),
+    "TripletMarginLoss": ("margin", "p", "eps", "swap"),
+}
+
 _GEOMETRY = frozenset({"kernel_size", "stride", "padding", "dilation", "output_padding"})
 _METHODS_THAT_RETURN_SELF = frozenset("cuda to eval train requires_grad_ cpu".split())
 _CASTS = {"half": dt.FLOAT16, "float": dt.FLOAT32, "double": dt.FLOAT64, "bfloat16": dt.BFLOAT16}
@@ -75,6 +99,10 @@ def construct(h: HostEvaluator, path: str, args: list[Any], kwargs: dict[str, An
             elif all(isinstance(s, (int, Expr)) for s in shape):
                 tensor = h.allocate(dtype, tuple(shape), "parameter", None, name=attr)
                 instance.attrs[attr] = tensor
+                if h.detailed and "Norm" in name:
+                    first = "ones" if attr in ("weight", "running_var") else "zeros"
+                    with h.inside(first, [tuple(shape)], {}):
+                        h.torch_op(first, "fill", (), (tensor,), node)
             else:
                 # Of open size, but a tensor: the flag of its name (`bias=True`) must not stand in for it.
                 tensor = h.allocate(dtype, None, "parameter", None)
@@ -149,6 +177,12 @@ def _cast(instance: Instance, target: Dtype | None) -> Instance:
     return instance
 
 
+def _settings(name: str, attrs: dict[str, Any]) -> dict[str, Any]:
+    """What the constructor of a layer without parameters was given for the function that it calls."""
+    given = {**dict(zip(_SETTINGS.get(name, ()), attrs["_args"] or ())), **(attrs["_kwargs"] or {})}
+    return {key: value for key, value in given.items() if key != "inplace"}
+
+
 def _given(attrs: dict[str, Any], place: int, name: str) -> Any:
     """An argument of a layer's constructor."""
     args = attrs.get("_args") or []
@@ -166,7 +200,7 @@ def call(h: HostEvaluator, instance: Instance, args: list[Any], kwargs: dict[str
                 x = h.call(layer, [x], {}, node)
         return x
     if name in _ACTIVATIONS:
-        return torch_ops.function(h, _ACTIVATIONS[name], [x], {}, node)
+        return torch_ops.function(h, _ACTIVATIONS[name], [x], _settings(name, attrs), node)
     if name == "Identity":
         return x
     if name.startswith("Dropout"):
@@ -183,9 +217,11 @@ def call(h: HostEvaluator, instance: Instance, args: list[Any], kwargs: dict[str
         given = (attrs.get(k) for k in ("weight", "bias", "stride", "padding", "dilation", "groups"))
         return torch_ops.function(h, name.lower(), [x, *given], {}, node)
     if name.startswith("ConvTranspose"):
-        geometry = (attrs.get(k) for k in ("stride", "padding", "output_padding", "groups", "dilation"))
+        geometry = [attrs.get(k) for k in ("stride", "padding", "output_padding", "groups", "dilation")]
         function = f"conv_transpose{name[-2:].lower()}"
-        return torch_ops.transposed_convolution(h, function, x, attrs.get("weight"), attrs.get("bias"), node, *geometry)
+        weight, bias = attrs.get("weight"), attrs.get("bias")
+        with h.inside(function, [x, weight, bias, *geometry], {}):
+            return torch_ops.transposed_convolution(h, function, x, weight, bias, node, *geometry)
     if name in ("LayerNorm", "RMSNorm", "GroupNorm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm2d"):
         if name.startswith("BatchNorm") and attrs["training"] and _given(attrs, 4, "track_running_stats") is not False:
             count = h.allocate(dt.INT64, (), "parameter", None, "num_batches_tracked")
@@ -207,18 +243,8 @@ def call(h: HostEvaluator, instance: Instance, args: list[Any], kwargs: dict[str
         )
     if name in ("GRU", "LSTM", "RNN"):
         return _recurrent(h, name, instance, x, node)
-    if name in (
-        "CrossEntropyLoss",
-        "MSELoss",
-        "L1Loss",
-        "NLLLoss",
-        "KLDivLoss",
-        "SmoothL1Loss",
-        "BCELoss",
-        "HuberLoss",
-    ):
-        snake_loss = {"CrossEntropyLoss": "cross_entropy", "NLLLoss": "nll_loss"}.get(name, "mse_loss")
-        return torch_ops.function(h, snake_loss, args, {}, node)
+    if name in _LOSSES:
+        return torch_ops.function(h, _LOSSES[name], args, _settings(name, attrs), node)
     h.unknown(f"layer {instance.kind or 'of unknown class'}")
     return Unknown(name)
 

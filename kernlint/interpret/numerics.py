@@ -59,6 +59,8 @@ class Verdict:
 
 
 NOTHING = Verdict()
+#: The faults whose result is NaN, which spoils what is computed from it.
+_SPOILING = frozenset({"infinite-ratio", "infinite-product", "zero-divisor"})
 SUSPECT = Form("suspect")
 
 
@@ -75,7 +77,7 @@ def spoilt_by(value: Block) -> tuple[str, Span] | None:
     """The key of the fault on record by which ``value`` may be NaN; no comparison, minimum, maximum or ``tl.where`` came
     between, which NaN does not pass."""
     fault = value.form.fault if value.form is not None else None
-    return fault if fault is not None and fault[0] in ("infinite-ratio", "zero-divisor") else None
+    return fault if fault is not None and fault[0] in _SPOILING else None
 
 
 def growth_of_binary(name: str, a: Block, b: Block) -> str:
@@ -88,8 +90,13 @@ def growth_of_binary(name: str, a: Block, b: Block) -> str:
     if a.loads != b.loads or name not in ("+", "-", "*"):
         return ""  # a difference of two inputs may well be bounded: scores less their stored maximum
     if name == "-" and a.growth == b.growth == "data":
-        return ""
+        return "data" if _crosswise(a, b) else ""
     return "grown" if "grown" in (a.growth, b.growth) else "data"
+
+
+def _crosswise(a: Block, b: Block) -> bool:
+    """Whether a row and a column of the same values meet, so that their difference takes both signs."""
+    return len(a.shape) == 2 and a.shape[::-1] == b.shape and 1 in a.shape and max(a.shape) > 1 and a.loads == b.loads
 
 
 def growth_of_unary(name: str, value: Block) -> str:
@@ -152,7 +159,13 @@ def of_comparison(name: str, a: Block, b: Block) -> Form | None:
     """The form of ``a name b``: ``<``, ``==`` and the like."""
     if a.form is not None and a.form.kind == "count" and (name, b.constant) in ((">", 0), ("!=", 0), (">=", 1)):
         return Form("occupied", a.form.of)
+    if name not in ("==", "!=") and (_is_index(a) or _is_index(b)):
+        return None  # positions that were read, held against one of the program: a bound
     return Form("read mask") if _is_read_tile(a) or _is_read_tile(b) else None
+
+
+def _is_index(value: Block) -> bool:
+    return value.expr is not None and value.expr.value is None and not value.loads
 
 
 def of_logic(a: Block, b: Block) -> Form | None:
@@ -247,9 +260,20 @@ def _product(a: Block, b: Block, weak: tuple[bool, bool], result: Dtype | None) 
     if not any(weak) and a.loads and b.loads and (result in _HALF or (_may_be_half(a) and _may_be_half(b))):
         return Verdict(Form(rounded=True))
     for value, factor in ((a, b), (b, a)):
+        if value.growth == "grown" and _is_flag(factor):
+            text = (
+                "where the factor is false the product is NaN, not 0, once the exponential overflows (of 89 and more)"
+            )
+            return Verdict(SUSPECT, "infinite-product", text, certain=False)
         if value.form is not None and not factor.loads and factor.constant != 0:
             return Verdict(_scaled(value.form, factor))
     return NOTHING
+
+
+def _is_flag(factor: Block) -> bool:
+    """Whether ``factor`` is a tile of booleans, or of numbers that one was cast to."""
+    first = factor.casts[0].source if factor.casts else factor.dtype
+    return first == dt.BOOL and any(extent > 1 for extent in factor.shape)
 
 
 def _scaled(form: Form, factor: Block) -> Form | None:

@@ -17,6 +17,7 @@ from kernlint.interpret import torch_ops
 from kernlint.interpret.annotations import argument
 from kernlint.interpret.api import Target
 from kernlint.interpret.edits import NO_EDITS, Edits
+from kernlint.interpret.elsewhere import Elsewhere
 from kernlint.interpret.first_call import first_steps, later_steps
 from kernlint.interpret.host import HostEvaluator, HostFacts
 from kernlint.interpret.imports import MAX_MODULES, ImportedFile, Part, imported_file, load_file
@@ -99,7 +100,8 @@ class Question:
     constants, ``facts`` what the user assumes, ``host`` what the program learns of its device, ``target`` the Triton release
     whose compiler and launcher are asked what they refuse, ``configuration`` which of the configurations of a tuner counts as
     its first, so that a change can be tried under each. Unless ``strict``, facts and constants may be about other programs.
-    ``detailed`` keeps torch calls with their arguments and follows each round of a short loop on its own."""
+    ``detailed`` keeps torch calls with their arguments and follows each round of a short loop on its own. Without ``kernels``
+    nobody looks into these."""
 
     entry: str | None = None
     overrides: Mapping[str, Any] = field(default_factory=dict)
@@ -109,6 +111,7 @@ class Question:
     configuration: int = 0
     strict: bool = True
     detailed: bool = False
+    kernels: bool = True
 
 
 class Program:
@@ -128,8 +131,8 @@ class Program:
         #: By edits and the one entry that was followed, empty for all.
         self._read: dict[tuple[Edits, str], list[Workload]] = {}
         self._bare: dict[Edits, list[Workload]] = {}
-        #: What edits make of the workloads read, by the one entry that was followed, and of an entry.
-        self._substitution: dict[str, Substitution] = {}
+        #: What numbers make of the workloads read, by the other edits and the one entry that was followed, and of an entry.
+        self._substitution: dict[tuple[Edits, str], Substitution] = {}
         self._substituted: dict[tuple[Edits, str], Workload | None] = {}
         self._open: dict[Span, Kernel | None] = {}
         self._opening: _Reading | None = None
@@ -162,6 +165,10 @@ class Program:
         around = package_files(self.kernel.path) if self._asked_vendor else ()
         return [*self._imported, *around]
 
+    def elsewhere(self) -> Elsewhere:
+        """What was read of other files so far, by this program and its variants."""
+        return Elsewhere(dict(self._found), self.kernel.path if self._asked_vendor else "")
+
     @property
     def without_reference(self) -> str:
         """Why a reference that was given says nothing; empty where it does, and where there is none."""
@@ -171,6 +178,11 @@ class Program:
     def contradictions(self) -> Sequence[str]:
         """What the code says against the facts that it was given."""
         return self._reading.host.contradictions
+
+    @property
+    def constants(self) -> dict[str, Any]:
+        """What the modules give names to at their top level, as far as these are plain data."""
+        return dict(self._reading.host.constants)
 
     @property
     def other_vendor(self) -> str:
@@ -232,28 +244,31 @@ class Program:
         following the rest of the program; else None, which says nothing."""
         if not edits or self._substituted.get((edits, entry), launch) is None:
             return None
-        only = self._only(entry)
-        before = [workload for workload in self.workloads(only=only) if workload.entry == entry]
-        if len(before) != 1 or only not in self._substitution:
+        before, substitution = self._base(entry, edits)
+        launches = before.launches_at(launch) if before is not None else ()
+        if substitution is None or place >= len(launches):
             return None
-        launches = before[0].launches_at(launch)
-        if place >= len(launches):
-            return None
-        return self._substitution[only].launch(launches[place], entry, edits)
+        return substitution.launch(launches[place], entry, edits)
 
     def _only(self, entry: str) -> str:
         """What is followed for the sake of ``entry``: all, where they tell something of one another."""
         return entry if self._focused else ""
 
+    def _base(self, entry: str, edits: Edits) -> tuple[Workload | None, Substitution | None]:
+        """The one workload of ``entry`` that ``edits`` change numbers of, and what tells how; None where there is none."""
+        base = edits.base
+        if base == edits:
+            return None, None
+        only = entry if base else self._only(entry)
+        before = [workload for workload in self.workloads(base, only) if workload.entry == entry]
+        return before[0] if len(before) == 1 else None, self._substitution.get((base, only))
+
     def _exchanged(self, entry: str, edits: Edits) -> Workload | None:
         """The workload of ``entry`` with the launches that ``edits`` change exchanged; None where that does not do."""
         if (edits, entry) not in self._substituted:
-            only = self._only(entry)
-            before = [workload for workload in self.workloads(only=only) if workload.entry == entry]
-            found = None
-            if len(before) == 1 and only in self._substitution:
-                found = self._substitution[only].workload(before[0], edits)
-            self._substituted[edits, entry] = found
+            before, substitution = self._base(entry, edits)
+            known = before is not None and substitution is not None
+            self._substituted[edits, entry] = substitution.workload(before, edits) if known else None  # type: ignore[union-attr, arg-type]
         return self._substituted[edits, entry]
 
     def with_kernels(self, workload: Workload, module: Patched, checked: bool = True) -> Workload | None:
@@ -314,7 +329,7 @@ class Program:
     def variant(self, kernel: Module, question: Question) -> Program:
         """Another version of the kernel module, or another question, beside the same reference; closed with this one."""
         other = Program(kernel, self.reference, question)
-        other._readings, other.outside = self._readings, self.outside
+        other._readings, other.outside, other._found = self._readings, self.outside, self._found
         return other
 
     def close(self) -> None:
@@ -339,7 +354,7 @@ class Program:
 
     def _follow(self, edits: Edits, only: str) -> list[Workload]:
         for last in (False,) * (_ROUNDS - 1) + (True,):
-            reading = _Reading(self, edits, self._resolved, only=only, journal=not edits)
+            reading = _Reading(self, edits, self._resolved, only=only, journal=edits == edits.base)
             if not edits and not last:
                 reading.host.is_draft = partial(self._learns, reading)
             workloads = reading.workloads()
@@ -350,12 +365,11 @@ class Program:
             self._needed |= reading.host.needed
             new = {symbol: value for symbol, value in reading.learned().items() if symbol not in self._resolved}
             self._resolved = _close({**self._resolved, **new})
-        if not edits:
-            if not only:
-                reading.check_used()
-            if reading.host.journal is not None:
-                self._substitution[only] = Substitution(reading.host, reading.host.journal, self.kernel)
-                reading.host.journal = None
+        if not edits and not only:
+            reading.check_used()
+        if reading.host.journal is not None:
+            self._substitution[edits, only] = Substitution(reading.host, reading.host.journal, self.kernel, edits)
+            reading.host.journal = None
         return workloads
 
     def _learns(self, reading: _Reading) -> bool:
@@ -409,6 +423,7 @@ class _Reading:
         }
         self.host = self.evaluator(question.host, question.overrides, sizes, resolved, edits, program._kernels)
         self.host.configuration, self.host.detailed = question.configuration, question.detailed
+        self.host.reads_kernels = question.kernels
         if not edits:
             self.host.target, self.host.refused = question.target, program._refused
             self.host.kernel_calls = program._kernel_calls
@@ -848,7 +863,7 @@ class _Reading:
         function = scope.get(name)
         if not isinstance(function, Function):
             return None
-        with self.host.silent():
+        with self.host.making():
             value = self._guard(lambda: self.host.invoke(function, [], {}), None)
         return [self.host.limited(item) for item in value] if isinstance(value, (list, tuple)) else None
 
@@ -980,6 +995,7 @@ class _Reading:
             open_choices=host.open_choices,
             held=dict(_held(args[0])) if args and isinstance(args[0], Instance) else {},
             faults=tuple(host.host_faults.values()),
+            made=first_steps(host.made),
         )
         return replace(workload, symbols=open_symbols(workload.first_call()))
 

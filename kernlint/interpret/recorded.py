@@ -112,7 +112,7 @@ class RecordedProgram(Program):
         self.differences = ("the entry was not found in the source",) if static is None else differences(static, traced)
         if static is None or self.differences:
             self.replaced = traced.entry
-            self._substitution.pop(only, None)
+            self._substitution.pop((edits, only), None)
             return [traced, *(workload for workload in found if workload.entry != traced.entry)]
         return [_confirmed(static, traced), *(workload for workload in found if workload is not static)]
 

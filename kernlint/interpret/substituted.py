@@ -47,12 +47,13 @@ class _Outcome:
 
 
 class Substitution:
-    """What edits make of the workloads that ``host`` has followed, as told by its ``journal``."""
+    """What edits of numbers make of the workloads that ``host`` has followed under the edits ``base``, as told by its ``journal``."""
 
-    def __init__(self, host: HostEvaluator, journal: Journal, module: Module) -> None:
+    def __init__(self, host: HostEvaluator, journal: Journal, module: Module, base: Edits = NO_EDITS) -> None:
         self.host = host
         self.journal = journal
         self.module = module
+        self.base = base
         self._homes: dict[Span, cst.CSTNode | None] = {}
         #: By the identity of an entry: what it is like, and what it gives as the program stands, None where it is not the same.
         self._kinds: dict[int, int] = {}
@@ -63,8 +64,6 @@ class Substitution:
 
     def workload(self, before: Workload, edits: Edits) -> Workload | None:
         """``before`` under ``edits``; None where it takes following the program again to tell."""
-        if self._is_beyond(edits):
-            return None
         exchanged: dict[int, Launch] = {}
         nodes = self._nodes(edits)
         if None in nodes or not all(
@@ -84,8 +83,8 @@ class Substitution:
     def launch(self, launch: Launch, entry_point: str, edits: Edits) -> Launch | None:
         """What becomes of ``launch`` alone, one of the program as it stands, under ``edits``: of several calls that they are in
         the one around it is followed again. None where it takes following the program again to tell."""
-        nodes = None if self._is_beyond(edits) else self._nodes(edits)
-        if nodes is None or None in nodes:
+        nodes = self._nodes(edits)
+        if None in nodes:
             return None
         around = [entry for entry in self._entries.get(id(launch), ()) if id(entry.node) in nodes]
         elsewhere = nodes.keys() - {id(entry.node) for entry in around}
@@ -100,11 +99,6 @@ class Substitution:
             return None
         place = next(i for i, one in enumerate(outer[0].launches) if one is launch)
         return _placed(launch, after[place])
-
-    @staticmethod
-    def _is_beyond(edits: Edits) -> bool:
-        """Whether ``edits`` are of a kind that calls are not followed again for."""
-        return bool(edits.skipped or edits.unfilled or edits.native_dots or edits.precisions)
 
     @cached_property
     def _entries(self) -> dict[int, list[Entry]]:
@@ -192,7 +186,7 @@ class Substitution:
     def _changed(self, entry: Entry, edits: Edits) -> tuple[Launch, ...] | None:
         """The launches of ``entry`` under ``edits``; None where the rest of the program may notice."""
         if id(entry) not in self._outcomes:
-            now = self._again(entry, NO_EDITS) if entry.ended else None
+            now = self._again(entry, self.base) if entry.ended else None
             if now is not None and not (_same(now.result, entry.result) and _all_same(now.launches, entry.launches)):
                 now = None
             self._outcomes[id(entry)] = now

@@ -1041,7 +1041,7 @@ def _scan(op: str) -> Callable[..., Any]:
             _check_precision(k, op, block, axis, node)
         if isinstance(value, tuple):
             return tuple((k.lift(v) or block).computed() for v in value)
-        return block.computed()
+        return block.computed(growth=block.growth if op == "cumsum" and block.growth == "data" else "")
 
     return handler
 

@@ -808,6 +808,11 @@ def builtin(f: FrontEnd, name: str, args: Args, kwargs: Kwargs, node: cst.Call) 
         return len(args[0]) if args and isinstance(args[0], tuple) else Unknown(name)
     if name == "list" and args and isinstance(args[0], tuple):
         return args[0]
+    if name == "isinstance" and len(args) == 2 and (isinstance(args[0], Typed) or is_constant(args[0])):
+        kinds = args[1] if isinstance(args[1], tuple) else (args[1],)
+        names = {kind.path.rpartition(".")[2] if isinstance(kind, Namespace) else "" for kind in kinds}
+        if names <= {"tensor", "constexpr"}:
+            return ("tensor" if isinstance(args[0], Typed) else "constexpr") in names
     return None if name == "print" else Unknown(name)
 
 

@@ -405,6 +405,11 @@ def _movedim(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
     return permuted(x, tuple(next(rest) if axis is None else axis for axis in order))
 
 
+def _of_unknown_rank(x: Tensor, name: str) -> Tensor:
+    """A view of ``x`` by a name of its own: what is learned of the rank of the one is not that of the other."""
+    return replace(x, shape=None, strides=None, name=f"{x.name}.{name}" if x.name else "")
+
+
 def _view(name: str) -> Callable[..., Any]:
     def handler(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         x = args[0]
@@ -413,14 +418,11 @@ def _view(name: str) -> Callable[..., Any]:
         if len(args) == 2 and isinstance(args[1], Dtype):
             return _view_dtype(x, args[1])
         target = _sizes([kwargs.get("shape", kwargs.get("size"))] if not args[1:] else args[1:])
-        if target is None:
-            if args[1:] and isinstance(args[1], Tensor) and name == "view_as":
-                target = args[1].shape
-            if target is None:
-                return replace(x, shape=None, strides=None)
-        shape = _infer(x, target)
+        if target is None and args[1:] and isinstance(args[1], Tensor) and name == "view_as":
+            target = args[1].shape
+        shape = _infer(x, target) if target is not None else None
         if shape is None:
-            return replace(x, shape=None, strides=None)
+            return _of_unknown_rank(x, name)
         strides = _view_strides(x, shape)
         if strides is not None:
             return replace(x, shape=shape, strides=strides)
@@ -505,7 +507,7 @@ def _flatten(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
     start = _axis(_arg(args, kwargs, 1, "start_dim", default=0), rank)
     end = _axis(_arg(args, kwargs, 2, "end_dim", default=-1), rank)
     if start is None or end is None:
-        return replace(x, shape=None, strides=None)
+        return _of_unknown_rank(x, "flatten")
     shape = (*x.shape[:start], product(x.shape[start : end + 1]), *x.shape[end + 1 :])
     return _view("reshape")(h, [x, shape], {}, node)
 
@@ -514,7 +516,7 @@ def _unflatten(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) 
     x, dim, sizes = args[0], _arg(args, kwargs, 1, "dim"), _sizes([_arg(args, kwargs, 2, "sizes", "unflattened_size")])
     axis = _axis(dim, len(x.shape)) if isinstance(x, Tensor) and x.shape is not None else None
     if axis is None or sizes is None or not isinstance(x.shape[axis], (int, Expr)):
-        return replace(x, shape=None, strides=None) if isinstance(x, Tensor) else Unknown("unflatten")
+        return _of_unknown_rank(x, "unflatten") if isinstance(x, Tensor) else Unknown("unflatten")
     known = product(tuple(size for size in sizes if size != -1))
     parts = tuple(ex.floordiv(ex.lift(x.shape[axis]), known) if size == -1 else size for size in sizes)
     shape = (*x.shape[:axis], *parts, *x.shape[axis + 1 :])
@@ -1708,6 +1710,7 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "tensor": _tensor,
     "as_tensor": _tensor,
     "from_numpy": lambda h, a, k, n: h.host_tensor(h.allocate(None, None, "constant", n)),
+    "result_type": lambda h, a, k, n: _common(a) or Unknown("torch.result_type"),
     "randperm": lambda h, a, k, n: _create("input", "randperm", True)(h, a, {"dtype": dt.INT64, **k}, n),
     "eye": lambda h, a, k, n: _create("filled", "eye")(h, [a[0], a[1] if len(a) > 1 else a[0]], k, n),
     "scalar_tensor": _tensor,
@@ -1866,6 +1869,8 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "l1_loss": _loss("l1_loss", "reduce"),
     "smooth_l1_loss": _loss("smooth_l1_loss", "reduce"),
     "kl_div": _loss("kl_div", "reduce"),
+    "huber_loss": _loss("huber_loss", "reduce"),
+    "triplet_margin_loss": _loss("triplet_margin_loss", "reduce"),
     "binary_cross_entropy": _loss("binary_cross_entropy", "reduce"),
     "manual_seed": _nothing,
     "synchronize": lambda h, a, k, n: h.sync("torch.cuda.synchronize", n),

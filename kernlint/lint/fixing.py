@@ -30,13 +30,13 @@ _Kind = tuple[str, str, str]
 @dataclass
 class Fixes:
     """What was done, by the name that a file is shown with: the new bytes of each ``changed`` file, the bytes that it had
-    (``original``), what was ``found`` in it then, how many of that were ``fixed``, the codes and reasons of what was
+    (``original``), what was ``found`` in it then, which of that was ``fixed``, the codes and reasons of what was
     ``refused``, and why a file is ``unwritten``; and how many findings have a fix that was not asked for (``unsafe``)."""
 
     changed: dict[str, bytes] = field(default_factory=dict)
     original: dict[str, bytes] = field(default_factory=dict)
     found: dict[str, list[Finding]] = field(default_factory=dict)
-    fixed: Counter[str] = field(default_factory=Counter)
+    fixed: dict[str, list[Finding]] = field(default_factory=dict)
     refused: dict[str, dict[str, str]] = field(default_factory=dict)
     unwritten: dict[str, str] = field(default_factory=dict)
     unsafe: int = 0
@@ -44,7 +44,7 @@ class Fixes:
     def forget(self, file: str) -> list[Finding]:
         """Take the changes of ``file`` back, which cannot be written; what was found in it before them."""
         del self.changed[file]
-        del self.fixed[file]
+        self.fixed.pop(file, None)
         return self.found[file]
 
 
@@ -96,7 +96,7 @@ class _Rounds:
                 self._take_back(file, applied.pop(file), reason, before)
                 after = _merged(after, everything, [file])
             for file, fixed in applied.items():
-                self.fixes.fixed[file] += len(fixed)
+                self.fixes.fixed.setdefault(file, []).extend(fixed)
                 self.fixes.found.setdefault(file, originally[file])
             everything, outcome = after, self.narrowed(after)
         if not self.unsafe:

@@ -20,6 +20,7 @@ from kernlint.records import dataclass
 from kernlint.report.operations import operations
 from kernlint.report.roofs import Roof, roofs
 from kernlint.verdict.speedup import round_ratio, round_us
+from kernlint.verdict.why_not import Answer, why_not
 from kernlint.version import __version__
 from kernlint.workload import Event, HostSync, Launch, Repeat, Step, TorchOp, concrete
 
@@ -187,6 +188,8 @@ class Budget:
     headroom: HeadroomReport | None = None
     certainty: str = "proven"
     scenarios: tuple[Scenario, ...] = ()
+    #: What every operator answers for the largest causes, where that was asked.
+    why_not: tuple[Answer, ...] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """JSON-ready data as ``schema/explain.schema.json`` describes it."""
@@ -210,11 +213,13 @@ class Budget:
             "after": None if self.after is None else self.after.to_json(),
             "reference": None if self.reference is None else self.reference.to_json(),
             "roofs": [roof.to_json() for roof in self.roofs],
+            "why_not": None if self.why_not is None else [answer.to_json() for answer in self.why_not],
         }
 
 
-def budget(analysis: Analysis) -> Budget:
-    """The :class:`Budget` of what was analysed, with the chosen change, or else the best rejected one, made."""
+def budget(analysis: Analysis, refusals: bool = False) -> Budget:
+    """The :class:`Budget` of what was analysed, with the chosen change, or else the best rejected one, made; with what every
+    operator says of the largest causes, ``refusals`` above all, where that is asked."""
     judgement = analysis.judgement
     scope = judgement.scope
     chosen = judgement.chosen
@@ -239,6 +244,7 @@ def budget(analysis: Analysis) -> Budget:
         headroom=analysis.verdict.details.headroom,
         certainty=judgement.certainty,
         scenarios=judgement.scenarios,
+        why_not=why_not(judgement) if refusals else None,
     )
 
 

@@ -56,6 +56,7 @@ def _parts(budget: Budget, width: int | None) -> list[str | Grid]:
         parts += [_totals(budget), ""]
         parts += _terms(budget)
         parts += _waterfall(budget)
+        parts += _why_not(budget)
     parts += _scenarios(budget)
     if budget.change is not None:
         advice = "change" if budget.change.worth else "best change found, not worth it"
@@ -232,6 +233,31 @@ def _waterfall(budget: Budget) -> list[str | Grid]:
         rows.append((f"- {row.name}" if removed else row.name, format_us(row.us), alone, place, evidence))
     head = ("headroom (gpu)", "us", "alone us", "where", "evidence")
     return [Grid(head, tuple(rows), frozenset({1, 2}), notes=True), ""]
+
+
+def _why_not(budget: Budget) -> list[str | Grid]:
+    """What every operator answers for the largest causes, where that was asked."""
+    if budget.why_not is None:
+        return []
+    if not budget.why_not:
+        return ["no operator has a place at the largest causes", ""]
+    rows: list[tuple[Cell, ...]] = []
+    cause = ""
+    for one in budget.why_not:
+        said = ("yes: " if one.automatic else "possible, by hand: " if one.possible else "no: ") + (
+            one.reason or "kernlint fix"
+        )
+        rows.append(
+            (
+                "" if one.cause == cause else one.cause,
+                one.operator,
+                printable(one.subject),
+                str(one.line),
+                printable(said),
+            )
+        )
+        cause = one.cause
+    return [Grid(("cause", "operator", "what", "line", "may it be applied?"), tuple(rows), frozenset({3})), ""]
 
 
 def _scenarios(budget: Budget) -> list[str | Grid]:

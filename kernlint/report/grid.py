@@ -47,13 +47,15 @@ Cell = Union[str, Bar]
 @dataclass(frozen=True)
 class Grid:
     """A table: ``head`` names its columns, ``numeric`` are those aligned right; a group of columns may have a heading
-    (first column, heading). With ``notes`` the last column gets lines of its own where there is no room beside the others."""
+    (first column, heading). ``whole`` are columns of words that are never shortened. With ``notes`` the last column gets lines of its
+    own where there is no room beside the others."""
 
     head: tuple[str, ...]
     rows: tuple[tuple[Cell, ...], ...]
     numeric: frozenset[int]
     groups: tuple[tuple[int, str], ...] = ()
     notes: bool = False
+    whole: frozenset[int] = frozenset()
 
     def widths(self) -> list[int]:
         """Characters that each column needs."""
@@ -78,7 +80,8 @@ def paint(grid: Grid, look: Look = PLAIN) -> list[str]:
         for column, heading in grid.groups:
             line = line.ljust(_total(widths[:column]) + len(_GAP) if column else 0) + heading + _GAP
         lines.append(look.styled(line.rstrip(), "bold"))
-    lines.append(look.styled(_line(grid, grid.head, widths, PLAIN), "dim"))
+    if any(grid.head):
+        lines.append(look.styled(_line(grid, grid.head, widths, PLAIN), "dim"))
     for row in grid.rows:
         lines.append(_line(grid, row, widths, look))
         if below and row[-1]:
@@ -100,7 +103,7 @@ def _fitted(grid: Grid, look: Look) -> tuple[list[int], bool]:
     if below:
         widths[-1] = 0
     bars = [c for c in range(len(widths)) if grid.has_bars(c)]
-    words = [c for c, width in enumerate(widths) if width and c not in grid.numeric and c not in bars]
+    words = [c for c, width in enumerate(widths) if width and c not in grid.numeric | grid.whole and c not in bars]
     for bar in _BAR_WIDTHS if bars else (0,):
         for c in bars:
             widths[c] = bar

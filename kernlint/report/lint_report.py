@@ -87,4 +87,4 @@ def gain_text(finding: Finding) -> str:
     text = format_speedup(numbers["low"], numbers["high"])
     if not text or text == "0%":
         return ""
-    return f"{text} of {'device time' if scope == 'gpu' else 'call time'}"
+    return f"{text} faster{' on the device' if scope == 'gpu' else ''}"

@@ -15,8 +15,7 @@ from kernlint.rewrite.precisions import PRECISION_KEYWORDS
 from kernlint.rewrite.site import Site
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
-from kernlint.rules.precision.kl101_int8_upcast_before_dot import MAX_EXACT_K
-from kernlint.rules.proofs.dot_tiles import contracted
+from kernlint.rules.proofs.dot_tiles import MAX_EXACT_K, contracted
 from kernlint.workload import Cast, Dot, Dtype, Loop, Span
 
 #: What a comment says of a cast that is to go.

@@ -67,8 +67,8 @@ _C = TypeVar("_C", bound=Codemod)
 
 def codemod(kind: type, effects: Effects = Effects()) -> Callable[[_C], _C]:  # noqa: B008 (immutable)
     """Register the decorated function as what makes transforms of type ``kind``; it raises :class:`CannotRewrite` with
-    the reason where it cannot. ``effects`` are those of the edits it returns. A module of this package that registers
-    one is found by itself."""
+    the reason where it cannot. ``effects`` are those of the edits it returns. A module of this package, or an operator, that
+    registers one is found by itself."""
 
     def register(function: _C) -> _C:
         assert kind not in _CODEMODS, f"two codemods for {kind.__name__}"
@@ -90,7 +90,7 @@ def rewriting_of(site: Site, transform: object) -> Rewriting:
 
 @cache
 def _load_codemods() -> None:
-    """Import every module of this package, so that each can register its codemods."""
-    package = __name__.rpartition(".")[0]
-    for info in pkgutil.iter_modules(import_module(package).__path__):
-        import_module(f"{package}.{info.name}")
+    """Import every module of this package and every operator, so that each can register its codemods."""
+    for package in ("kernlint.rewrite", "kernlint.operators"):
+        for info in pkgutil.iter_modules(import_module(package).__path__):
+            import_module(f"{package}.{info.name}")

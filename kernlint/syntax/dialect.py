@@ -74,10 +74,14 @@ def is_triton_jit(node: libcst.CSTNode, imports: Mapping[str, str]) -> bool:
     Libraries re-export the package (``from vllm.triton_utils import triton``), so that the last two parts of the
     origin decide, not the whole of it; ``triton.runtime.jit`` is where the function lives.
     """
-    origin = origin_of(node, imports)
-    if origin is None:
-        return False
-    return origin == "triton.jit" or origin.endswith(".triton.jit") or origin.startswith("triton.runtime.jit")
+    origin = origin_of(node, imports) or ""
+    return is_tritons(origin, "jit") or origin.startswith("triton.runtime.jit")
+
+
+def is_tritons(origin: str, *names: str) -> bool:
+    """Whether ``origin`` is one of these ``names`` of the package, which may be re-exported."""
+    package, _, name = origin.rpartition(".")
+    return name in names and (package.startswith("triton.runtime.") or f".{package}".endswith(".triton"))
 
 
 def _languages(function: libcst.FunctionDef, imports: Mapping[str, str]) -> Iterator[str]:

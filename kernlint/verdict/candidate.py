@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cached_property
 
 from kernlint.cost.estimate import Estimate
-from kernlint.generate.rewriting import written_anew
 from kernlint.interpret.program import Program
+from kernlint.operators.generate import written_anew
 from kernlint.records import dataclass
 from kernlint.rewrite.edits import Attempt, attempt
 from kernlint.rewrite.effects import Effects, Rewriting

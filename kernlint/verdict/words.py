@@ -26,7 +26,7 @@ from kernlint.verdict.model import (
     ScopeEstimate,
     Verdict,
 )
-from kernlint.verdict.speedup import format_speedup
+from kernlint.verdict.speedup import format_speedup, format_us
 from kernlint.workload import Span, Tensor
 
 #: Findings by key.
@@ -102,10 +102,11 @@ def _why(judgement: Judgement, chosen: Candidate, device: Device) -> str:
             f"{_sentence(chosen.finding.message)}; how much that costs depends on sizes the source leaves open ({missing}): "
             "give them with --set or --assume."
         )
+    what = "the call's device time" if judgement.scope == "gpu" else "the call"
     basis = ", going by measured times" if judgement.measured is not None and judgement.measured.counts else ""
     return (
-        f"{_sentence(chosen.finding.message)}; one change is predicted to cut the call from {gain.before_us:.1f} to "
-        f"{gain.after_us:.1f} us on {device.id}{basis}."
+        f"{_sentence(chosen.finding.message)}; one change is predicted to cut {what} from "
+        f"{format_us(gain.before_us)} to {format_us(gain.after_us)} us on {device.id}{basis}."
     )
 
 
@@ -187,7 +188,7 @@ def _errors(judgement: Judgement) -> str:
     finding = judgement.errors[0].finding
     more = len(judgement.errors) - 1
     rest = f" ({more} more of the kind under details.findings)" if more else ""
-    return f"Mend first what is wrong at line {finding.span.line}: {finding.message} ({finding.rule.code}){rest}. "
+    return f"Correct first what is wrong at line {finding.span.line}: {finding.message} ({finding.rule.code}){rest}. "
 
 
 def _contradictions(judgement: Judgement) -> str:
@@ -203,7 +204,7 @@ def _bottleneck(chosen: Candidate, gain: Priced | None, device: Device, judgemen
         text = f"{text} {judgement.measured.evidence(chosen.finding.kernel)}".rstrip()
     reference = judgement.reference.total_us(judgement.scope) if judgement.reference is not None else None
     if gain is not None and reference is not None and reference * _CLEARLY < gain.after_us:
-        text += f" PyTorch's own kernels would need about {reference:.1f} us here, less than even the mended kernel."
+        text += f" PyTorch's own kernels would need about {format_us(reference)} us here, less than even the changed kernel."
     return text
 
 
@@ -217,11 +218,11 @@ def _why_not(judgement: Judgement, device: Device) -> str:
         how = f"what would decide it: {wanted}" if wanted else "give them with --set or --assume"
         return f"Not decided: times are unknown while {open_ones}; {how}."
     bound = _dominant(judgement)
-    head = f"The call takes about {before:.1f} us on {device.id}, {bound}"
+    head = f"The call takes about {format_us(before)} us on {device.id}, {bound}"
     reference = judgement.reference.total_us(judgement.scope) if judgement.reference is not None else None
     tail = _closeness(judgement)
     if reference is not None and reference * _CLEARLY < before:
-        tail += f" (PyTorch's own kernels would need about {reference:.1f} us)"
+        tail += f" (PyTorch's own kernels would need about {format_us(reference)} us)"
     if chosen is None or judgement.scope not in chosen.gains:
         return f"{head}, and nothing found would make it faster{tail}."
     gain = chosen.gains[judgement.scope]
@@ -242,7 +243,7 @@ def _closeness(judgement: Judgement) -> str:
     found = judgement.headroom
     if found is None:
         return ""
-    return f" (a well-written version would take about {found.achievable_us:.1f} us of device time, {found.ratio:.2f}x less)"
+    return f" (a well-written version would take about {format_us(found.achievable_us)} us of device time, {found.ratio:.2f}x less)"
 
 
 def _dominant(judgement: Judgement) -> str:

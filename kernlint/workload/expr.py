@@ -69,8 +69,21 @@ class Opaque(NamedTuple):
     kind: str = "opaque"
 
     def __str__(self) -> str:
-        return f"{self.op}({', '.join(map(str, self.args))})"
+        texts = [str(arg) for arg in self.args]
+        if self.op in _SIGNS and len(texts) == 2:
+            return f" {_SIGNS[self.op]} ".join(f"({text})" if " " in text or text[0] == "-" else text for text in texts)
+        return f"{self.op}({', '.join(texts)})"
 
+    @property
+    def rounded_up(self) -> str:
+        """``cdiv(x, y)`` where this is ``-x // y``, of which it is the opposite; else empty."""
+        if self.op != "floordiv" or any(coefficient > 0 for coefficient in self.args[0].terms.values()):
+            return ""
+        return f"cdiv({-self.args[0]}, {self.args[1]})"
+
+
+#: How operators of two operands are written.
+_SIGNS = {"floordiv": "//", "mod": "%", "and": "&", "xor": "^", "truediv": "/"}
 
 Atom = Union[Symbol, ProgramId, Lane, LoopIndex, Opaque]
 Monomial = tuple[Atom, ...]
@@ -277,11 +290,19 @@ class Expr:
             return "0"
         parts = []
         for monomial, coefficient in sorted(self.terms.items(), key=lambda t: (-len(t[0]), str(t[0]))):
-            names = "*".join(str(a) for a in monomial)
+            factors = []
+            for atom in monomial:
+                upwards = atom.rounded_up if isinstance(atom, Opaque) else ""
+                text = upwards or str(atom)
+                factors.append(
+                    f"({text})" if " " in text and not upwards and len(monomial) + abs(coefficient) > 2 else text
+                )
+                coefficient *= -1 if upwards else 1
+            names = "*".join(factors)
             if not names:
                 parts.append(str(coefficient))
-            elif coefficient == 1:
-                parts.append(names)
+            elif abs(coefficient) == 1:
+                parts.append(names if coefficient == 1 else f"-{names}")
             else:
                 parts.append(f"{coefficient}*{names}")
         return " + ".join(parts).replace("+ -", "- ")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import field
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from typing import Any, TypeVar, Union
 
 from kernlint.records import dataclass, replace
@@ -124,6 +124,7 @@ class Access:
         return None if coefficient is None else simplify(coefficient)
 
 
+@lru_cache(maxsize=1024)
 def _smooth(offset: Expr, lane: Lane) -> Expr:
     """``offset`` without the jumps that floor divisions and modulos of ``lane`` make."""
     if not any(isinstance(atom, Opaque) and atom.op in ("mod", "floordiv") for atom in offset.atoms()):

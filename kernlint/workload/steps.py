@@ -317,7 +317,8 @@ class Workload:
     ``steps`` are those of any later call; ``first_steps`` those of a first one, which also fills caches, None where it is
     like the others. ``result`` is what the call returns, as it is nested (None for what is no tensor in it), ``arguments`` what
     it was given, by parameter, and ``held`` the tensors and numbers that the object has whose method it is, by dotted path.
-    ``open_choices`` counts the conditions whose outcome was not known.
+    ``open_choices`` counts the conditions whose outcome was not known. ``made`` are the steps that made what it was given and what
+    the object holds, where torch calls are kept with their arguments.
     """
 
     entry: str
@@ -343,6 +344,7 @@ class Workload:
     arguments: Mapping[str, Any] = field(default_factory=dict)
     held: Mapping[str, Any] = field(default_factory=dict)
     open_choices: int = 0
+    made: tuple[Step, ...] = ()
 
     def first_call(self) -> Workload:
         """The call that also does what is kept for later ones."""

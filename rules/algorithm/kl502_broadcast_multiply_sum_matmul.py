@@ -13,9 +13,9 @@ from kernlint.rules.algorithm.outer_product import BlockedProduct, OuterProduct,
 from kernlint.rules.algorithm.scaled_rows import ScaledRows, TiledRows, is_multiplied, scaled_rows
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
-from kernlint.rules.pricing import cheapest, gain
 from kernlint.rules.proofs.dot_tiles import editable, setting
 from kernlint.rules.proofs.operand_packing import Packed, Scattered, scattered_operands
+from kernlint.rules.proofs.pricing import cheapest, gain
 from kernlint.rules.proofs.source_text import node_at
 from kernlint.workload import (
     Branch,

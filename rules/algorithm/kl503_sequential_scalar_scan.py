@@ -11,7 +11,7 @@ from kernlint.records import dataclass
 from kernlint.rules.algorithm.cascade import Cascade, cascade
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
-from kernlint.rules.pricing import gain
+from kernlint.rules.proofs.pricing import gain
 from kernlint.rules.proofs.source_text import node_at
 from kernlint.workload import (
     Atomic,

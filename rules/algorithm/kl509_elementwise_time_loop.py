@@ -11,7 +11,7 @@ from kernlint.rules.algorithm.step_loops import STAGES, StateLoop, StepsInKernel
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
 from kernlint.rules.fusion.fused import listed
-from kernlint.rules.pricing import cheapest
+from kernlint.rules.proofs.pricing import cheapest
 from kernlint.rules.proofs.source_text import loop_statement
 from kernlint.syntax.walk import walk
 from kernlint.workload import Repeat, concrete

@@ -12,7 +12,7 @@ from kernlint.rules.algorithm.squared_differences import (
 )
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
-from kernlint.rules.pricing import gain
+from kernlint.rules.proofs.pricing import gain
 from kernlint.workload import Launch, Loop, concrete
 from kernlint.workload import dtype as dt
 

@@ -8,10 +8,10 @@ from kernlint.rules.algorithm.one_hot import OneHotProduct, looked_up, one_hot_p
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
 from kernlint.rules.fusion.fused import listed
-from kernlint.rules.pricing import cheapest, gain
 from kernlint.rules.proofs.counterparts import find_dot
 from kernlint.rules.proofs.dot_tiles import editable, setting
 from kernlint.rules.proofs.grid_literals import joined
+from kernlint.rules.proofs.pricing import cheapest, gain
 from kernlint.workload import Dot, Launch
 
 #: Predicted gain below which the product may stay: few classes cost little.

@@ -31,13 +31,15 @@ from kernlint.workload.kernel import Access
 
 @dataclass(frozen=True)
 class Overrun:
-    """``site`` touches element ``reached`` of a tensor whose last is ``last``, at ``point``."""
+    """``site`` touches element ``reached`` of a tensor whose last is ``last``, at ``point``; where sizes are open, it does so
+    whatever they are, and ``sizes`` are those of the example."""
 
     launch: Launch
     site: Site
     reached: int
     last: int
     point: Point
+    sizes: Mapping[Atom, int]
 
 
 def sizes_told(sizes: Mapping[Atom, int]) -> str:
@@ -92,12 +94,12 @@ def overruns(workload: Workload, kind: type[Access]) -> Iterator[Overrun]:
     for first in workload.launches():
         for launch in versions(first):
             for site in sites(launch.kernel, kind):
-                found = _overrun(launch, site, views)
+                found = _overrun(workload, launch, site, views)
                 if found is not None:
                     yield found
 
 
-def _overrun(launch: Launch, site: Site, views: Mapping[int, list[Tensor]]) -> Overrun | None:
+def _overrun(workload: Workload, launch: Launch, site: Site, views: Mapping[int, list[Tensor]]) -> Overrun | None:
     access = site.access
     tensor = launch.tensor(access.base)
     if access.checked or access.offset is None or site.masked or site.open or tensor is None or not followed(launch):
@@ -105,16 +107,21 @@ def _overrun(launch: Launch, site: Site, views: Mapping[int, list[Tensor]]) -> O
     lasts = last_of_storage(tensor, views)
     if lasts is None:
         return None
-    symbols = open_symbols(launch, site)
-    if symbols or symbols_of(*lasts):
-        return None  # how sizes relate to each other is not in view
+    symbols = symbols_of(*lasts)
+    if not open_symbols(launch, site) <= symbols:
+        return None  # how other sizes relate to those of the tensor is not in view
     if not access.offset.is_followed:
         return None
-    last = int(max(lift(last).value or 0 for last in lasts))
-    found = Space(launch, site, {}).largest(access.offset)
-    if found is not None and found[0] > last:
-        return Overrun(launch, site, found[0], last, found[1])
-    return None
+    first: Overrun | None = None
+    for sizes in samples(workload, symbols, launch):
+        ends = [lift(last).evaluate(sizes) for last in lasts]
+        found = Space(launch, site, sizes).largest(access.offset)
+        if found is None:
+            continue
+        if any(end is None or found[0] <= end for end in ends):
+            return None
+        first = first or Overrun(launch, site, found[0], int(max(end or 0 for end in ends)), found[1], sizes)
+    return first
 
 
 # -- tiles that overshoot ---------------------------------------------------------------------------------------------
@@ -360,8 +367,11 @@ def _shortfall(workload: Workload, launch: Launch, site: Site, index: Expr, boun
         return None
     if any(symbol.name not in launch.arguments and "." not in symbol.name for symbol in symbols_of(index, bound)):
         return None  # an argument that was not followed
-    symbols = symbols_of(index, bound, *launch.grid, *(loop.trip for loop in site.loops))
-    symbols |= symbols_of(*launch.open_constexprs.values())
+    # Sizes of axes and loops that the index does not move with must have some value, and do not matter.
+    walked = [extent for axis, extent in enumerate(launch.grid) if ProgramId(axis) in moving]
+    walked += [loop.trip for loop in site.loops if LoopIndex(loop.id) in moving]
+    mattering = symbols_of(index, bound, *walked, *launch.open_constexprs.values())
+    symbols = mattering | symbols_of(*launch.grid, *(loop.trip for loop in site.loops))
     for sizes in samples(workload, symbols, launch):
         space = Space(launch, site, sizes)
         space.bounds.clear()
@@ -369,7 +379,8 @@ def _shortfall(workload: Workload, launch: Launch, site: Site, index: Expr, boun
         needed = bound.evaluate(sizes)
         # An index that runs in blocks (`group * 64 < n`) takes no value between two of its steps.
         if found is not None and needed is not None and found[0] + _step(index, moving, sizes) < needed:
-            return Shortfall(launch, site, index, bound, found[0] + 1, int(needed), sizes)
+            shown = {symbol: number for symbol, number in sizes.items() if symbol in mattering}
+            return Shortfall(launch, site, index, bound, found[0] + 1, int(needed), shown)
     return None
 
 

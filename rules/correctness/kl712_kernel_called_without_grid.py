@@ -9,6 +9,7 @@ import libcst as cst
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
 from kernlint.rules.proofs.jit_functions import Decorated, functions
+from kernlint.syntax.dialect import is_tritons
 from kernlint.syntax.names import origin_of
 from kernlint.syntax.scopes import local_names
 from kernlint.syntax.tree import Module
@@ -96,7 +97,7 @@ class KernelCalledWithoutGrid(Rule):
 
 def _is_kernel(function: Decorated) -> bool:
     """Whether a jit function is what its name stands for: nothing but Triton's own decorators is around it."""
-    return function.is_jit and all(o.rpartition(".")[2] in ("jit", "autotune", "heuristics") for o in function.origins)
+    return function.is_jit and all(is_tritons(o, "jit", "autotune", "heuristics") for o in function.origins)
 
 
 def _is_device_code(node: cst.FunctionDef, module: Module) -> bool:

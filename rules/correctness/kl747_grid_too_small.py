@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernlint.rules.correctness.bounds import Shortfall, ShortfallRule
-from kernlint.workload.expr import lift
+from kernlint.workload.expr import Expr, Opaque, ProgramId, lift
 
 
 class GridTooSmall(ShortfallRule):
@@ -14,8 +14,8 @@ class GridTooSmall(ShortfallRule):
     summary = "the grid is too small for the size that the mask bounds"
     what_it_does = """
         Computes how far the masked index of the kernel gets over the whole grid, and finds grids of a fixed number of
-        programs that stop short of the bound of the mask at the sizes in view. An error where they do so under every
-        configuration of the autotuner, else a warning.
+        programs, or of `n // BLOCK`, that stop short of the bound of the mask. An error where they do so at the sizes in view
+        under every configuration of the autotuner, else a warning.
         """
     why = "Elements behind the last tile are never computed: the output keeps what was there before."
     when_not = "Launches that mean to process a part only. Kernels that loop over further tiles, which are followed."
@@ -57,8 +57,21 @@ class GridTooSmall(ShortfallRule):
         """
 
     def is_ours(self, short: Shortfall) -> bool:
-        """Whether the grid is a fixed number of programs."""
-        return short.from_programs and all(lift(extent).value is not None for extent in short.launch.grid)
+        """Whether the grid is a fixed number of programs, or one that rounds the bound down to whole tiles."""
+        fixed = all(lift(extent).value is not None for extent in short.launch.grid)
+        return short.from_programs and (fixed or _rounds_down(short))
 
     def message(self, short: Shortfall) -> str:
-        return f"the grid reaches {short.reached} of {short.needed} elements"
+        whole = " in whole tiles" if _rounds_down(short) else ""
+        return f"the grid reaches {short.reached} of {short.needed} elements{whole}{short.where}"
+
+
+def _rounds_down(short: Shortfall) -> bool:
+    """Whether an axis of the grid that moves the index counts ``bound // tile`` programs."""
+    counts = [
+        short.launch.grid[a.axis]
+        for a in short.index.atoms()
+        if isinstance(a, ProgramId) and a.axis < len(short.launch.grid)
+    ]
+    floors = [a for count in counts for a in lift(count).atoms() if isinstance(a, Opaque) and a.op == "floordiv"]
+    return any(lift(count) == Expr.atom(a) and a.args[0] == short.bound for count in counts for a in floors)

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
+from kernlint.rules.correctness.bounds import followed
 from kernlint.rules.correctness.sharing import partners
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.rules.repair import Repair, mending
-from kernlint.workload import Span
-from kernlint.workload.kernel import Load, Store
+from kernlint.workload import Launch, Span, Tuning
+from kernlint.workload.kernel import Atomic, Load, Store
 
 
 @dataclass(frozen=True)
@@ -31,8 +32,8 @@ class AutotunedInPlace(Rule):
     bare = True
     what_it_does = """
         Finds autotuned kernels with more than one configuration that store to a buffer a value computed from what
-        they load from it (the same parameter, or the same tensor passed twice), where neither `restore_value` nor a
-        hook puts it back.
+        they load from it (the same parameter, or the same tensor passed twice), or add to floats there with atomics, where neither
+        `restore_value` nor `reset_to_zero` nor a hook puts it back.
         """
     why = """
         The autotuner runs each configuration many times on the real arguments. Each run updates the buffer again, so
@@ -94,10 +95,15 @@ class AutotunedInPlace(Rule):
             loads = {s.access.id: s.node for s in places if isinstance(s.node, Load)}
             for site in places:
                 store = site.node
-                if not isinstance(store, Store) or not store.base:
+                if not isinstance(store, (Store, Atomic)) or not store.base:
                     continue
                 same = partners(launch, store.base)
                 if same & (tuning.restored | tuning.zeroed) or (launch.kernel.name, store.base) in seen:
+                    continue
+                if isinstance(store, Atomic):
+                    if store.op == "add" and store.dtype.is_float:
+                        seen.add((launch.kernel.name, store.base))
+                        yield self._found(context, launch, tuning, store, None)
                     continue
                 # What the program stored itself before it loads it is no state that a further run would update again.
                 first = min(
@@ -111,21 +117,33 @@ class AutotunedInPlace(Rule):
                 if not read:
                     continue
                 seen.add((launch.kernel.name, store.base))
-                yield Finding(
-                    self,
-                    self.severity,
-                    f"autotuning runs this in-place update of `{store.base}` many times: it is not in restore_value",
-                    store.span,
-                    launch.kernel.name,
-                    launch.kernel.name,
-                    (
-                        Evidence(f"what is stored depends on this load of `{read[0].base}`", read[0].span),
-                        Evidence("the autotuner times several configurations on the real buffers", tuning.span),
-                    ),
-                    mending(
-                        context,
-                        Restored(tuning.span, store.base),
-                        f"autotuning updates `{store.base}` in place many times",
-                        f'Add "{store.base}" to `restore_value` of the autotuner.',
-                    ),
-                )
+                yield self._found(context, launch, tuning, store, read[0])
+
+    def _found(
+        self, context: Context, launch: Launch, tuning: Tuning, write: Store | Atomic, read: Load | None
+    ) -> Finding:
+        """``write`` updates what ``read`` loads; an atomic adds to what is there."""
+        what, least = (
+            ("in-place update of", "it is")
+            if read is not None
+            else ("sum into", "the first call adds to it again, as it is")
+        )
+        first = (
+            (Evidence(f"what is stored depends on this load of `{read.base}`", read.span),) if read is not None else ()
+        )
+        return Finding(
+            self,
+            # A flag that is only assumed may keep the write out of the program.
+            self.severity if followed(launch) else "info",
+            f"autotuning runs this {what} `{write.base}` many times: {least} not in restore_value",
+            write.span,
+            launch.kernel.name,
+            launch.kernel.name,
+            (*first, Evidence("the autotuner times several configurations on the real buffers", tuning.span)),
+            mending(
+                context,
+                Restored(tuning.span, write.base),
+                f"autotuning updates `{write.base}` in place many times",
+                f'Add "{write.base}" to `restore_value` of the autotuner.',
+            ),
+        )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from kernlint.rules.base import Rule
+from kernlint.rules.correctness.bounds import followed
 from kernlint.rules.correctness.sharing import axes_in, loaded_in, program_axes, unknown_in
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.proofs.iteration_domain import Site, sites
@@ -116,6 +117,8 @@ class LostUpdate(Rule):
                         Evidence(f"the address is {str(store.offset)[:90]}"),
                     ),
                 )
+            if not followed(launch):
+                continue  # how far apart the elements of a tile lie may be assumed
             severity = self.severity if context.workload.bare else "error"
             yield from self._overwritten(launch, places, seen, severity)
 

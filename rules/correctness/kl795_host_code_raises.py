@@ -17,7 +17,8 @@ class HostCodeRaises(Rule):
     what_it_does = """
         Finds, on the way to a launch, parameters of a `triton.Config` read as its attributes (`config.BLOCK`), a kernel
         handed to `triton.autotune` in place of the key and launched from what that returns, shapes unpacked into more or fewer
-        names than the tensor has dimensions, and `.view` of a tensor whose strides allow no such view.
+        names than the tensor has dimensions, `.view` of a tensor whose strides allow no such view, and functions of the file that
+        are called without an argument or with one that they do not take.
         """
     why = """
         `AttributeError: 'Config' object has no attribute 'BLOCK'`, `TypeError: 'function' object is not subscriptable`,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.bounds import followed, sizes_told
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.proofs.iteration_domain import Site, samples, sites, symbols_of
-from kernlint.workload import Launch, Loop, Workload
-from kernlint.workload.expr import Expr, Lane, LoopIndex, ProgramId, ceildiv, simplify
+from kernlint.workload import Launch, Span, Workload
+from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, ProgramId, Size, ceildiv, simplify
 
 
 class MaskWithoutTheLoop(Rule):
@@ -18,11 +19,12 @@ class MaskWithoutTheLoop(Rule):
     name = "mask-without-the-loop"
     category = "correctness"
     severity = "error"
-    summary = "an access moves on with a loop by whole tiles, but its mask keeps testing the first tile"
+    summary = "an access moves on with a loop or the program by whole tiles, but its mask keeps testing the first tile"
     bare = True
     what_it_does = """
-        Finds accesses in a loop that walks a length in tiles (`for i in range(0, n, BLOCK)`) whose address moves by a tile each
-        iteration while the mask compares the index without it with the same length (`mask=lane < n`).
+        Finds accesses in a loop that walks a length in tiles (`for i in range(0, n, BLOCK)`), or in a grid of as many programs as
+        it has tiles, whose address moves by a tile each time while the mask compares the index without it with the same length
+        (`mask=lane < n`).
         """
     why = """
         The mask holds for all lanes from the first tile on, so that the last, partial tile reads or writes past the end: of the
@@ -71,21 +73,22 @@ class MaskWithoutTheLoop(Rule):
                     yield Finding(
                         self,
                         self.severity if stuck.proven and not context.workload.bare else "warning",
-                        f"the address into `{site.access.base}` moves on with the loop at line {stuck.loop.span.line}, the "
+                        f"the address into `{site.access.base}` moves on with {stuck.walk}, the "
                         f"index that its mask bounds by {_named(stuck.bound)} does not",
                         site.access.span,
                         launch.kernel.name,
                         launch.kernel.name,
-                        (Evidence(f"the last tile of {stuck.tile} is partial{stuck.where}", stuck.loop.span),),
+                        (Evidence(f"the last tile of {stuck.tile} is partial{stuck.where}", stuck.span),),
                     )
 
 
 @dataclass(frozen=True)
 class _Stuck:
-    """The mask bounds an index by ``bound`` that does not move with ``loop``, which walks that length in tiles of ``tile``;
-    ``proven`` where the last tile is known to be partial, ``where`` says at which sizes."""
+    """The mask bounds an index by ``bound`` that does not move with what ``walk`` names, the loop or grid at ``span`` that walks
+    that length in tiles of ``tile``; ``proven`` where the last tile is known to be partial, ``where`` says at which sizes."""
 
-    loop: Loop
+    walk: str
+    span: Span
     bound: Expr
     tile: int
     proven: bool
@@ -108,28 +111,35 @@ def _stuck(workload: Workload, launch: Launch, site: Site) -> Iterator[_Stuck]:
         tile, stride = access.shape[lane.dim] if lane.dim < len(access.shape) else 1, access.offset.coefficient(lane)
         if left != Expr.atom(lane) or tile < 2 or stride is None or not stride.terms:
             continue
-        for loop in site.loops:
-            atom = LoopIndex(loop.id)
-            walks = loop.trip is not None and simplify(ceildiv(right, tile)) == simplify(loop.trip)
+        for walk, span, atom, extent in _walks(launch, site):
+            walks = extent is not None and simplify(ceildiv(right, tile)) == simplify(extent)
             if walks and access.offset.coefficient(atom) == stride * tile and atom not in right.atoms():
                 if any(atom in inner.atoms() and lane in inner.atoms() for pair in access.mask for inner in pair):
-                    continue  # another bound of the mask moves with the loop
-                yield from _partial(workload, launch, loop, right, tile)
+                    continue  # another bound of the mask moves with it
+                yield from _partial(workload, launch, _Stuck(walk, span, right, tile, False, ""))
 
 
-def _partial(workload: Workload, launch: Launch, loop: Loop, bound: Expr, tile: int) -> Iterator[_Stuck]:
-    """The last tile of ``bound`` where it is, or may be, partial."""
-    symbols = symbols_of(bound)
+def _walks(launch: Launch, site: Site) -> Iterator[tuple[str, Span, Atom, Size | None]]:
+    """What goes over a length in tiles: the loops around ``site`` and the axes of the grid, with their indices and extents."""
+    for loop in site.loops:
+        yield f"the loop at line {loop.span.line}", loop.span, LoopIndex(loop.id), loop.trip
+    for axis, extent in enumerate(launch.grid):
+        yield f"program axis {axis}", launch.span, ProgramId(axis), extent
+
+
+def _partial(workload: Workload, launch: Launch, stuck: _Stuck) -> Iterator[_Stuck]:
+    """``stuck`` where the last tile of its bound is, or may be, partial."""
+    bound, tile = stuck.bound, stuck.tile
     if bound.value is not None:
         if bound.value > tile and bound.value % tile:
-            yield _Stuck(loop, bound, tile, True, "")
+            yield replace(stuck, proven=True)
         return
     if not bound.is_followed:
         # A length that the kernel loads may be any.
-        yield _Stuck(loop, bound, tile, True, " wherever the length that is loaded is no multiple of it")
+        yield replace(stuck, proven=True, where=" wherever the length that is loaded is no multiple of it")
         return
-    for sizes in samples(workload, symbols, launch):
+    for sizes in samples(workload, symbols_of(bound), launch):
         number = bound.evaluate(sizes)
         if number is not None and number > tile and number % tile:
-            yield _Stuck(loop, bound, tile, False, f" where {sizes_told(sizes)}")
+            yield replace(stuck, where=f" where {sizes_told(sizes)}")
             return

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from itertools import combinations
 
 from kernlint.records import dataclass
@@ -11,12 +11,13 @@ from kernlint.rules.correctness.bounds import followed, versions
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.proofs.indices import addresses
 from kernlint.rules.proofs.iteration_domain import Site, open_symbols, sites, told
+from kernlint.rules.proofs.touched_elements import touched
 from kernlint.workload import Launch, concrete
-from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, ProgramId, lift
+from kernlint.workload.expr import Atom, ProgramId
 from kernlint.workload.kernel import Atomic, Load, Loop, Store
 
-#: Programs of one axis that are looked at, iterations of a loop, and elements of all of a kernel's stores.
-_PROGRAMS, _TRIPS, _ELEMENTS = 8, 8, 60_000
+#: Programs of one axis that are looked at, and elements of all of a kernel's stores.
+_PROGRAMS, _ELEMENTS = 8, 60_000
 
 
 class ProgramsOverwriteEachOther(Rule):
@@ -148,20 +149,20 @@ def _of_stores(launch: Launch, stores: list[Site]) -> _Collision | None:
             point: dict[Atom, int] = {ProgramId(a): program if a == axis else 0 for a in range(3)}
             elements: dict[int, Site] = {}
             for site in stores:
-                reached = _written(site, point)
+                reached = touched(site, point, _ELEMENTS)
                 if reached is None:
                     return None
-                for element in reached:
-                    elements.setdefault(element, site)
+                elements = {**dict.fromkeys(reached, site), **elements}
             written.append((point, elements))
             if sum(len(own) for _, own in written) > _ELEMENTS:
                 break
         for (one, mine), (other, theirs) in combinations(written, 2):
-            both = mine.keys() & theirs.keys()
-            for element in sorted(both)[:1]:
-                if _differ(launch, (mine[element], one), (theirs[element], other)):
-                    here, there = _asked(launch, one), _asked(launch, other)
-                    return _Collision(mine[element].access.base, element, here, there, mine[element], theirs[element])
+            if mine.keys().isdisjoint(theirs):
+                continue
+            element = min(mine.keys() & theirs.keys())
+            if _differ(launch, (mine[element], one), (theirs[element], other)):
+                here, there = _asked(launch, one), _asked(launch, other)
+                return _Collision(mine[element].access.base, element, here, there, mine[element], theirs[element])
     return None
 
 
@@ -186,66 +187,8 @@ def _read(launch: Launch, store: Site, point: Mapping[Atom, int]) -> dict[str, f
         if site.access.id in wanted:
             if site.access.offset is None or not site.access.offset.is_followed or site.access.through:
                 return None
-            reached = _written(site, point, masked=False)
+            reached = touched(site, point, _ELEMENTS, masked=False)
             if reached is None:
                 return None
             found.setdefault(site.access.base, set()).update(reached)
     return {base: frozenset(elements) for base, elements in found.items()}
-
-
-def _written(site: Site, program: Mapping[Atom, int], masked: bool = True) -> set[int] | None:
-    """The elements that the access touches in one program, within its mask if that counts; None where they are too many or
-    cannot be told."""
-    found: set[int] = set()
-    for point in _iterations(site.loops, dict(program)):
-        if point is None:
-            return None
-        slacks = [(right - left).evaluate(point) for left, right in site.guards]
-        if any(slack is None for slack in slacks):
-            return None
-        if any(slack is not None and slack <= 0 for slack in slacks):
-            continue
-        access = site.access
-        assert access.offset is not None
-        lines = [_linear(access.offset.substitute(point), access.shape)]
-        if masked:
-            lines += [_linear((right - left - 1).substitute(point), access.shape) for left, right in access.mask or ()]
-        if any(line is None for line in lines):
-            return None
-        values = [(line[0],) for line in lines if line is not None]
-        rows: list[tuple[int, ...]] = [tuple(value[0] for value in values)]
-        for dim, extent in enumerate(access.shape):
-            steps = [line[1][dim] for line in lines if line is not None]
-            if len(rows) * extent > _ELEMENTS:
-                return None
-            rows = [tuple(v + s * i for v, s in zip(row, steps)) for row in rows for i in range(extent)]
-        found.update(row[0] for row in rows if all(slack >= 0 for slack in row[1:]))
-        if len(found) > _ELEMENTS:
-            return None
-    return found
-
-
-def _iterations(loops: tuple[Loop, ...], point: dict[Atom, int]) -> Iterator[dict[Atom, int] | None]:
-    """``point`` with the indices of ``loops``: all of their iterations, or the first ones."""
-    if not loops:
-        yield point
-        return
-    trip = lift(loops[0].trip).evaluate(point) if loops[0].trip is not None else None
-    if trip is None:
-        yield None
-        return
-    for index in range(min(int(trip), _TRIPS)):
-        yield from _iterations(loops[1:], {**point, LoopIndex(loops[0].id): index})
-
-
-def _linear(expr: Expr, shape: tuple[int, ...]) -> tuple[int, list[int]] | None:
-    """(value at lane 0, step along each axis) of ``expr``; None where it is no such sum."""
-    steps: list[int] = []
-    rest = expr
-    for dim in range(len(shape)):
-        step = expr.coefficient(Lane(dim))
-        if step is None or step.value is None:
-            return None
-        steps.append(step.value)
-        rest = rest - step * Expr.atom(Lane(dim))
-    return None if rest.value is None else (rest.value, steps)

@@ -8,18 +8,20 @@ import libcst as cst
 
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.bounds import overruns, overshoots, sizes_told, witness
+from kernlint.rules.correctness.bounds import Overshoot, overruns, overshoots, sizes_told, witness
 from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.proofs.iteration_domain import sites
 from kernlint.rules.proofs.jit_functions import jit_functions
 from kernlint.rules.repair import Repair, mending
 from kernlint.syntax.tree import Module
 from kernlint.workload import Launch, Load, Span, Store
+from kernlint.workload.expr import ProgramId
 
 #: What both rules say of themselves.
 WHEN_NOT = """
     Buffers that are padded to whole tiles, as an allocation in view shows or `assert n % BLOCK == 0` tells.
-    Offsets wrapped by `% n`. A remark only where sizes are open and some function of the module tests for multiples of
-    the tile: it may keep other sizes away before the call.
+    Offsets wrapped by `% n`. A remark only where sizes are open and it is a loop whose index no other access of the kernel masks
+    (callers may only ever pass multiples), or some function of the module tests for multiples of the tile.
     """
 FIX_SAFETY = """
     Safe: the access gets the mask of another one at the same offsets, or `index < size` where one parameter of
@@ -29,13 +31,13 @@ FIX_SAFETY = """
 
 
 def unmasked_tails(rule: Rule, context: Context, kind: type[Load] | type[Store]) -> Iterator[Finding]:
-    """Findings of ``rule`` on accesses of ``kind``: errors with a witness at the sizes in view, warnings where sizes are
-    open and tiles are counted rounded up (remarks where the module knows of multiples). One at a place."""
+    """Findings of ``rule`` on accesses of ``kind``: errors with a witness at the sizes in view, where sizes are open and
+    tiles are counted rounded up warnings or remarks. One at a place."""
     noun, verb = ("load", "reads") if kind is Load else ("store", "writes")
     seen = set()
     for over in overruns(context.workload, kind):
         access, kernel = over.site.access, over.launch.kernel.name
-        if access.mask is not None or over.launch.premises or (kernel, access.span) in seen:
+        if access.mask is not None or over.sizes or over.launch.premises or (kernel, access.span) in seen:
             continue
         seen.add((kernel, access.span))
         yield Finding(
@@ -53,11 +55,11 @@ def unmasked_tails(rule: Rule, context: Context, kind: type[Load] | type[Store])
         if shot.launch.premises or (kernel, access.span) in seen:
             continue
         seen.add((kernel, access.span))
-        guarded = _tests_divisibility(context, shot.tile)
+        expected = _expected(shot) and not _tests_divisibility(context, shot.tile)
         partial = f"tiles of {shot.tile} cover {shot.count} rounded up: {sizes_told(shot.sizes)} leaves a partial tile"
         yield Finding(
             rule,
-            "info" if guarded else "warning",
+            "warning" if expected else "info",
             f"the {noun} has no mask and {verb} past {shot.count} unless that is a multiple of {shot.tile}",
             access.span,
             kernel,
@@ -84,6 +86,13 @@ def masking(context: Context, launch: Launch, place: Span, wrong: str) -> Change
         "Mask the access with the size that the tiles are counted for.",
         f"Add `mask=` at line {place.line}; a load that is reduced needs a fitting `other` too.",
     )
+
+
+def _expected(shot: Overshoot) -> bool:
+    """Whether partial tiles are to be expected: the grid rounds up, or another access of the kernel masks the index of the
+    loop. Sizes that only a loop goes over are often packed in whole tiles by code that is not in view."""
+    masks = (site.access.mask or () for site in sites(shot.launch.kernel))
+    return isinstance(shot.index, ProgramId) or any(shot.index in left.atoms() for mask in masks for left, _ in mask)
 
 
 def _tests_divisibility(context: Context, tile: int) -> bool:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kernlint.records import dataclass
-from kernlint.rules.fusion.indexing import settled
 from kernlint.rules.fusion.torch_groups import Group, group_at
 from kernlint.rules.proofs.dataflow import may_use, storages, written_tensors
+from kernlint.rules.proofs.element_indexing import settled
 from kernlint.rules.proofs.step_graph import Place, needed_elsewhere, replaced, without_allocations
 from kernlint.workload import (
     Atomic,

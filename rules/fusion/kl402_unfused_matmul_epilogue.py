@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding
+from kernlint.rules.finding import Context, Finding
 from kernlint.rules.fusion.chains import chains
-from kernlint.rules.fusion.fused import chain_finding, described, listed, step_name
-from kernlint.rules.fusion.reduced_product import ReducedProduct, ReduceOnChip, can_leave, can_run, reduced_products
-from kernlint.rules.pricing import cheapest
-from kernlint.rules.proofs.step_graph import blamed
-from kernlint.workload import Launch, TorchOp
+from kernlint.rules.fusion.fused import chain_finding, listed, step_name
 
 
 class UnfusedMatmulEpilogue(Rule):
@@ -22,8 +18,7 @@ class UnfusedMatmulEpilogue(Rule):
     summary = "a matmul's result goes through memory only to be scaled, shifted or activated"
     what_it_does = """
         Finds kernels with `tl.dot` whose output is read back by elementwise launches or torch calls (bias,
-        activation, residual, scale, cast), and by nothing else. Finds also products that torch only reduces along their rows
-        (`sim.amax(-1)`, `logits.logsumexp(-1)`), maps and masks in between included.
+        activation, residual, scale, cast), and by nothing else.
         """
     why = """
         The tile of results is in registers when the matmul ends; storing it, reading it and storing it again
@@ -72,14 +67,8 @@ class UnfusedMatmulEpilogue(Rule):
     use_instead = "matmul_bias_relu[grid](a, b, bias, c, ...)\nreturn c"
 
     def check(self, context: Context) -> Iterable[Finding]:
-        reduced = reduced_products(context.workload)
-        for one in reduced:
-            finding = self._reduced(context, one)
-            if finding is not None:
-                yield finding
-        told = [one.launch for one in reduced]
         for chain in chains(context.workload):
-            if not chain.has_dot or any(launch is one for launch in chain.launches for one in told):
+            if not chain.has_dot:
                 continue
             kernel = next(launch for launch in chain.launches if launch.kernel.dots())
             rest = [step_name(step) for step in chain.steps if step is not kernel]
@@ -93,52 +82,3 @@ class UnfusedMatmulEpilogue(Rule):
             )  # fmt: skip
             if finding is not None:
                 yield finding
-
-    def _reduced(self, context: Context, found: ReducedProduct) -> Finding | None:
-        """The finding for a product of which only a reduction is wanted."""
-        ways = [context.variant.then(transform=ReduceOnChip(found.places, running)) for running in (True, False)]
-        variant = cheapest(context, [way for way, runs in zip(ways, (can_run(found), can_leave(found))) if runs])
-        before = context.gpu_us(context.variant)
-        after = context.gpu_us(variant) if variant is not None else None
-        if variant is None or (before is not None and after is not None and after >= before):
-            return None
-        kernel, reduce, tile = found.launch.kernel.name, found.reduce, found.tile
-        name, text = described(found.product)
-        running = variant is ways[0]
-        ops = found.steps if running else (*found.before, *found.mapped, found.reducer)
-        block = tile.store.shape[tile.axis]
-        size = (
-            f", {2 * (found.product.nbytes or 0) / 1e6:.1f} MB to be written and read back"
-            if found.product.nbytes
-            else ""
-        )
-        how = (
-            f"loop over the {tile.blocks} blocks of {block} columns in one program and keep the `{reduce.name}` of each row"
-            if running and tile.blocks > 1
-            else f"take the `{reduce.name}` of each row of the tile"
-            + ("" if running else f" and store that alone, {tile.blocks} values a row for a last reduction")
-        )
-        return Finding(
-            self, self.severity,
-            f"`{kernel}` stores its product only for {step_name(found.reducer)} to reduce each row",
-            found.launch.span, blamed(context.workload, (found.launch, *ops)), kernel,
-            (
-                Evidence(f"`{kernel}` writes `{name}` {text}", tile.store.span),
-                *(Evidence(f"{step_name(op)} changes it element by element", op.span) for op in found.mapped),
-                Evidence(f"{step_name(found.reducer)} leaves one value of {tile.columns}, and nothing else reads it", reduce.span),
-            ),
-            Change(
-                variant,
-                f"`{name}` {text} goes through memory{size}, though one value in {tile.columns} is wanted.",
-                f"Reduce the tile of `{kernel}` in registers: {how}.",
-                f"Behind `tl.dot` apply {listed([step_name(op) for op in (*found.before, *found.mapped)])} to the tile (masked "
-                f"columns neutral), then {how}; drop the steps at lines {_lines(ops)} and the tensor."
-                if found.mapped
-                else f"Behind `tl.dot` make masked columns neutral, then {how}; drop the steps at lines {_lines(ops)} and "
-                "the tensor.",
-            ),
-        )  # fmt: skip
-
-
-def _lines(ops: Sequence[TorchOp | Launch]) -> str:
-    return listed([str(line) for line in sorted({op.span.line for op in ops})])

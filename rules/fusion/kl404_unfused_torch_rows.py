@@ -10,7 +10,7 @@ from kernlint.rules.fusion.chains import chains
 from kernlint.rules.fusion.fused import described, listed, size_text, step_name
 from kernlint.rules.fusion.into_launch import IntoLaunch, absorbing_launch, results_kept, rows_load
 from kernlint.rules.fusion.torch_groups import FuseGroup, Group, groups
-from kernlint.rules.pricing import gain
+from kernlint.rules.proofs.pricing import gain
 from kernlint.rules.proofs.step_graph import blamed
 from kernlint.workload import Launch, concrete
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import libcst as cst
 
@@ -18,8 +18,7 @@ from kernlint.rules.fusion.broadcasts import (
     tiles,
 )
 from kernlint.rules.fusion.fused import listed
-from kernlint.rules.fusion.index_tables import IndexTable, formed, index_tables
-from kernlint.rules.pricing import gain
+from kernlint.rules.proofs.pricing import gain
 from kernlint.rules.proofs.source_text import node_at
 from kernlint.rules.proofs.step_graph import blamed
 
@@ -36,15 +35,12 @@ class MaterialisedBroadcast(Rule):
     what_it_does = """
         Finds elementwise torch calls on operands that broadcast against each other, such as `x[:, None] - c[None]`, whose result
         has at least four times the elements of its operands together and is read by one launch alone, which reduces its last axis.
-        Finds also tensors that torch works out, element by element, from `torch.arange` and the like and from operands of a
-        quarter of their size at most, for one launch alone: a bias of slopes times distances, a mask, a table of positions.
         """
     why = """
         The result has rows x columns x depth elements, and its operands have rows x depth and columns x depth. Writing and
         reading it costs far more than all else. A kernel that loads a tile of each operand forms the elements in registers and
         uses each loaded row for a whole tile of results. A sum of products, or of squared differences
-        (`|x|^2 + |c|^2 - 2 x.c`), is a matrix product beside. What follows from the numbers of row and column, a kernel has in
-        registers already.
+        (`|x|^2 + |c|^2 - 2 x.c`), is a matrix product beside.
         """
     when_not = """
         The result is returned, made once outside of the call, or read by something else; one of the operands is as large as
@@ -57,8 +53,7 @@ class MaterialisedBroadcast(Rule):
     evidence = """
         H200, 8,192 points, 512 centres, 64 dimensions in fp16: 769 us with the differences written out, 7 us with squared norms and
         `tl.dot` in one kernel; 1,024 points, 128 centres and 32 dimensions: 15 us and 2 us
-        (`evals/2026-11-28-third/rbf-broadcast-difference`). Attention of 2 x 16 heads of 2,048 positions: 748 us with the bias and
-        the causal mask from torch, 94 us with both from row and column numbers (`evals/2026-11-28-sixth/alibi-bias-materialised`).
+        (`evals/2026-11-28-third/rbf-broadcast-difference`).
         """
 
     bad = """
@@ -87,50 +82,11 @@ class MaterialisedBroadcast(Rule):
     use_instead = "distances[(cdiv(n, BN), cdiv(m, BM))](x, c, y, ...)  # loads both tiles, subtracts in registers"
 
     def check(self, context: Context) -> Iterable[Finding]:
-        reduced = list(broadcasts(context.workload))
-        for table in index_tables(context.workload):
-            if not any(op is one.op for one in reduced for op in table.ops):
-                yield from self._table(context, table)
-        for found in reduced:
+        for found in broadcasts(context.workload):
             by_dot = found.by_dot and _is_product(context, found)
             best = _best(context, found, by_dot)
             if best is not None:
                 yield self._finding(context, found, *best)
-
-    def _table(self, context: Context, found: IndexTable) -> Iterator[Finding]:
-        """The finding for a tensor of which the kernel that reads it knows all but a few operands."""
-        variant = context.variant.then(transform=formed(context.workload, found))
-        expected = gain(context, variant)
-        if expected is None or expected < _LEAST_GAIN:
-            return
-        reader, last = found.reader, found.ops[-1]
-        kernel, name = reader.kernel.name, tensor_name(reader.tensor(found.loads[0].base), "the tensor")
-        wide = " x ".join(map(str, found.table.shape or ()))
-        size = (found.table.nbytes or 0) / 1e6
-        names = [f"`{tensor_name(tensor, 'an operand')}`" for tensor in found.operands]
-        operands = listed(names) if names else ""
-        source = f"indices and {operands}" if found.operands else "indices alone"
-        calls = listed([f"`{op.name}`" for op in found.ops])
-        lines = listed([str(line) for line in dict.fromkeys(op.span.line for op in found.ops)])
-        what = name if name.startswith("the ") else f"`{name}`"
-        yield Finding(
-            self, self.severity,
-            f"torch works out {what} [{wide}] from {source} on each call, and `{kernel}` alone reads it",
-            last.span, blamed(context.workload, (*found.ops, reader)), kernel,
-            (
-                Evidence(f"{calls} make {wide} elements, {size:.1f} MB, element by element from {source}", last.span),
-                Evidence(f"`{kernel}` loads it at places that it works out itself", found.loads[0].span),
-            ),
-            Change(
-                variant,
-                f"{len(found.ops)} torch calls write {what}, {size:.1f} MB, and `{kernel}` reads it back, though each element follows "
-                f"from its place{' and ' + operands if found.operands else ''}.",
-                f"Let `{kernel}` form the elements of {what} from the numbers of its rows and columns"
-                f"{', with ' + operands + ' loaded' if found.operands else ''}.",
-                f"Drop the calls at line {lines}; at line {found.loads[0].span.line}, compute the tile from the indices that the load "
-                f"used{', and pass ' + operands + ' to the kernel' if found.operands else ''}.",
-            ),
-        )  # fmt: skip
 
     def _finding(self, context: Context, found: BroadcastReduced, tile: Tile, variant: Variant) -> Finding:
         op, kernel, name = (

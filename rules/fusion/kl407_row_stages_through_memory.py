@@ -10,7 +10,7 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
 from kernlint.rules.fusion.fused import described, listed
 from kernlint.rules.fusion.row_stages import OnChip, RowStages, row_stages
-from kernlint.rules.pricing import gain
+from kernlint.rules.proofs.pricing import gain
 from kernlint.rules.proofs.step_graph import blamed
 from kernlint.workload import Launch
 

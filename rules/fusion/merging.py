@@ -14,8 +14,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from kernlint.records import dataclass
-from kernlint.rules.fusion.indexing import Inverse, inverses, placed, same_address, visits_once
 from kernlint.rules.fusion.splicing import Names, joined, redirected, resized, spliced
+from kernlint.rules.proofs.element_indexing import Inverse, inverses, placed, same_address, visits_once
 from kernlint.workload import (
     Atomic,
     Branch,

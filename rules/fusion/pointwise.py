@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from kernlint.headroom.graph import SPECIAL
-from kernlint.rules.fusion.indexing import broadcast_offset
+from kernlint.rules.proofs.element_indexing import broadcast_offset
 from kernlint.workload import (
     Compute,
     Dtype,

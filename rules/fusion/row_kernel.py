@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kernlint.headroom.groups import LONGEST_ROW
-from kernlint.rules.fusion.indexing import ELEMENT, broadcast_offset, placed, same_address
 from kernlint.rules.fusion.pointwise import arithmetic, elements
+from kernlint.rules.proofs.element_indexing import ELEMENT, broadcast_offset, placed, same_address
 from kernlint.workload import (
     Dtype,
     Expr,

@@ -8,6 +8,7 @@ from kernlint.rules.algorithm.accumulation import only_adds
 from kernlint.rules.algorithm.kl509_elementwise_time_loop import in_one_launch, state_loop
 from kernlint.rules.algorithm.step_loops import StateLoop, persistent, with_conversions
 from kernlint.rules.base import Rule
+from kernlint.rules.correctness.bounds import rounded_up
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.proofs.parallel_loops import MergedLoop, independent_loop
 from kernlint.workload import Expr, Launch, Opaque, Repeat, concrete
@@ -171,8 +172,9 @@ def _around(context: Context, found: StateLoop) -> list[str]:
 
 
 def _in_pieces(count: object) -> bool:
-    """Whether a loop's count comes from a bound on the size of a piece (``range(0, n, max(LIMIT // m, 1))``): its pieces are
-    large, and there is seldom more than one."""
-    return isinstance(count, Expr) and any(
-        isinstance(atom, Opaque) and atom.op in ("max", "min") for atom in count.atoms()
-    )
+    """Whether a loop goes over pieces (``range(0, n, 16)``, ``range(0, n, max(LIMIT // m, 1))``): somebody bounds the memory
+    that one iteration takes, and there is seldom more than one."""
+    if not isinstance(count, Expr):
+        return False
+    bounded = any(isinstance(atom, Opaque) and atom.op in ("max", "min") for atom in count.atoms())
+    return bounded or rounded_up(count) is not None

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from typing import Union
 
-from kernlint.interpret.edits import Edits
+from kernlint.operators.drop import DROP, Picked, Skipped, Unfilled, subject_of, without
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
-from kernlint.rules.memory.dropped import WithoutOps
-from kernlint.rules.proofs.liveness import next_user, overwrites
-from kernlint.rules.proofs.operand_layout import consumers
-from kernlint.workload import Launch, Size, Step, Tensor, TorchOp
+from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
+from kernlint.workload import Size, TorchOp
+
+#: A pass over whole tensors that can go.
+Pass = Union[Skipped, Unfilled]
 
 #: What keeping converted parameters has to gain over reading them as they are.
 _AS_GOOD = 1.1
@@ -21,6 +22,7 @@ class PerCallCopy(Rule):
     code = "KL301"
     name = "per-call-copy"
     category = "memory"
+    operator = "drop"
     severity = "warning"
     remark_if_open = True
     silent_if_open = True
@@ -88,43 +90,43 @@ class PerCallCopy(Rule):
     use_instead = "kernel[grid](x, ...)  # convert in registers\nreturn y"
 
     def check(self, context: Context) -> Iterable[Finding]:
-        by_function: dict[str, list[TorchOp]] = {}
-        for step, _ in context.workload.walk():
-            if isinstance(step, TorchOp) and _avoidable(context, step):
-                by_function.setdefault(step.function, []).append(step)
+        by_function: dict[str, list[Pass]] = {}
+        for proof in DROP.proven(context):
+            if not isinstance(proof, Picked):
+                by_function.setdefault(proof.op.function, []).append(proof)
         kernel = next((s.kernel.name for s in context.launches()), "")
         for function, passes in by_function.items():
-            if all(p.kind == "fill" for p in passes):
+            if all(isinstance(proof, Unfilled) for proof in passes):
                 continue  # a fill without other passes beside it is KL302's business
             gone, change = _change(context, passes)
             yield Finding(
                 self,
                 self.severity,
                 f"`{function}` makes avoidable passes over whole tensors on every call: {_listed(gone)}",
-                gone[0].span,
+                gone[0].op.span,
                 function,
                 kernel,
-                tuple(Evidence(_proof(p), p.span) for p in gone),
+                tuple(Evidence(_proof(p.op), p.op.span) for p in gone),
                 change,
             )
 
 
-def _change(context: Context, passes: list[TorchOp]) -> tuple[list[TorchOp], Change]:
+def _change(context: Context, passes: list[Pass]) -> tuple[list[Pass], Change]:
     """The passes that go, and how: all of them, or, where that is faster, with the results of those that convert parameters
     kept from call to call (a kernel that feeds a product may be slow at what it would have to read instead)."""
     once = _of_parameters(passes)
     others = [p for p in passes if not any(p is one for one in once)]
-    kept = WithoutOps(frozenset(p.span for p in once))
-    options: list[tuple[list[TorchOp], Variant]] = [(passes, context.variant.then(_without(passes)))]
+    kept = without(p.op for p in once)
+    options: list[tuple[list[Pass], Variant]] = [(passes, DROP.apply(context, passes))]
     if once:
-        options.append((passes, context.variant.then(_without(others), kept)))
+        options.append((passes, DROP.apply(context, others).then(transform=kept)))
         options.append((once, context.variant.then(transform=kept)))
     times = [context.gpu_us(variant) for _, variant in options]
     # Without a second copy of the parameters in memory, where that is about as good.
     costs = [math.inf if t is None else t * (1.0 if i == 0 else _AS_GOOD) for i, t in enumerate(times)]
     best = min(range(len(options)), key=lambda i: (costs[i], i))
     gone, variant = options[best]
-    moved = sum((t.nbytes or 0) for p in gone for t in (*p.reads, *p.writes))
+    moved = sum((t.nbytes or 0) for p in gone for t in (*p.op.reads, *p.op.writes))
     size = f", {moved / 1e6:.1f} MB in all" if moved else ""
     why = f"Every call runs {len(gone)} extra pass{'es' * (len(gone) > 1)} over whole tensors{size}: {_listed(gone)}."
     if best == 0:
@@ -144,83 +146,21 @@ def _change(context: Context, passes: list[TorchOp]) -> tuple[list[TorchOp], Cha
     )
 
 
-def _without(passes: Iterable[TorchOp]) -> Edits:
-    return Edits(
-        skipped=frozenset(p.span for p in passes if p.kind != "fill"),
-        unfilled=frozenset(p.span for p in passes if p.kind == "fill"),
-    )
-
-
-def _of_parameters(passes: list[TorchOp]) -> list[TorchOp]:
+def _of_parameters(passes: list[Pass]) -> list[Pass]:
     """Those of ``passes`` whose results depend on parameters of the model alone."""
     made: set[int] = set()
     found = []
-    for op in passes:
-        sources = [t.storage for t in op.reads]
+    for one in passes:
+        sources = [t.storage for t in one.op.reads]
         if sources and all(s.origin == "parameter" or s.id in made for s in sources):
-            made |= {t.storage.id for t in op.writes}
-            found.append(op)
+            made |= {t.storage.id for t in one.op.writes}
+            found.append(one)
     return found
 
 
-def _listed(passes: list[TorchOp]) -> str:
-    names = [f"{p.name} of `{_subject(p)}` (line {p.span.line})" for p in passes]
+def _listed(passes: list[Pass]) -> str:
+    names = [f"{p.op.name} of `{subject_of(p.op)}` (line {p.op.span.line})" for p in passes]
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
-
-
-def _avoidable(context: Context, op: TorchOp) -> bool:
-    """Whether kernels alone see what ``op`` makes, so that they could do without it."""
-    if len(op.writes) != 1:
-        return False
-    target = op.writes[0]
-    readers = consumers(context.workload, target.storage.id)
-    readers = [r for r in readers if r is not op]
-    if op.kind == "fill":
-        launch = next_user(context.workload, op, target.storage.id)
-        return isinstance(launch, Launch) and overwrites(launch, target)
-    if op.kind not in ("copy", "transpose", "cast") or len(op.reads) != 1:
-        return False
-    if op.kind == "cast" and op.reads[0].dtype is None:
-        return False  # perhaps it has that type already
-    if op.name in ("copy_", "setitem", "repeat", "repeat_interleave", "pad", "roll", "flip"):
-        return False
-    if op.reads[0].storage.origin == "constant" or _is_one_number(target):
-        return False
-    if op.name == "clone" and _read_in_a_loop(context, op, readers):
-        return False  # a later iteration may write to it: sorts pass over two buffers in turn
-    if readers:
-        return all(
-            isinstance(r, Launch) or (isinstance(r, TorchOp) and _avoidable(context, r)) for r in readers
-        ) and not _written(readers, target.storage.id)
-    # Nothing in view reads it: it is what the call returns. A kernel that made the source could have written this type.
-    made = [s for s in context.launches() if _writes(s, op.reads[0].storage.id)]
-    return op.kind == "cast" and bool(made) and any(t.storage.id == target.storage.id for t in context.workload.outputs)
-
-
-def _is_one_number(tensor: Tensor) -> bool:
-    return tensor.shape is not None and all(extent == 1 for extent in tensor.shape)
-
-
-def _read_in_a_loop(context: Context, op: TorchOp, readers: Iterable[Step]) -> bool:
-    """Whether any of ``readers`` stands in a loop of the host that ``op`` stands outside of."""
-    around = {id(step): len(loops) for step, loops in context.workload.walk()}
-    return any(around.get(id(reader), 0) > around.get(id(op), 0) for reader in readers)
-
-
-def _writes(launch: Launch, storage: int) -> bool:
-    return any(
-        (tensor := launch.tensor(store.base)) is not None and tensor.storage.id == storage
-        for store in launch.kernel.stores()
-    )
-
-
-def _written(readers: Iterable[Step], storage: int) -> bool:
-    return any(isinstance(r, Launch) and _writes(r, storage) for r in readers)
-
-
-def _subject(op: TorchOp) -> str:
-    tensors = op.reads or op.writes
-    return tensor_name(tensors[0], tensor_name(op.writes[0], "a result"))
 
 
 def _proof(op: TorchOp) -> str:

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernlint.interpret.edits import Edits
+from kernlint.operators.drop import DROP, Unfilled
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
-from kernlint.rules.proofs.indices import always_run
-from kernlint.rules.proofs.liveness import next_user, overwrites, parameters
+from kernlint.rules.proofs.liveness import parameters
 from kernlint.rules.registry import find_rule
-from kernlint.workload import Launch, Span, Store, TorchOp
+from kernlint.workload import Span
 
 
 class ZeroFilledOutput(Rule):
     code = "KL302"
     name = "zero-filled-output"
     category = "memory"
+    operator = "drop"
     severity = "warning"
     summary = "torch.zeros or full fills a tensor that the next launch overwrites completely"
     what_it_does = """
@@ -64,21 +65,17 @@ class ZeroFilledOutput(Rule):
 
     def check(self, context: Context) -> Iterable[Finding]:
         settled = _with_other_passes(context)
-        for op, _ in context.workload.walk():
-            if not isinstance(op, TorchOp) or op.kind != "fill" or op.reads or len(op.writes) != 1:
+        for proof in DROP.proven(context):
+            if not isinstance(proof, Unfilled) or proof.op.span in settled:
                 continue
+            op, launch = proof.op, proof.launch
             tensor = op.writes[0]
-            launch = next_user(context.workload, op, tensor.storage.id)
-            if op.span in settled or tensor.storage.span != op.span:
-                continue
-            if not isinstance(launch, Launch) or not overwrites(launch, tensor) or _leaves_for_others(context, launch):
-                continue
             name = tensor_name(launch.tensor(parameters(launch, tensor.storage.id)[0]), "the output")
             shape = ", ".join(map(str, tensor.shape or ()))
             size = f", {tensor.nbytes / 1e6:.1f} MB" if tensor.nbytes else ""
             kernel = launch.kernel.name
             change = Change(
-                context.variant.then(Edits(unfilled=frozenset({op.span}))),
+                DROP.apply(context, [proof]),
                 f"Each call first fills `{name}` ([{shape}]{size}) in a kernel of its own, and `{kernel}` then overwrites all "
                 "of it.",
                 f"Allocate `{name}` uninitialised: `{kernel}` writes every element before anything reads it.",
@@ -93,18 +90,6 @@ class ZeroFilledOutput(Rule):
                 ),
                 change,
             )  # fmt: skip
-
-
-def _leaves_for_others(context: Context, launch: Launch) -> bool:
-    """Whether the kernel, with flags that other callers may pass, returns before it has written everything."""
-    if not context.workload.symbols:
-        return False  # what it is called with is known
-    kernel = context.program.open_kernel(launch.kernel)
-    if kernel is None:
-        return False
-    surely = {store.span for store, _ in always_run(launch.kernel, Store)}
-    perhaps = {store.span for store, _ in kernel.walk(Store)} - {store.span for store, _ in always_run(kernel, Store)}
-    return kernel.may_leave or bool(surely & perhaps)
 
 
 def _with_other_passes(context: Context) -> frozenset[Span]:

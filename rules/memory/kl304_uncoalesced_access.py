@@ -8,9 +8,9 @@ from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
 from kernlint.rules.memory.mixed_radix import Digits, Unflattened, digits_of, unflattened
-from kernlint.rules.pricing import cheapest
 from kernlint.rules.proofs.coarsening import Rows, Widened, can_widen, rows_of
 from kernlint.rules.proofs.indices import Indices, program_indices
+from kernlint.rules.proofs.pricing import cheapest
 from kernlint.workload import Access, Expr, Launch, Load, Loop, LoopIndex, ProgramId, Store, concrete
 from kernlint.workload.expr import Lane
 

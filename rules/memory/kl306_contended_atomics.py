@@ -10,10 +10,10 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.memory.address_runs import REDUCTIONS, AddressRuns, SummedRuns, address_runs
 from kernlint.rules.memory.few_bins import CountedBins, FewBins, few_bins, loaded_from
-from kernlint.rules.pricing import cheapest, gain
 from kernlint.rules.proofs.counterparts import launches_at
 from kernlint.rules.proofs.indices import always_run
 from kernlint.rules.proofs.liveness import uses
+from kernlint.rules.proofs.pricing import cheapest, gain
 from kernlint.workload import (
     Access,
     Atomic,

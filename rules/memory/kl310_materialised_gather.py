@@ -4,23 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kernlint.operators.drop import DROP, Picked, picked, picks, without
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
 from kernlint.rules.fusion.fused import listed
-from kernlint.rules.memory.dropped import WithoutOps
-from kernlint.rules.memory.windows import ThroughWindows, can_read_windows, copies_windows
-from kernlint.rules.pricing import gain
-from kernlint.rules.proofs.dataflow import storages, written_tensors
-from kernlint.rules.proofs.liveness import uses
-from kernlint.workload import Launch, Span, Step, Tensor, TorchOp, concrete
-
-_EXPANSIONS = frozenset({"repeat_interleave", "repeat", "tile"})
+from kernlint.rules.proofs.pricing import gain
+from kernlint.rules.proofs.windows import ThroughWindows, can_read_windows, copies_windows
+from kernlint.workload import Span, Tensor, TorchOp, concrete
 
 
 class MaterialisedGather(Rule):
     code = "KL310"
     name = "materialised-gather"
     category = "memory"
+    operator = "drop"
     severity = "info"
     silent_if_open = True
     summary = "rows are gathered or repeated into a new tensor that only a kernel then reads"
@@ -68,18 +65,14 @@ class MaterialisedGather(Rule):
     use_instead = "attend[grid](q, k, v, ..., GROUP=H // H_KV)  # kv_head = head // GROUP"
 
     def check(self, context: Context) -> Iterable[Finding]:
-        kept = storages([*context.workload.outputs])
         seen = set()
         by_reader: dict[Span, list[TorchOp]] = {}
-        for op, loops in context.workload.walk():
-            if not isinstance(op, TorchOp) or op.span in seen or not _gathers(op) or len(op.writes) != 1:
-                continue
-            made = op.writes[0]
-            readers = [s for s, around in uses(context.workload, made.storage.id) if s is not op and around == loops]
-            if made.storage.id in kept or not readers or not all(_reads(step, made) for step in readers):
-                continue
-            seen.add(op.span)
-            by_reader.setdefault(readers[0].span, []).append(op)
+        for site in DROP.sites(context):
+            op = site.op
+            found = picked(context, op, site.loops) if picks(op) and op.span not in seen else None
+            if isinstance(found, Picked):
+                seen.add(op.span)
+                by_reader.setdefault(found.reader.span, []).append(op)
         for launch in context.launches():
             ops = by_reader.pop(launch.span, [])
             windows = [op for op in ops if copies_windows(op) and can_read_windows(context.workload, op)]
@@ -140,7 +133,7 @@ class MaterialisedGather(Rule):
                 ),
             ),
             Change(
-                context.variant.then(transform=WithoutOps(frozenset(op.span for op in ops))),
+                context.variant.then(transform=without(ops)),
                 f"Each call writes the rows that {names} pick{'' if several else 's'}{size} and `{kernel}` reads them back.",
                 f"Let `{kernel}` load the rows of {sources} through the index.",
                 f"Drop the call{'s' * several} at line{'s' * several} {lines}, pass {sources} (and the "
@@ -166,16 +159,3 @@ def _read_once(op: TorchOp) -> int:
 def _described(op: TorchOp) -> str:
     made = op.writes[0]
     return f"{made.dtype or 'a tensor'}" + (f", {made.nbytes / 1e6:.1f} MB" if made.nbytes else "")
-
-
-def _gathers(op: TorchOp) -> bool:
-    """Whether ``op`` picks or repeats rows: a gather, a repetition, or a copy of a view that shows the same rows often."""
-    if not op.reads:
-        return False
-    source = op.reads[0]
-    expanded = op.kind == "copy" and any(s == 0 and n != 1 for s, n in zip(source.strides or (), source.shape or ()))
-    return copies_windows(op) or op.kind == "gather" or op.name.rsplit(".", 1)[-1] in _EXPANSIONS or expanded
-
-
-def _reads(step: Step, tensor: Tensor) -> bool:
-    return isinstance(step, Launch) and tensor.storage.id not in storages(written_tensors(step))

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from kernlint.cost.traffic import SECTOR_BYTES, traffic
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
-from kernlint.rules.pricing import gain
 from kernlint.rules.proofs.operand_packing import Packed, Scattered, scattered_operands
+from kernlint.rules.proofs.pricing import gain
 from kernlint.workload import Launch, concrete
 
 #: Predicted gain below which a copy on each call is not worth it.

@@ -7,11 +7,8 @@ from collections.abc import Iterable
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Finding
 from kernlint.rules.precision.upcast import of_one_loop, upcast_finding, upcasts
-from kernlint.rules.proofs.dot_tiles import contracted
+from kernlint.rules.proofs.dot_tiles import MAX_EXACT_K, contracted
 from kernlint.workload import Dot, Launch, Span
-
-#: Largest K for which int32 holds any sum of int8 products: 2^31 / 128^2, less the one product that would reach it.
-MAX_EXACT_K = 131_071
 
 
 class Int8UpcastBeforeDot(Rule):

@@ -10,7 +10,7 @@ from kernlint.interpret.edits import Edits
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.precision.rounding import Rounded, errors_stay, products_of_halves
-from kernlint.rules.pricing import gain
+from kernlint.rules.proofs.pricing import gain
 from kernlint.rules.proofs.source_text import bound_names, node_at
 from kernlint.syntax.names import bound_by, origin_of
 from kernlint.syntax.tree import Module

@@ -90,7 +90,7 @@ class ScoreTileInFp32(Rule):
             narrow = product.narrow or dt.FLOAT16
             yield Finding(
                 self,
-                self.severity,
+                self.severity if product.narrow is not None else "info",
                 f"`{kernel}` widens `{name}` to fp32 for its second tl.dot, at line {dot.span.line}",
                 span,
                 kernel,

@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 from kernlint.interpret.edits import Edits
+from kernlint.operators.product_tiles import priced_depth
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
 from kernlint.rules.proofs.counterparts import find_dot
-from kernlint.rules.proofs.dot_tiles import priced_depth
 from kernlint.rules.proofs.operand_layout import k_major_remedy, operand_tensor, wants_k_major
 from kernlint.workload import Cast, Dot, Dtype, Launch, Operand, Span
 

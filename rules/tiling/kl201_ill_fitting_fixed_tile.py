@@ -4,21 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from kernlint.operators.product_tiles import TileNames, best_tile, breaks, suits, tile_edits
+from kernlint.operators.retile import RETILE, Tiled, product, stages_for
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
 from kernlint.rules.proofs.counterparts import counterpart, launches_at
-from kernlint.rules.proofs.dot_tiles import (
-    Tile,
-    TileNames,
-    best_tile,
-    breaks,
-    current_tile,
-    main_dot,
-    named,
-    suits,
-    tile_edits,
-)
-from kernlint.rules.proofs.kernel_copies import Form, form_of
+from kernlint.rules.proofs.dot_tiles import Tile, current_tile
+from kernlint.rules.proofs.kernel_copies import Form
 from kernlint.rules.tiling.other_sizes import Call, scaled_calls
 from kernlint.rules.tiling.tuned_tiles import Tuned, autotune_words, tuned_tiles
 from kernlint.work import OutOfWork
@@ -36,6 +28,7 @@ class IllFittingFixedTile(Rule):
     code = "KL201"
     name = "ill-fitting-fixed-tile"
     category = "tiling"
+    operator = "retile"
     severity = "warning"
     tuning = True
     summary = "a matmul kernel is launched with one hard-coded tile that fits neither device nor problem"
@@ -125,17 +118,12 @@ class IllFittingFixedTile(Rule):
         tunable: dict[object, Tuned | None] = {}
         #: The best tile of launches that do the same work elsewhere.
         best_tiles: dict[object, Tile | None] = {}
-        for launch in context.distinct_launches():
-            found = main_dot(launch)
-            if launch.autotuned or found is None or not found[1] or launch.programs is None:
+        for site in RETILE.sites(context):
+            found = product(context, site.launch) if site.launch.programs is not None else None
+            if not isinstance(found, Tiled):
                 continue
-            dot = found[0]
-            form = form_of(context, launch)
-            launch, names = named(context, launch, dot, form)
-            if names is None:
-                continue
-            # A source that asks for no pipelining has another problem (KL204); leave that to its own rule.
-            stages = (launch.num_stages,) if launch.num_stages < 2 else (3, 4)
+            launch, dot, names, form = found.launch, found.dot, found.names, found.form
+            stages = stages_for(launch)
             best = _best_tile(context, launch, dot, names, stages, best_tiles, form)
             before = context.gpu_us(context.variant)
             if best is None or before is None:

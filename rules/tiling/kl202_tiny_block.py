@@ -4,21 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
+from kernlint.operators.retile import (
+    BLOCKS,
+    VECTOR_BYTES,
+    WARPS,
+    Streamed,
+    best_block,
+    block_name,
+    streamed_tile,
+    widest,
+)
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
-from kernlint.rules.pricing import cheapest, gain
 from kernlint.rules.proofs.coarsening import Widened, can_widen, rows_of
 from kernlint.rules.proofs.counterparts import counterpart
-from kernlint.rules.proofs.dot_tiles import editable, setting
+from kernlint.rules.proofs.dot_tiles import setting
 from kernlint.rules.proofs.grid_literals import joined
 from kernlint.rules.proofs.indices import program_indices
+from kernlint.rules.proofs.pricing import best_gain
 from kernlint.rules.tiling.row_chunks import row_chunks
-from kernlint.workload import Access, Atomic, Branch, Dot, Kernel, Launch, Load, Loop, ProgramId, Reduce, Scan, concrete
+from kernlint.workload import Access, Atomic, Launch, Loop, ProgramId, Reduce, concrete
 
-#: The widest load or store of one thread.
-_VECTOR_BYTES = 16
-_BLOCKS = (256, 512, 1024, 2048, 4096)
-_WARPS = (4, 8)
 #: Rows per program with their warps.
 _ROWS = ((4, 4), (8, 4), (16, 4), (32, 4), (32, 8))
 #: Predicted gain below which rows are better left to a program each.
@@ -29,6 +35,7 @@ class TinyBlock(Rule):
     code = "KL202"
     name = "tiny-block"
     category = "tiling"
+    operator = "retile"
     severity = "warning"
     summary = "a streaming kernel has blocks with less than 16 bytes for each thread"
     what_it_does = """
@@ -88,24 +95,24 @@ class TinyBlock(Rule):
         for launch in context.distinct_launches():
             if launch.autotuned:
                 continue
-            tile = _streamed_tile(launch)
+            tile = streamed_tile(launch)
             threads = context.device.warp_size_threads * launch.num_warps
-            if tile is not None and tile * _widest(launch.kernel, 2) >= _VECTOR_BYTES * threads:
+            if tile is not None and tile * widest(launch, 2) >= VECTOR_BYTES * threads:
                 continue  # neither a tiny block nor a short row
             if tile is not None:
                 launch = joined(context, launch)
-            name = _block_name(context, launch, tile) if tile is not None else None
-            if tile is None or name is None:
+            name = block_name(context, launch, tile) if tile is not None else None
+            if tile is None or not isinstance(name, str):
                 yield from self._rows(context, launch)
                 yield from self._chunks(context, launch)
                 continue
-            widest = _widest(launch.kernel)
-            if tile * widest >= _VECTOR_BYTES * threads:
+            element = widest(launch)
+            if tile * element >= VECTOR_BYTES * threads:
                 continue
             if launch.programs is None and (tile >= threads or len(launch.grid) > 1):
                 continue  # vectors matter to long streams; how long this one is nobody says
-            block, warps, variant = _best(context, launch, name, tile, widest)
-            per_thread = tile * widest / threads
+            block, warps, variant = best_block(context, Streamed(launch, name, tile))
+            per_thread = tile * element / threads
             programs = "" if launch.programs is None else f", in {launch.programs} programs"
             fewer = _programs(context, variant, launch)
             then = "" if fewer is None else f": {fewer} programs"
@@ -136,11 +143,10 @@ class TinyBlock(Rule):
         options = {
             context.variant.then(transform=Widened(launch.span, axis, rows, width, warps)): (rows, warps)
             for rows, warps in _ROWS
-            if rows * width <= _BLOCKS[-1]
+            if rows * width <= BLOCKS[-1]
         }
-        best = cheapest(context, options) if options else None
-        expected = gain(context, best) if best is not None else None
-        if best is None or expected is None or expected < _LEAST_GAIN:
+        best = best_gain(context, options, _LEAST_GAIN)
+        if best is None:
             return
         rows, warps = options[best]
         kernel = launch.kernel.name
@@ -163,19 +169,18 @@ class TinyBlock(Rule):
             return
         chunks = row_chunks(context, launch)
         threads = context.device.warp_size_threads * launch.num_warps
-        if chunks is None or chunks.width * _widest(launch.kernel, 2) >= _VECTOR_BYTES * threads:
+        if chunks is None or chunks.width * widest(launch, 2) >= VECTOR_BYTES * threads:
             return
         name, width = chunks.name, chunks.width
         options = {
             context.variant.then(setting(launch, {name: block, "num_warps": warps})): (block, warps)
-            for warps in _WARPS
-            for block in _BLOCKS
+            for warps in WARPS
+            for block in BLOCKS
             if width < block < 2 * chunks.columns and (chunks.masked or chunks.columns % block == 0)
         }
-        best = cheapest(context, options) if options else None
-        expected = gain(context, best) if best is not None else None
+        best = best_gain(context, options, _LEAST_GAIN)
         after = counterpart(context, best, launch) if best is not None else None
-        if best is None or expected is None or expected < _LEAST_GAIN or after is None or after.grid != launch.grid:
+        if best is None or after is None or after.grid != launch.grid:
             return
         block, warps = options[best]
         kernel, reductions = launch.kernel.name, f"{chunks.reductions} reduction{'s' * (chunks.reductions > 1)}"
@@ -195,12 +200,6 @@ class TinyBlock(Rule):
         )  # fmt: skip
 
 
-def _widest(kernel: Kernel, least: int = 1) -> int:
-    """The bytes of the widest element that accesses of ``least`` or more elements at a time move."""
-    accesses = (node for node, _ in kernel.walk(Access) if isinstance(node, Access))
-    return max(access.dtype.bytes for access in accesses if access.elements >= least)
-
-
 def _short_row(launch: Launch, warp_threads: int) -> tuple[ProgramId, int] | None:
     """(program index that counts the rows, elements of a row) of a kernel that handles a row of less than 16 bytes per
     thread in each program, without a loop; None for any other."""
@@ -213,7 +212,7 @@ def _short_row(launch: Launch, warp_threads: int) -> tuple[ProgramId, int] | Non
         return None
     width = max(elements for elements, _ in tiles)
     # Where the row would fill four warps, the default, fewer warps are the nearer remedy.
-    if width * max(size for _, size in tiles) >= _VECTOR_BYTES * warp_threads * min(launch.num_warps, _WARPS[0]):
+    if width * max(size for _, size in tiles) >= VECTOR_BYTES * warp_threads * min(launch.num_warps, WARPS[0]):
         return None
     indices = program_indices(launch)
     counted = [atom for atom, extent in indices.extents.items() if extent != 1]
@@ -225,81 +224,6 @@ def _short_row(launch: Launch, warp_threads: int) -> tuple[ProgramId, int] | Non
     ]
     apart = all(stride is not None and concrete(stride) not in (None, 0) for stride in strides)
     return (counted[0], width) if strides and apart else None
-
-
-def _streamed_tile(launch: Launch) -> int | None:
-    """The tile of a kernel that only streams: every access is that many neighbouring elements, or one."""
-    kernel = launch.kernel
-    if not kernel.complete or any(True for _ in kernel.walk((Loop, Dot, Reduce, Scan, Branch))):
-        return None
-    tiles = set()
-    for access, _ in kernel.walk(Access):
-        assert isinstance(access, Access)
-        if len(access.shape) > 1:
-            return None
-        if access.elements > 1:
-            if access.offset is not None and access.stride(0) not in (0, 1):
-                return None
-            tiles.add(access.elements)
-    return tiles.pop() if len(tiles) == 1 else None
-
-
-def _block_name(context: Context, launch: Launch, tile: int) -> str | None:
-    """The constexpr that is the tile and nothing else: doubling it doubles the tile and halves the grid."""
-    for name, value in launch.constexprs.items():
-        if value != tile or isinstance(value, bool) or not editable(launch, name):
-            continue
-        twice = counterpart(context, context.variant.then(setting(launch, {name: 2 * tile})), launch)
-        if twice is None or _streamed_tile(twice) != 2 * tile or _value_a_block(launch, twice, tile):
-            continue
-        old, new = launch.programs, twice.programs
-        if old is None or new is None:
-            if launch.grid != twice.grid:
-                return name
-        elif new <= (old + 1) // 2:
-            return name
-    return None
-
-
-def _value_a_block(launch: Launch, twice: Launch, tile: int) -> bool:
-    """Whether a program loads a single value by the number of its block (a scale for each), which a larger block would use for
-    elements that have another; ``twice`` is the launch with blocks of twice the ``tile``."""
-    axes = [ProgramId(axis) for axis in range(3)]
-
-    def blocks(one: Launch, width: int) -> set[ProgramId]:
-        tiles = [node for node, _ in one.kernel.walk(Access) if isinstance(node, Access) and node.elements == width]
-        return {
-            axis for node in tiles if node.offset is not None for axis in axes if node.offset.coefficient(axis) == width
-        }
-
-    counted = blocks(launch, tile) & blocks(twice, 2 * tile)
-    before, after = ([n for n, _ in one.kernel.walk(Load) if isinstance(n, Load)] for one in (launch, twice))
-    return any(
-        old.elements == 1 and old.offset is not None and old.offset == new.offset and counted & old.offset.atoms()
-        for old, new in zip(before, after)
-    )
-
-
-def _best(context: Context, launch: Launch, name: str, tile: int, widest: int) -> tuple[int, int, Variant]:
-    """The block and warps of least predicted time; those that fill 16-byte vectors of four warps where none is known."""
-    priced = []
-    least = _VECTOR_BYTES * context.device.warp_size_threads // widest
-    # No block closes a size that is open.
-    known = context.estimate(context.workload).gpu_us is not None
-    for block, warps in _options(tile, least) if known else ():
-        variant = context.variant.then(setting(launch, {name: block, "num_warps": warps}))
-        time = context.gpu_us(variant)
-        if time is not None:
-            priced.append((time, block, warps, variant))
-    if priced:
-        return min(priced, key=lambda option: option[:3])[1:]
-    block = least * _WARPS[0]
-    return block, _WARPS[0], context.variant.then(setting(launch, {name: block, "num_warps": _WARPS[0]}))
-
-
-def _options(tile: int, least: int) -> Iterator[tuple[int, int]]:
-    """Blocks with their warps; ``least`` elements are a 16-byte vector for each thread of one warp."""
-    return ((block, warps) for warps in _WARPS for block in _BLOCKS if block > tile and block >= least * warps)
 
 
 def _programs(context: Context, variant: Variant, launch: Launch) -> int | None:

@@ -8,8 +8,8 @@ from kernlint.cost.dot_launch import dot_loop
 from kernlint.cost.dots import resident_programs
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, tensor_name
-from kernlint.rules.pricing import gain
 from kernlint.rules.proofs.dot_tiles import main_dot
+from kernlint.rules.proofs.pricing import gain
 from kernlint.rules.tiling.program_order import GroupedOrder, program_order, tiles_of_wave
 
 _GROUP = 8

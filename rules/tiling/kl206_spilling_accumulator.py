@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.pricing import cheapest
 from kernlint.rules.proofs.dot_tiles import setting
+from kernlint.rules.proofs.pricing import cheapest
 from kernlint.workload import Dot, Launch, Loop
 
 #: A thread has 255 registers of 32 bits, and needs some for addresses and operands beside the accumulator.

@@ -8,7 +8,7 @@ from dataclasses import replace
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.pricing import gain
+from kernlint.rules.proofs.pricing import gain
 from kernlint.workload import Access, Branch, Dot, Load, Loop, Node, Span, Workload, concrete
 from kernlint.workload.steps import map_launch
 

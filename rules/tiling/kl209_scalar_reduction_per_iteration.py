@@ -10,7 +10,7 @@ import libcst as cst
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.pricing import gain
+from kernlint.rules.proofs.pricing import gain
 from kernlint.rules.proofs.source_text import node_at, statements
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.walk import walk

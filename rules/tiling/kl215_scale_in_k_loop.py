@@ -8,7 +8,7 @@ import libcst as cst
 
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.pricing import gain
+from kernlint.rules.proofs.pricing import gain
 from kernlint.rules.tiling.scaled_product import ScaleBehindLoop, scaled_product
 from kernlint.syntax.walk import walk
 from kernlint.workload import Compute, Dot

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 
-from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.pricing import cheapest, gain
-from kernlint.workload import Dot, Launch, Load, Span, Workload
-from kernlint.workload.steps import map_configurations
+from kernlint.rules.proofs.dot_tiles import setting
+from kernlint.rules.proofs.pricing import best_gain
+from kernlint.workload import Dot, Launch, Load
 
 #: Registers of a thread on every NVIDIA GPU; a loaded tile that takes them all leaves none for anything else.
 _REGISTERS = 255
@@ -73,10 +71,9 @@ class OversizedTile(Rule):
             if needed < _REGISTERS or launch.kernel.assumed:
                 continue
             warps = [w for w in _WARPS if w > launch.num_warps]
-            variants = {context.variant.then(transform=MoreWarps(launch.span, count)): count for count in warps}
-            best = cheapest(context, variants) if variants else None
-            expected = gain(context, best) if best is not None else None
-            if best is None or expected is None or expected < _LEAST_GAIN:
+            variants = {context.variant.then(setting(launch, {"num_warps": count})): count for count in warps}
+            best = best_gain(context, variants, _LEAST_GAIN)
+            if best is None:
                 continue
             seen.add(launch.span)
             kernel, count = launch.kernel.name, variants[best]
@@ -112,14 +109,3 @@ def _largest(launch: Launch) -> Load | None:
 def _registers(load: Load, threads: int) -> float:
     """32-bit registers per thread for the tile, which is computed with in at least 32 bits."""
     return load.elements * max(1.0, load.dtype.bits / 32) / threads
-
-
-@dataclass(frozen=True)
-class MoreWarps:
-    """The workload with one launch on more warps."""
-
-    launch: Span
-    warps: int
-
-    def __call__(self, workload: Workload) -> Workload:
-        return map_configurations(workload, self.launch, lambda launch: replace(launch, num_warps=self.warps))

@@ -8,10 +8,12 @@ from math import exp, log
 
 import libcst as cst
 
+from kernlint.operators.product_tiles import TileNames, named
+from kernlint.operators.retile import stages_for
 from kernlint.records import replace
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
-from kernlint.rules.proofs.dot_tiles import TileNames, current_tile, main_dot, named
+from kernlint.rules.proofs.dot_tiles import current_tile, main_dot
 from kernlint.rules.proofs.kernel_copies import Form, call_form, known_of
 from kernlint.rules.tiling.other_sizes import open_calls
 from kernlint.rules.tiling.tuned_tiles import Tuned, autotune_words, placed, tuned_tiles
@@ -144,7 +146,7 @@ class FixedTileForOpenSizes(Rule):
                 continue
             form = call_form(context, launch)
             launch, names = named(context, launch, dot, form)
-            if names is None or not {names.m, names.n, names.k} <= _fixed(context, launch).keys():
+            if not isinstance(names, TileNames) or not {names.m, names.n, names.k} <= _fixed(context, launch).keys():
                 continue
             advice = _advice_once(context, launch, dot, names, form)
             if advice is not None:
@@ -189,7 +191,7 @@ def _advice_once(context: Context, launch: Launch, dot: Dot, names: TileNames, f
 
 def _advice(context: Context, launch: Launch, dot: Dot, names: TileNames) -> Tuned | None:
     """Better tiles, where those at hand are slow for operands of every type they may have."""
-    stages = (launch.num_stages,) if launch.num_stages < 2 else (3, 4)
+    stages = stages_for(launch)
     half = open_calls(context, _HALF)
     few = half[:_FEW_CALLS]
     if not few or (

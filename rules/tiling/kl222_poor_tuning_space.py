@@ -7,10 +7,12 @@ from dataclasses import replace
 from itertools import islice
 
 from kernlint.cost.estimate import Estimate, speedup
+from kernlint.operators.product_tiles import TileNames, breaks, priced_tiles, tile_names
+from kernlint.operators.retile import stages_for
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
 from kernlint.rules.proofs.counterparts import dot_at, launches_at
-from kernlint.rules.proofs.dot_tiles import Tile, TileNames, breaks, main_dot, priced_tiles, tile_names
+from kernlint.rules.proofs.dot_tiles import Tile, main_dot
 from kernlint.rules.tiling.tuned_tiles import UNSURE, Configuration
 from kernlint.rules.tiling.tuning_lists import MoreConfigurations, all_followed, set_by_configurations, written
 from kernlint.workload import Dot, Launch, Span
@@ -111,11 +113,10 @@ class PoorTuningSpace(Rule):
             # Whatever a configuration says, the what-if sets for all of them at the launch.
             bare = replace(launch, literals={})
             names = tile_names(context, context.variant, bare, dot)
-            if names is None or not {names.m, names.n, names.k} <= set_by_configurations(launch):
+            if not isinstance(names, TileNames) or not {names.m, names.n, names.k} <= set_by_configurations(launch):
                 continue
-            most = max(one.num_stages for one in launch.configurations)
-            # A list that asks for no pipelining at all has another problem (KL204).
-            priced = priced_tiles(context, context.variant, bare, dot, names, (most,) if most < 2 else (3, 4))
+            most = max(launch.configurations, key=lambda one: one.num_stages)
+            priced = priced_tiles(context, context.variant, bare, dot, names, stages_for(most))
             variant, tiles = _added(context, launch, names, priced)
             after = context.after(variant) if variant is not None else None
             if variant is None or after is None:

@@ -13,20 +13,13 @@ from dataclasses import field, replace
 from math import log
 from typing import ClassVar
 
+from kernlint.operators.product_tiles import TileNames, breaks, searched_tiles, suits, tile_edits
 from kernlint.records import dataclass
 from kernlint.rules.correctness.sharing import partners
 from kernlint.rules.finding import Context, Variant
 from kernlint.rules.launch.sizes import per_call_sizes
 from kernlint.rules.proofs.counterparts import dot_at, launches_at
-from kernlint.rules.proofs.dot_tiles import (
-    Tile,
-    TileNames,
-    breaks,
-    current_tile,
-    searched_tiles,
-    suits,
-    tile_edits,
-)
+from kernlint.rules.proofs.dot_tiles import Tile, current_tile
 from kernlint.rules.proofs.iteration_domain import symbols_of
 from kernlint.rules.tiling.other_sizes import Call
 from kernlint.workload import Access, Atomic, Dot, Expr, Launch, Loop, Span, Symbol, Tuning, Workload

@@ -157,9 +157,9 @@ def test_fixes_that_are_too_much_work_are_named(monkeypatch):
 
 def test_a_verdict_says_what_was_not_looked_at(monkeypatch):
     source = growth.layers(2)
-    assert "looked at" not in analysis.analyze(source).reason
+    assert "looked at" not in analysis.analysis(source).verdict.reason
     monkeypatch.setattr(analysis, "MOST_WORK", 0)
-    verdict = analysis.analyze(source)
+    verdict = analysis.analysis(source).verdict
     assert not verdict.worth_optimizing
     assert "Not everything was looked at" in verdict.reason and "KL201" in verdict.reason
 

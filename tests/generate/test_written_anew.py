@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from support.torch_programs import program
 
-from kernlint.generate.rewriting import FIXED, UNPROVEN, written_anew
 from kernlint.interpret.program import Program, Question
+from kernlint.operators.generate import FIXED, UNPROVEN, written_anew
 from kernlint.rewrite.edits import Attempt
 from kernlint.rewrite.text import apply_edits
 from kernlint.syntax.tree import parse_module
@@ -68,6 +68,65 @@ CASES = {
             "forward": "return torch.sigmoid(x @ w + b)",
             "inputs": "torch.randn(B, T).half(), torch.randn(T, 96).half(), torch.randn(96).half()",
             "arguments": "x, w, b",
+        },
+        1,
+    ),
+    "deep product": ({"forward": "return x.t() @ x / B", "constants": "B = 20000\nT = 64"}, 2),
+    "deep product of batches": (
+        {
+            "forward": "return torch.relu(torch.bmm(x, x.transpose(1, 2)))",
+            "inputs": "torch.randn(2, B, T)",
+            "constants": "B = 48\nT = 9001",
+        },
+        2,
+    ),
+    "image product": (
+        {
+            "forward": "return F.conv2d(x, w, c)",
+            "inputs": "torch.randn(2, 24, B, B), torch.randn(40, 24, 1, 1), torch.randn(40)",
+            "constants": "B = 48\nT = 640",
+            "arguments": "x, w, c",
+        },
+        1,
+    ),
+    "taps": (
+        {
+            "forward": "y = F.pad(x, (0, 0, 3, 0))\nreturn sum(y[:, i : i + T] * w[:, i] for i in range(4))",
+            "inputs": "torch.randn(3, T, B), torch.randn(B, 4)",
+            "arguments": "x, w",
+        },
+        1,
+    ),
+    "channels first norm": (
+        {
+            "forward": "m = x.mean(1, keepdim=True)\nreturn (x - m) * torch.rsqrt((x - m).square().mean(1, keepdim=True) + 1e-5)",
+            "inputs": "torch.randn(2, B, 7, T // 10)",
+        },
+        1,
+    ),
+    "heads": (
+        {
+            "forward": (
+                "r = torch.rsqrt(x.square().mean(-1, keepdim=True) + 1e-5)\n"
+                "a, b = (x * r).chunk(2, -1)\nreturn torch.cat([a - b, a + b], -1)"
+            ),
+            "inputs": "torch.randn(B, 6, T // 10)",
+        },
+        1,
+    ),
+    "neighbours in parts": (
+        {
+            "forward": "return torch.stack([x.abs().amax(1), (x[:, 1:] - x[:, :-1]).abs().mean(1)], 1)",
+            "constants": "B = 3\nT = 300000",
+        },
+        3,
+    ),
+    "entropy": (
+        {
+            "forward": "p = torch.log_softmax(x / 2.0, -1)\nreturn -(p.exp() * p).sum(-1), (p.exp() * y).sum(-1)",
+            "inputs": "torch.randn(B, T), torch.randn(B, T)",
+            "constants": "B = 600\nT = 40000",
+            "arguments": "x, y",
         },
         1,
     ),
@@ -137,6 +196,38 @@ def test_a_size_that_decides_is_checked() -> None:
     source, reference = program(forward, "torch.randn(B, K)", "B = 64\nK = 3", "x")
     made = attempt(source, reference)
     assert made.rewriting is not None and FIXED in made.rewriting.effects.notes
+
+
+@pytest.mark.parametrize("forward", ["return x.sum(0)", "return x.t().contiguous()", "return x.t() @ x"])
+def test_places_in_large_tensors_are_wide(forward: str) -> None:
+    assert ".to(tl.int64)" in written(forward, constants="B = 3000000\nT = 1024").replace(
+        "program_id(0).to(tl.int64)", ""
+    )
+    assert ".to(tl.int64)" not in written(forward, constants="B = 3000\nT = 1024").replace(
+        "program_id(0).to(tl.int64)", ""
+    )
+
+
+def test_a_product_of_sizes_is_one_argument() -> None:
+    """Triton knows of an argument what it is a multiple of, of a product of two nothing."""
+    text = written("return x.sum(1)", "torch.randn(4, B, H, W)", "B = 48\nH = 56\nW = 40")
+    assert "cols * h_w + row" in text and "H * W, B, B * H * W" in text
+
+
+def test_neighbouring_programs_read_neighbouring_memory() -> None:
+    text = written("return x.sum(1)", "torch.randn(4, B, H, W)", "B = 48\nH = 56\nW = 40")
+    assert "(4 * triton.cdiv(H * W, 64),)" in text and "outer = (pid // tiles)" in text
+
+
+@pytest.mark.parametrize(("width", "held"), [(2048, True), (30000, True), (40000, False)])
+def test_rows_are_held_where_registers_hold_them(width: int, held: bool) -> None:
+    text = written("return x - x.mean(-1, keepdim=True)", constants=f"B = 4096\nT = {width}")
+    assert ("for start in" not in text) == held
+
+
+def test_few_tiles_of_a_deep_product_share_its_depth() -> None:
+    assert "CHUNKS=" in written("return x.t() @ x", constants="B = 200000\nT = 128")
+    assert "CHUNKS=" not in written("return x.t() @ x", constants="B = 4096\nT = 4096")
 
 
 def test_a_view_one_step_aside_is_an_index_one_step_on() -> None:

@@ -132,6 +132,21 @@ def test_an_option_of_the_launch(launcher):
     assert all(launch.num_warps == 8 for launch in quick.launches())
 
 
+@pytest.mark.parametrize("launcher", [IN_THE_CALL, IN_THE_FUNCTION, BY_A_HELPER, BY_META])
+def test_a_number_on_top_of_other_edits(launcher):
+    """Calls that are left out stay left out while numbers are tried."""
+    program = program_of(launcher, "return double(double(x.to(torch.float16)))")
+    dropped = next(c for c in program.kernel.of(cst.Call) if program.kernel.code(c) == "x.to(torch.float16)")
+    base = Edits(skipped=frozenset({program.kernel.span(dropped)}))
+    places = [program.kernel.span(n) for n in program.kernel.of(cst.Integer) if n.value == "256"]
+    program.workloads()
+    quick, slow = both(program, base | Edits(literals=frozenset((place, 64) for place in places)))
+    assert quick is not None
+    same(quick, slow)
+    assert str(quick.launches()[0].tensor("x").dtype) == "float32"
+    assert program.workload("ModelNew.forward", base).launches()[0].grid == (16,)
+
+
 def test_a_number_of_the_launcher_and_an_option_of_the_launch_in_another_function():
     program = program_of(BY_A_HELPER)
     (place, *_) = {launch.span for w in program.workloads() for launch in w.launches()}

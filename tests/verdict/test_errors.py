@@ -11,7 +11,7 @@ GOOD = dedent(find_rule("KL794").good)
 
 def test_verdict_names_the_error_first():
     verdict = analyze(BAD)
-    assert "Mend first what is wrong at line" in verdict.reason
+    assert "Correct first what is wrong at line" in verdict.reason
     assert "(KL794)" in verdict.reason
     found = verdict.details.findings[0]
     assert (found.rule.code, found.severity, found.estimate) == ("KL794", "error", None)
@@ -19,10 +19,10 @@ def test_verdict_names_the_error_first():
 
 def test_sound_code_has_no_caveat():
     verdict = analyze(GOOD)
-    assert "Mend first" not in verdict.reason
+    assert "Correct first" not in verdict.reason
     assert all(not found.rule.code.startswith(("KL7", "KL8")) for found in verdict.details.findings)
 
 
 def test_warnings_about_soundness_are_left_to_the_linter():
     verdict = analyze(dedent(find_rule("KL775").bad), assumptions=("x:float32[1024]",))
-    assert "Mend first" not in verdict.reason
+    assert "Correct first" not in verdict.reason

@@ -81,7 +81,7 @@ def test_in_scope_call_the_latency_is_wall_time():
 
 def test_a_measured_reference_replaces_the_predicted_one():
     assert gpu("Triton: 60 us, PyTorch: 1 us").reference_us == pytest.approx(1.0)
-    assert "less than even the mended kernel" in ask("Triton: 60 us, PyTorch: 1 us").verdict.bottleneck
+    assert "less than even the changed kernel" in ask("Triton: 60 us, PyTorch: 1 us").verdict.bottleneck
 
 
 def test_a_contradiction_is_said():

@@ -29,7 +29,7 @@ def _conv(w: Writer) -> Value:
     """A depthwise convolution of few taps as a sum over them; others are a library's business."""
     x, weight = w.tensor(0, "input"), w.tensor(1, "weight")
     rank = len(w.shape) - 2
-    stride, padding, dilation = (_per_axis(w.argument(i, n, d), rank) for i, n, d in
+    stride, padding, dilation = (per_axis(w.argument(i, n, d), rank) for i, n, d in
                                  ((3, "stride", 1), (4, "padding", 0), (5, "dilation", 1)))  # fmt: skip
     groups = w.argument(6, "groups", 1)
     shape, filters = x.shape or (), weight.shape or ()
@@ -94,7 +94,7 @@ def _implicit_product(
     return w.map("add", made, per_channel(w, bias, rank + 2)) if isinstance(bias, Tensor) else made
 
 
-def _per_axis(value: Any, rank: int) -> list[int] | None:
+def per_axis(value: Any, rank: int) -> list[int] | None:
     values = list(value) if isinstance(value, tuple) else [value] * rank
     return values if len(values) == rank and all(isinstance(one, int) for one in values) else None
 

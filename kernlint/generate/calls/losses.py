@@ -19,7 +19,7 @@ from kernlint.workload import Size, Tensor
 from kernlint.workload import dtype as dt
 
 
-def _reduced_loss(w: Writer, losses: Value) -> Value:
+def reduced_loss(w: Writer, losses: Value) -> Value:
     how = w.kwargs.get("reduction", "mean")
     if how == "none":
         return losses
@@ -32,7 +32,7 @@ def _loss(losses: Callable[[Writer, Tensor, Tensor, tuple[Size, ...]], Value]) -
         x, y = w.tensor(0, "input"), w.tensor(1, "target")
         if x.shape != y.shape or x.shape is None:
             raise CannotGenerate(f"{w.call.function} of tensors of two shapes")
-        return _reduced_loss(w, losses(w, x, y, x.shape))
+        return reduced_loss(w, losses(w, x, y, x.shape))
 
     return make
 

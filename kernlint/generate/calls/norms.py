@@ -20,7 +20,7 @@ from kernlint.workload import expr as ex
 from kernlint.workload.expr import lift
 
 
-def _standardised(w: Writer, x: Tensor | Value, axes: Sequence[int], eps: Any) -> Value:
+def standardised(w: Writer, x: Tensor | Value, axes: Sequence[int], eps: Any) -> Value:
     """(x - mean) / sqrt(variance + eps) over ``axes``."""
     shape, count = x.shape or (), torch_ops.product(tuple((x.shape or ())[d] for d in axes))
     total = w.reduce("sum", x, axes, True, wide(x.dtype))
@@ -32,7 +32,7 @@ def _standardised(w: Writer, x: Tensor | Value, axes: Sequence[int], eps: Any) -
     return w.map("mul", w.map("sub", x, mean, shape=shape), rstd, shape=shape)
 
 
-def _affine(w: Writer, x: Value, weight: Any, bias: Any) -> Value:
+def affine(w: Writer, x: Value, weight: Any, bias: Any) -> Value:
     if isinstance(weight, (Tensor, Value)):
         x = w.map("mul", x, weight)
     return w.map("add", x, bias) if isinstance(bias, (Tensor, Value)) else x
@@ -48,8 +48,8 @@ def _trailing(w: Writer, x: Tensor, shape: Any) -> list[int]:
 def _layer_norm(w: Writer) -> Value:
     x = w.tensor(0, "input")
     axes = _trailing(w, x, w.argument(1, "normalized_shape"))
-    result = _standardised(w, x, axes, w.argument(4, "eps", 1e-5))
-    return _affine(w, result, w.argument(2, "weight"), w.argument(3, "bias"))
+    result = standardised(w, x, axes, w.argument(4, "eps", 1e-5))
+    return affine(w, result, w.argument(2, "weight"), w.argument(3, "bias"))
 
 
 def _rms_norm(w: Writer) -> Value:
@@ -63,7 +63,7 @@ def _rms_norm(w: Writer) -> Value:
     count = torch_ops.product(tuple(shape[d] for d in axes))
     root = w.map("rsqrt", w.map("add", w.map("div", squares, count, shape=squares.shape), eps, shape=squares.shape),
                  shape=squares.shape)  # fmt: skip
-    return _affine(w, w.map("mul", x, root), w.argument(2, "weight"), None)
+    return affine(w, w.map("mul", x, root), w.argument(2, "weight"), None)
 
 
 def _group_norm(w: Writer) -> Value:
@@ -77,7 +77,7 @@ def _group_norm(w: Writer) -> Value:
     split = [lane(0), lane(1) * width + lane(2), *(lane(d + 1) for d in range(2, len(shape)))]
     grouped = Value("cast", inner, wide(x.dtype), (View(view.value, looked_through(view.index, split)),))
     axes = list(range(2, len(inner)))
-    result = _standardised(w, grouped, axes, w.argument(4, "eps", 1e-5))
+    result = standardised(w, grouped, axes, w.argument(4, "eps", 1e-5))
     back = (
         lane(0),
         lift(ex.floordiv(lane(1), width)),
@@ -86,7 +86,7 @@ def _group_norm(w: Writer) -> Value:
     )
     whole = Value("cast", shape, w.dtype, (View(result, tuple(map(lift, back))),))
     weight, bias = w.argument(2, "weight"), w.argument(3, "bias")
-    return _affine(w, whole, *(per_channel(w, one, len(shape)) for one in (weight, bias)))
+    return affine(w, whole, *(per_channel(w, one, len(shape)) for one in (weight, bias)))
 
 
 def _batch_norm(w: Writer) -> Value:
@@ -99,7 +99,7 @@ def _batch_norm(w: Writer) -> Value:
     root = w.map("rsqrt", w.map("add", variance, eps, shape=variance.shape), shape=variance.shape)
     result = w.map("mul", w.map("sub", x, mean), root)
     weight, bias = (per_channel(w, w.argument(i, n), rank) for i, n in ((3, "weight"), (4, "bias")))
-    return _affine(w, result, weight, bias)
+    return affine(w, result, weight, bias)
 
 
 def _normalize(w: Writer) -> Value:

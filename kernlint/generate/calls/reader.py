@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from kernlint.generate.calls.table import FUNCTIONS
 from kernlint.generate.calls.writer import ELEMENTWISE, Writer
@@ -15,14 +15,14 @@ from kernlint.generate.values import (
     lane,
     looked_through,
 )
-from kernlint.workload import Call, Expr, Lane, Tensor, TorchOp, Workload
+from kernlint.workload import Call, Expr, Lane, Step, Tensor, TorchOp, Workload
 from kernlint.workload.expr import Atom, lift
 
 #: Torch's names for one operation.
 _SAME = {
     "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg", "absolute": "abs",
     "clip": "clamp", "fmax": "maximum", "fmin": "minimum", "__and__": "bitwise_and", "<": "lt", "<=": "le", ">": "gt",
-    ">=": "ge", "==": "eq", "!=": "ne", "max": "maximum", "min": "minimum", "concat": "cat", "concatenate": "cat",
+    ">=": "ge", "==": "eq", "!=": "ne", "concat": "cat", "concatenate": "cat",
     "mm": "matmul", "bmm": "matmul", "sgn": "sign", "amax": "amax", "amin": "amin", "swish": "silu", "take_along_dim": "gather",
 }  # fmt: skip
 
@@ -41,26 +41,36 @@ _MOST_STEPS = 200
 class Reader:
     """Reads the steps of a workload into values; ``sizes`` are numbers for the sizes that are left open."""
 
+    #: What makes the values of functions that are no elementwise operation.
+    functions: Mapping[str, Callable[[Writer], Value]] = FUNCTIONS
+
     def __init__(self, workload: Workload, sizes: Mapping[Atom, float]) -> None:
         self.workload = workload
         self.sizes = sizes
         #: By storage: the value that it holds, and the tensor whose axes are those of the value.
         self.holds: dict[int, tuple[Value, Tensor]] = {}
         self.inputs: dict[int, Value] = {}
-        for name, tensor in workload.arguments.items():
-            if isinstance(tensor, Tensor):
-                self._input(name, tensor)
-        for path, tensor in workload.held.items():
-            if isinstance(tensor, Tensor) and tensor.storage.id not in self.holds:
-                self._input(f"self.{path}", tensor)
+        self._begin()
         if len(workload.steps) > _MOST_STEPS:
             raise CannotGenerate(f"the reference makes {len(workload.steps)} torch calls")
         for step in workload.steps:
-            if not isinstance(step, TorchOp):
-                raise CannotGenerate(
-                    f"the reference has a {_WORDS.get(type(step).__name__, 'step')} that is no torch function"
-                )
-            self._read(step)
+            self._step(step)
+
+    def _begin(self) -> None:
+        """Note what is there before the first step."""
+        for name, tensor in self.workload.arguments.items():
+            if isinstance(tensor, Tensor):
+                self._input(name, tensor)
+        for path, tensor in self.workload.held.items():
+            if isinstance(tensor, Tensor) and tensor.storage.id not in self.holds:
+                self._input(f"self.{path}", tensor)
+
+    def _step(self, step: Step) -> None:
+        if not isinstance(step, TorchOp):
+            raise CannotGenerate(
+                f"the reference has a {_WORDS.get(type(step).__name__, 'step')} that is no torch function"
+            )
+        self._read(step)
 
     def _input(self, path: str, tensor: Tensor) -> None:
         if tensor.shape is None or tensor.dtype is None:
@@ -94,7 +104,7 @@ class Reader:
             self._set(writer, out, call)
             return
         in_place = name.endswith("_") and not name.startswith("_")
-        made = _made(writer, _SAME.get(name.rstrip("_"), name.rstrip("_")) if in_place else _SAME.get(name, name))
+        made = self._made(writer, _SAME.get(name.rstrip("_"), name.rstrip("_")) if in_place else _SAME.get(name, name))
         held = self.holds.get(out.storage.id)
         if held is not None and (held[1].shape, held[1].strides, held[1].offset) != (
             out.shape,
@@ -105,6 +115,21 @@ class Reader:
         if out.storage.id in self.inputs:
             raise CannotGenerate(f"{name} changes an argument in place")
         self.holds[out.storage.id] = replace_name(made, out), out
+
+    def _made(self, w: Writer, name: str) -> Value:
+        """What the torch function ``name`` makes."""
+        if name in _COPIES:
+            return w.cast(w.operand(w.args[-1] if name == "copy" else w.args[0]), w.dtype)
+        handler = self.functions.get(name)
+        if handler is not None:
+            return handler(w)
+        count = ELEMENTWISE.get(name)
+        operands = [*w.args, *(v for v in w.kwargs.values() if isinstance(v, (Tensor, float, int)))]
+        if count is None or len(operands) < count:
+            raise CannotGenerate(f"torch function {w.call.function}")
+        if len(operands) > count:
+            raise CannotGenerate(f"torch function {w.call.function} with {len(operands)} arguments")
+        return w.map(name, *operands)
 
     def _set(self, writer: Writer, out: Tensor, call: Call) -> None:
         """An assignment to a rectangular part of a tensor: there the new elements, elsewhere the old ones."""
@@ -129,22 +154,6 @@ class Reader:
         views = View(given.value, index), View(old, identity(old.shape))
         made = Value("choose", old.shape, old.dtype, views, {"cases": (tuple(bounds), ())})
         self.holds[out.storage.id] = made, base
-
-
-def _made(w: Writer, name: str) -> Value:
-    """What the torch function ``name`` makes."""
-    if name in _COPIES:
-        return w.cast(w.operand(w.args[-1] if name == "copy" else w.args[0]), w.dtype)
-    handler = FUNCTIONS.get(name)
-    if handler is not None:
-        return handler(w)
-    count = ELEMENTWISE.get(name)
-    operands = [*w.args, *(v for v in w.kwargs.values() if isinstance(v, (Tensor, float, int)))]
-    if count is None or len(operands) < count:
-        raise CannotGenerate(f"torch function {w.call.function}")
-    if len(operands) > count:
-        raise CannotGenerate(f"torch function {w.call.function} with {len(operands)} arguments")
-    return w.map(name, *operands)
 
 
 _WORDS = {"Launch": "kernel launch", "HostSync": "wait for the device", "Repeat": "Python loop", "Event": "host step"}

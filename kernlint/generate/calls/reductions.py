@@ -97,6 +97,8 @@ FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
     "mean": _mean,
     "amax": _extreme("max"),
     "amin": _extreme("min"),
+    "max": _extreme("max"),
+    "min": _extreme("min"),
     "var": _variance(False),
     "std": _variance(True),
     "norm": _norm,

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from kernlint.records import dataclass
-from kernlint.rules.fusion.indexing import broadcast_offset, settled
 from kernlint.rules.proofs.dataflow import storages, tensors_of
+from kernlint.rules.proofs.element_indexing import broadcast_offset, settled
 from kernlint.workload import Dot, Expr, Launch, Load, Node, Operand, Span, Step, Tensor, TorchOp, Workload, concrete
 from kernlint.workload.expr import floordiv, lift, mod
 from kernlint.workload.kernel import Bounds

@@ -1,17 +1,22 @@
-"""A change of the source that writes the computation anew: the remedy where no local edit is known."""
+"""Generate: the computation written anew from the reference, in kernels of known good forms."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
 from weakref import WeakKeyDictionary
 
 from kernlint.errors import SourceError
 from kernlint.generate.edits import edits
 from kernlint.generate.program import rewritten
 from kernlint.generate.values import CannotGenerate
+from kernlint.headroom.causes import ORDER
 from kernlint.interpret.program import Program
+from kernlint.operators.operator import Operator, Place, WhyNot
 from kernlint.rewrite.edits import Attempt
 from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.text import CannotRewrite, apply_edits
+from kernlint.rules.finding import Context
 from kernlint.syntax.tree import check_syntax
 
 #: What everybody is told who takes generated kernels.
@@ -19,6 +24,31 @@ UNPROVEN = "the kernels are written anew from the reference and not proven (kern
 
 #: And who takes those that are written for some extents alone.
 FIXED = "they serve only the extents that they assert"
+
+
+class _Generate(Operator[Place, Rewriting]):
+    """Whatever holds a call back, kernels of another form do not have it; so it may be tried for every cause."""
+
+    name: ClassVar[str] = "generate"
+    causes: ClassVar[frozenset[str]] = frozenset(ORDER)
+
+    def sites(self, context: Context) -> Iterator[Place]:
+        entry, steps = context.workload.entry, context.workload.steps
+        if steps:
+            yield Place(f"all that `{entry}` computes", steps[0].span, "", "")
+
+    def check(self, context: Context, site: Place) -> Rewriting | WhyNot:
+        made = written_anew(context.program, context.workload.entry)
+        return made.rewriting if made.rewriting is not None else WhyNot(made.reason)
+
+    def apply(self, context: Context, proofs: Sequence[Rewriting]) -> None:
+        """What it takes then is the achievable time of the headroom: no what-if of the interpreter says it."""
+
+    def emit(self, context: Context, proofs: Sequence[Rewriting]) -> Attempt:
+        return written_anew(context.program, context.workload.entry)
+
+
+GENERATE = _Generate()
 
 
 def written_anew(program: Program, entry: str) -> Attempt:

@@ -1,22 +1,166 @@
-"""A kernel stores to the tensor that its result used to be copied over."""
+"""Write in place: a launch stores to the tensor that its result is copied over afterwards."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import ClassVar
 
 import libcst as cst
 
-from kernlint.records import dataclass
+from kernlint.operators.operator import Operator, Place, WhyNot
+from kernlint.records import dataclass, replace
 from kernlint.rewrite.effects import Effects
-from kernlint.rewrite.function import LaunchSource, parameters
+from kernlint.rewrite.function import LaunchSource
+from kernlint.rewrite.function import parameters as parameters_of
 from kernlint.rewrite.lists import change_parameters
 from kernlint.rewrite.paragraphs import stale_headings
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
-from kernlint.rules.memory.kl303_copied_back import WriteInPlace
+from kernlint.rules.finding import Context, Variant, tensor_name
+from kernlint.rules.proofs.indices import addresses, always_run, elements
+from kernlint.rules.proofs.liveness import accesses, parameters, uses
 from kernlint.syntax.walk import walk
-from kernlint.workload import Span
+from kernlint.workload import Launch, Load, Span, Step, Store, Tensor, TorchOp, Workload
+from kernlint.workload.steps import map_steps
+
+
+@dataclass(frozen=True)
+class Copy(Place):
+    """A torch call that puts the elements of one tensor over those of another."""
+
+    op: TorchOp
+
+
+@dataclass(frozen=True)
+class CopyBack:
+    """``copy`` puts ``new``, which ``launch`` wrote through ``parameter``, over ``target``; it could have written there."""
+
+    copy: TorchOp
+    launch: Launch
+    new: Tensor
+    target: Tensor
+    parameter: str
+
+
+class _WriteInPlace(Operator[Copy, CopyBack]):
+    name: ClassVar[str] = "write in place"
+    causes: ClassVar[frozenset[str]] = frozenset({"copies", "round trips"})
+
+    def sites(self, context: Context) -> Iterator[Copy]:
+        for op, _ in context.workload.walk():
+            plain = isinstance(op, TorchOp) and (op.kind, len(op.reads), len(op.writes)) == ("copy", 1, 1)
+            if isinstance(op, TorchOp) and plain and op.name in ("copy_", "setitem"):
+                name = tensor_name(op.writes[0], "a tensor")
+                yield Copy(f"the copy over `{name}`", op.span, op.function, "", op)
+
+    def check(self, context: Context, site: Copy) -> CopyBack | WhyNot:
+        copy, workload = site.op, context.workload
+        new, target = copy.reads[0], copy.writes[0]
+        same = (new.shape, new.strides, new.dtype) == (target.shape, target.strides, target.dtype)
+        if new.shape is None or new.strides is None or not same:
+            return WhyNot("what is copied has another type, shape or layout, or one that is not known")
+        if new.storage.origin != "empty" or new.storage.id == target.storage.id:
+            return WhyNot("what is copied was not allocated in this call for a kernel to write")
+        if any(output.storage.id == new.storage.id for output in workload.outputs):
+            return WhyNot("what is copied is returned as well")
+        users = [(step, loops) for step, loops in uses(workload, new.storage.id) if not _allocates(step)]
+        if len(users) != 2 or users[1][0] is not copy or users[0][1] != users[1][1]:
+            return WhyNot("more than one launch and this copy touch what is copied")
+        launch = users[0][0]
+        if not isinstance(launch, Launch):
+            return WhyNot("no kernel writes what is copied")
+        if not _untouched_between(workload, launch, copy, target.storage.id):
+            return WhyNot(f"another step touches the original between `{launch.kernel.name}` and the copy")
+        names = parameters(launch, new.storage.id)
+        if len(names) != 1 or launch.tensor(names[0]) is None:
+            return WhyNot(f"`{launch.kernel.name}` is passed the result more than once")
+        if not launch.under_each(lambda one: _in_place_is_safe(one, new, target)):
+            return WhyNot(
+                f"a program of `{launch.kernel.name}` may read elements of the original that another one writes"
+            )
+        return CopyBack(copy, launch, new, target, names[0])
+
+    def apply(self, context: Context, proofs: Sequence[CopyBack]) -> Variant:
+        outputs = tuple((one.launch.span, one.new.storage.span, one.parameter, one.target) for one in proofs)
+        return context.variant.then(transform=WriteInPlace(outputs, frozenset(one.copy.span for one in proofs)))
+
+
+WRITE_IN_PLACE = _WriteInPlace()
+
+
+def _allocates(step: Step) -> bool:
+    return isinstance(step, TorchOp) and step.kind == "alloc"
+
+
+def _untouched_between(workload: Workload, launch: Launch, copy: TorchOp, storage: int) -> bool:
+    steps = [step for step, _ in workload.walk()]
+    first = next(i for i, step in enumerate(steps) if step is launch)
+    last = next(i for i, step in enumerate(steps) if step is copy)
+    between = {id(step) for step in steps[first + 1 : last]}
+    return first < last and not any(id(step) in between for step, _ in uses(workload, storage))
+
+
+def _in_place_is_safe(launch: Launch, new: Tensor, target: Tensor) -> bool:
+    """Whether the launch means the same when its stores to ``new`` go to ``target``.
+
+    It does when it writes each element once, all of them, and reads ``target`` only at those addresses, before.
+    """
+    stores = [
+        (s, loops) for s, loops in always_run(launch.kernel, Store) if s.base in parameters(launch, new.storage.id)
+    ]
+    touching = accesses(launch, new.storage.id)
+    reads = accesses(launch, target.storage.id)
+    if not launch.kernel.complete or len(stores) != 1 or len(touching) != 1:
+        return False
+    store, loops = stores[0]
+    assert isinstance(store, Store)
+    if not store.mask_known:
+        return False
+    view = launch.tensor(store.base)
+    written = addresses(launch, store, loops)
+    if view is None or view.numel != new.numel or view.offset != 0 or written is None or not written.distinct:
+        return False
+    if new.shape is None or new.is_contiguous is not True or not written.cover(elements(new) or 0):
+        return False
+    order = [node for node, _ in launch.kernel.walk()]
+    position = next(i for i, node in enumerate(order) if node is store)
+    for read in reads:
+        before = next(i for i, node in enumerate(order) if node is read) < position
+        source = launch.tensor(read.base)
+        starts = source is not None and source.offset == target.offset
+        alike = (read.offset, read.shape) == (store.offset, store.shape)
+        if not (isinstance(read, Load) and before and starts and alike):
+            return False
+    return True
+
+
+@dataclass(frozen=True)
+class WriteInPlace:
+    """The workload with launches that store to the original tensors, without the copies back.
+
+    ``outputs`` holds (launch, allocation, parameter, original tensor) of each; ``copies`` the copies that go.
+    """
+
+    outputs: tuple[tuple[Span, Span | None, str, Tensor], ...]
+    copies: frozenset[Span]
+
+    def __call__(self, workload: Workload) -> Workload:
+        return replace(workload, steps=map_steps(workload.steps, self._step))
+
+    def _step(self, step: Step) -> Step | None:
+        if isinstance(step, TorchOp):
+            freed = {allocation for _, allocation, _, _ in self.outputs}
+            return None if step.span in self.copies or (step.kind == "alloc" and step.span in freed) else step
+        if isinstance(step, Launch):
+            given = {parameter: tensor for launch, _, parameter, tensor in self.outputs if launch == step.span}
+            if given:
+                alternatives = tuple(replace(a, arguments={**a.arguments, **given}) for a in step.alternatives)
+                return replace(step, arguments={**step.arguments, **given}, alternatives=alternatives)
+        return step
+
+
+# -- the same as text -----------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -144,7 +288,7 @@ def _twins(source: Source, place: LaunchSource, outputs: Sequence[_Output]) -> d
     except CannotRewrite:
         return None
     found: dict[str, str] = {}
-    names = [param.name.value for param in parameters(place.kernel.node)]
+    names = [param.name.value for param in parameters_of(place.kernel.node)]
     for output in outputs:
         twin = next(
             (

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from kernlint.rules.fusion.indexing import ELEMENT, broadcast_offset, inverses, placed, settled, visits_once
+from kernlint.rules.proofs.element_indexing import ELEMENT, broadcast_offset, inverses, placed, settled, visits_once
 from kernlint.workload import Expr, Lane, Opaque, ProgramId, Span, Storage, Tensor
 from kernlint.workload.dtype import FLOAT32
 from kernlint.workload.expr import floordiv, lift, mod

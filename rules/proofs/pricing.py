@@ -17,3 +17,10 @@ def cheapest(context: Context, variants: Iterable[Variant]) -> Variant | None:
     """The variant of least predicted time, the first of equals; None where none can be priced."""
     priced = [(time, i, variant) for i, variant in enumerate(variants) if (time := context.gpu_us(variant)) is not None]
     return min(priced, key=lambda option: option[:2])[2] if priced else None
+
+
+def best_gain(context: Context, variants: Iterable[Variant], least: float) -> Variant | None:
+    """The variant of least predicted time, where that is known to gain ``least`` or more."""
+    best = cheapest(context, variants)
+    expected = gain(context, best) if best is not None else None
+    return best if expected is not None and expected >= least else None

@@ -1,0 +1,274 @@
+"""Elements of the values of torch calls: what a tensor holds at a few places, worked out from the inputs that these are made of."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+from kernlint.compare.columns import (
+    ARITHMETIC,
+    Column,
+    Effort,
+    NotCompared,
+    Points,
+    chunks,
+    converted,
+    extreme,
+    listed,
+    mapped,
+)
+from kernlint.generate.values import Value, View
+from kernlint.workload import Expr, Lane, Opaque, Size
+from kernlint.workload.expr import Atom, lift
+
+#: Random numbers of a tensor; a prime, so that no stride meets the same ones again and again.
+_NUMBERS = 4093
+
+#: What it costs to work out a value, beside what each of its numbers costs.
+_OF_A_VALUE = 20
+
+_INDICES: Mapping[str, Callable[[int, int], int]] = {
+    "floordiv": lambda a, b: a // b,
+    "mod": lambda a, b: a % b,
+    "min": min,
+    "max": max,
+}
+
+
+class Elements:
+    """What values are at places. ``reads`` collects the elements of inputs that were looked at, by path."""
+
+    def __init__(self, effort: Effort, seed: int = 0) -> None:
+        self.effort = effort
+        self.seed = seed
+        self.reads: dict[str, set[int]] = {}
+        #: Whether something looked at what nobody has written.
+        self.undefined = False
+        self._known: dict[tuple[int, int], tuple[Value, Points, Column]] = {}
+
+    def at(self, value: Value, points: Points) -> Column:
+        """The elements of ``value`` at ``points`` of its axes."""
+        key = id(value), id(points)
+        if key not in self._known:
+            self.effort.spend(_OF_A_VALUE)
+            made = self._made(value, points)
+            if type(made) is list:
+                self.effort.spend(len(made))
+            self._known[key] = value, points, made  # which keeps them, and so their identities
+        return self._known[key][2]
+
+    def view(self, view: View, points: Points, loaded: Mapping[int, Column] | None = None) -> Column:
+        """The elements that ``view`` looks at from ``points``."""
+        if loaded:
+            return self.at(view.value, Points([self.index(e, points, loaded) for e in view.index], points.count))
+        if len(view.index) == len(points.axes) and all(expr == Expr.atom(Lane(d)) for d, expr in enumerate(view.index)):
+            return self.at(view.value, points)
+        looked = points.derived(
+            view.index, lambda: Points([self.index(expr, points, {}) for expr in view.index], points.count)
+        )
+        return self.at(view.value, looked)
+
+    # -- indices ----------------------------------------------------------------------------------------------------
+
+    def index(self, expr: Expr, points: Points, loaded: Mapping[int, Column]) -> Column:
+        """The numbers that ``expr`` over lanes is at ``points``."""
+        made: Column = 0
+        for monomial, coefficient in expr.terms.items():
+            part: Column = coefficient
+            for atom in monomial:
+                part = mapped(ARITHMETIC["*"], part, self._atom(atom, points, loaded))
+            made = mapped(ARITHMETIC["+"], made, part) if made != 0 else part
+            if type(made) is list:
+                self.effort.spend(len(made) * (1 + len(monomial)))
+        return made
+
+    def _atom(self, atom: Atom, points: Points, loaded: Mapping[int, Column]) -> Column:
+        if isinstance(atom, Lane) and atom.dim < len(points.axes):
+            return points.axes[atom.dim]
+        if isinstance(atom, Opaque) and atom.op == "load" and atom.key in loaded:
+            return loaded[atom.key]
+        if isinstance(atom, Opaque) and atom.op in _INDICES:
+            parts = [self.index(arg, points, loaded) for arg in atom.args]
+            made = parts[0]
+            for part in parts[1:]:
+                made = mapped(_INDICES[atom.op], made, part)
+            return made
+        raise NotCompared(f"the index {atom}")
+
+    # -- operations -------------------------------------------------------------------------------------------------
+
+    def _made(self, value: Value, points: Points) -> Column:
+        special = getattr(self, f"_{value.op}", None)
+        if special is not None:
+            return special(value, points)
+        function = ARITHMETIC.get(value.op)
+        if function is None:
+            raise NotCompared(f"`{value.op}`")
+        try:
+            return mapped(function, *(self.view(view, points) for view in value.operands))
+        except TypeError:
+            raise NotCompared(f"`{value.op}` of other operands") from None
+
+    def _input(self, value: Value, points: Points) -> Column:
+        flat = flattened(points, extents(value.shape))
+        self.reads.setdefault(value.attributes["path"], set()).update(flat if type(flat) is list else (flat,))
+        return self.view(value.operands[0], points)
+
+    def _draw(self, value: Value, points: Points) -> Column:
+        """Numbers that a random generator gives: of the same kind, always the same at the same place."""
+        flat = flattened(points, extents(value.shape))
+        table = _table(value.attributes["draw"], value.attributes["key"], self.seed)
+        return mapped(lambda i: table[(i ^ i >> 11) % _NUMBERS], flat)
+
+    def _undefined(self, value: Value, points: Points) -> Column:
+        """Memory that nobody has written yet."""
+        self.undefined = True
+        return math.nan
+
+    def _left(self, value: Value, points: Points) -> Column:
+        """What a launch leaves."""
+        (before,), attributes = value.operands, value.attributes
+        return attributes["launched"].left(attributes["storage"], before.value, attributes["whole"], points, self)
+
+    def _unmatched(self, value: Value, points: Points) -> Column:
+        raise NotCompared(f"`{value.name}`, which only one side has")
+
+    def _number(self, value: Value, points: Points) -> Any:
+        number = value.attributes["value"]
+        if isinstance(number, Expr):
+            number = number.value
+        if number is None:
+            raise NotCompared("an open number")
+        return number
+
+    def _place(self, value: Value, points: Points) -> Column:
+        return self.index(value.attributes["at"], points, {})
+
+    def _cast(self, value: Value, points: Points) -> Column:
+        given = self.view(value.operands[0], points)
+        return converted(given, value.dtype.is_integer and value.dtype.name != "bool", value.dtype.name == "bool")
+
+    def _wide(self, value: Value, points: Points) -> tuple[Points, int]:
+        over = extents(value.attributes["over"])
+        rank = len(points.axes)
+        size = math.prod(over)
+        self.effort.spend(size * points.count)
+        return points.expanded(list(range(rank, rank + len(over))), over), size
+
+    def _reduce(self, value: Value, points: Points) -> Column:
+        wide, size = self._wide(value, points)
+        column = listed(self.view(value.operands[0], wide), wide.count)
+        made = [_REDUCED[value.attributes["kind"]](part) for part in chunks(column, size)]
+        return made if points.count > 1 else made[0]
+
+    def _product(self, value: Value, points: Points) -> Column:
+        wide, size = self._wide(value, points)
+        x, y = (self.view(view, wide) for view in value.operands)
+        column = listed(mapped(ARITHMETIC["*"], x, y), wide.count)
+        made = [sum(part) for part in chunks(column, size)]
+        return made if points.count > 1 else made[0]
+
+    def _choose(self, value: Value, points: Points) -> Column:
+        made: list[Any] = [math.nan] * points.count
+        left = list(range(points.count))
+        for view, bounds in zip(value.operands, value.attributes["cases"]):
+            inside, outside = list[int](), list[int]()
+            columns = [tuple(None if one is None else self.index(one, points, {}) for one in bound) for bound in bounds]
+            for i in left:
+                (inside if all(_within(bound, i) for bound in columns) else outside).append(i)
+            if len(inside) == points.count:
+                return self.view(view, points)
+            if inside:
+                found = listed(self.view(view, _some(points, inside)), len(inside))
+                for i, x in zip(inside, found):
+                    made[i] = x
+            left = outside
+            if not left:
+                break
+        return made if points.count > 1 else made[0]
+
+    def _pick(self, value: Value, points: Points) -> Column:
+        loaded = {i: self.view(view, points) for i, view in enumerate(value.operands) if i > 0}
+        if value.attributes.get("wraps") and any(
+            x < 0 for column in loaded.values() for x in listed(column, points.count)
+        ):
+            raise NotCompared("indices from the end")
+        return self.view(value.operands[0], points, loaded)
+
+
+def _within(bound: tuple[Column, ...], i: int) -> bool:
+    low, place, high = (one[i] if type(one) is list else one for one in bound)
+    return bool(low <= place and (high is None or place < high))
+
+
+def _some(points: Points, chosen: Sequence[int]) -> Points:
+    axes = [[axis[i] for i in chosen] if type(axis) is list else axis for axis in points.axes]
+    return (
+        Points(axes, len(chosen))
+        if len(chosen) > 1
+        else Points([axis[0] if type(axis) is list else axis for axis in axes], 1)
+    )
+
+
+def extents(shape: Sequence[Size]) -> tuple[int, ...]:
+    """``shape`` as numbers."""
+    found = tuple(lift(extent).value for extent in shape)
+    if None in found:
+        raise NotCompared("an open size")
+    return found  # type: ignore[return-value]
+
+
+def flattened(points: Points, shape: Sequence[int]) -> Column:
+    """The places of ``points`` in a row-major tensor of ``shape``. Raises :class:`NotCompared` for one outside it."""
+    flat: Column = 0
+    for axis, extent in zip(points.axes, shape):
+        run = axis if type(axis) is list else (axis,)
+        if min(run, default=0) < 0 or max(run, default=0) >= extent:
+            raise NotCompared("an element outside its tensor")
+        flat = mapped(lambda f, i, n=extent: f * n + i, flat, axis) if flat != 0 or type(flat) is list else axis
+    return flat
+
+
+@lru_cache(maxsize=64)
+def _table(draw: tuple[Any, ...], key: Any, seed: int) -> list[Any]:
+    """Random numbers as ``draw`` says: its kind, and its limits."""
+    numbers = random.Random(f"{key} {seed}")
+    kind, *limits = draw
+    if kind == "uniform":
+        return [numbers.uniform(*limits) for _ in range(_NUMBERS)]
+    if kind == "integers":
+        return [numbers.randrange(*limits) for _ in range(_NUMBERS)]
+    return [numbers.gauss(*limits) for _ in range(_NUMBERS)]
+
+
+def _m2(part: Sequence[float]) -> float:
+    mean = math.fsum(part) / len(part)
+    return math.fsum((x - mean) ** 2 for x in part)
+
+
+def _expsum(part: Sequence[float]) -> float:
+    top = max(part)
+    return math.fsum(math.exp(x - top) for x in part) if math.isfinite(top) else math.nan
+
+
+def _place_of(kind: str) -> Callable[[Sequence[float]], Any]:
+    def place(part: Sequence[float]) -> Any:
+        best = extreme(kind, part)
+        return list(part).index(best) if best == best else math.nan
+
+    return place
+
+
+_REDUCED: Mapping[str, Callable[[Sequence[Any]], Any]] = {
+    "sum": sum,
+    "max": lambda part: extreme("max", part),
+    "min": lambda part: extreme("min", part),
+    "m2": _m2,
+    "expsum": _expsum,
+    "prod": math.prod,
+    "argmax": _place_of("max"),
+    "argmin": _place_of("min"),
+}

@@ -1,0 +1,201 @@
+"""One program of a launched kernel: what its values are in a few lanes, worked out from those that are asked for backwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from kernlint.compare.columns import NOWHERE, Effort, NotCompared, Pointer, Points
+from kernlint.compare.operations import applied
+from kernlint.workload import Launch
+from kernlint.workload.values import Value, Values
+
+#: What the numbers are that a tensor holds at these offsets from its first element.
+Read = Callable[[Value, str, list[int]], list[Any]]
+
+#: Rounds of a loop that are followed.
+_MOST_ROUNDS = 1 << 14
+
+#: What it costs to work out a value, beside what each of its numbers costs.
+_OF_A_VALUE = 20
+
+
+class Reading:
+    """What all programs of a kernel have in common: by the ids of values their operands, and the loops that they change with."""
+
+    def __init__(self, values: Values) -> None:
+        self.values = values
+        self.tests = {value.node: value for value in values if value.op == "while"}
+        self.indices = {value.region.loop: value for value in values if value.op == "index" and value.region.loop}
+        self.operands: dict[int, tuple[Value, ...]] = {}
+        self.loops: dict[int, tuple[int, ...]] = {}
+        for value in values:
+            self.operands[value.id] = values.operands(value)
+        for id in sorted(self.operands):  # of what they are computed from, those of loops excepted
+            self.loops[id] = self._loops(values[id])
+
+    def _loops(self, value: Value) -> tuple[int, ...]:
+        around = [region.loop for region in value.region.around() if region.loop]
+        if value.op in ("phi", "index", "while"):
+            return tuple(around)
+        inner = {loop for one in self.operands[value.id] for loop in self.loops.get(one.id, ())}
+        return tuple(loop for loop in around if loop in inner)
+
+
+class Lanes:
+    """The values of the program ``ids`` of ``launch``."""
+
+    def __init__(self, launch: Launch, reading: Reading, ids: Sequence[int], read: Read, effort: Effort) -> None:
+        self.launch = launch
+        self.ids = tuple(ids)
+        self.values = reading.values
+        self.reading = reading
+        self.read = read
+        self.effort = effort
+        #: The round that each loop is in.
+        self.rounds: dict[int, int] = {}
+        self._known: dict[Any, Any] = {}
+
+    # -- asking -----------------------------------------------------------------------------------------------------
+
+    def value(self, value: Value, points: Points) -> Any:
+        """What ``value`` is at ``points``: a column, a :class:`Pointer`, or a tuple of such."""
+        if value.op == "constant":
+            return value.detail
+        if value.op in ("phi", "exit"):
+            return self._carried(value, points)
+        loops = self.reading.loops[value.id]
+        key: Any = value.id, id(points)
+        if loops:
+            if not self.rounds.keys() >= set(loops):
+                raise NotCompared("a value of a loop that is over")
+            key = (*key, *[self.rounds[loop] for loop in loops])
+        if key in self._known:
+            return self._known[key]
+        self.effort.spend(_OF_A_VALUE)
+        made = applied(self, value, points)
+        if type(made) is list:
+            self.effort.spend(len(made))
+        self._known[key] = made
+        return made
+
+    def given(self, value: Value) -> tuple[Value, ...]:
+        return self.reading.operands[value.id]
+
+    def scalar(self, value: Value) -> Any:
+        """The one number that ``value`` is."""
+        found = self.value(value, NOWHERE)
+        if isinstance(found, (list, tuple, Pointer)):
+            raise NotCompared("a number that is none")
+        return found
+
+    def holds(self, value: Value) -> bool:
+        """Whether the conditions that ``value`` stands under hold, in the rounds at hand."""
+        for region in value.region.around():
+            if region.test and bool(self.scalar(self.values[region.test])) != region.holds:
+                return False
+            if region.loop and self.rounds[region.loop] >= self._most_rounds(region.loop, self.rounds[region.loop]):
+                return False
+        return True
+
+    # -- loops ------------------------------------------------------------------------------------------------------
+
+    def _most_rounds(self, loop: int, wanted: int) -> int:
+        """How many rounds ``loop`` makes; of a ``while`` those up to ``wanted`` at least, if it makes as many."""
+        index = self.reading.indices.get(loop)
+        if index is not None:
+            start, stop, step = (self.scalar(one) for one in self.given(index))
+            if not all(type(n) is int or isinstance(n, int) for n in (start, stop, step)) or step == 0:
+                raise NotCompared("a loop of unknown length")
+            return max(0, -(-(stop - start) // step))
+        test = self.reading.tests.get(loop)
+        if test is None:
+            raise NotCompared("a loop of unknown length")
+        outer = self.rounds.get(loop)
+        try:
+            for number in range(min(wanted + 1, _MOST_ROUNDS)):
+                self.rounds[loop] = number
+                if not self.scalar(self.given(test)[0]):
+                    return number
+        finally:
+            self._back(loop, outer)
+        return wanted + 1
+
+    def _back(self, loop: int, number: int | None) -> None:
+        if number is None:
+            self.rounds.pop(loop, None)
+        else:
+            self.rounds[loop] = number
+
+    def _carried(self, value: Value, points: Points) -> Any:
+        loop = value.node
+        inside = self.given(value)[0] if value.op == "exit" else None
+        if inside is None:
+            return self._phi(value, points, self.rounds[loop])
+        outer = self.rounds.get(loop)
+        try:
+            count = self._count(loop)
+            if inside.op == "phi" and inside.node == loop:
+                self.rounds[loop] = count
+                return self._phi(inside, points, count)
+            if count == 0:
+                raise NotCompared("a value of a loop that makes no round")
+            self.rounds[loop] = count - 1
+            return self.value(inside, points)
+        finally:
+            self._back(loop, outer)
+
+    def _count(self, loop: int) -> int:
+        wanted = 1
+        while True:
+            count = self._most_rounds(loop, wanted)
+            if count <= wanted:
+                break
+            if loop in self.reading.indices:
+                break
+            wanted *= 2
+            if wanted > _MOST_ROUNDS:
+                raise NotCompared("a loop of unknown length")
+        if count > _MOST_ROUNDS:
+            raise NotCompared("a long loop")
+        return count
+
+    def _phi(self, phi: Value, points: Points, number: int) -> Any:
+        """What ``phi`` holds at the start of round ``number``: round by round, so that nothing nests deep."""
+        loop = phi.node
+        before, end = self.given(phi)
+        outside = tuple(self.rounds[one] for one in self.reading.loops[phi.id] if one != loop)
+        key = (phi.id, id(points), outside)
+        rounds: list[Any] = self._known.setdefault(key, [])
+        saved = self.rounds.get(loop)
+        try:
+            while len(rounds) <= number:
+                at = len(rounds)
+                if at == 0:
+                    made = self.operand(before, points)
+                else:
+                    self.rounds[loop] = at - 1
+                    made = self.operand(end, points)
+                if len(rounds) <= at:  # else it was asked for meanwhile
+                    rounds.append(made)
+        finally:
+            self._back(loop, saved)
+        return rounds[number]
+
+    # -- for operations ---------------------------------------------------------------------------------------------
+
+    def operand(self, operand: Value, points: Points) -> Any:
+        """``operand`` as it is looked at from ``points`` of what is made of it."""
+        if operand.op == "constant":
+            return operand.detail
+        return self.value(operand, points.aligned(operand.shape) if operand.shape else NOWHERE)
+
+    def optional(self, value: Value, role: str) -> Value | None:
+        """An argument of a call that may be left out, or be None."""
+        given = self.values.argument(value, role)
+        return None if given is None or (given.op == "constant" and given.detail is None) else given
+
+    def elements(self, load: Value, base: str, offsets: list[int]) -> list[Any]:
+        """What is read at ``offsets`` from the first element of the tensor ``base``."""
+        self.effort.spend(4 * len(offsets))
+        return self.read(load, base, offsets)

@@ -1,0 +1,332 @@
+"""What the operations of kernels make of values in a few lanes; arithmetic on each lane alone is in :mod:`columns`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kernlint.compare.columns import (
+    ARITHMETIC,
+    NOWHERE,
+    Column,
+    NotCompared,
+    Pointer,
+    Points,
+    chunks,
+    converted,
+    extreme,
+    listed,
+    mapped,
+    total,
+)
+from kernlint.workload import Dtype, Expr, Tensor
+from kernlint.workload.values import Value
+
+if TYPE_CHECKING:
+    from kernlint.compare.kernels import Lanes
+
+SCANS = frozenset({"cumsum", "cumprod"})
+
+#: Arguments that say how precisely something is computed.
+_MANNERS = frozenset({"propagate_nan", "sanitize_overflow", "ieee_rounding"})
+
+
+def applied(lanes: Lanes, value: Value, points: Points) -> Any:
+    """What ``value`` is at ``points``: a column, or a pointer."""
+    operation = OPERATIONS.get(value.op)
+    if operation is not None:
+        return operation(lanes, value, points)
+    function = ARITHMETIC.get(value.op)
+    if function is None:
+        raise NotCompared(f"`{value.op}`")
+    roles = value.roles or ("",) * len(value.operands)
+    operands = [lanes.operand(one, points) for one, role in zip(lanes.given(value), roles) if role not in _MANNERS]
+    if any(isinstance(one, Pointer) for one in operands):
+        return _moved(value.op, operands)
+    if any(one is None or isinstance(one, (tuple, str, Dtype)) for one in operands):
+        raise NotCompared(f"`{value.op}`")
+    try:
+        return mapped(function, *operands)
+    except TypeError:
+        raise NotCompared(f"`{value.op}` of other operands") from None
+
+
+def _parameter(lanes: Lanes, value: Value, points: Points) -> Any:
+    given = lanes.launch.arguments.get(value.detail)
+    if isinstance(given, Tensor):
+        return Pointer(value.detail, 0)
+    if isinstance(given, Expr):
+        given = given.value
+    if given is None or not isinstance(given, (int, float)):
+        raise NotCompared(f"the argument `{value.detail}`")
+    return given
+
+
+def _program(lanes: Lanes, value: Value, points: Points) -> int:
+    axis = lanes.scalar(lanes.given(value)[0]) if value.operands else 0
+    return lanes.ids[axis] if axis < len(lanes.ids) else 0
+
+
+def _programs(lanes: Lanes, value: Value, points: Points) -> int:
+    axis = lanes.scalar(lanes.given(value)[0]) if value.operands else 0
+    extent = lanes.launch.grid[axis] if axis < len(lanes.launch.grid) else 1
+    if not isinstance(extent, int):
+        raise NotCompared("an open grid")
+    return extent
+
+
+def _arange(lanes: Lanes, value: Value, points: Points) -> Column:
+    start = lanes.scalar(lanes.given(value)[0])
+    (lane,) = points.axes
+    return mapped(lambda i: start + i, lane) if start else lane
+
+
+def _filled(lanes: Lanes, value: Value, points: Points) -> Column:
+    if value.op != "full":
+        return 0 if value.dtype is not None and value.dtype.is_integer else 0.0
+    given = lanes.values.argument(value, "value")
+    if given is None:
+        raise NotCompared("`full`")
+    return lanes.scalar(given)
+
+
+def _index(lanes: Lanes, value: Value, points: Points) -> int:
+    start, _, step = (lanes.scalar(one) for one in lanes.given(value))
+    return start + step * lanes.rounds[value.region.loop]
+
+
+def _either(lanes: Lanes, value: Value, points: Points) -> Any:
+    test, x, y = lanes.given(value)
+    holds = lanes.operand(test, points)
+    if type(holds) is not list:
+        return lanes.operand(x if holds else y, points)
+    return mapped(ARITHMETIC["where"], holds, *(lanes.operand(one, points) for one in (x, y)))
+
+
+def _chosen(lanes: Lanes, value: Value, points: Points) -> Any:
+    test, x, y = (lanes.operand(one, points) for one in lanes.given(value)[:3])
+    if any(isinstance(one, Pointer) for one in (x, y)):
+        raise NotCompared("a choice of tensors")
+    return mapped(ARITHMETIC["where"], test, x, y)
+
+
+def _with_axes(lanes: Lanes, value: Value, points: Points) -> Any:
+    given, index = lanes.given(value)
+    parts = index.detail if isinstance(index.detail, tuple) else (index.detail,)
+    if value.roles[1:2] == ("axis",):
+        rank = len(value.shape)
+        new = [axis % rank for axis in parts if isinstance(axis, int)]
+    else:
+        if any(part is not None and not isinstance(part, slice) and part is not ... for part in parts):
+            raise NotCompared("an element of a tile")
+        if ... in parts:
+            at = parts.index(...)
+            parts = (
+                *parts[:at],
+                *(slice(None),) * (len(given.shape) - len(parts) + parts.count(None) + 1),
+                *parts[at + 1 :],
+            )
+        new = [axis for axis, part in enumerate(parts) if part is None]
+    if not given.shape:
+        return lanes.value(given, NOWHERE)
+    axes = points.axes
+    kept = [axis for axis in range(len(value.shape)) if axis not in new]
+    return lanes.value(
+        given, points.derived(("axes", tuple(kept)), lambda: Points([axes[axis] for axis in kept], points.count))
+    )
+
+
+def _transposed(lanes: Lanes, value: Value, points: Points) -> Any:
+    given, *rest = lanes.given(value)
+    dims: Any = [one.detail for one in rest if one.op == "constant"]
+    if len(dims) == 1 and isinstance(dims[0], (tuple, list)):
+        dims = dims[0]
+    order = [d % len(value.shape) for d in dims] if dims else list(range(len(value.shape)))[::-1]
+    if not dims and len(value.shape) != 2:
+        order = [*range(len(value.shape) - 2), len(value.shape) - 1, len(value.shape) - 2]
+    if sorted(order) != list(range(len(value.shape))):
+        raise NotCompared("a transposition")
+    axes = points.axes
+    back = [order.index(axis) for axis in range(len(order))]
+    return lanes.value(
+        given, points.derived(("trans", tuple(back)), lambda: Points([axes[d] for d in back], points.count))
+    )
+
+
+def _reshaped(lanes: Lanes, value: Value, points: Points) -> Any:
+    given = lanes.given(value)[0]
+    if not given.shape:
+        return lanes.value(given, NOWHERE)
+    if math.prod(given.shape) != math.prod(value.shape):
+        raise NotCompared("a tile of another size")
+
+    def make() -> Points:
+        flat: Column = 0
+        for axis, extent in zip(points.axes, value.shape):
+            flat = mapped(lambda f, i, n=extent: f * n + i, flat, axis)
+        places: list[Column] = []
+        for extent in reversed(given.shape):
+            places.insert(0, mapped(lambda f, n=extent: f % n, flat))
+            flat = mapped(lambda f, n=extent: f // n, flat)
+        return Points(places, points.count)
+
+    return lanes.value(given, points.derived(("reshape", given.shape, value.shape), make))
+
+
+def _spread(lanes: Lanes, value: Value, points: Points) -> Any:
+    return lanes.operand(lanes.given(value)[0], points)
+
+
+def _cast(lanes: Lanes, value: Value, points: Points) -> Any:
+    if lanes.values.setting(value, "bitcast"):
+        raise NotCompared("bits of another type")
+    given = lanes.operand(lanes.given(value)[0], points)
+    target = value.dtype
+    if isinstance(given, Pointer) or target is None:
+        raise NotCompared("a converted pointer")
+    return converted(given, target.is_integer and target.name != "bool", target.name == "bool")
+
+
+def _load(lanes: Lanes, value: Value, points: Points) -> Any:
+    pointer = _address(lanes, value, points)
+    mask, other = lanes.optional(value, "mask"), lanes.optional(value, "other")
+    inside: Column = True if mask is None else lanes.operand(mask, points)
+    if type(inside) is not list and inside:
+        found = lanes.elements(value, pointer.base, listed(pointer.offset, 1))
+        return found if type(pointer.offset) is list else found[0]
+    rest: Column = math.nan if other is None else lanes.operand(other, points)
+    if type(inside) is not list:
+        return rest
+    count = len(inside)
+    wanted = [offset for offset, one in zip(listed(pointer.offset, count), inside) if one]
+    read = iter(lanes.elements(value, pointer.base, wanted))
+    return [next(read) if one else r for one, r in zip(inside, listed(rest, count))]
+
+
+def _address(lanes: Lanes, value: Value, points: Points) -> Pointer:
+    pointer = lanes.values.argument(value, "pointer")
+    found = lanes.operand(pointer, points) if pointer is not None else None
+    if not isinstance(found, Pointer):
+        raise NotCompared("an address that is not known")
+    return found
+
+
+def _dot(lanes: Lanes, value: Value, points: Points) -> Column:
+    a, b = lanes.given(value)[:2]
+    acc = lanes.optional(value, "acc")
+    extent = a.shape[-1] if a.shape else 0
+    if len(a.shape) != len(b.shape) or len(a.shape) < 2 or extent < 1:
+        raise NotCompared("`dot`")
+    k = len(a.shape) - 1
+    wide = points.expanded([k + 1], [extent])
+    *batch, m, n, at = wide.axes
+    left = wide.derived("left", lambda: Points([*batch, m, at], wide.count))
+    right = wide.derived("right", lambda: Points([*batch, at, n], wide.count))
+    x, y = lanes.value(a, left), lanes.value(b, right)
+    lanes.effort.spend(wide.count)
+    products = listed(mapped(ARITHMETIC["*"], x, y), wide.count)
+    sums: Column = [sum(part) for part in chunks(products, extent)]
+    sums = sums if points.count > 1 else sums[0]
+    if acc is not None:
+        sums = mapped(ARITHMETIC["+"], sums, lanes.operand(acc, points))
+    return sums
+
+
+def _axis_of(lanes: Lanes, value: Value, given: Value) -> int | None:
+    axis = lanes.values.argument(value, "axis")
+    if axis is None or (axis.op == "constant" and axis.detail is None):
+        return None if value.op not in SCANS else 0
+    if axis.op != "constant" or not isinstance(axis.detail, int):
+        raise NotCompared(f"`{value.op}` along an axis that is not known")
+    return axis.detail % len(given.shape)
+
+
+def _reduced(lanes: Lanes, value: Value, points: Points) -> Any:
+    given = lanes.given(value)[0]
+    if lanes.values.setting(value, "return_indices"):
+        raise NotCompared(f"`{value.op}` with places")
+    axis = _axis_of(lanes, value, given)
+    axes = list(range(len(given.shape))) if axis is None else [axis]
+    kept = bool(lanes.values.setting(value, "keep_dims"))
+    base = points
+    if kept:
+        left = [d for d in range(len(given.shape)) if d not in axes]
+        own = points.axes
+        base = points.derived(("kept", tuple(left)), lambda: Points([own[d] for d in left], points.count))
+    wide = base.expanded(axes, [given.shape[d] for d in axes])
+    size = wide.count // base.count
+    column = lanes.value(given, wide)
+    lanes.effort.spend(wide.count)
+    parts = chunks(listed(column, wide.count), size)
+    made = [_of_part(value.op, part) for part in parts]
+    return made if base.count > 1 else made[0]
+
+
+def _scanned(lanes: Lanes, value: Value, points: Points) -> Column:
+    given = lanes.given(value)[0]
+    axis = _axis_of(lanes, value, given)
+    assert axis is not None
+    reverse = bool(lanes.values.setting(value, "reverse"))
+    extent = given.shape[axis]
+    wide = points.without(axis).expanded([axis], [extent])
+    column = chunks(listed(lanes.value(given, wide), wide.count), extent)
+    places = listed(points.axes[axis], points.count)
+    made = []
+    for part, place in zip(column, places):
+        run = part[place:] if reverse else part[: place + 1]
+        made.append(sum(run) if value.op == "cumsum" else math.prod(run))
+    return made if points.count > 1 else made[0]
+
+
+def _item(lanes: Lanes, value: Value, points: Points) -> Any:
+    given = lanes.given(value)[0]
+    if given.op == "tuple" and isinstance(value.detail, int):
+        return lanes.operand(lanes.given(given)[value.detail], points)
+    if given.op == "broadcast" and isinstance(value.detail, int):
+        return lanes.operand(lanes.given(given)[value.detail], points)
+    raise NotCompared(f"a part of `{given.op}`")
+
+
+def _of_part(op: str, part: list[Any]) -> Any:
+    if op == "sum":
+        return total(part)
+    if op in ("max", "min"):
+        return extreme(op, part)
+    best = extreme(op.removeprefix("arg"), part)
+    return part.index(best) if best == best else math.nan
+
+
+def _moved(op: str, operands: list[Any]) -> Pointer:
+    """A pointer and a distance."""
+    pointers = [one for one in operands if isinstance(one, Pointer)]
+    others = [one for one in operands if not isinstance(one, Pointer)]
+    if len(pointers) == 1 and len(others) == 1 and op in ("+", "-") and (op == "+" or operands[0] is pointers[0]):
+        if isinstance(others[0], (tuple, float)) or others[0] is None:
+            raise NotCompared("an address that is not known")
+        return Pointer(pointers[0].base, mapped(ARITHMETIC[op], pointers[0].offset, others[0]))
+    raise NotCompared("an address that is not known")
+
+
+OPERATIONS: Mapping[str, Callable[[Lanes, Value, Points], Any]] = {
+    "parameter": _parameter,
+    "program_id": _program,
+    "num_programs": _programs,
+    "arange": _arange,
+    "zeros": _filled,
+    "zeros_like": _filled,
+    "full": _filled,
+    "index": _index,
+    "either": _either,
+    "where": _chosen,
+    "axes": _with_axes,
+    "trans": _transposed,
+    "reshape": _reshaped,
+    "cast": _cast,
+    "load": _load,
+    "dot": _dot,
+    **dict.fromkeys(("sum", "max", "min", "argmax", "argmin"), _reduced),
+    **dict.fromkeys(SCANS, _scanned),
+    **dict.fromkeys(("multiple_of", "max_contiguous", "max_constancy", "to_tensor", "broadcast_to"), _spread),
+    "item": _item,
+}

@@ -1,0 +1,61 @@
+"""Which tile a matrix product is made in, and into how many parts its summed axis is cut."""
+
+from __future__ import annotations
+
+import math
+
+from kernlint.records import dataclass
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Extents of a tile of a product, along rows, columns and the summed axis, the options of its launch, and the ``parts`` of the
+    summed axis that programs of their own take, 1 where it stays whole."""
+
+    m: int
+    n: int
+    k: int
+    num_warps: int
+    num_stages: int
+    parts: int
+
+
+#: Rows, columns and warps.
+_TILES = (
+    (128, 128, 8), (128, 64, 4), (64, 128, 4), (64, 64, 4), (32, 64, 4), (64, 32, 4), (16, 64, 4), (16, 128, 4)
+)  # fmt: skip
+#: Multiprocessors of a large GPU, elements of the summed axis that a part has at least, and how much longer a tile may be than what
+#: is left for it at the end.
+_SMS, _PART, _WASTE = 132, 256, 1.05
+#: Nanoseconds for an element along the summed axis of a tile of one element, by the bits of what is fed (fp32 takes three products of
+#: tf32); for a byte of the planes that parts leave; and for the launch that adds them.
+_STEP_NS = {8: 0.002, 16: 0.003, 32: 0.02}
+_PLANE_NS, _LAUNCH_NS = 1 / 2000, 2500.0
+
+
+#: Programs that a grid holds along its second axis.
+MOST_BESIDE = 1 << 16
+
+
+def fits(extent: float) -> bool:
+    """Whether tiles of 128 along ``extent`` waste next to nothing at its end."""
+    return math.ceil(extent / 128) * 128 <= _WASTE * extent
+
+
+def default_tile(m: float, n: float, k: float, batch: float, bits: int) -> Tile:
+    """A tile that fills the device where the product is large enough, and wastes little where it is small."""
+    best, least = None, math.inf
+    for tile_m, tile_n, warps in _TILES:
+        if tile_m > 16 and tile_m >= 2 * m:
+            continue
+        tiles = math.ceil(m / tile_m) * math.ceil(n / tile_n) * batch
+        for parts in {1, max(1, int(min(_SMS // tiles, k / _PART))), max(1, int(min(2 * _SMS // tiles, k / _PART)))}:
+            time = math.ceil(tiles * parts / _SMS) * (tile_m * tile_n) ** 0.8 * k / parts * _STEP_NS.get(bits, 0.02)
+            if parts > 1:
+                time += parts * m * n * batch * 4 * _PLANE_NS + _LAUNCH_NS
+            if time < least:
+                best, least = (tile_m, tile_n, warps, parts), time
+    assert best is not None
+    depth = {8: 128, 16: 64}.get(bits, 32)
+    depth = max(16, min(depth, 1 << max(4, int(k - 1).bit_length())))
+    return Tile(best[0], best[1], depth, best[2], 3, best[3])

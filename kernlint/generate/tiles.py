@@ -1,0 +1,131 @@
+"""How large the tiles of a kernel without a product are, and how many warps share one.
+
+What is chosen here was measured (``h200-forms.csv``, ``h200-grids.csv``): rows of up to 32,768 elements are faster held in registers than
+read twice; 32 elements a thread and input are held, 64 of a strip of neighbouring rows; a loop whose step a program waits for wants
+the bytes that a memory system of 4 TB/s has under way, so that where few programs would loop, more share the columns.
+"""
+
+from __future__ import annotations
+
+from kernlint.records import dataclass
+from kernlint.workload.synthesis import power_of_two
+
+#: Elements of a row up to which a program holds it in registers, and of all rows that it holds at once.
+HELD_ROW, _HELD = 1 << 15, 1 << 16
+#: The same where one loop would do too.
+_ONCE = 1 << 13
+#: Elements of a strip of rows beside each other that a program holds.
+_STRIP = 1 << 15
+#: Elements of a tile where nothing asks for more, in a step of a loop that adds columns up, and of one that does more with them.
+_TILE, _STEP, _SECOND = 2048, 2048, 4096
+#: Issue slots an element from which on arithmetic decides and not memory: many warps, few elements for each.
+_DEAR = 40.0
+#: Programs of a wave on a large GPU, and bytes of loads under way on one of its multiprocessors.
+_BUSY, _UNDER_WAY = 132, 1 << 16
+#: Steps of its loop that a part has at least.
+_STEPS = 4
+#: Columns of a reduction, and elements in all, from which on few rows are worth reducing in parts; and elements where the rows alone
+#: give each multiprocessor a program.
+_LONG, _MUCH, _VAST = 1024, 1 << 18, 1 << 23
+#: Neighbouring bytes of a tile in two dimensions.
+_ACROSS = 256
+
+
+@dataclass(frozen=True)
+class Form:
+    """What a tile is chosen by: ``rows`` and ``columns`` to be covered, ``reach`` of the rows that a tile may hold together; ``tiles`` that
+    are loaded over both; whether the columns are reduced (``reduces``), so that one loop takes more than a sum (``online``), and needed
+    ``again`` behind that; whether neighbouring rows (``down``) or columns (``along``) lie side by side; whether loads would be done again
+    by each row (``shared``); ``slots`` of arithmetic for an element, and its ``bytes`` in memory."""
+
+    rows: float
+    columns: float
+    reach: float
+    tiles: int
+    reduces: bool
+    online: bool
+    again: bool
+    down: bool
+    along: bool
+    shared: bool
+    slots: float
+    bytes: float
+
+
+@dataclass(frozen=True)
+class Extents:
+    """Rows and columns of a tile, whether the columns are looped over, and the warps of a program."""
+
+    rows: int
+    columns: int
+    loops: bool
+    num_warps: int
+
+
+def extents_of(form: Form, in_parts: bool) -> Extents:
+    """The tile of a kernel; one whose columns are dealt out to programs ``in_parts`` loops over its own."""
+    width, high = power_of_two(int(form.columns)), power_of_two(int(form.reach))
+    tiles = max(1, form.tiles)
+    if not form.reduces:
+        return _stream(form, width, high)
+    if form.down and width > 1:
+        held = (
+            0
+            if in_parts or not (form.again or form.online)
+            else min(high, 64 if width <= 256 else 32, _STRIP // width // tiles)
+        )
+        if held >= min(high, 16):
+            while held > 16 and form.rows / held < 2 * _BUSY:
+                held //= 2
+            return Extents(held, width, False, _warps(held * width, 64))
+        rows = min(high, 64 if form.bytes > 2 else 128)
+        columns = min(width, 4096 // rows)
+        loops = columns < width or in_parts
+        return Extents(rows, columns, loops, _warps(rows * columns, 16 if loops else 32))
+    dear = form.slots >= _DEAR
+    longest = HELD_ROW if form.again else _ONCE if form.online else _TILE
+    held = width <= longest and width * tiles <= _HELD and not in_parts
+    if not held:
+        step = 1024 if dear else _SECOND if form.again or form.online else _STEP
+        # Rows that have their columns in common share what is loaded of them.
+        columns = min(step if form.tiles else step // 4, width)
+        rows = max(1, min(step // columns, high))
+        # Where each step ends in a reduction, more warps wait longer.
+        return Extents(rows, columns, True, _warps(rows * columns, 16 if form.online else 8))
+    rows = max(1, min(_TILE // width, high))
+    while rows > 1 and form.rows / rows < _BUSY:
+        rows //= 2
+    return Extents(rows, width, False, _warps(rows * width, 32))
+
+
+def _stream(form: Form, width: int, high: int) -> Extents:
+    if form.down and width > 1:
+        rows, columns = min(32 if form.along else 64, high), min(width, 64)
+    elif form.shared and high > 1:
+        # What rows have in common is read once for all of a tile.
+        columns = min(width, int(_ACROSS / form.bytes))
+        rows = min(high, _TILE // columns)
+    else:
+        columns = min(width, 1024)
+        rows = min(high, max(1, 1024 // columns))
+    return Extents(rows, columns, False, _warps(rows * columns, 16))
+
+
+def _warps(elements: int, each: int) -> int:
+    """Warps of 32 threads that have ``each`` elements."""
+    return max(4, min(32 if each <= 32 else 16, elements // (32 * each)))
+
+
+def parts_of(form: Form, tile: Extents) -> int:
+    """Into how many parts the reductions had better be cut, 0 where they need not be."""
+    programs = form.rows / tile.rows
+    if not form.reduces or form.columns < _LONG or form.rows * form.columns < (_MUCH if programs < _BUSY else _VAST):
+        return 0
+    under_way = tile.rows * min(tile.columns, form.columns) * form.bytes * max(1, form.tiles)
+    each = max(4.0, _UNDER_WAY / under_way, 8.0 if form.slots >= _DEAR else 0.0)
+    if not tile.loops:
+        each = 1.0
+    if programs >= _BUSY * each / 2:
+        return 0
+    steps = form.columns / (_STEPS * tile.columns)
+    return max(2, int(min(_BUSY * each / programs, steps)))

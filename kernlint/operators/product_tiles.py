@@ -1,0 +1,267 @@
+"""The tile of a matrix product: which constexprs set it, which tiles are worth trying, and which the cost model likes best."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from kernlint.interpret.edits import Edits
+from kernlint.operators.operator import WhyNot
+from kernlint.records import dataclass, replace
+from kernlint.rules.finding import Context, Variant
+from kernlint.rules.proofs.counterparts import counterpart, dot_at, dot_under, find_dot
+from kernlint.rules.proofs.dot_tiles import Tile, contracted, editable, setting
+from kernlint.rules.proofs.grid_literals import joined
+from kernlint.rules.proofs.kernel_copies import Form, known_of
+from kernlint.rules.proofs.shared_memory import overflowing
+from kernlint.rules.proofs.tile_independence import difference
+from kernlint.workload import Access, Dot, Launch, Opaque
+
+#: Output tiles worth trying, rows by columns. Powers of two, as tl.arange demands; 16 is the least that MMA takes.
+_TILES = [(m, n) for m in (16, 32, 64, 128, 256) for n in (16, 32, 64, 128, 256) if 512 <= m * n <= 32_768]
+#: fp32 accumulators a thread can hold without spilling.
+_MAX_ACCUMULATORS = 128
+STAGES = (3, 4)
+#: Output tiles that are tried with other K extents and stages as well.
+_REFINED = 2
+_EXTENTS = {"m": "the rows", "n": "the columns", "k": "the depth"}
+
+
+@dataclass(frozen=True)
+class TileNames:
+    """The constexpr behind each extent of a dot; two may be the same (a square tile of one constant). Extents in ``bound``
+    (m, n, k) are not free: something else in the program depends on them."""
+
+    m: str
+    n: str
+    k: str
+    bound: frozenset[str] = frozenset()
+
+
+def tile_names(context: Context, base: Variant, launch: Launch, dot: Dot) -> TileNames | WhyNot:
+    """The constexprs that set the extents of ``dot``, found by changing each and looking at the dot, and at the rest of the
+    program; why not where an extent is not set by one that can be edited, or none is free."""
+    names: dict[str, str] = {}
+    bound: set[str] = set()
+    why = "no number at the launch sets"
+    for name, value in launch.constexprs.items():
+        if not isinstance(value, int) or isinstance(value, bool) or value not in (dot.m, dot.n, dot.k):
+            continue
+        if not editable(launch, name):
+            why = f"`{name}` is no number at the launch from which the grid is computed, so that nothing there sets"
+            continue
+        edits = setting(launch, {name: 2 * value})
+        found = dot_under(context, base.then(edits), launch.span, dot.span)
+        if found is None:
+            continue
+        for axis in "mnk":
+            doubles = getattr(found[1], axis) == 2 * value == 2 * getattr(dot, axis)
+            if doubles and (axis == "k" or _moves_grid(context, base, launch, dot, name)) and axis not in names:
+                names[axis] = name
+                if _breaks(context, base, edits):
+                    bound.add(axis)
+    if set(names) != set("mnk"):
+        return WhyNot(f"{why} {' and '.join(_EXTENTS[axis] for axis in 'mnk' if axis not in names)} of the tile alone")
+    if bound == set("mnk"):
+        return WhyNot("something else in the program depends on every extent of the tile")
+    return TileNames(names["m"], names["n"], names["k"], frozenset(bound))
+
+
+def named(context: Context, launch: Launch, dot: Dot, form: Form | None) -> tuple[Launch, TileNames | WhyNot]:
+    """``launch`` with the literals of its grid beside those that set the same block, and the constexprs that set the extents of
+    ``dot``: of copies of one ``form`` found out once."""
+    known = known_of(context, tile_names)
+    if form is not None and form.key in known:
+        literals, names = known[form.key]
+        return form.placed(launch, literals), names
+    launch = joined(context, launch)
+    names = tile_names(context, context.variant, launch, dot)
+    if form is not None and all(span in form.integers for found in launch.literals.values() for span in found):
+        known[form.key] = form.numbered(launch), names
+    return launch, names
+
+
+def _breaks(context: Context, base: Variant, edits: Edits) -> bool:
+    """Whether ``edits`` that set another tile surely make the program of ``base`` compute something else. Launches of one place
+    are asked about one after another."""
+    asked = _breaks, base, edits
+    if asked not in context.answers:
+        before = context.after(base)
+        found = difference(before, context.after(base.then(edits)), edits) if before is not None else None
+        context.answers[asked] = found is not None and found.certain
+    answer: bool = context.answers[asked]
+    return answer
+
+
+def breaks(context: Context, base: Variant, launch: Launch, names: TileNames, tile: Tile) -> bool:
+    """Whether the program of ``base`` surely computes something else with ``tile``."""
+    return _breaks(context, base, tile_edits(launch, names, tile))
+
+
+def _moves_grid(context: Context, base: Variant, launch: Launch, dot: Dot, name: str) -> bool:
+    """Whether the grid is computed from ``name``: with tiles of one row there are more programs. Where it is not, another
+    tile would leave results out, or reach beyond them."""
+    found = dot_under(context, base.then(setting(launch, {name: 1})), launch.span, dot.span)
+    return found is not None and found[0].grid != launch.grid
+
+
+def best_tile(
+    context: Context, base: Variant, launch: Launch, dot: Dot, names: TileNames, num_stages: tuple[int, ...] = STAGES
+) -> tuple[Tile, Variant] | None:
+    """The tile with the least predicted device time of those with which the program means the same, and the program with
+    it; None when no candidate can be priced."""
+    priced = priced_tiles(context, base, launch, dot, names, num_stages)
+    ranked = sorted(priced, key=lambda tile: priced[tile][0])
+    best = next((tile for tile in ranked if not breaks(context, base, launch, names, tile)), None)
+    return (best, priced[best][1]) if best is not None else None
+
+
+def priced_tiles(
+    context: Context, base: Variant, launch: Launch, dot: Dot, names: TileNames, num_stages: tuple[int, ...] = STAGES
+) -> dict[Tile, tuple[float, Variant]]:
+    """The tiles worth trying that fit, each with the predicted device time (us) of the program that has it."""
+
+    def variant(tile: Tile) -> Variant:
+        return base.then(tile_edits(launch, names, tile))
+
+    def us(tile: Tile) -> float | None:
+        time, found = context.gpu_us(variant(tile)), counterpart(context, variant(tile), launch)
+        return time if time is not None and suits(context, found, launch, dot) else None
+
+    return {tile: (time, variant(tile)) for tile, time in searched_tiles(us, dot, names, num_stages).items()}
+
+
+def searched_tiles(
+    us: Callable[[Tile], float | None], dot: Dot, names: TileNames, num_stages: tuple[int, ...] = STAGES
+) -> dict[Tile, float]:
+    """The tiles worth trying for ``dot``, each with the time that ``us`` gives it, without those for which that is None.
+
+    First every output tile with the usual K extent, then the best few of them with other K extents and stages: time
+    depends on the output tile far more than on the rest.
+    """
+    priced: dict[Tile, float] = {}
+
+    def price(tile: Tile) -> None:
+        if tile not in priced:
+            found = us(tile)
+            if found is not None:
+                priced[tile] = found
+
+    usual, *other = (dot.k,) if "k" in names.bound else _k_extents(max(dot.a.dtype.bits, dot.b.dtype.bits))
+    for tile in _tiles(names, dot, usual, num_stages[0]):
+        price(tile)
+    for near in sorted(priced, key=lambda tile: priced[tile])[:_REFINED]:
+        for stages in num_stages:
+            for k in (usual, *other):
+                if _consistent(names, near.m, near.n, k):
+                    price(replace(near, k=k, num_stages=stages))
+    return priced
+
+
+def suits(context: Context, changed: Launch | None, launch: Launch, dot: Dot) -> bool:
+    """Whether ``changed``, which is ``launch`` with another tile for ``dot``, has the shared memory it needs and computes the
+    same elements."""
+    return changed is not None and not overflowing(changed, context.device) and _covers(changed, launch, dot)
+
+
+def priced_depth(
+    context: Context, base: Variant, launch: Launch, dot: Dot, k: int
+) -> tuple[float, str, Variant] | None:
+    """The predicted device time (us) of the program whose dot takes ``k`` of K in a step and is the same otherwise, the constexpr
+    that says so, and that program; None where none does that alone, or the tile does not fit."""
+    if not _walks_along_k_alone(launch, dot):
+        return None
+    for name, value in launch.constexprs.items():
+        if value != dot.k or isinstance(value, bool) or not editable(launch, name):
+            continue
+        edits = setting(launch, {name: k})
+        variant, before = base.then(edits), context.after(base)
+        if before is None or difference(before, context.after(variant), edits) is not None:
+            continue
+        found = find_dot(context.after(variant), launch.span, dot.span)
+        if found is None or (found[1].m, found[1].n, found[1].k) != (dot.m, dot.n, k) or found[0].grid != launch.grid:
+            continue
+        old, new = _summed(launch, dot), _summed(*found)
+        if old is not None and new is not None and new >= old:
+            time = context.gpu_us(variant)
+            return (time, name, variant) if time is not None and suits(context, found[0], launch, dot) else None
+    return None
+
+
+def _walks_along_k_alone(launch: Launch, dot: Dot) -> bool:
+    """Whether the operands of ``dot`` are all that its loops load and nothing is stored there: a scale that belongs to one step
+    along K would belong to another part of K in a deeper one."""
+    around = {loop.id for node, loops in launch.kernel.walk(Dot) if node is dot for loop in loops}
+    inside = [
+        node
+        for node, loops in launch.kernel.walk(Access)
+        if isinstance(node, Access) and around & {loop.id for loop in loops}
+    ]
+    return bool(around) and {node.id for node in inside} == {dot.a.load, dot.b.load}
+
+
+def _summed(launch: Launch, dot: Dot) -> int | None:
+    """The K that ``dot`` sums over in all; None where that is open."""
+    return next((contracted(dot, loops) for node, loops in launch.kernel.walk(Dot) if node is dot), None)
+
+
+def _covers(found: Launch, launch: Launch, dot: Dot) -> bool:
+    """Whether ``found`` computes the same elements as ``launch``: its tiles leave none out, and reach beyond the tensors no
+    more than before where no mask holds them back."""
+    new_dot = dot_at(found, dot.span)
+    old = next(((d, loops) for d, loops in launch.kernel.walk(Dot) if d is dot), None)
+    new = next(((d, loops) for d, loops in found.kernel.walk(Dot) if d is new_dot), None)
+    if new_dot is None or old is None or new is None:
+        return False
+    if launch.programs is None or found.programs is None:
+        return False
+    area, new_area = launch.programs * dot.m * dot.n, found.programs * new_dot.m * new_dot.n
+    output = max((t.numel or 0 for s in launch.kernel.stores() if (t := launch.tensor(s.base)) is not None), default=0)
+    if new_area < min(area, output or area):
+        return False
+    tiles = [a for a, _ in launch.kernel.walk(Access) if isinstance(a, Access) and a.elements > 1]
+    bare = any(tile.mask is None and not _wraps(tile) for tile in tiles)
+    if bare and new_area != area:
+        return False
+    k_bare = any(load.mask is None for load in launch.kernel.loads() if load.id in (dot.a.load, dot.b.load))
+    return not k_bare or contracted(*old) == contracted(*new)
+
+
+def _wraps(access: Access) -> bool:
+    """Whether the rows or columns of a tile wrap around at the end of the tensor."""
+    return access.offset is not None and any(isinstance(a, Opaque) and a.op == "mod" for a in access.offset.atoms())
+
+
+def _tiles(names: TileNames, dot: Dot, k: int, num_stages: int) -> Iterator[Tile]:
+    """Every output tile worth trying; where one constant sets several extents, those are equal."""
+    for m, n in _TILES:
+        if ("m" in names.bound and m != dot.m) or ("n" in names.bound and n != dot.n):
+            continue
+        extent = {names.m: m, names.n: n}.get(names.k, k)
+        if not _consistent(names, m, n, extent):
+            continue
+        warps = 8 if m * n >= 128 * 128 else 4
+        if m * n / (32 * warps) <= _MAX_ACCUMULATORS:
+            yield Tile(m, n, extent, warps, num_stages)
+
+
+def _consistent(names: TileNames, m: int, n: int, k: int) -> bool:
+    """Whether constants shared between extents allow this tile."""
+    values: dict[str, int] = {}
+    return all(values.setdefault(name, extent) == extent for name, extent in ((names.m, m), (names.n, n), (names.k, k)))
+
+
+def _k_extents(bits: int) -> tuple[int, ...]:
+    # 128 bytes along K fill a swizzled shared-memory row: the usual extent first, then its neighbours.
+    return {8: (128, 64), 16: (64, 32, 128), 32: (32, 64)}.get(bits, (32, 64))
+
+
+def tile_edits(launch: Launch, names: TileNames, tile: Tile) -> Edits:
+    """The edits that launch with ``tile``."""
+    values = {
+        names.k: tile.k,
+        names.n: tile.n,
+        names.m: tile.m,
+        "num_warps": tile.num_warps,
+        "num_stages": tile.num_stages,
+    }
+    return setting(launch, values)

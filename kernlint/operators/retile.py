@@ -1,0 +1,204 @@
+"""Retile: a launch with another tile or block, other warps or stages, that computes what it did.
+
+Which numbers set the tile is found by changing each and reading the program again: nothing but the tile may change with it. Of the
+tiles that fit the cost model takes the cheapest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, Union
+
+from kernlint.headroom import kernels
+from kernlint.operators.operator import Operator, Place, WhyNot
+from kernlint.operators.product_tiles import STAGES, TileNames, best_tile, named
+from kernlint.records import dataclass
+from kernlint.rewrite.edits import Attempt
+from kernlint.rules.finding import Context, Variant
+from kernlint.rules.proofs.counterparts import counterpart
+from kernlint.rules.proofs.dot_tiles import editable, main_dot, setting
+from kernlint.rules.proofs.grid_literals import joined
+from kernlint.rules.proofs.kernel_copies import Form, form_of
+from kernlint.workload import Access, Branch, Dot, Launch, Load, Loop, ProgramId, Reduce, Scan
+
+#: Blocks of kernels that stream, with warps that share them.
+BLOCKS = (256, 512, 1024, 2048, 4096)
+WARPS = (4, 8)
+#: The widest access of one thread.
+VECTOR_BYTES = 16
+
+
+@dataclass(frozen=True)
+class Launched(Place):
+    """A kernel launch, as its first configuration."""
+
+    launch: Launch
+
+
+@dataclass(frozen=True)
+class Tiled:
+    """A matmul-like ``launch`` whose ``dot`` has a tile that the constexprs ``names`` set; copies of one ``form`` are alike."""
+
+    launch: Launch
+    dot: Dot
+    names: TileNames
+    form: Form | None
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """A ``launch`` that streams in blocks of ``tile`` elements, which the constexpr ``name`` sets."""
+
+    launch: Launch
+    name: str
+    tile: int
+
+
+class _Retile(Operator[Launched, Union[Tiled, Streamed]]):
+    name: ClassVar[str] = "retile"
+    causes: ClassVar[frozenset[str]] = frozenset(
+        {kernels.TILE, kernels.FEW, kernels.MANY, kernels.LATENCY, kernels.IDLE, kernels.SPILLS}
+    )
+
+    def sites(self, context: Context) -> Iterator[Launched]:
+        for launch in context.distinct_launches():
+            kernel = launch.kernel.name
+            yield Launched(f"the tile of `{kernel}`", launch.span, launch.function, kernel, launch)
+
+    def check(self, context: Context, site: Launched) -> Tiled | Streamed | WhyNot:
+        launch = site.launch
+        if launch.autotuned:
+            return WhyNot("triton.autotune chooses its tile")
+        tile = streamed_tile(launch)
+        if tile is not None:
+            launch = joined(context, launch)
+            name = block_name(context, launch, tile)
+            return name if isinstance(name, WhyNot) else Streamed(launch, name, tile)
+        return product(context, launch)
+
+    def apply(self, context: Context, proofs: Sequence[Tiled | Streamed]) -> Variant | None:
+        """The program with the cheapest tile at each place; None where no other is cheaper."""
+        variant = context.variant
+        for proof in proofs:
+            if isinstance(proof, Streamed):
+                variant = variant.then(best_block(context, proof)[2].edits)
+                continue
+            best = best_tile(context, variant, proof.launch, proof.dot, proof.names, stages_for(proof.launch))
+            variant = best[1] if best is not None else variant
+        before, after = context.gpu_us(context.variant), context.gpu_us(variant)
+        return variant if before is not None and after is not None and after < before else None
+
+    def emit(self, context: Context, proofs: Sequence[Tiled | Streamed]) -> Attempt:
+        if self.apply(context, proofs) is None:
+            return Attempt(None, "no other tile that fits is predicted to be faster")
+        return super().emit(context, proofs)
+
+
+RETILE = _Retile()
+
+
+def product(context: Context, launch: Launch) -> Tiled | WhyNot:
+    """``launch`` as one whose tile is free, where it is built around one product."""
+    if launch.autotuned:
+        return WhyNot("triton.autotune chooses its tile")
+    found = main_dot(launch)
+    if found is None or not found[1]:
+        return WhyNot(
+            "it does not only stream, nor is it built around one tl.dot in a loop: no number is its tile alone"
+        )
+    form = form_of(context, launch)
+    launch, names = named(context, launch, found[0], form)
+    return names if isinstance(names, WhyNot) else Tiled(launch, found[0], names, form)
+
+
+def stages_for(launch: Launch) -> tuple[int, ...]:
+    """The stages to try: a source that asks for no pipelining has another problem (KL204)."""
+    return (launch.num_stages,) if launch.num_stages < 2 else STAGES
+
+
+# -- kernels that stream ----------------------------------------------------------------------------------------------
+
+
+def streamed_tile(launch: Launch) -> int | None:
+    """The tile of a kernel that only streams: every access is that many neighbouring elements, or one."""
+    kernel = launch.kernel
+    if not kernel.complete or any(True for _ in kernel.walk((Loop, Dot, Reduce, Scan, Branch))):
+        return None
+    tiles = set()
+    for access, _ in kernel.walk(Access):
+        assert isinstance(access, Access)
+        if len(access.shape) > 1:
+            return None
+        if access.elements > 1:
+            if access.offset is not None and access.stride(0) not in (0, 1):
+                return None
+            tiles.add(access.elements)
+    return tiles.pop() if len(tiles) == 1 else None
+
+
+def block_name(context: Context, launch: Launch, tile: int) -> str | WhyNot:
+    """The constexpr that is the tile of a kernel that streams, and nothing else: doubling it doubles the tile and halves the grid."""
+    why = f"no number at the launch is the block of {tile}"
+    for name, value in launch.constexprs.items():
+        if value != tile or isinstance(value, bool):
+            continue
+        if not editable(launch, name):
+            why = f"`{name}` is no number at the launch from which the grid is computed"
+            continue
+        twice = counterpart(context, context.variant.then(setting(launch, {name: 2 * tile})), launch)
+        if twice is None or streamed_tile(twice) != 2 * tile:
+            why = f"more than the block depends on `{name}`"
+        elif _value_a_block(launch, twice, tile):
+            why = f"each block of {tile} has a value of its own, by its number"
+        elif launch.programs is None or twice.programs is None:
+            if launch.grid != twice.grid:
+                return name
+        elif twice.programs <= (launch.programs + 1) // 2:
+            return name
+        else:
+            why = f"the grid does not follow from `{name}`"
+    return WhyNot(why)
+
+
+def _value_a_block(launch: Launch, twice: Launch, tile: int) -> bool:
+    """Whether a program loads a single value by the number of its block (a scale for each), which a larger block would use for
+    elements that have another; ``twice`` is the launch with blocks of twice the ``tile``."""
+    axes = [ProgramId(axis) for axis in range(3)]
+
+    def blocks(one: Launch, width: int) -> set[ProgramId]:
+        tiles = [node for node, _ in one.kernel.walk(Access) if isinstance(node, Access) and node.elements == width]
+        return {
+            axis for node in tiles if node.offset is not None for axis in axes if node.offset.coefficient(axis) == width
+        }
+
+    counted = blocks(launch, tile) & blocks(twice, 2 * tile)
+    before, after = ([n for n, _ in one.kernel.walk(Load) if isinstance(n, Load)] for one in (launch, twice))
+    return any(
+        old.elements == 1 and old.offset is not None and old.offset == new.offset and counted & old.offset.atoms()
+        for old, new in zip(before, after)
+    )
+
+
+def widest(launch: Launch, least: int = 1) -> int:
+    """The bytes of the widest element that accesses of ``least`` or more elements at a time move."""
+    accesses = (node for node, _ in launch.kernel.walk(Access) if isinstance(node, Access))
+    return max(access.dtype.bytes for access in accesses if access.elements >= least)
+
+
+def best_block(context: Context, found: Streamed) -> tuple[int, int, Variant]:
+    """The block and warps of least predicted time, with the program that has them; those that fill 16-byte vectors of four warps
+    where no time is known."""
+    least = VECTOR_BYTES * context.device.warp_size_threads // widest(found.launch)
+    priced: list[tuple[float, int, int, Variant]] = []
+    # No block closes a size that is open.
+    known = context.estimate(context.workload).gpu_us is not None
+    choices = [(block, warps) for warps in WARPS for block in BLOCKS if block > found.tile and block >= least * warps]
+    for block, warps in choices if known else ():
+        variant = context.variant.then(setting(found.launch, {found.name: block, "num_warps": warps}))
+        time = context.gpu_us(variant)
+        if time is not None:
+            priced.append((time, block, warps, variant))
+    if priced:
+        return min(priced, key=lambda option: option[:3])[1:]
+    block = least * WARPS[0]
+    return block, WARPS[0], context.variant.then(setting(found.launch, {found.name: block, "num_warps": WARPS[0]}))

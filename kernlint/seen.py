@@ -1,0 +1,42 @@
+"""Verdicts that this process has given before: a training loop and an editor ask about the same text again and again."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from typing import Any
+
+from kernlint.interpret.elsewhere import Elsewhere
+from kernlint.interpret.program import Program
+from kernlint.verdict.model import Verdict
+
+#: Verdicts that are kept, those asked for last.
+_MOST = 512
+
+Question = tuple[Any, ...]
+
+_VERDICTS: OrderedDict[Question, tuple[Verdict, Elsewhere]] = OrderedDict()
+
+
+def question(source: str, options: Mapping[str, Any]) -> Question:
+    """All that the verdict on ``source`` depends on beside files; ``options`` are those of :func:`kernlint.analyze`."""
+    overrides = options["overrides"] or {}
+    # As they are written: 1, 1.0 and True are equal and not the same.
+    told = tuple(sorted((name, repr(value)) for name, value in overrides.items()))
+    return (source, told, *(value for name, value in sorted(options.items()) if name != "overrides"))
+
+
+def verdict(question: Question) -> Verdict | None:
+    """What was answered; None where it was not asked, or where a file that the answer rests on has changed since."""
+    found = _VERDICTS.get(question)
+    if found is None or not found[1].holds():
+        return None
+    _VERDICTS.move_to_end(question)
+    return found[0]
+
+
+def remember(question: Question, verdict: Verdict, program: Program) -> None:
+    """Keep ``verdict``, which was made from ``program``."""
+    _VERDICTS[question] = verdict, program.elsewhere()
+    while len(_VERDICTS) > _MOST:
+        _VERDICTS.popitem(last=False)

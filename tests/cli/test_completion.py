@@ -1,0 +1,72 @@
+"""What shells are told may come next."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+KERNLINT = [sys.executable, "-m", "kernlint"]
+
+
+def complete(*words):
+    """The words that may come in place of the last of ``words``, with their kinds."""
+    environment = {
+        **os.environ,
+        "_KERNLINT_COMPLETE": "bash_complete",
+        "COMP_WORDS": " ".join(("kernlint", *words)),
+        "COMP_CWORD": str(len(words)),
+    }
+    done = subprocess.run(KERNLINT, env=environment, capture_output=True, text=True, check=True)
+    assert done.stderr == ""
+    return [tuple(line.split(",", 1)) for line in done.stdout.splitlines()]
+
+
+def test_commands_and_files_come_first():
+    found = complete("che")
+    assert ("plain", "check") in found
+    assert ("file", "che") in found
+    assert {"batch", "completion", "rules", "verify"} <= {word for _, word in complete("")}
+
+
+def test_options_of_the_command_without_a_name():
+    assert {"--device", "--version"} <= {word for _, word in complete("--")}
+
+
+@pytest.mark.parametrize(
+    ("words", "among"),
+    [
+        (("k.py", "--device", "h100"), "h100-sxm"),
+        (("check", "--device", "l"), "list"),
+        (("check", "--select", "KL10"), "KL101"),
+        (("check", "--select", "KL103,KL10"), "KL103,KL101"),
+        (("fix", "k.py", "--rule", "half"), "half-upcast-before-dot"),
+        (("rule", "KL9"), "KL901"),
+        (("completion", "z"), "zsh"),
+    ],
+)
+def test_values(words, among):
+    assert among in {word for _, word in complete(*words)}
+
+
+@pytest.mark.parametrize(("words"), [("explain", "k"), ("check", "k"), ("k.py", "--reference", "k"), ("report", "k")])
+def test_files(words):
+    assert ("file", "k") in complete(*words)
+
+
+@pytest.mark.parametrize("shell", ["bash", "fish", "zsh"])
+def test_scripts_are_valid(shell, tmp_path):
+    done = subprocess.run([*KERNLINT, "completion", shell], capture_output=True, text=True, check=True)
+    assert "_KERNLINT_COMPLETE" in done.stdout
+    program = shutil.which(shell)
+    if program is not None:
+        script = tmp_path / "script"
+        script.write_text(done.stdout)
+        subprocess.run([program, "-n", str(script)], check=True)
+
+
+def test_another_shell_is_refused():
+    done = subprocess.run([*KERNLINT, "completion", "csh"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "'csh' is not one of" in done.stderr

@@ -1,0 +1,370 @@
+"""Findings that were wrong in packages nobody had looked at, as small programs: each kind is to stay away, and what it was
+mistaken for is still to be found."""
+
+from __future__ import annotations
+
+import textwrap
+
+import pytest
+
+from kernlint.lint.check_file import Job, check_file
+from kernlint.lint.settings import FileSettings
+from tests.support.values import HEADER
+
+FOREIGN_TUNER = """
+    class Tuner(triton.KernelInterface):
+        def __init__(self, fn, configs):
+            self.fn, self.configs = fn, configs
+
+        def run(self, *args, **kwargs):
+            return self.fn.run(*args, **kwargs, **self.configs[0].kwargs)
+
+    class {module}:
+        @staticmethod
+        def autotune(configs, key):
+            return lambda fn: Tuner(fn, configs)
+
+    @{module}.autotune(configs=[triton.Config({{"BLOCK": 64}})], key=["n"])
+    @triton.jit
+    def twice(x, y, n, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
+
+    def run(x, y):
+        twice[(16,)](x, y, x.numel())
+"""
+
+ROTATED = """
+    @triton.jit
+    def rotate(q, c, ROW: tl.constexpr, STEP: tl.constexpr, HEADS: tl.constexpr, PAIRS: tl.constexpr):
+        head = tl.arange(0, HEADS)[:, None]
+        pair = tl.arange(0, PAIRS)[None, :]
+        even = tl.load(q + head * ROW + (2 * pair) * STEP)
+        odd = tl.load(q + head * ROW + (2 * pair + 1) * STEP)
+        angle = tl.load(c + pair)
+        tl.store(q + head * ROW + (2 * pair) * STEP, even * angle - odd)
+        tl.store(q + head * ROW + (2 * pair + 1) * STEP, odd * angle + even)
+
+    def run(q, c):
+        heads, width = q.shape
+        rotate[(1,)](q, c, ROW=q.stride(0), STEP=q.stride(1), HEADS=triton.next_power_of_2(heads), PAIRS=width // 2)
+"""
+
+LAST_OFFSET = """
+    @triton.jit
+    def used(x, ends, o, COUNT: tl.constexpr, HAS: tl.constexpr, BLOCK: tl.constexpr):
+        rows = 1000
+        if HAS:
+            rows = tl.load(ends + COUNT - 1)
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(o + i, tl.load(x + i, mask=i < rows, other=0.0), mask=i < rows)
+
+    def backward(ctx, grad):
+        x, ends = ctx.saved_tensors
+        o = torch.empty_like(grad)
+        count = ends.numel() if ends is not None else 0
+        used[(16,)](x, ends if ends is not None else x, o, COUNT=count, HAS=ends is not None, BLOCK=64)
+        return o, None
+"""
+
+EITHER_KIND = """
+    @triton.jit
+    def scale(x, y, n, bits, BLOCK: tl.constexpr):
+        if isinstance(bits, tl.constexpr):
+            b = bits.value
+        else:
+            b = bits
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(y + i, tl.load(x + i, mask=i < n) * b, mask=i < n)
+
+    def run(x, y, bits: int):
+        scale[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), bits, BLOCK=64)
+"""
+
+PICKED = """
+    @triton.jit
+    def attend(K, IDX, O, picks, D: tl.constexpr, BT: tl.constexpr):
+        s = tl.program_id(0)
+        d = tl.arange(0, D)
+        m = -float("inf")
+        l = 0.0
+        for t in range(0, picks, BT):
+            lane = t + tl.arange(0, BT)
+            idx = tl.load(IDX + s * picks + lane, mask=lane < picks, other=0)
+            valid = (lane < picks) & ({valid})
+            k = tl.load(K + idx[:, None] * D + d[None, :], mask=valid[:, None], other=0.0).to(tl.float32)
+            scores = tl.where(valid, tl.sum(k, axis=1), -float("inf"))
+            new = tl.maximum(m, tl.max(scores, axis=0))
+            l = l * tl.exp(m - new) + tl.sum(tl.exp(scores - new), axis=0)
+            m = new
+        tl.store(O + s, m + tl.log(l))
+"""
+
+IN_CHUNKS = """
+    @triton.jit
+    def twice(x, y, n, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
+
+    class ModelNew(torch.nn.Module):
+        def forward(self, x):
+            y = torch.empty_like(x)
+            n = {step} * x.shape[1]
+            for c in {rows}:
+                twice[(triton.cdiv(n, 1024),)](x[c : c + {step}], y[c : c + {step}], n, BLOCK=1024)
+            return y
+"""
+
+K_LOOP = """
+    @triton.jit
+    def row_sum(x, o, K, BK: tl.constexpr):
+        row = tl.program_id(0)
+        k = tl.arange(0, BK)
+        total = tl.zeros((BK,), tl.float32)
+        for start in range(0, tl.cdiv(K, BK)):
+            total += tl.load(x + row * K + start * BK + k)
+        {masked}
+        tl.store(o + row, tl.sum(total, axis=0))
+
+    def run(x, o):
+        row_sum[(x.shape[0],)](x, o, x.shape[1], BK=32)
+"""
+
+
+REGROUPED = """
+    @triton.jit
+    def grouped(Q, sb, st, sh, sg, sd, O, D: tl.constexpr):
+        d = tl.arange(0, D)
+        for g in tl.range(0, 4):
+            x = tl.load(Q + tl.program_id(0).to(tl.int64) * sb + g.to(tl.int64) * sg + d * sd)
+            tl.store(O + g * D + d, x)
+
+    def run(q, args):
+        B, T, H, D = q.shape
+        q = q.view(B, -1, H // args.group, args.group, D)
+        B, _, heads, G, D = q.shape
+        o = torch.empty_like(q)
+        grouped[(B,)](q, *q.stride(), o, D)
+        return o
+"""
+
+
+PART_OF_A_KERNEL = """
+    @triton.jit
+    def accumulate(dq, start, step, k, grad, lock, BLOCK: tl.constexpr):
+        slot = lock + tl.program_id(0) + start // BLOCK
+        while tl.atomic_cas(slot, 0, 1) == 1:
+            pass
+        total = tl.load(dq + start * step) + tl.dot(tl.trans(k), grad)
+        tl.store(dq + start * step, total)
+        tl.debug_barrier()
+        tl.atomic_xchg(slot, 0)
+"""
+
+
+def severities(code: str, source: str) -> list[str]:
+    """How severe each finding of rule ``code`` is in ``source``, as `kernlint check` answers."""
+    job = Job("example.py", (HEADER + textwrap.dedent(source)).encode(), FileSettings(frozenset([code])))
+    return [finding.severity for finding in check_file(job).findings]
+
+
+@pytest.mark.parametrize(
+    ("source", "code"),
+    [
+        (FOREIGN_TUNER.format(module="custom_autotune"), "KL703"),
+        (ROTATED, "KL758"),
+        (LAST_OFFSET, "KL741"),
+        (EITHER_KIND, "KL729"),
+        (PICKED.format(valid="idx <= s"), "KL774"),
+        (REGROUPED, "KL729"),
+        (PART_OF_A_KERNEL, "KL708"),
+        (IN_CHUNKS.format(rows="range(0, x.shape[0], 16)", step=16), "KL601"),
+    ],
+)
+def test_is_not_told(source: str, code: str) -> None:
+    assert severities(code, source) == []
+
+
+def test_the_same_tuner_of_triton_has_no_such_argument() -> None:
+    source = FOREIGN_TUNER.format(module="custom_autotune").replace("@custom_autotune.autotune", "@triton.autotune")
+    assert severities("KL703", source.replace('{"BLOCK": 64}', '{"TILE": 64}'))
+
+
+def test_a_flag_that_was_read_may_leave_nothing_of_a_row() -> None:
+    assert severities("KL774", PICKED.format(valid="idx != 0")) == ["warning", "warning"]
+
+
+def test_one_row_at_a_time_is_no_chunk() -> None:
+    assert severities("KL601", IN_CHUNKS.format(rows="range(x.shape[0])", step=1))
+
+
+def test_a_loop_over_whole_tiles_is_a_remark_unless_another_access_masks_its_index() -> None:
+    assert severities("KL735", K_LOOP.format(masked="pass")) == ["info"]
+    masked = "for start in range(0, tl.cdiv(K, BK)):\n            total += tl.load(x + row * K + start * BK + k)\n            "
+    masked += "total += tl.load(o + start * BK + k, mask=start * BK + k < K, other=0.0)"
+    assert "warning" in severities("KL735", K_LOOP.format(masked=masked))
+
+
+PAST_THE_END = """
+    @triton.jit
+    def two_sweeps(x, o, n, BLOCK: tl.constexpr):
+        lane = tl.arange(0, BLOCK)
+        p = x + lane
+        total = tl.zeros((BLOCK,), tl.float32)
+        for start in range(0, n, BLOCK):
+            total += tl.load(p, mask=start + lane < n, other=0.0)
+            p += BLOCK
+        scale = tl.sum(total, axis=0)
+        {back}
+        for start in range(0, n, BLOCK):
+            v = tl.load(p, mask=start + lane < n, other=0.0)
+            tl.store(o + start + lane, v / scale, mask=start + lane < n)
+            p += BLOCK
+
+    def run(x):
+        o = torch.empty(1000, device=x.device)
+        two_sweeps[(1,)](x, o, 1000, BLOCK=256)
+        return o
+
+    def get_inputs():
+        return [torch.randn(1000)]
+"""
+
+
+def test_a_pointer_that_one_loop_moved_on_and_the_next_does_not_take_back() -> None:
+    assert severities("KL745", PAST_THE_END.format(back="pass")) == ["error"]
+    assert severities("KL745", PAST_THE_END.format(back="p = x + lane")) == []
+
+
+SHIFTED = """
+    @triton.jit
+    def shifted(x, o, n, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(o + i + {shift}, tl.load(x + i, mask=i < n), mask={mask})
+
+    def run(x, n: int):
+        o = torch.empty({extent}, device=x.device)
+        shifted[(triton.cdiv(n, 256),)](x, o, n, BLOCK=256)
+        return o
+"""
+
+
+@pytest.mark.parametrize(
+    ("shift", "mask", "extent", "expected"),
+    [
+        ("1", "i < n", "n", ["error"]),
+        ("1", "i + 1 < n", "n", []),
+        ("1", "i < n", "n + 1", []),
+        ("0", "i < n", "n", []),
+        ("1", "i < n", "2 * n", []),
+    ],
+)
+def test_a_shift_that_only_the_address_has(shift: str, mask: str, extent: str, expected: list[str]) -> None:
+    assert severities("KL745", SHIFTED.format(shift=shift, mask=mask, extent=extent)) == expected
+
+
+CALLED = """
+    @triton.jit
+    def twice(x, y, n, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
+
+    @torch.no_grad()
+    def doubled(x, lengths, y):
+        twice[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+
+    def test():
+        x = torch.randn(100)
+        y = torch.empty_like(x)
+        twice[(1,)](x, y, 100, BLOCK=128)
+        doubled({arguments})
+"""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"), [("x, y", ["error"]), ("x, None, y", []), ("*(x, None, y)", []), ("x, y=y", ["error"])]
+)
+def test_a_call_that_python_refuses(arguments: str, expected: list[str]) -> None:
+    assert severities("KL795", CALLED.format(arguments=arguments)) == expected
+
+
+ROWS = """
+    @triton.jit
+    def doubled(x, o, n, s, D: tl.constexpr, B: tl.constexpr):
+        pid = tl.program_id(0)
+        row = tl.arange(0, B)
+        column = tl.arange(0, D)
+        inside = ({index} < n)[:, None] * (column < D)[None, :]
+        at = (pid * B + row)[:, None] * s + column[None, :]
+        tl.store(o + at, tl.load(x + at, mask=inside, other=0.0) * 2.0, mask=inside)
+
+    def run(x):
+        assert x.shape[1] == 64
+        o = torch.empty_like(x)
+        doubled[(triton.cdiv(x.shape[0], 32),)](x, o, x.shape[0], x.stride(0), D=64, B=32)
+        return o
+"""
+
+
+@pytest.mark.parametrize(("index", "expected"), [("row", ["warning", "warning"]), ("pid * B + row", [])])
+def test_a_mask_that_does_not_move_with_the_program(index: str, expected: list[str]) -> None:
+    assert severities("KL796", ROWS.format(index=index)) == expected
+
+
+WHOLE_TILES = """
+    @triton.jit
+    def doubled(x, o, M, N, BM: tl.constexpr, BN: tl.constexpr):
+        m = tl.program_id(0) * BM + tl.arange(0, BM)
+        n = tl.program_id(1) * BN + tl.arange(0, BN)
+        at = m[:, None] * N + n[None, :]
+        inside = (m < M)[:, None] & (n < N)[None, :]
+        tl.store(o + at, tl.load(x + at, mask=inside) * 2.0, mask=inside)
+
+    def run(x):
+        M, N = x.shape
+        {check}
+        x = x.contiguous()
+        o = torch.empty_like(x)
+        doubled[(triton.cdiv(M, 64), {columns})](x, o, M, N, BM=64, BN=64)
+        return o
+"""
+
+
+@pytest.mark.parametrize(
+    ("columns", "check", "expected"),
+    [
+        ("N // 64", "pass", ["warning"]),
+        ("N // 64", "assert N % 64 == 0", []),
+        ("triton.cdiv(N, 64)", "pass", []),
+    ],
+)
+def test_a_grid_of_whole_tiles(columns: str, check: str, expected: list[str]) -> None:
+    assert severities("KL747", WHOLE_TILES.format(columns=columns, check=check)) == expected
+
+
+SPLIT = """
+    @triton.autotune(configs=[triton.Config({"B": 64}), triton.Config({"B": 128})], key=["n"], reset_to_zero=["o"])
+    @triton.jit
+    def total(x, o, n, SPLIT_K: tl.constexpr, B: tl.constexpr):
+        i = tl.program_id(0) * B + tl.arange(0, B)
+        s = tl.load(x + i, mask=i < n, other=0.0)
+        if SPLIT_K > 1:
+            tl.atomic_add(o + i % (n // SPLIT_K), s, mask=i < n)
+        else:
+            tl.store(o + i, s, mask=i < n)
+
+    def run(x):
+        n = x.numel()
+        SPLIT_K = max(1, n // 4096)
+        if SPLIT_K > 1:
+            o = x.new_zeros(n)
+        else:
+            o = x.new_empty(n)
+        total[lambda meta: (triton.cdiv(n, meta["B"]),)](x, o, n, SPLIT_K=SPLIT_K)
+        return o
+"""
+
+
+def test_a_buffer_that_is_zeroed_where_the_kernel_adds_to_it() -> None:
+    assert severities("KL753", SPLIT) == []
+    assert severities("KL753", SPLIT.replace("x.new_zeros(n)", "x.new_empty(n)")) == ["error"]

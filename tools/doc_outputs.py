@@ -1,0 +1,86 @@
+"""Runs the commands that pages of docs/ show, and writes what they print below them, so that no page shows what is no longer so.
+
+python tools/doc_outputs.py            write the outputs anew
+python tools/doc_outputs.py --check    exit with 1 where a page shows something else
+
+A page that holds the line MARK takes part. In it each fenced block of Python with a title is a file of that name, and of each block
+called `console` the lines that begin with "$ kernlint" are run, in order and in one folder, which has the fixtures and tests too; what they
+print, on both streams, is the rest of the block. `kernlint verify` runs code and takes its time: `--without verify` leaves it as it is.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+DOCS = ROOT / "docs"
+MARK = "<!-- outputs by tools/doc_outputs.py -->"
+
+_BLOCK = re.compile(r"^```(?P<head>[^\n]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
+_TITLE = re.compile(r'python title="([\w.]+)"')
+
+
+def pages() -> list[Path]:
+    """The pages that take part."""
+    return [path for path in sorted(DOCS.rglob("*.md")) if MARK in path.read_text(encoding="utf-8")]
+
+
+def rewritten(text: str, folder: Path, without: tuple[str, ...] = ()) -> str:
+    """The page ``text`` with the outputs that its commands have in ``folder``, where its files are written."""
+    for name in ("fixtures", "tests"):
+        (folder / name).symlink_to(ROOT / name)
+
+    def block(match: re.Match[str]) -> str:
+        head, body = match["head"], match["body"]
+        titled = _TITLE.fullmatch(head)
+        if titled:
+            (folder / titled[1]).write_text(body, encoding="utf-8")
+        if head != "console" or not body.startswith("$ "):
+            return match[0]
+        return f"```console\n{''.join(_run(part, folder, without) for part in _commands(body))}```"
+
+    return _BLOCK.sub(block, text)
+
+
+def _commands(body: str) -> list[str]:
+    """The block in parts that each begin with a command."""
+    return [part for part in re.split(r"^(?=\$ )", body, flags=re.MULTILINE) if part]
+
+
+def _run(part: str, folder: Path, without: tuple[str, ...]) -> str:
+    command = part.splitlines()[0].removeprefix("$ ")
+    name, *arguments = command.split()
+    if name != "kernlint" or (arguments and arguments[0] in without):
+        return part
+    program = [sys.executable, "-I", "-m", "kernlint", *arguments]
+    # What `verify` says of its progress depends on the clock.
+    errors = subprocess.DEVNULL if arguments[:1] == ["verify"] else subprocess.STDOUT
+    done = subprocess.run(program, cwd=folder, stdout=subprocess.PIPE, stderr=errors, check=False)
+    return f"$ {command}\n{done.stdout.decode()}"
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true")
+    parser.add_argument("--without", action="append", default=[])
+    options = parser.parse_args()
+    stale = 0
+    for path in pages():
+        before = path.read_text(encoding="utf-8")
+        with tempfile.TemporaryDirectory() as folder:
+            after = rewritten(before, Path(folder), tuple(options.without))
+        if after != before:
+            stale += 1
+            print(f"{path.relative_to(ROOT)}: {'stale' if options.check else 'written'}")
+            if not options.check:
+                path.write_text(after, encoding="utf-8")
+    return int(options.check and stale > 0)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
