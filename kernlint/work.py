@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 class OutOfWork(Exception):
