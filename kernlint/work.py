@@ -63,5 +63,6 @@ class limited:
         self._before = _count.limit
         _count.limit = min(self._before, _count.spent + self._units)
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, *_: object) -> bool | None:
         _count.limit = self._before
+        return None
