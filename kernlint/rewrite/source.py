@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tokenize
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,6 +21,9 @@ from kernlint.syntax.walk import children
 from kernlint.workload import Span
 
 Kind = TypeVar("Kind", bound=cst.CSTNode)
+
+#: A comma behind white space and comments.
+_COMMA = re.compile(r"(?:[\s\\]|#[^\r\n]*[\r\n])*,")
 
 
 @dataclass(frozen=True)
@@ -109,6 +113,11 @@ class Source:
         if isinstance(item, cst.Param):
             last = item.default or (item.annotation.annotation if item.annotation is not None else item.name)
         return self.whole(last)[1]
+
+    def comma(self, end: int) -> int | None:
+        """The offset of the comma behind an item that ends at ``end``; None where there is none."""
+        found = _COMMA.match(self.text, end)
+        return found.end() - 1 if found is not None else None
 
     def indent(self, offset: int) -> str:
         """The white space that the line of ``offset`` begins with."""
@@ -322,7 +331,7 @@ class Source:
         start, end = self.range_of(last)
         alone = not self.text[self.line_start(self.line(start)) : start].strip()
         separator = f",\n{self.indent(start)}" if alone else ", "
-        if alone and isinstance(last.comma, cst.Comma):
+        if alone and self.comma(end) is not None:
             # Behind a comment at the end of that line.
             after = self.line_end(end)
             if not self.text[end:after].lstrip().startswith(",") or ")" in self.text[end:after].split("#")[0]:

@@ -230,9 +230,9 @@ class LightTree:
 
     def _brackets(self, node: Any, without: int = 0) -> _Brackets:
         """The brackets around ``node`` that are its own; the innermost ones but for those of a call ``without`` other arguments."""
-        before = self._before(self._start(node))
-        count = self._behind(self._end(node), before) - without if before else 0
-        if count <= 0:
+        before = self._before(self._start(node)) - without
+        count = self._behind(self._end(node), before) if before > 0 else 0
+        if not count:
             return _NONE, _NONE
         return tuple(_left() for _ in range(count)), tuple(_right() for _ in range(count))
 

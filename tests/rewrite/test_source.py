@@ -56,3 +56,19 @@ def test_what_is_newer_than_python_is_left_alone(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("kernlint.rewrite.source.python_tree", lambda text: None)
     with pytest.raises(CannotRewrite, match="the running Python"):
         _ = source.comments
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "f(a)", "f(a,)", "f(((a)),)", "f(\n(a)\n,\n)", "f(a ,)", "f(a\n # b, c\n ,)", "f(a # ,\n)", "f(a, b)",
+        "f((a),)", "f((a))", "f(a \\\n ,)", "f(a=1,)", "f(*a,)", "f(a, **b)", "f([1, 2])", "f(',')", "f(a,\r\n)",
+    ],
+)  # fmt: skip
+def test_a_comma_behind_an_argument(text: str) -> None:
+    source, full = (Source(parse_module(text, "k.py", layout=layout)) for layout in (False, True))
+    (call,), (known,) = (one.module.of(cst.Call) for one in (source, full))
+    for arg, other in zip(call.args, known.args):
+        comma = source.comma(source.item_end(arg))
+        assert (comma is not None) == isinstance(other.comma, cst.Comma)
+        assert comma is None or text[comma] == ","
