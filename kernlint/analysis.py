@@ -179,7 +179,7 @@ def read_program(
     project: bool = False,
 ) -> Reading:
     """What the source does, not yet judged. Raises as :func:`analyze` does; ``for_rules`` is for asking rules about wrong code
-    too, which also look at kernels that nothing launches and at what the newest Triton refuses."""
+    too, which also look at kernels that nothing launches."""
     gpu = _device(device or DEFAULT_DEVICE)
     task = read_task(SourceText(source, path))
     module = task.reference
@@ -187,7 +187,7 @@ def read_program(
         module = _reference(reference, reference_path)
     _check_dialect(task.kernel)
     facts = tuple(parse_fact(text) for text in assumptions)
-    target = target_for(None, gpu) if for_rules else None
+    target = target_for(None, gpu)
     question = Question(entry, overrides or {}, facts, host_facts(gpu), target)
     program = (
         Program(task.kernel, module, question)

@@ -42,7 +42,7 @@ class Applied:
     """A fix that was made: the rule's ``code`` and ``name``, the ``line`` of its finding and the ``lines`` it changed, both
     counted in the source as it was before this fix, what it did (``method``), its effects, and what was predicted of it
     in the chosen scope (None where sizes are open). ``mends`` says that it is about wrong code, ``tunes`` that it is a choice of
-    tiles. Kernels that are written anew for a cause that no rule knows have the cause's name and no code."""
+    tiles, ``anew`` that the kernels are written anew. For a cause that no rule knows they have the cause's name and no code."""
 
     code: str
     name: str
@@ -54,6 +54,7 @@ class Applied:
     gain: Priced | None
     mends: bool = False
     tunes: bool = False
+    anew: bool = False
 
 
 @dataclass(frozen=True)
@@ -310,10 +311,10 @@ def _first_choices(found: _Found, left: list[Candidate], asked: _Question) -> li
     chosen, proposal = found.chosen, found.proposal
     if chosen is None:
         return []
-    anew = any(not one.code for one in asked.done)
-    first = [one for one in (chosen, proposal) if one is not None and (one.finding.rule.code or not anew)]
-    if not chosen.finding.rule.code:
-        best = best_candidate(left, asked.scope)
+    anew = any(one.anew for one in asked.done)
+    first = [one for one in (chosen, proposal) if one is not None and (one.finding.cause is None or not anew)]
+    if chosen.finding.cause is not None:
+        best = best_candidate([one for one in left if one.finding.cause is None], asked.scope)
         first = [*first[:1], *([best] if best is not None else [])]
     return [c for c in first if _worth(c, asked.scope) and _key(c) not in asked.refused]
 
@@ -356,7 +357,17 @@ def _made(version: _Version, found: _Found, candidate: Candidate, path: str) -> 
     changed, mends = tuple(lines), rule.category in NOT_ABOUT_SPEED
     asked.done.append(
         Applied(
-            rule.code, rule.name, finding.kernel, finding.span.line, changed, method, effects, gain, mends, rule.tuning
+            rule.code,
+            rule.name,
+            finding.kernel,
+            finding.span.line,
+            changed,
+            method,
+            effects,
+            gain,
+            mends,
+            rule.tuning,
+            finding.cause is not None,
         )
     )
     return after
@@ -419,7 +430,7 @@ def _gain(before: Workload, after: Workload, version: _Version, candidate: Candi
         short = new_us > promised * slack and found.middle < WORTH
         if short or new_us > old_us * (1 + 1e-9):
             raise CannotRewrite(f"the rewritten source would take {new_us:.1f} us, not the predicted {promised:.1f} us")
-    if not candidate.finding.rule.code and (found.middle < WORTH or found.low < 1.0):
+    if candidate.finding.cause is not None and (found.middle < WORTH or found.low < 1.0):
         raise CannotRewrite(f"kernels written anew would take {new_us:.1f} us, the program takes {old_us:.1f} us")
     return found
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     # `kernlint rule` reads the documentation of rules, which needs neither LibCST nor the cost model.
     from kernlint.cost.device import Device
     from kernlint.cost.estimate import Estimate
+    from kernlint.headroom.causes import Cause
+    from kernlint.headroom.headroom import Headroom
     from kernlint.interpret.program import Program
     from kernlint.rules.base import Rule
 
@@ -77,6 +79,9 @@ class Finding:
     kernel: str = ""
     evidence: tuple[Evidence, ...] = ()
     change: Change | None = None
+    #: The cause of the headroom that it is the name of: what it promises is what the headroom says of it, and its remedy is to write
+    #: the computation anew.
+    cause: Cause | None = None
 
     @property
     def key(self) -> tuple[str, str, Span]:
@@ -103,6 +108,8 @@ class Context:
     options: Mapping[tuple[str, str], float] = field(default_factory=dict, kw_only=True)
     autotune: bool = field(default=False, kw_only=True)
     device_named: bool = field(default=True, kw_only=True)
+    #: What torch's own kernels take for the reference, where that is known.
+    library: Estimate | None = field(default=None, kw_only=True)
     #: What rules have found out about versions of the program, by what they asked.
     answers: dict[Any, Any] = field(default_factory=dict, kw_only=True)
     _after: dict[Variant, Workload | None] = field(default_factory=dict)
@@ -143,6 +150,21 @@ class Context:
         followed."""
         workload = self.after(variant)
         return None if workload is None else self.estimate(workload).gpu_us
+
+    @property
+    def headroom(self) -> Headroom | None:
+        """What the call could take and what keeps it from that; None where sizes are open."""
+        asked = "headroom", self.variant
+        if asked not in self.answers:
+            from kernlint.cost.estimate import estimate
+            from kernlint.headroom.headroom import headroom_of
+
+            reference, library = self.workload.reference, self.library
+            if library is None and reference is not None:
+                library = estimate(reference, self.device)
+            self.answers[asked] = headroom_of(self.workload, self.estimate(self.workload), self.device, library)
+        found: Headroom | None = self.answers[asked]
+        return found
 
     def at(self, variant: Variant) -> Context:
         """The same question about a changed program, to look for what is worth doing next."""

@@ -60,7 +60,6 @@ BOUND_TO_A_RULE = frozenset(
         "scale_behind_loop",
         "split_k",
         "tensor_core_product",
-        "torch_rows",
         "triton_names",
         "tuners",
         "whole_row",

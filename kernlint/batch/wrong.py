@@ -1,7 +1,7 @@
 """What is surely wrong with a program: what the linter reports as errors, comments that suppress findings left aside.
 
-The verdict itself looks at what its own call computes; here also at what the newest Triton refuses: a reward must not be had for a
-program that does not run.
+The verdict looks at its own call alone; here also at kernels that nothing launches, and at what comments suppress: a reward must not
+be had for a program that is wrong.
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ class CallReader(Reader):
         else:
             super()._step(step)
 
-    def _read(self, step: TorchOp) -> None:
+    def read(self, step: TorchOp) -> None:
         for tensor in step.writes:
             self.writers[tensor.storage.id] = step
         if step.kind == "alloc" or (step.call is not None and step.call.function.startswith(("empty", "new_empty"))):
@@ -95,7 +95,7 @@ class CallReader(Reader):
             ):
                 self.holds[out.storage.id] = value, out
         else:
-            super()._read(step)
+            super().read(step)
 
     def _launch(self, launch: Launch) -> None:
         launched = Launched(launch, dict(self.holds))

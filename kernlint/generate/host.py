@@ -26,6 +26,9 @@ class Host:
         #: How the sizes that are needed are called here, in the order in which they were asked for.
         self.sizes: dict[Symbol, str] = {}
         self.lines: list[str] = []
+        self._asked: set[Symbol] = set()
+        #: What holds where sizes are parts of others.
+        self.divisions: dict[str, None] = {}
 
     def new(self, wish: str) -> str:
         base = re.sub(r"\W", "_", wish).strip("_") or "value"
@@ -38,8 +41,12 @@ class Host:
 
     def size(self, symbol: Symbol) -> str:
         """A variable with the size. Raises :class:`Unbound` where nothing in view has it."""
+        if symbol in self._asked:
+            raise Unbound(symbol.name)  # only a product with it stands anywhere, and the rest asks for it
         if symbol not in self.sizes:
+            self._asked.add(symbol)
             source = self._source(symbol)
+            self._asked.discard(symbol)
             self.sizes[symbol] = source if source.isidentifier() else self.new(symbol.name)
         return self.sizes[symbol]
 
@@ -57,7 +64,9 @@ class Host:
         for text, value in places:
             rest = ex.floordiv(value, wanted) if isinstance(value, Expr) and symbol in value.atoms() else None
             if rest is not None and lift(rest) * wanted == value and symbol not in lift(rest).atoms():
-                return f"{text} // {wrapped(self.expression(rest), 7)}"
+                part = wrapped(self.expression(rest), 7)
+                self.divisions.setdefault(f"{text} % {part} == 0", None)
+                return f"{text} // {part}"
         raise Unbound(symbol.name)
 
     def number(self, value: Named) -> str:

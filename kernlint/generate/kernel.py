@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import field
 
 from kernlint.generate.terms import Buffer
 from kernlint.generate.values import Named
@@ -60,6 +61,8 @@ class Kernel:
     constants: Mapping[str, int | NextPower]
     num_warps: int
     num_stages: int | None = None
+    #: Sources of functions that it calls, by name.
+    helpers: Mapping[str, str] = field(default_factory=dict)
 
 
 def is_large(elements: float) -> bool:

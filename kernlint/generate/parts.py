@@ -61,7 +61,8 @@ def _state(reduction: Value, state: str, chunks: int) -> Value:
     shape = (*reduction.shape, chunks)
     attributes = {"state": state, "chunks": chunks}
     view = View(reduction, identity(reduction.shape))
-    return Value("partial", shape, dt.FLOAT32, (view,), attributes, f"partial_{state}")
+    dtype = reduction.dtype if reduction.dtype.is_integer else dt.FLOAT32
+    return Value("partial", shape, dtype, (view,), attributes, f"partial_{state}")
 
 
 def _over_parts(reduction: Value, kind: str, value: Value, chunks: int) -> Value:

@@ -124,7 +124,7 @@ def _apart(target: Value) -> list[tuple[Value, int, Expr]]:
         _look(target, identity(target.shape), {}, seen, target)
     except _Stored:
         return []
-    if seen.reductions or seen.products:
+    if seen.reductions or seen.products or seen.scans:
         return []
     read = [lanes_of(index) for value, index in seen.found if value.op == "input"]
     for axis, extent in enumerate(target.shape):
@@ -155,6 +155,8 @@ def _work(root: Value, stored: dict[int, Value], sizes: Mapping[Atom, float]) ->
     seen = _Seen()
     _look(root, identity(root.shape), stored, seen, root)
     dims = [d for d, n in enumerate(root.shape) if lift(n).value != 1]
+    if seen.scans:
+        return _along_scans(root, seen, dims)
     if root.op == "product" or seen.products:
         return _around_product(root, seen, stored)
     if not seen.reductions:
@@ -177,6 +179,27 @@ def _work(root: Value, stored: dict[int, Value], sizes: Mapping[Atom, float]) ->
         if value is not root and work.columns and value.attributes["over"] != work.columns:
             raise _Stored(value)  # two long loops over different things
     return work
+
+
+def _along_scans(root: Value, seen: _Seen, dims: Sequence[int]) -> Work:
+    """The kernel of what is made of recurrences: its columns are the places along them, its rows all other axes."""
+    if seen.products:
+        raise _Stored(seen.scans[0][0] if seen.products[0][0] is not root else seen.products[0][0])
+    (scan, index), *others = seen.scans
+    time = lanes_of(index[-1:])
+    columns = scan.shape[-1:]
+    for value, place in seen.scans:
+        if lanes_of(place[-1:]) != time or len(time) != 1 or lanes_of(place[:-1]) & time:
+            raise CannotGenerate("recurrences along two axes") if value is root else _Stored(value)
+    (axis,) = time
+    rows = [d for d in dims if d != axis]
+    for value, place in seen.reductions:
+        if value.attributes["over"] != (
+            columns if axis >= COLUMNS else root.shape[axis : axis + 1]
+        ) or axis in lanes_of(place):
+            raise _Stored(value)
+    del others
+    return _placed(root, rows, [axis] if axis < COLUMNS else [])
 
 
 #: Elements up to which a reduction may be done again for each row: so many, and so many times those that the row is made of.
@@ -209,6 +232,12 @@ def _partial(root: Value, stored: dict[int, Value], sizes: Mapping[Atom, float])
     return Work((made,), rows, reduction.attributes["over"], None, root.attributes["chunks"])
 
 
+def _is_aside(place: Expr) -> bool:
+    """Whether ``place`` is a lane and a number that is the same for all."""
+    lanes = lanes_of((place,))
+    return len(lanes) == 1 and all(place.coefficient(Lane(dim)) == 1 for dim in lanes)
+
+
 def _is_lane(place: Expr) -> bool:
     if len(place.terms) != 1:
         return False
@@ -238,6 +267,7 @@ class _Seen:
 
     reductions: list[tuple[Value, tuple[Expr, ...]]] = field(default_factory=list)
     products: list[tuple[Value, tuple[Expr, ...]]] = field(default_factory=list)
+    scans: list[tuple[Value, tuple[Expr, ...]]] = field(default_factory=list)
     visited: set[tuple[int, tuple[Expr, ...]]] = field(default_factory=set)
     found: list[tuple[Value, tuple[Expr, ...]]] = field(default_factory=list)
 
@@ -255,6 +285,10 @@ def _look(value: Value, index: tuple[Expr, ...], stored: dict[int, Value], seen:
     if value.op in ("library", "partial"):
         raise _Stored(value)
     lanes = list(index)
+    if value.op == "scan":
+        if any(dim >= COLUMNS for dim in lanes_of(index[:-1])) or not _is_aside(index[-1]):
+            raise _Stored(value)
+        seen.scans.append((value, index))
     if value.op in ("reduce", "product"):
         if any(dim >= COLUMNS for dim in lanes_of(index)):
             raise _Stored(value)  # inside another reduction: it would be made again for each of its columns
@@ -278,7 +312,7 @@ def _around_product(root: Value, seen: _Seen, stored: dict[int, Value]) -> Work:
         raise _Stored(inner[0])
     product = root if root.op == "product" else next(iter(products.values()))[0]
     for view in product.operands:
-        if view.value.op != "input" and _is_dear(view.value, stored):
+        if view.value.op != "input" and (_is_dear(view.value, stored) or _tensors(view.value, stored) > 1):
             raise _Stored(view.value)  # each tile of the product would make it again
     return Work((_whole(root),), root.shape, (), product)
 
@@ -298,6 +332,17 @@ def _is_dear(value: Value, stored: dict[int, Value]) -> bool:
     if id(value) in stored or value.op == "input":
         return False
     return value.op in _DEAR or any(_is_dear(view.value, stored) for view in value.operands)
+
+
+def _tensors(value: Value, stored: dict[int, Value]) -> int:
+    """How many tensors as large as ``value`` it is made of."""
+    index = identity(value.shape)
+    if id(value) in stored or not lanes_of(index):
+        return 0
+    seen = _Seen()
+    _look(value, index, stored, seen, value)
+    read = {(id(one), at) for one, at in seen.found if one is not value and (one.op == "input" or id(one) in stored)}
+    return sum(lanes_of(at) == lanes_of(index) for _, at in read)
 
 
 # -- kernels that become one -----------------------------------------------------------------------------------------
@@ -356,7 +401,7 @@ def _still_fits(work: Work, stored: dict[int, Value], sizes: Mapping[Atom, float
             _look(root.value, root.index, before, seen, root.value)
         except _Stored:
             return False
-        if seen.products:
+        if seen.products or any(lanes_of(place[-1:]) != {COLUMNS} for _, place in seen.scans):
             return False
         overs |= {value.attributes["over"] for value, _ in seen.reductions if not _is_short(value, sizes)}
     return len(overs - {()}) <= 1

@@ -18,6 +18,7 @@ from kernlint.generate.terms import Buffer
 from kernlint.generate.tile_kernel import TileWriter
 from kernlint.generate.values import CannotGenerate, Named, Unbound, Value, exchanged
 from kernlint.interpret.edits import NO_EDITS
+from kernlint.interpret.host import SHORT_LOOP
 from kernlint.interpret.program import Program
 from kernlint.interpret.torch_ops import contiguous_strides
 from kernlint.records import replace
@@ -160,7 +161,7 @@ class _Writing:
             for s in reference.steps
             if isinstance(s, TorchOp) and (s.call is None or not s.writes or s.writes[0].shape is None)
         ]
-        loops = [s for s in reference.steps if isinstance(s, Repeat)]
+        loops = [s for s in reference.steps if isinstance(s, Repeat) and (s.round is None or self._is_short(s))]
         for loop in loops:
             for atom in lift(loop.count if loop.count is not None else 0).atoms():
                 if isinstance(atom, Symbol):
@@ -171,6 +172,11 @@ class _Writing:
             raise CannotGenerate("what the reference does depends on a condition that is not known")
         if reference.unknowns:
             raise CannotGenerate(f"the reference is not followed to its end ({reference.unknowns[0]})")
+
+    def _is_short(self, loop: Repeat) -> bool:
+        """Whether the rounds of ``loop`` are better written one after the other."""
+        rounds = lift(loop.count).evaluate(self.sizes) if loop.count is not None else None
+        return rounds is not None and rounds <= SHORT_LOOP
 
     def _look_for_parts(self, outputs: Iterable[Value]) -> None:
         """Raise :class:`Divided` for a size that is divided without a rest."""
@@ -280,7 +286,9 @@ class _Writing:
             body += launch_text(kernel, self.host, self.names)
         body.append(f"return {returned(self.reference.result, lambda t: self._result(outputs[id(t)]))}")
         prepared = [f"{name} = {name}.contiguous()" for name in self.used_inputs if not name.startswith("self.")]
-        return Rewritten(kernels, [*self._checks(), *prepared, *self.host.size_lines(), *body])
+        sizes = self.host.size_lines()
+        parts = [f"assert {' and '.join(self.host.divisions)}"] if self.host.divisions else []
+        return Rewritten(kernels, [*self._checks(), *prepared, *sizes, *parts, *body])
 
     def _checks(self) -> list[str]:
         """Assertions of the extents that the kernels were written for: everything else is read when they run."""

@@ -11,7 +11,7 @@ from kernlint.generate.printer import Printer
 from kernlint.generate.spelling import wrapped
 from kernlint.generate.terms import CHUNK, COLUMNS, Term
 from kernlint.generate.values import CannotGenerate
-from kernlint.workload import Lane
+from kernlint.workload import Expr, Lane
 from kernlint.workload import dtype as dt
 from kernlint.workload.expr import lift
 
@@ -42,6 +42,9 @@ class Whole:
 
     def reduce(self, printer: Printer, term: Term) -> None:
         """Write ``term`` down; raises :class:`CannotGenerate` where its columns are not all at hand."""
+        if term.op == "scan":
+            self.tile.recurrences.write(printer, term)
+            return
         region, kind = self.tile.region(term), term.kind
         if region not in self.tile.column_masks or (region == self.tile.main and self.tile.loops):
             raise CannotGenerate("reductions that need one another")
@@ -108,6 +111,9 @@ class Loop:
             self._pass(printer, waiting)
             self._store_states(printer)
             return
+        rest = [one for one in tile.outputs if self._has_columns(one)]
+        ends = self._ends(waiting, rest)
+        waiting = [term for term in waiting if term not in ends]
         while waiting:
             ready = [term for term in waiting if self._before(term) <= done]
             if not ready:
@@ -115,13 +121,28 @@ class Loop:
             self._pass(printer, ready)
             done |= {id(term) for term in ready}
             waiting = [term for term in waiting if id(term) not in done]
-        rest = [one for one in tile.outputs if self._has_columns(one)]
-        tile.store(printer, [one for one in tile.outputs if one not in rest])
+        late = [one for one in tile.outputs if one not in rest and any(t in ends for t in one.term.walk(set()))]
+        tile.store(printer, [one for one in tile.outputs if one not in rest and one not in late])
         if rest:
             self._spell_rows(printer, [one.term for one in rest])
+            tile.recurrences.begin(printer, [one.term for one in rest] + [t for one in ends for t in one.operands])
+            updates = [self._to_the_end(printer, term) for term in ends]
             inner = self._open(printer)
             tile.store(inner, rest)
+            for update in updates:
+                update(inner)
+            tile.recurrences.end(inner)
             self._close(printer, inner)
+        tile.store(printer, late)
+
+    def _ends(self, waiting: Sequence[Term], rest: Sequence[Output]) -> list[Term]:
+        """The states that recurrences leave and that nothing in a loop needs: the loop of what is stored along the columns finds
+        them on its way."""
+        if not rest:
+            return []
+        needed = {key for term in waiting for key in self._before(term)}
+        needed |= {id(t) for one in rest for t in one.term.walk(set())}
+        return [term for term in waiting if term.kind == "last" and id(term) not in needed]
 
     def _store_states(self, printer: Printer) -> None:
         tile = self.tile
@@ -155,8 +176,12 @@ class Loop:
     def _open(self, printer: Printer) -> Printer:
         total = printer.expression(lift(self.tile.axes.total(self.tile.main)))[0]
         first, last = ("chunk * length", "last") if self.tile.work.chunks else ("0", total)
-        printer.lines.append(f"for start in range({first}, {last}, BLOCK):")
         inner = printer.scope()
+        if self.tile.recurrences.backwards:
+            printer.lines.append(f"for step in range(0, tl.cdiv({total}, BLOCK)):")
+            inner.lines.append(f"start = (tl.cdiv({total}, BLOCK) - 1 - step) * BLOCK")
+        else:
+            printer.lines.append(f"for start in range({first}, {last}, BLOCK):")
         self.tile.place_columns(inner, self.tile.main, "start")
         return inner
 
@@ -180,9 +205,11 @@ class Loop:
         for term in ready:
             if term.kind == "max" and term.operands in online and not tile.work.chunks:
                 continue  # which comes with the sum of exponentials
-            if term.kind == "sum" and term.operands in moments and term.dtype == dt.FLOAT32:
+            if tile.bins is not None and is_count(term, tile.bins):
+                updates.append(self._count(printer, term))
+            elif term.kind == "sum" and term.operands in moments and term.dtype == dt.FLOAT32:
                 continue  # which comes with the mean
-            if term.kind in ("sum", "max", "min"):
+            elif term.kind in ("sum", "max", "min"):
                 name = names.new(f"{term.name or term.kind}_acc")
                 start = "tl.zeros(" if term.kind == "sum" else "tl.full("
                 value = "" if term.kind == "sum" else f"{worst(term)}, "
@@ -196,11 +223,15 @@ class Loop:
                 continue  # which comes with it too
             elif term.kind == "m2":
                 updates.append(self._moments(printer, term))
+            elif term.kind == "last":
+                updates.append(self._to_the_end(printer, term))
             else:
                 raise CannotGenerate(f"a reduction {term.kind}")
+        tile.recurrences.begin(printer, [operand for term in ready for operand in term.operands])
         inner = self._open(printer)
         for update in updates:
             update(inner)
+        tile.recurrences.end(inner)
         self._close(printer, inner)
         printer.lines += self.last
         self.last = []
@@ -213,6 +244,40 @@ class Loop:
                 inner.lines.append(f"{name} += {self.whole.body(inner, term, '0.0')}")
             else:
                 inner.lines.append(f"{name} = tl.{term.kind}imum({name}, {self.whole.body(inner, term, worst(term))})")
+
+        return update
+
+    def _count(self, printer: Printer, term: Term) -> Callable[[Printer], None]:
+        """How many columns there are of each row, as a histogram of those of a step."""
+        assert self.tile.bins is not None
+        name, index = self.tile.names.new("counts"), counted_of(term, self.tile.bins)
+        assert index is not None
+        printer.lines.append(f"{name} = tl.zeros((ROWS, 1), dtype=tl.int32)")
+
+        def update(inner: Printer) -> None:
+            total = "last" if self.tile.work.chunks else inner.expression(lift(self.tile.axes.total(self.tile.main)))[0]
+            found, beyond = self.tile.names.new("found"), self.tile.names.new("beyond")
+            mask = self.tile.column_masks[self.tile.main]
+            inner.lines += [
+                f"{found} = tl.where({mask}, {inner.spell(index)[0]}, 0).to(tl.int32)",
+                f"{beyond} = tl.maximum(start + BLOCK - {wrapped((total, 5), 6)}, 0)",
+                f"{name} += tl.histogram(tl.reshape({found}, (BLOCK,)), ROWS)[:, None]",
+                f"{name} -= tl.where(row == 0, {beyond}, 0)",
+            ]
+
+        text = name if term.dtype == dt.INT32 else f"{name}.to(tl.{term.dtype})"
+        printer.known[id(term)] = (text, 9)
+        return update
+
+    def _to_the_end(self, printer: Printer, term: Term) -> Callable[[Printer], None]:
+        """The state that a recurrence leaves."""
+        (body,) = term.operands
+        if body.op != "scan":
+            raise CannotGenerate("the end of what is no recurrence")
+
+        def update(inner: Printer) -> None:
+            inner.spell(body)
+            printer.known[id(term)] = (self.tile.recurrences.states[body.number, int(body.kind)], 9)
 
         return update
 
@@ -309,3 +374,27 @@ def _is_finite(term: Term) -> bool:
     """Whether ``term`` is a number wherever its loads are: no division and no function that could overflow on zero."""
     plain = ("square", "abs", "neg", "cast", "narrow", "mul", "add", "sub", "relu")
     return term.op in ("load", "number") or (term.op in plain and all(map(_is_finite, term.operands)))
+
+
+def counted_of(term: Term, row: int) -> Term | None:
+    """What the sum ``term`` holds against the places of the axis ``row``: its elements count where they are equal."""
+    (body,) = term.operands
+    while body.op == "cast":
+        (body,) = body.operands
+    if term.kind != "sum" or body.op != "where" or body.operands[0].op != "eq":
+        return None
+    first, second = body.operands[0].operands
+    is_place = second.op == "place" and second.address == Expr.atom(Lane(row))
+    return first if is_place and row not in first.lanes else None
+
+
+def is_count(term: Term, row: int) -> bool:
+    """Whether ``term`` counts the elements that are equal to the places of the axis ``row``, of those of whole columns."""
+    index = counted_of(term, row)
+    if index is None or any(dim < CHUNK for dim in index.lanes if dim == row):
+        return False
+    body = term.operands[0]
+    while body.op == "cast":
+        (body,) = body.operands
+    _, one, none = body.operands
+    return all(t.op == "number" and t.number == n for t, n in ((one, 1), (none, 0)))

@@ -31,7 +31,8 @@ Bounds = tuple[tuple[Expr, Expr, Expr | None], ...]
 @dataclass(frozen=True, eq=False)
 class Term:
     """``op`` is ``load`` (of ``buffer`` at ``address``, elements; where ``bounds`` hold), ``number``, ``place`` (``address`` itself),
-    ``reduce`` (``kind`` over the columns), ``product``, ``choose``, ``cast`` or an elementwise operation on ``operands``."""
+    ``reduce`` (``kind`` over the columns), ``scan`` (state ``kind`` of the recurrence ``number``), ``carried`` (it before its
+    update), ``product``, ``choose``, ``cast`` or an elementwise operation on ``operands``."""
 
     op: str
     dtype: Dtype
@@ -58,6 +59,19 @@ class Term:
         for operand in self.operands:
             yield from operand.walk(seen)
         yield self
+
+
+@dataclass(frozen=True)
+class Recurrence:
+    """States that are handed on along the columns ``region``: what stands for each before its update, what it begins with, what
+    it becomes; at places outside of ``bounds`` they stay as they are."""
+
+    carried: tuple[Term, ...]
+    first: tuple[Term, ...]
+    update: tuple[Term, ...]
+    bounds: Bounds
+    region: int
+    backwards: bool
 
 
 @dataclass(frozen=True)
@@ -90,6 +104,11 @@ class Terms:
         #: Products that are made here, by value and place: the accumulator.
         self.products: dict[tuple[int, tuple[Expr, ...]], Term] = {}
         self.buffers: dict[str, Buffer] = {}
+        self.recurrences: list[Recurrence] = []
+        #: The number of a recurrence, by what stands for its states and its place.
+        self._recurring: dict[Any, int] = {}
+        #: Of a recurrence that is being looked at: what stands for its states there.
+        self._states: dict[tuple[int, tuple[Expr, ...]], Term] = {}
 
     def at(self, value: Value, index: Sequence[Expr], bounds: Bounds = ()) -> Term:
         """The element of ``value`` at ``index``; loads are guarded by ``bounds``."""
@@ -117,6 +136,12 @@ class Terms:
             return self.new("place", dt.INT32, address=at, lanes=self._lanes(at))
         if op == "reduce":
             return self._reduce(value, index, bounds)
+        if op == "scan":
+            return self._scan(value, index)
+        if op == "carried":
+            if (id(value), index) not in self._states:
+                raise CannotGenerate("a state of a recurrence outside of it")
+            return self._states[id(value), index]
         if op == "choose":
             return self._choose(value, index, bounds)
         if op == "pick":
@@ -124,7 +149,7 @@ class Terms:
         if op == "partial":
             # The kernel that makes it reduces its own part of the columns: what it stores is a state of that reduction.
             term = self.view(value.operands[0], index[:-1])
-            return self.new("state", dt.FLOAT32, (term,), lanes=term.lanes, kind=value.attributes["state"])
+            return self.new("state", value.dtype, (term,), lanes=term.lanes, kind=value.attributes["state"])
         if op in ("product", "library", "input"):
             raise CannotGenerate(f"a {op} inside another kernel")
         operands = tuple(self.view(one, index, bounds) for one in value.operands)
@@ -148,6 +173,7 @@ class Terms:
         address = lift(0)
         for place, stride in zip(index, buffer.strides):
             address = address + place * stride
+        address = _rejoined(address)
         self.buffers[buffer.name] = buffer
         dtype = buffer.value.dtype
         if bounds and (buffer.name, address) in self._free:
@@ -174,6 +200,40 @@ class Terms:
         return self.new(
             "reduce", dtype, (body,), lanes=lanes, kind=value.attributes["kind"], over=over, name=value.name
         )
+
+    def _scan(self, value: Value, index: tuple[Expr, ...]) -> Term:
+        key = tuple(map(id, value.operands)), index
+        if key not in self._recurring:
+            self._recurring[key] = len(self.recurrences)
+            self.recurrences.append(self._recurrence(value, index))
+        number = self._recurring[key]
+        found = self.recurrences[number]
+        own, lanes = value.attributes["state"], self._lanes(*index)
+        kept = (*found.first, *found.update)
+        return self.new(
+            "scan", found.carried[own].dtype, kept, lanes=lanes, kind=str(own), number=number, name=value.name
+        )
+
+    def _recurrence(self, value: Value, index: tuple[Expr, ...]) -> Recurrence:
+        count, place = len(value.attributes["carried"]), index[-1]
+        (lane,) = self._lanes(place) if len(self._lanes(place)) == 1 else (0,)
+        region = lane // COLUMNS * COLUMNS
+        extents = next((over for over, first in self.regions.items() if first == region), ())
+        if not region or len(extents) != 1 or place.coefficient(Lane(lane)) != 1 or region in self._lanes(*index[:-1]):
+            raise CannotGenerate("a recurrence along other places than those of the columns")
+        bounds: Bounds = ()
+        if place != Expr.atom(Lane(lane)) or lift(extents[0]) != lift(value.shape[-1]):
+            bounds = ((lift(0), place, lift(value.shape[-1])),)
+        lanes = self._lanes(*index)
+        carried = tuple(
+            self.new("carried", register_type(one.dtype), lanes=lanes, kind=f"{len(self.recurrences)}.{number}")
+            for number, one in enumerate(value.attributes["carried"])
+        )
+        for one, term in zip(value.attributes["carried"], carried):
+            self._states[id(one), index] = term
+        first = tuple(self.view(view, index) for view in value.operands[:count])
+        update = tuple(self.view(view, index, bounds) for view in value.operands[count:])
+        return Recurrence(carried, first, update, bounds, region, value.attributes["backwards"])
 
     def _choose(self, value: Value, index: tuple[Expr, ...], bounds: Bounds) -> Term:
         found: Term | None = None
@@ -238,6 +298,17 @@ class Terms:
         if key not in self._same:
             self._same[key] = Term(op, dtype, operands, lanes, **rest)
         return self._same[key]
+
+
+def _rejoined(address: Expr) -> Expr:
+    """``address`` with ``n`` for ``n // m * m + n % m``."""
+    for atom in [atom for atom in address.atoms() if isinstance(atom, Opaque) and atom.op == "mod"]:
+        step = address.coefficient(atom)
+        whole, part = atom.args
+        quotient = Opaque("floordiv", atom.args)
+        if step is not None and step.terms and address.coefficient(quotient) == step * part:
+            address = address.substitute({atom: 0, quotient: 0}) + step * whole
+    return address
 
 
 def _known(bound: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -10,7 +10,8 @@ from kernlint.generate.kernel import RESERVED, WIDE, Kernel, NextPower, function
 from kernlint.generate.parts import GRAIN
 from kernlint.generate.plan import Work
 from kernlint.generate.printer import Names, Printer
-from kernlint.generate.reductions import Loop, Whole
+from kernlint.generate.recurrences import Recurrences
+from kernlint.generate.reductions import Loop, Whole, counted_of, is_count
 from kernlint.generate.spelling import SIGNS, wrapped
 from kernlint.generate.terms import CHUNK, COLUMNS, Buffer, Term, Terms
 from kernlint.generate.tiles import HELD_ROW, Form, extents_of, parts_of
@@ -43,7 +44,7 @@ class TileWriter:
             for place, shift, stride in zip(root.index, root.shift, buffer.strides):
                 address = address + (place + shift) * stride
             self.outputs.append(Output(self.terms.at(root.value, root.index), buffer, address))
-        if any(self._extent(over) > HELD_ROW for over in self.terms.regions):
+        if not self.terms.recurrences and any(self._extent(over) > HELD_ROW for over in self.terms.regions):
             made: dict[int, Term] = {}
             self.outputs = [replace(one, term=beside(self.terms, one.term, made)) for one in self.outputs]
         self.names = Names()
@@ -52,8 +53,10 @@ class TileWriter:
         self.axes = Axes(work.rows, columns, roots, [one.address for one in self.outputs], self.terms.loaded)
         self.all_terms = self._all_terms()
         self.reductions = [t for t in self.all_terms if t.op == "reduce"]
+        self.helpers: dict[str, str] = {}
+        self.recurrences = Recurrences(self)
         self.axes.merge()
-        if not self.reductions:
+        if not self.reductions and not self.recurrences.all:
             self.axes.merge_rows_into_columns()
         self.uses: dict[int, int] = {}
         for term in self.all_terms:
@@ -98,21 +101,26 @@ class TileWriter:
         )
         self.row_count = self.count(product_of(extent for _, extent in axes.rows))
         self.column_count = widths.get(self.main, 1.0)
-        self.reduces = any(self.region(term) == self.main for term in self.reductions)
+        self.reduces = bool(self.recurrences.all) or any(self.region(term) == self.main for term in self.reductions)
         for first, width in widths.items():
             if first != self.main and width > HELD_ROW // 2:
                 raise CannotGenerate("reductions over two long axes in one kernel")
         #: The row axis along which tiles reach, where the others have a grid axis of their own: what does not depend on it is then
         #: the same for a whole tile.
         self.inner: Axis | None = None
+        #: The row axis of places among which the elements of the columns are dealt out: a tile has all of it.
+        self.bins: int | None = None
         if axes.rows:
             # Neighbouring rows of a tile shall be neighbours in memory.
             across = axes.contiguous(axes.rows)
             best = max(range(len(axes.rows)), key=lambda i: across[axes.rows[i][0]])
-            if across[axes.rows[best][0]]:
+            bins = self._bins() if self.reduces and not across[axes.rows[best][0]] else None
+            best = best if bins is None else bins
+            if across[axes.rows[best][0]] or bins is not None:
                 axes.rows.append(axes.rows.pop(best))
-                if len(axes.rows) > 1 and self.reduces:
+                if self.reduces and len(axes.rows) > 1:
                     self.inner = axes.rows[-1]
+                self.bins = axes.rows[-1][0] if bins is not None else None
         self.form = self._form()
         if self.inner is None and self.form.shared and len(axes.rows) > 1 and not self.reduces:
             self.inner = axes.rows[-1]
@@ -125,7 +133,7 @@ class TileWriter:
             axes.rows.pop()
         # Conditions on a row that is a number do not mix with masks, which are blocks, in Triton's interpreter (3.9).
         guarded = any(term.bounds for term in self.all_terms)
-        self.flat = self.rows == 1 and self.inner is None and not guarded
+        self.flat = self.rows == 1 and self.inner is None and not guarded and not self.recurrences.all
 
     def _form(self) -> Form:
         axes = self.axes
@@ -145,6 +153,10 @@ class TileWriter:
             down=max(axes.contiguous(axes.rows).values(), default=0) > 0,
             along=max(axes.contiguous(last).values(), default=0) > 0,
             shared=len(loads) - len(whole) > 1,
+            scans=bool(self.recurrences.all),
+            in_turn=self.recurrences.in_turn,
+            bins=self.bins is not None,
+            counts=self.bins is not None and all(is_count(term, self.bins) for term in self.reductions),
             slots=sum(slots_of(SIGNS.get(t.op, t.op), t.dtype) for t in self.all_terms if self._in_main(t)),
             bytes=max(
                 (self.terms.buffers[t.buffer].value.dtype.bits / 8 for t in whole), default=max(stored, default=4.0)
@@ -155,6 +167,15 @@ class TileWriter:
     def over(self) -> tuple[Size, ...]:
         """The extents that the reductions over the main columns go over."""
         return next((over for over, first in self.terms.regions.items() if first == self.main), ())
+
+    def _bins(self) -> int | None:
+        """The row axis that nothing lies along: its places are held against elements of the columns. By its number."""
+        loads = [t.address for t in self.all_terms if t.op == "load" and t.address is not None]
+        for number, (dim, _) in enumerate(self.axes.rows):
+            lying = any(Lane(dim) in address.atoms() for address in loads)
+            if not lying and any(counted_of(term, dim) is not None for term in self.reductions):
+                return number
+        return None
 
     def _in_main(self, term: Term) -> bool:
         return any(dim >= COLUMNS and self.axes.region(dim) == self.main for dim in term.lanes)
@@ -180,6 +201,10 @@ class TileWriter:
         printer = Printer(self.terms, names, {}, self.mask, self.uses, self.axes.spelled, whole.reduce)
         printer.reciprocals = not any(
             t.op in _ROUNDING or (t.op == "cast" and t.dtype.is_integer) for t in self.all_terms
+        )
+        inner = [self.inner] if self.inner is not None else []
+        printer.extents = dict(
+            [*self.axes.rows, *inner, *(one for lanes in self.axes.columns.values() for one in lanes)]
         )
         self._place_rows(printer)
         for first, lanes in self.axes.columns.items():
@@ -292,7 +317,8 @@ class TileWriter:
         rows = self.axes.rows
         constants: dict[str, int | NextPower] = {}
         if not self.flat:
-            constants["ROWS"] = self.rows
+            whole = dict(self.axes.rows).get(self.bins) if self.inner is None else self.inner[1]
+            constants["ROWS"] = next_power(whole) if self.bins is not None and whole is not None else self.rows
         if self.main:
             total = self.axes.total(self.main)
             constants["BLOCK"] = next_power(total) if self.reduces and not self.loops else self.columns
@@ -316,4 +342,4 @@ class TileWriter:
         parameters += [f"{name}: tl.constexpr" for name in constants]
         source = function_text(self.name, parameters, body)
         return Kernel(self.name, source, tuple(grid) or (((1, ""),),), tuple(buffers), self.names.sizes, self.names.numbers,
-                      constants, self.num_warps)  # fmt: skip
+                      constants, self.num_warps, helpers=self.helpers)  # fmt: skip

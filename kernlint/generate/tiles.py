@@ -27,16 +27,20 @@ _STEPS = 4
 #: Columns of a reduction, and elements in all, from which on few rows are worth reducing in parts; and elements where the rows alone
 #: give each multiprocessor a program.
 _LONG, _MUCH, _VAST = 1024, 1 << 18, 1 << 23
+#: Rows of a program that goes through a recurrence place by place.
+_IN_TURN = 128
 #: Neighbouring bytes of a tile in two dimensions.
 _ACROSS = 256
 
 
 @dataclass(frozen=True)
 class Form:
-    """What a tile is chosen by: ``rows`` and ``columns`` to be covered, ``reach`` of the rows that a tile may hold together; ``tiles`` that
-    are loaded over both; whether the columns are reduced (``reduces``), so that one loop takes more than a sum (``online``), and needed
-    ``again`` behind that; whether neighbouring rows (``down``) or columns (``along``) lie side by side; whether loads would be done again
-    by each row (``shared``); ``slots`` of arithmetic for an element, and its ``bytes`` in memory."""
+    """What a tile is chosen by: ``rows`` and ``columns`` to be covered, ``reach`` of the rows that a tile may hold together; ``tiles``
+    that are loaded over both; whether the columns are reduced (``reduces``), so that one loop takes more than a sum (``online``),
+    and needed ``again`` behind that; whether neighbouring rows (``down``) or columns (``along``) lie side by side; whether loads
+    would be done again by each row (``shared``); whether the columns are gone through by recurrences (``scans``), place by place
+    (``in_turn``); whether the rows are ``bins`` that elements of the columns are dealt out to, and do nothing but count them
+    (``counts``); ``slots`` of arithmetic for an element, and its ``bytes`` in memory."""
 
     rows: float
     columns: float
@@ -48,6 +52,10 @@ class Form:
     down: bool
     along: bool
     shared: bool
+    scans: bool
+    in_turn: bool
+    bins: bool
+    counts: bool
     slots: float
     bytes: float
 
@@ -66,6 +74,11 @@ def extents_of(form: Form, in_parts: bool) -> Extents:
     """The tile of a kernel; one whose columns are dealt out to programs ``in_parts`` loops over its own."""
     width, high = power_of_two(int(form.columns)), power_of_two(int(form.reach))
     tiles = max(1, form.tiles)
+    if form.scans:
+        return _scan(form, width, high)
+    if form.bins:
+        columns = min(width, _SECOND if form.counts else max(16, _SECOND // high))
+        return Extents(high, columns, columns < width or in_parts, 8)
     if not form.reduces:
         return _stream(form, width, high)
     if form.down and width > 1:
@@ -98,6 +111,20 @@ def extents_of(form: Form, in_parts: bool) -> Extents:
     return Extents(rows, width, False, _warps(rows * width, 32))
 
 
+def _scan(form: Form, width: int, high: int) -> Extents:
+    if form.in_turn:
+        rows = min(_IN_TURN, high)
+        while rows > 32 and form.rows / rows < _BUSY:
+            rows //= 2
+        return Extents(rows, 1, True, max(1, rows // 32))
+    if form.down:
+        rows = min(32 if form.along else 64, high)
+        return Extents(rows, min(width, 64), True, _warps(rows * min(width, 64), 16))
+    columns = min(width, 1024)
+    rows = max(1, min(_TILE // columns, high))
+    return Extents(rows, columns, True, _warps(rows * columns, 16))
+
+
 def _stream(form: Form, width: int, high: int) -> Extents:
     if form.down and width > 1:
         rows, columns = min(32 if form.along else 64, high), min(width, 64)
@@ -119,7 +146,12 @@ def _warps(elements: int, each: int) -> int:
 def parts_of(form: Form, tile: Extents) -> int:
     """Into how many parts the reductions had better be cut, 0 where they need not be."""
     programs = form.rows / tile.rows
-    if not form.reduces or form.columns < _LONG or form.rows * form.columns < (_MUCH if programs < _BUSY else _VAST):
+    if (
+        not form.reduces
+        or form.scans
+        or form.columns < _LONG
+        or form.rows * form.columns < (_MUCH if programs < _BUSY else _VAST)
+    ):
         return 0
     under_way = tile.rows * min(tile.columns, form.columns) * form.bytes * max(1, form.tiles)
     each = max(4.0, _UNDER_WAY / under_way, 8.0 if form.slots >= _DEAR else 0.0)

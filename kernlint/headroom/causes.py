@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import field
 
 from kernlint.cost.device import Device
 from kernlint.cost.dot_launch import kernel_time
@@ -13,7 +14,7 @@ from kernlint.headroom.graph import COLUMN, KERNEL, LIBRARY, PRODUCT, TOTAL, Gra
 from kernlint.headroom.groups import group_of
 from kernlint.headroom.witness import Witness
 from kernlint.records import dataclass, replace
-from kernlint.workload import HostSync, Launch, Repeat, Span, TorchOp, Workload
+from kernlint.workload import HostSync, Launch, Repeat, Span, Step, TorchOp, Workload
 
 #: The category of the remedy of each facet of a kernel.
 _CATEGORY = {
@@ -40,6 +41,8 @@ class Cause:
     kernel: str = ""
     evidence: str = ""
     us: float = 0.0
+    #: The steps that hang together, of a cause of several.
+    steps: tuple[Step, ...] = field(default=(), compare=False, repr=False)
 
 
 def causes_of(
@@ -136,7 +139,8 @@ def _round_trips(workload: Workload, now: Estimate, device: Device) -> Iterator[
             name, category = "copies", "memory"
         elif _repeats(members):
             name, category = "launches step by step", "launch"
-        yield Cause(name, category, spent - fused, node.step.span, symbol, evidence=_told(graph, members))
+        steps = tuple(member.step for member in members)
+        yield Cause(name, category, spent - fused, node.step.span, symbol, evidence=_told(graph, members), steps=steps)
 
 
 def _told(graph: Graph, members: list[Node]) -> str:

@@ -39,6 +39,7 @@ from kernlint.interpret.python import (
     same,
     spread,
 )
+from kernlint.interpret.rounds import rounds_of
 from kernlint.interpret.swapped_kernels import KernelCall, KernelCalls
 from kernlint.interpret.trace import Values
 from kernlint.interpret.values import (
@@ -68,6 +69,7 @@ from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import parameters
 from kernlint.workload import (
     Call,
+    Collected,
     Dtype,
     Expr,
     Fault,
@@ -123,7 +125,7 @@ _IN_TURN = 9
 #: like the next time round; the latter may not go round more often, either.
 _UNROLLED = 256
 #: Rounds of a loop up to which it counts as short.
-_SHORT_LOOP = 32
+SHORT_LOOP = 32
 
 
 @dataclass(frozen=True)
@@ -267,6 +269,10 @@ class HostEvaluator(Evaluator):
         self.finder: Callable[[Module, str, int], Callable[[str], Any] | None] | None = None
         #: Whether torch calls are kept with their arguments, and each round of a short loop is followed on its own.
         self.detailed = False
+        #: Forward passes of autograd functions: the class, its context, the arguments and the result.
+        self.passes: list[tuple[Class, Instance, tuple[Any, ...], Any]] = []
+        #: Loops that were followed at once so far: each has a symbol of its own.
+        self.loops_at_once = 0
         #: Whether anybody looks into the kernels.
         self.reads_kernels = True
         self.made: list[Recorded] = []
@@ -806,9 +812,47 @@ class HostEvaluator(Evaluator):
             # torch.autograd.Function: apply(*args) runs forward(ctx, *args).
             forward = self._class_attribute(cls, "forward", None)
             if isinstance(forward, Function):
-                context = Instance(None, "torch.autograd.function.FunctionCtx")
-                return Builtin("apply", lambda a, k, n: self.invoke(forward, [context, *a], k))
+                return Builtin("apply", lambda a, k, n: self._applied(cls, forward, a, k))
         return Unknown(f"attribute {name}")
+
+    def _applied(self, cls: Class, forward: Function, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """The forward pass of an autograd function, which is kept for :meth:`_gradients`."""
+        wanted = tuple(isinstance(arg, Tensor) for arg in args)
+        context = Instance(None, "torch.autograd.function.FunctionCtx", {"needs_input_grad": wanted})
+        result = self.invoke(forward, [context, *args], kwargs)
+        if not kwargs:
+            self.passes.append((cls, context, tuple(args), result))
+        return result
+
+    def _gradients(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """``torch.autograd.grad`` of what one autograd function returned: its backward pass."""
+        outputs, inputs, given = (
+            args[i] if len(args) > i else kwargs.get(name)
+            for i, name in enumerate(("outputs", "inputs", "grad_outputs"))
+        )
+        outputs, inputs, given = (v if isinstance(v, (tuple, list)) else (v,) for v in (outputs, inputs, given))
+        for cls, context, arguments, result in reversed(self.passes):
+            made = result if isinstance(result, tuple) else (result,)
+            backward = self._class_attribute(cls, "backward", None)
+            alike = [
+                isinstance(a, Tensor) and isinstance(b, Tensor) and a.storage == b.storage
+                for a, b in zip(made, outputs)
+            ]
+            known = all(alike) and all(isinstance(one, Tensor) for one in given) and isinstance(backward, Function)
+            if len({len(made), len(outputs), len(given)}) != 1 or not known:
+                continue
+            assert isinstance(backward, Function)
+            found = self.invoke(backward, [context, *given], {})
+            found = found if isinstance(found, tuple) else (found,)
+            places = {a.storage.id: i for i, a in enumerate(arguments) if isinstance(a, Tensor)}
+            at = [places.get(one.storage.id) if isinstance(one, Tensor) else None for one in inputs]
+            if len(found) == len(arguments) and None not in at:
+                saved = {id(tensor) for tensor in context.attrs.get("saved_tensors", ())}
+                self.kept = [
+                    tensor for tensor in self.kept if id(tensor) not in saved
+                ]  # nobody waits for them any more
+                return tuple(found[i] for i in at if i is not None)
+        return Unknown("torch.autograd.grad")
 
     def _bound(self, function: Function, instance: Instance) -> Any:
         kinds = {dotted_name(d.decorator) for d in getattr(function.node, "decorators", ())}
@@ -1029,7 +1073,7 @@ class HostEvaluator(Evaluator):
             return tuple(args[0]) if args and isinstance(args[0], (tuple, list)) else Unknown("size")
         tool = path.startswith(("torch.cuda.", "torch.autograd", "torch.compile", "torch.jit", "torch.library"))
         if tool and name != "synchronize":
-            return self._torch_tool(path, args)
+            return self._gradients(args, kwargs) if path == "torch.autograd.grad" else self._torch_tool(path, args)
         if not tool and name == "synchronize" and path.startswith(_OTHER_DEVICES):
             return None  # such code never runs on the device in question
         return torch_ops.function(self, name, args, kwargs, node)
@@ -1369,8 +1413,11 @@ class HostEvaluator(Evaluator):
     def loop(self, node: cst.For, iterable: Any, scope: Scope) -> None:
         items = self.iterate(iterable)
         span = iterable if isinstance(iterable, Range) else None
-        short = self.detailed and items is not None and len(items) <= _SHORT_LOOP
+        short = self.detailed and items is not None and len(items) <= SHORT_LOOP
         alike = span is not None or (items and _views_in_turn(items))
+        given = span or items
+        if self.detailed and not short and given and self._followed_at_once(node, node.target, given, scope):
+            return
         if not short and alike and self._looped(node, node.target, items, span, scope):
             return
         if items is None:
@@ -1430,6 +1477,38 @@ class HostEvaluator(Evaluator):
             self._repeat(node, target, span.trip, first, ex.simplify(ex.lift(first) + span.step), scope)
         return True
 
+    def _followed_at_once(
+        self, node: cst.For | cst.While, target: cst.BaseExpression, iterable: Range | list[Any], scope: Scope
+    ) -> bool:
+        """A loop whose items follow one law, as a round at a place that is a symbol and the one after it; False where there is no
+        such law, or where the rounds make no device work."""
+        self.loops_at_once += 1
+        rounds = rounds_of(iterable, f"round_{self.loops_at_once}")
+        if rounds is None or not self.sinks:
+            return False
+        entry, lengths = dict(scope.vars), _lengths(scope)
+        lists = [(value, [*value]) for value in entry.values() if isinstance(value, list)]
+        grown: dict[str, int] = {}
+        found: list[list[Recorded]] = []
+        whole = True
+        for _ in range(2):
+            grown = _lengths(scope)
+            with self.recording() as steps:
+                whole = self._iteration(node, target, rounds.item, scope) and whole
+            if not _works(steps):
+                scope.vars = entry
+                for value, before in lists:
+                    value[:] = before
+                return False
+            found.append(steps)
+        self._lengthen(scope, grown, rounds.count, lengths)
+        _forget(scope, entry)
+        if not whole:
+            self.unknown(f"when the loop at line {self.span(node).line} ends")
+        made = _loop(rounds.count, found[1], self.span(node), self.symbol, found[0])
+        self.record(replace(made, round=rounds.place, backwards=rounds.backwards))
+        return True
+
     def _repeat(
         self,
         node: cst.For | cst.While,
@@ -1485,7 +1564,8 @@ class HostEvaluator(Evaluator):
             return False
         step = step if found.up else -step
         span = Range("range", start, bound + (step // abs(step) if found.inclusive else 0), step)
-        if not self._looped(node, found.name, self.iterate(span), span, scope):
+        at_once = self.detailed and self._followed_at_once(node, found.name, span, scope)
+        if not at_once and not self._looped(node, found.name, self.iterate(span), span, scope):
             return False
         self.assign(found.name, start + (span.trip or 0) * step, scope)
         return True
@@ -2453,6 +2533,10 @@ def _as_data(function: str, args: Iterable[Any], kwargs: Mapping[str, Any]) -> C
             raise TypeError("too many parts")
         if value is None or value is ... or isinstance(value, (Tensor, Dtype, bool, int, float, str, Expr)):
             return value
+        if isinstance(value, LongList):
+            found = Collected(map(plain, value))
+            found.length = value.length
+            return found
         if isinstance(value, (tuple, list)):
             return tuple(map(plain, value))
         if isinstance(value, slice):

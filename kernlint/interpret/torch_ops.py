@@ -420,7 +420,7 @@ def _view(name: str) -> Callable[..., Any]:
         target = _sizes([kwargs.get("shape", kwargs.get("size"))] if not args[1:] else args[1:])
         if target is None and args[1:] and isinstance(args[1], Tensor) and name == "view_as":
             target = args[1].shape
-        shape = _infer(x, target) if target is not None else None
+        shape = _infer(h, x, target) if target is not None else None
         if shape is None:
             return _of_unknown_rank(x, name)
         strides = _view_strides(x, shape)
@@ -456,17 +456,16 @@ def _view_dtype(x: Tensor, target: Dtype) -> Tensor:
     return replace(x, dtype=target, shape=shape, strides=contiguous_strides(shape) if x.is_contiguous else None)
 
 
-def _infer(x: Tensor, target: Shape) -> Shape | None:
+def _infer(h: HostEvaluator, x: Tensor, target: Shape) -> Shape | None:
     """``target`` with its -1 filled in."""
     holes = [i for i, extent in enumerate(target) if extent == -1]
     if not holes:
         return target
-    if len(holes) > 1 or x.shape is None:
-        return None
     known = product(tuple(e for e in target if e != -1))
-    if known == 0:
+    if len(holes) > 1 or known == 0:
         return None
-    return tuple(ex.floordiv(product(x.shape), known) if e == -1 else e for e in target)
+    elements = product(x.shape) if x.shape is not None else h.symbol_for(x, "numel")
+    return tuple(ex.floordiv(elements, known) if e == -1 else e for e in target)
 
 
 def _view_strides(x: Tensor, shape: Shape) -> Shape | None:
@@ -1249,7 +1248,7 @@ def convolution(
     result = h.allocate(x.dtype, shape, "result", node)
     if shape is not None and any(_lies_channels_last(one) for one in (x, weight)):
         result = replace(result, strides=_channels_last(result.shape))
-    return _convolved(h, name, x, weight, bias, node, result, result)
+    return _convolved(h, name, x, weight, bias, node, result, result, stride=stride, dilation=dilation)
 
 
 def transposed_convolution(
@@ -1285,7 +1284,8 @@ def transposed_convolution(
         ]
         channels = ex.simplify(ex.lift(weight.shape[1]) * (groups if isinstance(groups, (int, Expr)) else 1))
         shape = (x.shape[0], channels, *spatial)
-    return _convolved(h, name, x, weight, bias, node, h.allocate(x.dtype, shape, "result", node), x)
+    result = h.allocate(x.dtype, shape, "result", node)
+    return _convolved(h, name, x, weight, bias, node, result, x, stride=stride, dilation=dilation, groups=groups)
 
 
 def _convolved(
@@ -1297,11 +1297,17 @@ def _convolved(
     node: cst.CSTNode,
     result: Tensor,
     windows: Tensor,
+    **geometry: Any,
 ) -> Tensor:
-    """``result``, recorded as a convolution in which each element of ``windows`` meets one filter's taps."""
+    """``result``, recorded as a convolution in which each element of ``windows`` meets one filter's taps; of ``geometry`` the largest
+    number along any axis."""
     taps = ex.concrete(product(weight.shape[1:])) if weight.shape is not None else None
     flops = 2 * windows.numel * taps if windows.numel is not None and taps is not None else None
-    h.torch_op(name, "conv", (x, weight, *_tensors([bias])), (result,), node, flops=flops)
+    dims = {}
+    for word, value in geometry.items():
+        numbers = value if isinstance(value, (tuple, list)) else [value]
+        dims[word] = max((number for number in numbers if isinstance(number, int)), default=1)
+    h.torch_op(name, "conv", (x, weight, *_tensors([bias])), (result,), node, flops=flops, dims=dims)
     return result
 
 
@@ -1347,6 +1353,10 @@ def _cat(h: HostEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any
         for t in tensors:
             assert t.shape is not None
             total = ex.simplify(ex.lift(total) + t.shape[axis])
+        count = h.list_length(parts)
+        if count is not None and count != len(parts):  # filled by a loop: all but the first are like the last
+            rest = ex.lift(count) - len(parts)
+            total = ex.simplify(ex.lift(total) + rest * (tensors[-1].shape or (1,))[axis])
         shape = (*shape[:axis], total, *shape[axis + 1 :])
     else:
         shape = None

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import ClassVar
 from weakref import WeakKeyDictionary
 
 from kernlint.errors import SourceError
 from kernlint.generate.edits import edits
+from kernlint.generate.kernel import Kernel
 from kernlint.generate.program import rewritten
 from kernlint.generate.values import CannotGenerate
 from kernlint.headroom.causes import ORDER
@@ -59,6 +61,18 @@ def written_anew(program: Program, entry: str) -> Attempt:
     return made[entry]
 
 
+def _with_helpers(kernels: Sequence[Kernel], text: str) -> list[str]:
+    """The sources of ``kernels`` behind those of the functions that they call, under names that ``text`` does not have."""
+    helpers = {name: source for kernel in kernels for name, source in kernel.helpers.items()}
+    sources = [*helpers.values(), *(kernel.source for kernel in kernels)]
+    for name in helpers:
+        new = name
+        while re.search(rf"\b{new}\b", text):
+            new += "_"
+        sources = [re.sub(rf"\b{name}\b", new, source) for source in sources]
+    return sources
+
+
 _ATTEMPTS: WeakKeyDictionary[Program, dict[str, Attempt]] = WeakKeyDictionary()
 
 
@@ -66,7 +80,8 @@ def _attempt(program: Program, entry: str) -> Attempt:
     module = program.kernel
     try:
         made = rewritten(program, entry)
-        changes = edits(module.text, entry, [kernel.source for kernel in made.kernels], made.body)
+        sources = _with_helpers(made.kernels, module.text)
+        changes = edits(module.text, entry, sources, made.body)
         check_syntax(module, apply_edits(module.text, changes))
     except (CannotGenerate, CannotRewrite) as error:
         return Attempt(None, f"no kernels can be written for it: {error}")

@@ -64,7 +64,7 @@ class Candidate:
         variant = self.finding.change.variant if self.finding.change is not None else None
         if self.program is None:
             return Attempt(None, NO_REWRITE)
-        if not self.finding.rule.code:
+        if self.finding.cause is not None:
             return written_anew(self.program, self.entry)
         made = attempt(self.program, self.entry, variant, self.bare)
         doubts = self._doubts() if self.finding.rule.tuning else ()
@@ -96,7 +96,7 @@ class Candidate:
             return None
         if not self.sure(scope):
             return False
-        if not self.finding.rule.code:
+        if self.finding.cause is not None:
             enough = gain.saving_us > max(LEAST_SAVING_US, LEAST_SHARE * gain.before_us)
             least = LEAST_LOW_TILING if self.finding.rule.category == "tiling" else LEAST_LOW
             return gain.middle >= WORTH and gain.low >= least and enough

@@ -11,7 +11,7 @@ from typing import TypeVar
 from kernlint import work
 from kernlint.cost.device import Device
 from kernlint.cost.estimate import Comparison, Estimate, Estimator, estimate
-from kernlint.headroom.headroom import Headroom, headroom_of
+from kernlint.headroom.headroom import Headroom
 from kernlint.interpret.program import Program
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
@@ -19,7 +19,7 @@ from kernlint.rules.finding import Context, Finding
 from kernlint.verdict.candidate import WORTH, Candidate, Priced
 from kernlint.verdict.measured import Calibration
 from kernlint.verdict.model import Scenario
-from kernlint.verdict.proposals import proposals
+from kernlint.verdict.proposals import gains_of, proposals
 from kernlint.work import OutOfWork
 from kernlint.workload import Workload
 
@@ -109,19 +109,26 @@ def judge(
 ) -> Judgement:
     """The best single change to ``workload`` on ``device`` in ``scope``; priced by the cost model, corrected by what was
     ``measured``. With ``autotune``, tiles are left to the autotuner; ``device_named`` says that the user chose the device."""
-    context = Context(
-        program, workload, device, price=_pricing(device, measured), autotune=autotune, device_named=device_named
-    )
-    allowance = allowance or Allowance(MOST_WORK)
-    candidates = price(context, rules, allowance)
     reference = estimate(workload.reference, device) if workload.reference is not None else None
     if measured is not None:
         reference = measured.reference(reference)
-    before = context.estimate(workload)
-    headroom = headroom_of(workload, before, device, reference)
-    proposed = proposals(program, workload, before, headroom) if headroom is not None else []
+    context = Context(
+        program,
+        workload,
+        device,
+        price=_pricing(device, measured),
+        autotune=autotune,
+        device_named=device_named,
+        library=reference,
+    )
+    allowance = allowance or Allowance(MOST_WORK)
+    candidates = price(context, rules, allowance)
+    before, headroom = context.estimate(workload), context.headroom
+    named = [one for one in candidates if one.finding.cause is not None]
+    proposed = proposals(program, workload, before, headroom, named) if headroom is not None else []
     proposal = best_candidate(proposed, scope)
-    chosen = preferred(best_candidate([c for c in candidates if not c.unfinished], scope), proposal, scope)
+    ruled = [c for c in candidates if not c.unfinished and c.finding.cause is None]
+    chosen = preferred(best_candidate(ruled, scope), proposal, scope)
     return Judgement(
         workload,
         before,
@@ -230,6 +237,10 @@ def unpriced(context: Context, finding: Finding) -> Candidate:
 
 
 def _candidate(context: Context, finding: Finding) -> Candidate:
+    headroom = context.headroom if finding.cause is not None else None
+    if finding.cause is not None and headroom is not None:
+        gains = gains_of(finding.cause, context.estimate(context.workload), headroom)
+        return replace(unpriced(context, finding), gains=gains, alone=headroom.alone(finding.cause))
     variant = finding.change.variant if finding.change is not None and finding.change.priced else None
     workload = context.after(variant) if variant is not None else None
     if workload is None:

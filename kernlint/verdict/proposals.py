@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kernlint.cost.estimate import Estimate
 from kernlint.headroom.causes import Cause
 from kernlint.headroom.headroom import Headroom
@@ -33,21 +35,33 @@ _OF_THE_HOST = frozenset(
 )
 
 
-def proposals(program: Program, workload: Workload, now: Estimate, headroom: Headroom) -> list[Candidate]:
-    """A candidate for each cause that is worth a tenth of the call."""
+def proposals(
+    program: Program, workload: Workload, now: Estimate, headroom: Headroom, named: Iterable[Candidate]
+) -> list[Candidate]:
+    """A candidate for each cause that is worth a tenth of the call: that of the rule which names it, where there is one in
+    ``named``."""
+    names = {one.finding.cause: one for one in named}
     found = []
     for cause in headroom.causes:
-        middle, low, high = headroom.without(cause)
-        if middle < 1.1 or cause.alone_us < 0.05 * headroom.now_us:
+        gains = gains_of(cause, now, headroom)
+        if not gains:
             continue
-        gains = {"gpu": Priced(headroom.now_us, headroom.now_us / middle, middle, low, high)}
-        call = _in_calls(cause, now, headroom, middle, low, high)
-        if call is not None:
-            gains["call"] = call
         alone = headroom.alone(cause)
-        found.append(Candidate(_finding(cause, headroom), gains, program=program, entry=workload.entry,
-                               bare=workload.bare, alone=alone))  # fmt: skip
+        found.append(names.get(cause) or Candidate(_finding(cause, headroom), gains, program=program, entry=workload.entry,
+                                                   bare=workload.bare, alone=alone))  # fmt: skip
     return found
+
+
+def gains_of(cause: Cause, now: Estimate, headroom: Headroom) -> dict[str, Priced]:
+    """What removing ``cause`` is worth, by scope; empty where it is less than a tenth of the call."""
+    middle, low, high = headroom.without(cause)
+    if middle < 1.1 or cause.alone_us < 0.05 * headroom.now_us:
+        return {}
+    gains = {"gpu": Priced(headroom.now_us, headroom.now_us / middle, middle, low, high)}
+    call = _in_calls(cause, now, headroom, middle, low, high)
+    if call is not None:
+        gains["call"] = call
+    return gains
 
 
 def _in_calls(cause: Cause, now: Estimate, headroom: Headroom, middle: float, low: float, high: float) -> Priced | None:
@@ -66,4 +80,6 @@ def _in_calls(cause: Cause, now: Estimate, headroom: Headroom, middle: float, lo
 def _finding(cause: Cause, headroom: Headroom) -> Finding:
     change = Change(None, *advice(cause, headroom))
     evidence = (Evidence(cause.evidence, cause.span),) if cause.evidence else ()
-    return Finding(Unnamed(cause), "warning", message(cause), cause.span, cause.symbol, cause.kernel, evidence, change)
+    return Finding(
+        Unnamed(cause), "warning", message(cause), cause.span, cause.symbol, cause.kernel, evidence, change, cause
+    )

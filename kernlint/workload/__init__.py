@@ -22,6 +22,7 @@ from kernlint.workload.kernel import (
 from kernlint.workload.span import Span
 from kernlint.workload.steps import (
     Call,
+    Collected,
     Event,
     HostSync,
     Launch,
@@ -40,6 +41,7 @@ __all__ = [
     "Branch",
     "Call",
     "Cast",
+    "Collected",
     "Compute",
     "Dot",
     "Dtype",

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, Union
 
 from kernlint.records import dataclass, replace
 from kernlint.workload.dtype import Dtype
-from kernlint.workload.expr import Expr, Size, concrete
+from kernlint.workload.expr import Expr, Size, Symbol, concrete
 from kernlint.workload.fault import Fault
 from kernlint.workload.hints import NO_HINTS, Hints
 from kernlint.workload.kernel import Bounds, Kernel, Node, rewrite
@@ -87,6 +87,12 @@ class Tensor:
     def __str__(self) -> str:
         shape = "?" if self.shape is None else ", ".join(map(str, self.shape))
         return f"{self.name}: {self.dtype or 'unknown'}[{shape}]"
+
+
+class Collected(tuple[Any, ...]):
+    """A list that a loop filled: ``length`` elements, of which those before the loop and the ones of two rounds stand in it."""
+
+    length: Size
 
 
 @dataclass(frozen=True)
@@ -294,6 +300,8 @@ class Repeat:
     function: str
     earlier: tuple[Step, ...] = ()
     entered: tuple[Step, ...] = field(default=(), compare=False)
+    round: Symbol | None = None
+    backwards: bool = False
 
 
 Step = Union[Launch, TorchOp, HostSync, Event, Repeat]

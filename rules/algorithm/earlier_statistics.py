@@ -8,7 +8,6 @@ from dataclasses import replace
 from kernlint.records import dataclass
 from kernlint.rules.algorithm.polynomial_sums import sums_polynomials
 from kernlint.rules.finding import Context
-from kernlint.rules.fusion.torch_groups import is_row_reduction
 from kernlint.rules.proofs.dataflow import may_use, storages, written_tensors
 from kernlint.rules.proofs.step_graph import (
     Place,
@@ -45,6 +44,11 @@ from kernlint.workload.expr import Atom
 from kernlint.workload.kernel import rewrite
 from kernlint.workload.steps import map_steps
 from kernlint.workload.synthesis import arith
+
+_ROW_REDUCTIONS = frozenset(
+    {"sum", "mean", "prod", "amax", "amin", "max", "min", "var", "std", "var_mean", "std_mean", "aminmax", "norm"}
+    | {"vector_norm", "logsumexp", "any", "all", "argmax", "argmin", "count_nonzero"}
+)
 
 
 @dataclass(frozen=True)
@@ -280,7 +284,7 @@ def _makes(maker: Launch, rows: Tensor, walk: RowWalk, value: Tensor, load: Load
 
 def _makes_in_torch(maker: TorchOp, rows: Tensor, walk: RowWalk, value: Tensor, load: Load) -> bool:
     """Whether ``maker`` reduces the rows that the reader walks over, each to the value that it has for it."""
-    if not is_row_reduction(maker) or not _same_view(maker.reads[0], rows) or len(maker.writes) != 1:
+    if not _is_row_reduction(maker) or not _same_view(maker.reads[0], rows) or len(maker.writes) != 1:
         return False
     columns = concrete((maker.reads[0].shape or (0,))[-1])
     made = maker.writes[0]
@@ -316,3 +320,13 @@ def _same_view(a: Tensor, b: Tensor) -> bool:
 
 def _values(maker: Launch | TorchOp) -> list[Tensor]:
     return list(maker.writes) if isinstance(maker, TorchOp) else written_tensors(maker)
+
+
+def _is_row_reduction(op: TorchOp) -> bool:
+    """Whether ``op`` reduces the last axis of one tensor and that alone."""
+    if op.kind != "reduce" or op.name not in _ROW_REDUCTIONS or op.dims.get("inner") != 1 or len(op.reads) != 1:
+        return False
+    source = op.reads[0]
+    if source.shape is None or source.strides is None or source.dtype is None or len(source.shape) < 2:
+        return False
+    return all(t.shape in (source.shape[:-1], (*source.shape[:-1], 1)) and t.dtype is not None for t in op.writes)

@@ -371,6 +371,8 @@ def _shortfall(workload: Workload, launch: Launch, site: Site, index: Expr, boun
     walked = [extent for axis, extent in enumerate(launch.grid) if ProgramId(axis) in moving]
     walked += [loop.trip for loop in site.loops if LoopIndex(loop.id) in moving]
     mattering = symbols_of(index, bound, *walked, *launch.open_constexprs.values())
+    if not mattering <= symbols_of(bound):
+        return None  # sizes of other tensors may well be the same
     symbols = mattering | symbols_of(*launch.grid, *(loop.trip for loop in site.loops))
     for sizes in samples(workload, symbols, launch):
         space = Space(launch, site, sizes)

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
+from kernlint.headroom.causes import Cause
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
+from kernlint.rules.finding import Change, Context, Evidence, Finding
 from kernlint.rules.fusion.chains import chains
-from kernlint.rules.fusion.fused import described, listed, size_text, step_name
-from kernlint.rules.fusion.into_launch import IntoLaunch, absorbing_launch, results_kept, rows_load
-from kernlint.rules.fusion.torch_groups import FuseGroup, Group, groups
-from kernlint.rules.proofs.pricing import gain
-from kernlint.rules.proofs.step_graph import blamed
-from kernlint.workload import Launch, concrete
+from kernlint.rules.fusion.fused import listed, step_name
+from kernlint.rules.proofs.dataflow import is_alloc
+from kernlint.workload import Launch, TorchOp
 
 #: Calls that make a chain; below it the launches saved are few and the code is clearer without a kernel.
 _LEAST = 3
+#: Calls that compute nothing: KL301 and KL303 know what to do about those.
+_MOVES = ("copy", "transpose", "cast", "fill", "cat", "gather")
 #: Elements below which a tensor is bookkeeping rather than data.
 _BIG = 4096
 
@@ -24,15 +24,15 @@ class UnfusedTorchRows(Rule):
     code = "KL404"
     name = "unfused-torch-rows"
     category = "fusion"
+    operator = "generate"
     severity = "warning"
     remark_if_open = True
     silent_if_open = True
     summary = "a norm, softmax, quantisation or activation beside Triton kernels is spelt out in torch calls"
     what_it_does = """
-        In functions that launch Triton kernels, finds three or more eager torch calls that map and reduce the
-        same rows one after another (`pow`, `mean`, `rsqrt`, `mul`; `amax`, `div`, `round`, `to`), and a
-        broadcast product that is summed at once; one call is enough where a kernel that reads its result holds
-        the rows anyway.
+        In functions that launch Triton kernels, finds three or more eager torch calls that hand their results on through memory
+        (`pow`, `mean`, `rsqrt`, `mul`; `amax`, `div`, `round`, `to`), though one kernel could do them, and a broadcast product
+        that is summed at once. It names a cause of the headroom: what it promises is the well-written version of these calls.
         """
     why = """
         Eager torch runs one kernel per call, and each reads and writes the whole tensor. One row kernel reads
@@ -42,7 +42,10 @@ class UnfusedTorchRows(Rule):
         Code under `torch.compile`, which fuses by itself. Rows too long for one program. Small tensors, whose
         launches are hidden behind other work in scope `gpu`.
         """
-    fix_safety = "Unsafe: the fused kernel keeps fp32 where torch rounded between calls, and sums in another order."
+    fix_safety = """
+        Unsafe: kernels are written anew from the reference, where there is one; they keep fp32 where torch rounded between calls, and
+        sum in another order.
+        """
     evidence = """
         H100, [4096, 4096] fp16, warm: one elementwise torch call 24 to 35 us, a whole `layer_norm` in one
         kernel 31 us (`calibration/facts/h100-torch-ops.csv`); each torch call 9 to 11 us of host time
@@ -76,105 +79,57 @@ class UnfusedTorchRows(Rule):
     use_instead = "rms_norm_kernel[(rows,)](x, w, y, N, eps, BLOCK=triton.next_power_of_2(N))"
 
     def check(self, context: Context) -> Iterable[Finding]:
-        workload = context.workload
-        if not context.launches():
-            return
-        fused_with_launches = [step for chain in chains(workload) for step in chain.steps]
-        # What only prepares a kernel's operands counts as that kernel's chain, unless the kernel can do all of it.
-        whole = {id(group.ops[0]): group for group in groups(workload, (), 1)}
-        told: set[int] = set()
-        for group in groups(workload, fused_with_launches):
-            if len(group.ops) < (2 if group.widens else _LEAST) or all(op.kind == "cast" for op in group.ops):
+        headroom = context.headroom if context.launches() else None
+        # What kernels can take in as it stands is KL401's, KL402's or KL403's to name.
+        chained = {id(step) for chain in chains(context.workload) for step in chain.steps}
+        for cause in headroom.causes if headroom is not None else ():
+            calls = [step for step in cause.steps if isinstance(step, TorchOp) and not is_alloc(step)]
+            kernels = [step for step in cause.steps if isinstance(step, Launch)]
+            least = 2 if any(map(_widens, calls)) else _LEAST
+            left = sum(id(call) not in chained for call in calls)
+            if all(call.kind in _MOVES for call in calls):
                 continue
-            if not _is_data(group):
+            if left < max(least, 2 * len(kernels)) or any(kernel.kernel.dots() for kernel in kernels):
                 continue
-            variant = context.variant.then(transform=FuseGroup(group.places))
-            before, after = context.gpu_us(context.variant), context.gpu_us(variant)
-            wider = whole.get(id(group.ops[0]), group)
-            reader = absorbing_launch(workload, wider)
-            if reader is not None:
-                inside = context.variant.then(transform=IntoLaunch(wider.places))
-                there = context.gpu_us(inside)
-                if after is None or there is None or there < after:
-                    group, variant, after = wider, inside, there
-                else:
-                    reader = None
-            if before is None or after is None or after < before:
-                told.update(id(op) for op in group.ops)
-                yield self._finding(context, group, variant, reader)
-        for group in whole.values():
-            # Too few for a kernel of their own, but not for one that has the rows.
-            if _is_data(group) and not any(id(op) in told for op in group.ops):
-                reader = absorbing_launch(workload, group)
-                variant = context.variant.then(transform=IntoLaunch(group.places))
-                expected = gain(context, variant) if reader is not None else 0.0
-                if expected is None or expected > 1:
-                    yield self._finding(context, group, variant, reader)
+            if cause.name in ("round trips", "copies") and max(map(_elements, calls)) >= _BIG:
+                yield self._finding(cause, calls, kernels)
 
-    def _finding(self, context: Context, group: Group, variant: Variant, reader: Launch | None = None) -> Finding:
-        """``reader`` is the launch that is to do the work, None where a kernel of its own does."""
-        ops = group.ops
-        names = listed([f"`{op.name}`" for op in ops])
-        shape = "[" + ", ".join(map(size_text, group.shape)) + "]"
-        moved = sum((t.nbytes or 0) for op in ops for t in (*op.reads, *op.writes))
-        size = f", {moved / 1e6:.1f} MB in all" if moved >= 50_000 else ""
-        inputs = listed([f"`{described(t)[0]}`" for t in group.reads]) if group.reads else "its inputs"
-        what = "row kernel that keeps each row on chip" if group.reduces else "elementwise kernel"
-        does = f"calls ({names}) each read and write" if len(ops) > 1 else f"call ({names}) reads"
-        first, last = ops[0].span.line, ops[-1].span.line
+    def _finding(self, cause: Cause, calls: Sequence[TorchOp], kernels: Sequence[Launch]) -> Finding:
+        names = listed([f"`{name}`" for name in dict.fromkeys(call.name for call in calls)])
+        first, last = min(call.span.line for call in calls), max(call.span.line for call in calls)
         lines = f"lines {first} to {last}" if last > first else f"line {first}"
-        if reader is None:
-            method = f"Do them in one Triton {what}: {inputs} read once, the final result written once."
-            plan = _plan(group, lines)
-        else:
-            kernel = reader.kernel.name
-            method = f"Let `{kernel}` compute it: its programs load whole rows of {inputs} anyway."
-            kept = results_kept(context.workload, group, reader)
-            rest = "the loads of their result, which it stores instead" if kept else "the argument for their result"
-            plan = (
-                f"In `{kernel}` do what {lines} {'do' if last > first else 'does'} with {_loaded(reader, group)}, in fp32 "
-                f"registers, and drop the calls and {rest}."
-            )
-        told = f"{len(ops)} torch calls work on the same {shape} values one after another: {names}"
-        if len(ops) == 1 and reader is not None:
-            told = f"torch `{ops[0].name}` reduces {shape} values that `{reader.kernel.name}` has on chip too"
+        moved = sum((tensor.nbytes or 0) for call in calls for tensor in (*call.reads, *call.writes))
+        size = f", {moved / 1e6:.1f} MB in all" if moved >= 50_000 else ""
+        with_kernels = "".join(f" and of `{name}`" for name in dict.fromkeys(kernel.kernel.name for kernel in kernels))
         return Finding(
-            self, self.severity, told,
-            ops[0].span, blamed(context.workload, ops), "",
-            tuple(Evidence(f"{step_name(op)} is a pass of its own over {shape}", op.span) for op in ops),
-            Change(
-                variant, f"{len(ops)} torch {does} {shape} values through global memory{size}.",
-                method, plan,
+            self,
+            self.severity,
+            f"{len(calls)} torch calls work on the same values one after another: {names}",
+            cause.span,
+            cause.symbol,
+            "",
+            (
+                Evidence(cause.evidence, cause.span),
+                *(Evidence(f"{step_name(call)} is a pass of its own", call.span) for call in calls),
             ),
-        )  # fmt: skip
-
-
-def _is_data(group: Group) -> bool:
-    """Whether the values that ``group`` works on are more than bookkeeping."""
-    return max((t.numel or _BIG for op in group.ops for t in (*op.reads, *op.writes)), default=0) >= _BIG
-
-
-def _loaded(reader: Launch, group: Group) -> str:
-    """What to call the rows that ``reader`` loads anyway."""
-    load, columns = rows_load(reader, group), concrete(group.shape[-1])
-    if load is None or not columns or load.shape[-1] <= columns:
-        return "the loaded row"
-    tile = ", ".join(map(str, (*load.shape[:-1], load.shape[-1] // columns, columns)))
-    return f"the loaded block, reshaped to [{tile}] so that a row of it is a row of theirs"
-
-
-def _plan(group: Group, lines: str) -> str:
-    """How to write the one kernel for what ``lines`` do."""
-    names = listed([f"`{op.name}`" for op in group.ops])
-    if not group.reduces:
-        return (
-            f"Write one kernel for {lines}: a program loads a block of each input once, with `mask=i < n`, computes {names} on fp32 "
-            "values and stores the result; launch it with triton.cdiv(n, BLOCK) programs in their place."
+            Change(
+                None,
+                f"{len(calls)} torch calls ({names}) each read and write their values through global memory{size}.",
+                f"Do the work of {lines}{with_kernels} in one kernel, or in as few as need all of a row or column before they go on.",
+                f"Write a kernel in the place of {lines}: a program loads a row, or a block of elements, of each input once, with a mask, "
+                "computes everything on fp32 values (masked lanes neutral in front of a reduction), and stores the result once.",
+            ),
+            cause,
         )
-    columns, rows = size_text(group.shape[-1]), " x ".join(map(size_text, group.shape[:-1]))
-    return (
-        f"Write one kernel for {lines}: a program loads one row of each input with `mask=columns < {columns}` and "
-        f"BLOCK=triton.next_power_of_2({columns}), computes {names} on fp32 values, puts the neutral element into masked lanes "
-        f"(`tl.where`) in front of each reduction over axis 0, and stores the result; launch it with {rows} programs, one a row, "
-        "in their place."
-    )
+
+
+def _elements(call: TorchOp) -> int:
+    """The elements of the largest tensor of ``call``; many where that is open."""
+    return max((tensor.numel or _BIG for tensor in (*call.reads, *call.writes)), default=0)
+
+
+def _widens(call: TorchOp) -> bool:
+    """Whether ``call`` writes out more elements than all of its operands have together."""
+    read = [tensor.numel for tensor in call.reads]
+    made = sum(tensor.numel or 0 for tensor in call.writes)
+    return len(read) > 1 and made > sum(size or made for size in read)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from kernlint.cost.estimate import estimate
-from kernlint.headroom.headroom import headroom_of
 from kernlint.headroom.words import advice, message
 from kernlint.rules.base import Option, Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding
@@ -87,9 +85,7 @@ class FarAboveAchievable(Rule):
     use_instead = "kernlint explain"
 
     def check(self, context: Context) -> Iterator[Finding]:
-        workload = context.workload
-        library = estimate(workload.reference, context.device) if workload.reference is not None else None
-        found = headroom_of(workload, context.estimate(workload), context.device, library)
+        found = context.headroom
         if found is None or not found.causes or found.now_us < context.option(self, "times") * found.high_us:
             return
         cause = max(found.causes, key=lambda cause: cause.alone_us)

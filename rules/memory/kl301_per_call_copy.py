@@ -133,9 +133,8 @@ def _change(context: Context, passes: list[Pass]) -> tuple[list[Pass], Change]:
         return gone, Change(
             variant,
             why,
-            "Read the original tensors through their strides, convert types in registers, and write the final type into "
-            "an uninitialised output, so that these passes go.",
-            f"Remove {_listed(gone)}; pass the strides of the original to the kernel and cast after `tl.load` and before `tl.store`.",
+            f"{_instead(gone)}, so that {'these passes go' if len(gone) > 1 else 'the pass goes'}.",
+            f"Remove {_listed(gone)}. {_instead(gone)}.",
         )
     rest = f" Do {_listed(others)} in registers." if others and gone is passes else ""
     return gone, Change(
@@ -144,6 +143,20 @@ def _change(context: Context, passes: list[Pass]) -> tuple[list[Pass], Change]:
         f"Convert the parameters once, when they are set, and keep the results.{rest}",
         f"Do {_listed(once)} in `__init__` (and again when the parameters change), and pass what it gives.{rest}",
     )
+
+
+def _instead(passes: list[Pass]) -> str:
+    """What the kernel does in place of ``passes``."""
+    copies = [p.op for p in passes if p.op.kind != "fill"]
+    parts = []
+    if any(op.reads[0].strides != op.writes[0].strides for op in copies):
+        parts.append("pass the strides of the original to the kernel")
+    if any(op.reads[0].dtype != op.writes[0].dtype for op in copies):
+        parts.append("convert types in registers, after `tl.load` and before `tl.store`")
+    if len(copies) < len(passes):
+        parts.append("allocate what the kernel overwrites with `torch.empty`")
+    text = "; ".join(parts or ["give the original to the kernel"])
+    return text[0].upper() + text[1:]
 
 
 def _of_parameters(passes: list[Pass]) -> list[Pass]:
@@ -159,7 +172,7 @@ def _of_parameters(passes: list[Pass]) -> list[Pass]:
 
 
 def _listed(passes: list[Pass]) -> str:
-    names = [f"{p.op.name} of `{subject_of(p.op)}` (line {p.op.span.line})" for p in passes]
+    names = [f"`{p.op.name}()` of `{subject_of(p.op)}` (line {p.op.span.line})" for p in passes]
     return names[0] if len(names) == 1 else ", ".join(names[:-1]) + " and " + names[-1]
 
 

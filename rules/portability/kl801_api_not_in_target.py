@@ -18,7 +18,7 @@ class ApiNotInTarget(RefusalRule):
     if_conditional = "info"
     methods = (
         ("removed-name", "Use the name that the target release has for it."),
-        ("removed-parameter", "Write what the parameter asked for in another way."),
+        ("removed-parameter", "Ask for it as the message says; this release has no such parameter."),
     )
 
     def severity_of(self, fault: Fault, context: Context) -> str:

@@ -15,7 +15,7 @@ class DeprecatedApi(RefusalRule):
     if_certain = frozenset(["boolean-on-block", "where-condition"])
     methods = (
         ("deprecated-name", "Use the name that takes its place."),
-        ("deprecated-parameter", "Write what the parameter asks for in another way."),
+        ("deprecated-parameter", "Ask for it as the message says; the old parameter goes in a later release."),
         ("boolean-on-block", "Use `&` and `|`, each operand in parentheses."),
         ("where-condition", "Compare the condition with 0."),
     )

@@ -26,3 +26,9 @@ def test_sound_code_has_no_caveat():
 def test_warnings_about_soundness_are_left_to_the_linter():
     verdict = analyze(dedent(find_rule("KL775").bad), assumptions=("x:float32[1024]",))
     assert "Correct first" not in verdict.reason
+
+
+def test_what_the_compiler_refuses_is_no_matter_of_speed():
+    verdict = analyze(dedent(find_rule("KL705").bad))
+    assert verdict.reason.startswith("Correct first what is wrong at line")
+    assert "(KL705)" in verdict.reason

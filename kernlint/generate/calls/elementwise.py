@@ -38,7 +38,20 @@ def _power(w: Writer) -> Value:
         if not float(exponent).is_integer():
             # Of a negative base both are not a number.
             return w.map("exp", w.map("mul", w.map("log", base), float(exponent)))
+    if isinstance(base, Tensor) and isinstance(exponent, Tensor) and w.dtype.is_float:
+        return _general_power(w, base, exponent)
     raise CannotGenerate("a power whose exponent is not known")
+
+
+def _general_power(w: Writer, base: Tensor, exponent: Tensor) -> Value:
+    """Of a base that may be negative, or zero, by an exponent that may be a whole number."""
+    size = w.map("exp", w.map("mul", exponent, w.map("log", w.map("abs", base))))
+    whole = w.map("eq", w.map("floor", exponent), exponent)
+    half = w.map("mul", exponent, 0.5)
+    even = w.map("eq", w.map("floor", half), half)
+    signed = w.map("where", whole, w.map("where", even, size, w.map("neg", size)), math.nan)
+    made = w.map("where", w.map("lt", base, 0.0), signed, size)
+    return w.map("where", w.map("eq", exponent, 0.0), 1.0, made)
 
 
 _POWERS: dict[float, Callable[[Writer, Tensor], Value]] = {
@@ -110,6 +123,12 @@ def _elu(w: Writer) -> Value:
     return w.map("where", w.map("gt", x, 0.0), x, low)
 
 
+def _selu(w: Writer) -> Value:
+    x, alpha, scale = w.args[0], 1.6732632423543772, 1.0507009873554805
+    low = w.map("mul", w.map("sub", w.map("exp", w.map("minimum", x, 0.0)), 1.0), alpha)
+    return w.map("mul", w.map("where", w.map("gt", x, 0.0), x, low), scale)
+
+
 def _softplus(w: Writer) -> Value:
     x, beta, threshold = w.args[0], w.argument(1, "beta", 1.0), w.argument(2, "threshold", 20.0)
     scaled = w.map("mul", x, beta) if beta not in (1, 1.0) else x
@@ -174,6 +193,7 @@ FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
     "softsign": _chain(("abs", "x"), ("add", ..., 1.0), ("div", "x", ...)),
     "leaky_relu": _leaky,
     "elu": _elu,
+    "selu": _selu,
     "softplus": _softplus,
     "logsigmoid": _logsigmoid,
     "lerp": _lerp,

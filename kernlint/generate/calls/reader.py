@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
+from kernlint.generate.calls.loops import Filled, LoopReader, stacked
 from kernlint.generate.calls.table import FUNCTIONS
 from kernlint.generate.calls.writer import ELEMENTWISE, Writer
 from kernlint.generate.layouts import index_of
@@ -15,7 +17,7 @@ from kernlint.generate.values import (
     lane,
     looked_through,
 )
-from kernlint.workload import Call, Expr, Lane, Step, Tensor, TorchOp, Workload
+from kernlint.workload import Call, Collected, Expr, Lane, Repeat, Step, Tensor, TorchOp, Workload
 from kernlint.workload.expr import Atom, lift
 
 #: Torch's names for one operation.
@@ -50,6 +52,8 @@ class Reader:
         #: By storage: the value that it holds, and the tensor whose axes are those of the value.
         self.holds: dict[int, tuple[Value, Tensor]] = {}
         self.inputs: dict[int, Value] = {}
+        #: What the rounds of a loop have put into lists, by the storage of the last.
+        self.filled: dict[int, Filled] = {}
         self._begin()
         if len(workload.steps) > _MOST_STEPS:
             raise CannotGenerate(f"the reference makes {len(workload.steps)} torch calls")
@@ -66,11 +70,14 @@ class Reader:
                 self._input(f"self.{path}", tensor)
 
     def _step(self, step: Step) -> None:
+        if isinstance(step, Repeat):
+            LoopReader(self, step).read()
+            return
         if not isinstance(step, TorchOp):
             raise CannotGenerate(
                 f"the reference has a {_WORDS.get(type(step).__name__, 'step')} that is no torch function"
             )
-        self._read(step)
+        self.read(step)
 
     def _input(self, path: str, tensor: Tensor) -> None:
         if tensor.shape is None or tensor.dtype is None:
@@ -90,7 +97,8 @@ class Reader:
 
     # -- steps ------------------------------------------------------------------------------------------------------
 
-    def _read(self, step: TorchOp) -> None:
+    def read(self, step: TorchOp) -> None:
+        """What ``step`` makes is known afterwards."""
         call = step.call
         if call is None or len(step.writes) > 1:
             raise CannotGenerate(f"torch function {step.name} with arguments that are not known")
@@ -102,6 +110,12 @@ class Reader:
         writer = Writer(self.view, self.sizes, out, call)
         if name == "setitem":
             self._set(writer, out, call)
+            return
+        if call.args and isinstance(call.args[0], Collected):
+            if name not in ("stack", "cat", "concat", "concatenate"):
+                raise CannotGenerate(f"torch function {name} of a list that a loop fills")
+            axis = writer.axis(writer.argument(1, "dim", 0), len(out.shape or ()))
+            self.holds[out.storage.id] = stacked(self, call.args[0], out, axis, name == "stack"), out
             return
         in_place = name.endswith("_") and not name.startswith("_")
         made = self._made(writer, _SAME.get(name.rstrip("_"), name.rstrip("_")) if in_place else _SAME.get(name, name))
@@ -115,6 +129,11 @@ class Reader:
         if out.storage.id in self.inputs:
             raise CannotGenerate(f"{name} changes an argument in place")
         self.holds[out.storage.id] = replace_name(made, out), out
+
+    def shown(self, given: Any, out: Tensor) -> Value:
+        """``given``, a tensor or a number, as it is put into ``out``."""
+        writer = Writer(self.view, self.sizes, out, Call("setitem", (out, given)))
+        return writer.cast(writer.spread(given, len(out.shape or ())), writer.dtype)
 
     def _made(self, w: Writer, name: str) -> Value:
         """What the torch function ``name`` makes."""
@@ -156,7 +175,7 @@ class Reader:
         self.holds[out.storage.id] = made, base
 
 
-_WORDS = {"Launch": "kernel launch", "HostSync": "wait for the device", "Repeat": "Python loop", "Event": "host step"}
+_WORDS = {"Launch": "kernel launch", "HostSync": "wait for the device", "Event": "host step"}
 
 
 def replace_name(value: Value, tensor: Tensor) -> Value:

@@ -1,0 +1,315 @@
+"""Python loops over places of tensors: what a round hands on to the next is a recurrence, what each makes a value along the places."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from kernlint.generate.layouts import index_of
+from kernlint.generate.scans import Along, State, after_the_loop, carried, last_of
+from kernlint.generate.values import (
+    CannotGenerate,
+    Value,
+    View,
+    broadcast_index,
+    exchanged,
+    identity,
+    lane,
+    looked_through,
+)
+from kernlint.records import dataclass, replace
+from kernlint.workload import Collected, Expr, Lane, Repeat, Size, Tensor, TorchOp
+from kernlint.workload import expr as ex
+from kernlint.workload.expr import lift
+
+if TYPE_CHECKING:
+    from kernlint.generate.calls.reader import Reader
+
+
+@dataclass(frozen=True)
+class Filled:
+    """What all rounds of a loop put into a list: ``value`` over the axes of ``tensor``, the base of what is in the list, and the
+    place. ``earlier`` is the storage of what the round before put there."""
+
+    value: Value
+    tensor: Tensor
+    earlier: int
+    count: Size
+    backwards: bool
+
+
+class LoopReader:
+    """Reads ``loop`` for ``reader``: afterwards what the loop has made is known there."""
+
+    def __init__(self, reader: Reader, loop: Repeat) -> None:
+        if loop.round is None or loop.count is None or not loop.earlier:
+            raise CannotGenerate("a Python loop whose rounds follow no law that is known")
+        self.reader, self.loop, self.place, self.count = reader, loop, loop.round, loop.count
+        rounds = lift(loop.count).evaluate(reader.sizes)
+        if rounds is None or rounds < 1:
+            raise CannotGenerate("a Python loop of which it is not known how often it goes round")
+        reader.sizes = {**reader.sizes, self.place: rounds - 1}
+        self.steps, self.earlier = _calls(loop.body), _calls(loop.earlier)
+        if [s.name for s in self.steps] != [s.name for s in self.earlier]:
+            raise CannotGenerate("a Python loop whose rounds differ")
+        #: By what a round makes: what the round before has made there.
+        self.before: dict[int, Tensor] = {}
+        for step, one in zip(self.steps, self.earlier):
+            for mine, other in zip(step.writes, one.writes):
+                if mine.dtype != other.dtype or mine.shape != other.shape:
+                    raise CannotGenerate("a Python loop whose rounds differ")
+                if mine.storage.id != other.storage.id:
+                    self.before[mine.storage.id] = other
+        #: By what the round before has made, and this one gets: the tensor at hand before the loop, or a number.
+        self.first: dict[int, Any] = {}
+        self.written = {t.storage.id for s in self.steps for t in s.writes}
+        for step, one in zip(self.steps, self.earlier):
+            assert step.call is not None and one.call is not None
+            self._match(one.call.args, step.call.args)
+            self._match(dict(one.call.kwargs), dict(step.call.kwargs))
+
+    def _match(self, earlier: Any, now: Any) -> None:
+        """Hold the arguments of two rounds against one another: what is handed on differs, all else is the same."""
+        if isinstance(now, Tensor):
+            made_before = {t.storage.id: t for t in self.before.values()}
+            if now.storage.id in made_before:
+                base = made_before[now.storage.id]
+                if _is_whole(now, base):
+                    self.first.setdefault(now.storage.id, earlier)
+                    if not _alike(self.first[now.storage.id], earlier):
+                        raise CannotGenerate("a Python loop that begins with two values of one variable")
+                else:
+                    self.first.setdefault(now.storage.id, None)
+                return
+            if isinstance(earlier, Tensor) and now.storage.id in self.before:
+                other = self.before[now.storage.id]
+                if earlier.storage.id == other.storage.id and _placed_alike(now, earlier):
+                    return
+            elif _alike(earlier, now):
+                return
+            raise CannotGenerate("a Python loop whose rounds differ in what they look at")
+        if isinstance(now, (tuple, list)) and isinstance(earlier, (tuple, list)) and len(now) == len(earlier):
+            for a, b in zip(earlier, now):
+                self._match(a, b)
+        elif isinstance(now, dict) and isinstance(earlier, dict) and now.keys() == earlier.keys():
+            for key in now:
+                self._match(earlier[key], now[key])
+        elif isinstance(now, slice) and isinstance(earlier, slice):
+            self._match((earlier.start, earlier.stop, earlier.step), (now.start, now.stop, now.step))
+        elif isinstance(now, Collected) or not (earlier == now or earlier is now):
+            raise CannotGenerate("a Python loop whose rounds differ in a number")
+
+    # -- values -----------------------------------------------------------------------------------------------------
+
+    def read(self) -> None:
+        reader = self.reader
+        holds = dict(reader.holds)
+        befores: list[tuple[Value, View, int]] = []
+        for number, (storage, first) in enumerate(self.first.items()):
+            base = next(t for t in self.before.values() if t.storage.id == storage)
+            befores.append((*self._state(base, first, f"state_{number + 1}"), storage))
+            reader.holds[storage] = befores[-1][0], base
+        changed = self._changed_in_place(holds)
+        for storage in changed:
+            value, base = holds[storage]
+            befores.append((carried(value.shape, value.dtype, value.name), View(value, identity(value.shape)), storage))
+            reader.holds[storage] = befores[-1][0], base
+        puts = self._puts(befores)
+        for out in puts.values():
+            befores += self._put_before(out)
+        put: dict[int, Value] = {}
+        for number, step in enumerate(self.steps):
+            if number in puts:
+                assert step.call is not None
+                out = puts[number]
+                put[number] = reader.shown(step.call.args[1], out)  # now: a later step may change it
+                reader.holds[out.storage.id] = put[number], out
+            else:
+                reader.read(step)
+        self._finish(holds, befores, [(put[number], out) for number, out in puts.items()])
+
+    def _state(self, base: Tensor, first: Any, name: str) -> tuple[Value, View]:
+        if base.shape is None or base.dtype is None or first is None:
+            raise CannotGenerate("a Python loop that begins with what is not known")
+        if isinstance(first, Tensor):
+            view = self.reader.view(first)
+            index = looked_through(view.index, broadcast_index(first.shape or (), len(base.shape)))
+            return carried(base.shape, base.dtype, base.name), View(view.value, index)
+        if isinstance(first, (int, float)) and not isinstance(first, bool):
+            number = Value("number", (), base.dtype, attributes={"value": first})
+            return carried(base.shape, base.dtype, base.name), View(number, ())
+        raise CannotGenerate("a Python loop that begins with what is not known")
+
+    def _changed_in_place(self, holds: Mapping[int, tuple[Value, Tensor]]) -> list[int]:
+        """Tensors from before the loop that each round changes as a whole."""
+        found = []
+        for step in self.steps:
+            (out,) = step.writes
+            storage = out.storage.id
+            if storage in self.before or storage not in holds:
+                continue
+            if step.name != "setitem" or _is_whole(out, holds[storage][1]):
+                found.append(storage)
+        return list(dict.fromkeys(found))
+
+    def _puts(self, befores: Sequence[tuple[Value, View, int]]) -> dict[int, Tensor]:
+        """By their number the steps that put something at their own place into a tensor from before the loop."""
+        changed = {storage for _, _, storage in befores} | self.before.keys()
+        found: dict[int, Tensor] = {}
+        for number, step in enumerate(self.steps):
+            (out,) = step.writes
+            if step.name != "setitem" or out.storage.id in changed:
+                continue
+            again = any(out.storage.id == one.storage.id for one in found.values())
+            if again or self.place not in lift(out.offset).atoms() or out.storage.id in self.reader.inputs:
+                raise CannotGenerate("a Python loop that puts its results at places that overlap")
+            found[number] = out
+        for number, out in found.items():
+            for at, step in enumerate(self.steps):
+                wanted = out if at > number else self._previous(out)
+                if any(t.storage.id == out.storage.id and not _placed_alike(t, wanted) for t in step.reads):
+                    raise CannotGenerate("a Python loop that reads what it has put elsewhere into a tensor")
+        return found
+
+    def _previous(self, out: Tensor) -> Tensor:
+        """Where the round before has put what this one puts to ``out``."""
+        step = lift(out.offset).coefficient(self.place)
+        if step is None:
+            raise CannotGenerate("a Python loop that puts its results at places that overlap")
+        return replace(
+            out, offset=ex.simplify(lift(out.offset) + step if self.loop.backwards else lift(out.offset) - step)
+        )
+
+    def _put_before(self, out: Tensor) -> list[tuple[Value, View, int]]:
+        """The state that is handed on through ``out``, where a round reads what the one before it has put there."""
+        if not any(t.storage.id == out.storage.id for step in self.steps for t in step.reads):
+            return []
+        previous, reader = self._previous(out), self.reader
+        first = lift(self.count) - 1 if self.loop.backwards else lift(0)
+        begin = replace(previous, offset=ex.simplify(lift(previous.offset).substitute({self.place: first})))
+        view = reader.view(begin)
+        assert out.shape is not None and out.dtype is not None
+        before = carried(out.shape, out.dtype, out.name)
+        reader.holds[out.storage.id] = before, previous
+        return [(before, view, out.storage.id)]
+
+    def _finish(
+        self,
+        holds: dict[int, tuple[Value, Tensor]],
+        befores: Sequence[tuple[Value, View, int]],
+        puts: Sequence[tuple[Value, Tensor]],
+    ) -> None:
+        reader, along = self.reader, Along(self.place, self.count)
+        states, ends = [], []
+        updated = {base.storage.id: mine for mine, base in self.before.items()}
+        for before, first, storage in befores:
+            now = updated.get(storage, storage)
+            value = reader.holds[now][0]
+            whole = along.whole(value)
+            if value.shape != before.shape or value.dtype != before.dtype:
+                raise CannotGenerate("a Python loop in which a tensor changes its shape or type")
+            states.append(State(along.whole(before), first, whole))
+            ends.append(now)
+        new, made = after_the_loop(states, self.loop.backwards), dict[int, Value]()
+        inside = {key: value for key, value in reader.holds.items() if key in self.written}
+        reader.holds = holds
+        targets = {out.storage.id for _, out in puts}
+        for storage, (value, base) in inside.items():
+            every = exchanged(along.whole(value), new, made)
+            if storage in self.before:
+                reader.filled[storage] = Filled(
+                    every, base, self.before[storage].storage.id, self.count, self.loop.backwards
+                )
+            if storage not in targets and (storage in self.before or storage in ends):
+                reader.holds[storage] = self._last(every), base
+        for value, out in puts:
+            every = exchanged(along.whole(value), new, made)
+            reader.holds[out.storage.id] = self._put(holds[out.storage.id], out, every)
+
+    def _last(self, every: Value) -> Value:
+        if every.op == "scan":
+            return last_of(every)
+        end = lift(0) if self.loop.backwards else lift(self.count) - 1
+        index = (*identity(every.shape)[:-1], end)
+        return Value("cast", every.shape[:-1], every.dtype, (View(every, index),), name=every.name)
+
+    def _put(self, held: tuple[Value, Tensor], out: Tensor, every: Value) -> tuple[Value, Tensor]:
+        """A tensor with what each round has put into it."""
+        old, base = held
+        places = index_of(base, out, self.reader.sizes)
+        rank = len(out.shape or ())
+        back: dict[int, Expr] = {}
+        bounds: list[tuple[Expr, Expr, Expr | None]] = []
+        for axis, place in enumerate(places):
+            lanes = [atom.dim for atom in place.atoms() if isinstance(atom, Lane)]
+            moves = self.place in place.atoms()
+            own: Any = self.place if moves else Lane(lanes[0]) if lanes else None
+            if len(lanes) + moves > 1 or (own is not None and place.coefficient(own) != 1):
+                raise CannotGenerate("a Python loop that puts its results at places that overlap")
+            begin = place.substitute({own: 0}) if own is not None else place
+            extent = self.count if moves else (out.shape or ())[lanes[0]] if lanes else 1
+            if own is not None:
+                back[rank if moves else lanes[0]] = lane(axis) - begin
+            if begin.value != 0 or lift(extent) != lift((base.shape or ())[axis]):
+                bounds.append((begin, lane(axis), begin + extent))
+        if rank not in back:
+            raise CannotGenerate("a Python loop that puts its results at places that overlap")
+        index = looked_through(identity(every.shape), [back.get(d, lift(0)) for d in range(rank + 1)])
+        if not bounds:
+            return Value("cast", old.shape, old.dtype, (View(every, index),), name=old.name), base
+        views = View(every, index), View(old, identity(old.shape))
+        return Value("choose", old.shape, old.dtype, views, {"cases": (tuple(bounds), ())}, old.name), base
+
+
+def _calls(steps: Sequence[Any]) -> list[TorchOp]:
+    for step in steps:
+        if not isinstance(step, TorchOp):
+            raise CannotGenerate("a Python loop around what is no torch function")
+        if step.call is None or len(step.writes) != 1:
+            raise CannotGenerate(f"torch function {step.name} with arguments that are not known")
+    return list(steps)
+
+
+def _is_whole(view: Tensor, base: Tensor) -> bool:
+    return (view.shape, view.strides, view.offset) == (base.shape, base.strides, base.offset)
+
+
+def _placed_alike(a: Tensor, b: Tensor) -> bool:
+    return (a.shape, a.strides, a.offset, a.dtype) == (b.shape, b.strides, b.offset, b.dtype)
+
+
+def _alike(a: Any, b: Any) -> bool:
+    if isinstance(a, Tensor) and isinstance(b, Tensor):
+        return a.storage.id == b.storage.id and _placed_alike(a, b)
+    return bool(a == b)
+
+
+def stacked(reader: Reader, parts: Collected, out: Tensor, axis: int, new_axis: bool) -> Value:
+    """A list that a loop has filled as one tensor along ``axis``, which is a new one or that of the elements."""
+    *others, earlier, last = parts if len(parts) > 1 else (None, None)
+    if not isinstance(last, Tensor) or not isinstance(earlier, Tensor) or out.shape is None or out.dtype is None:
+        raise CannotGenerate("a list that is filled in a way that is not known")
+    filled = reader.filled.get(last.storage.id)
+    if filled is None or filled.earlier != earlier.storage.id or not _placed_alike(earlier, last):
+        raise CannotGenerate("a list that is filled in a way that is not known")
+    if lift(parts.length) != lift(filled.count) + len(others):
+        raise CannotGenerate("a list to which a loop adds several elements in a round")
+    if not new_axis and any(lift((one.shape or (0,) * (axis + 1))[axis]).value != 1 for one in (*others, last)):
+        raise CannotGenerate("a list of tensors that are put side by side")
+    if lift(out.shape[axis]) != lift(parts.length):
+        raise CannotGenerate("a list whose length is not known")
+    place = lane(axis) - len(others)
+    if filled.backwards:
+        place = lift(filled.count) - 1 - place
+    lanes = [d + (new_axis and d >= axis) for d in range(len(last.shape or ()))]
+    at = [lift(0) if not new_axis and d == axis else lane(to) for d, to in enumerate(lanes)]
+    index = looked_through(index_of(filled.tensor, last, reader.sizes), at)
+    views = [View(filled.value, (*index, place))]
+    cases: list[Any] = [((lift(len(others)), lane(axis), None),) if others else ()]
+    for number, one in reversed(list(enumerate(others))):
+        view = reader.view(one)
+        views.insert(0, View(view.value, looked_through(view.index, at)))
+        cases.insert(0, ((lift(number), lane(axis), lift(number + 1)),))
+    if not others:
+        return Value("cast", out.shape, out.dtype, tuple(views), name=out.name)
+    return Value("choose", out.shape, out.dtype, tuple(views), {"cases": tuple(cases)}, out.name)

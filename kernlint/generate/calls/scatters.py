@@ -1,0 +1,95 @@
+"""Sums by destination: what is added to the places that an index tells, as a reduction in which each place takes what is its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from kernlint.generate.calls.writer import Writer
+from kernlint.generate.values import CannotGenerate, Value, View, identity, lane, looked_through
+from kernlint.workload import Expr, Size, Tensor
+from kernlint.workload import dtype as dt
+from kernlint.workload.expr import lift
+
+#: Places up to which each element may be held against all of them, and up to which they may be counted.
+_FEW_SUMS, _FEW_COUNTS = 128, 1024
+
+
+def _scatter_add(w: Writer) -> Value:
+    """``self[index[i, j], j] += source[i, j]`` along the axis ``dim``."""
+    given, index, source = w.tensor(0, "input"), w.tensor(2, "index"), w.argument(3, "src")
+    axis = w.axis(w.argument(1, "dim"), len(w.shape))
+    shape = index.shape or ()
+    if len(shape) != len(w.shape) or any(
+        lift(n) != lift(m) for d, (n, m) in enumerate(zip(shape, w.shape)) if d != axis
+    ):
+        raise CannotGenerate("a scatter of an index that is smaller than what it changes")
+    if isinstance(source, Tensor) and source.shape != shape:
+        raise CannotGenerate("a scatter of a part of its source")
+    places = [lane(d) for d in range(len(shape))]
+    places[axis] = lane(len(shape))
+    return _added(w, given, axis, shape[axis], (index, places), (source, places))
+
+
+def _index_add(w: Writer) -> Value:
+    """``self[index[i]] += source[i]`` along the axis ``dim``."""
+    given, index, source = w.tensor(0, "input"), w.tensor(2, "index"), w.tensor(3, "source")
+    axis = w.axis(w.argument(1, "dim"), len(w.shape))
+    if w.kwargs.get("alpha", 1) != 1 or len(index.shape or ()) != 1 or len(source.shape or ()) != len(w.shape):
+        raise CannotGenerate("an index_add with a factor, or of a number")
+    places = [lane(d) for d in range(len(w.shape))]
+    last = lane(len(w.shape))
+    places[axis] = last
+    return _added(w, given, axis, (index.shape or ())[0], (index, [last]), (source, places))
+
+
+def _added(
+    w: Writer,
+    given: Tensor,
+    axis: int,
+    count: Size,
+    index: tuple[Tensor, Sequence[Expr]],
+    source: tuple[Any, Sequence[Expr]],
+) -> Value:
+    """``given`` with the ``count`` elements of ``source`` added along ``axis`` where ``index`` says so."""
+    space = (*w.shape, count)
+    at = w.operand(index[0])
+    to = View(at.value, looked_through(at.index, index[1]))
+    if isinstance(source[0], Tensor):
+        of = w.operand(source[0])
+        of = View(of.value, looked_through(of.index, source[1]))
+    else:
+        of = w.operand(source[0])
+    bins = lift(w.shape[axis]).evaluate(w.sizes)
+    if bins is None or bins > (_FEW_COUNTS if _one(of) is not None else _FEW_SUMS):
+        raise CannotGenerate("a scatter to many places")
+    dtype = w.dtype if w.dtype.is_integer or w.dtype.bits > 16 else dt.FLOAT32
+    here = Value("place", space, dt.INT64, attributes={"at": lane(axis)})
+    own = identity(space)
+    hit = Value("eq", space, dt.BOOL, (to, View(here, own)))
+    nothing = w.operand(0.0 if dtype.is_float else 0)
+    mine = Value("where", space, dtype, (View(hit, own), _one(of) or of, nothing))
+    body = View(mine, tuple(lane(d) for d in range(len(space))))
+    total = Value("reduce", w.shape, w.dtype, (body,), {"kind": "sum", "over": (count,)})
+    old = w.operand(given)
+    return total if _constant(old) == 0 else Value("add", w.shape, w.dtype, (old, View(total, identity(w.shape))))
+
+
+def _constant(view: View) -> float | None:
+    """The number that ``view`` is everywhere."""
+    value = view.value
+    while value.op == "cast":
+        value = value.operands[0].value
+    number = value.attributes.get("value") if value.op == "number" else None
+    return number if isinstance(number, (int, float)) else None
+
+
+def _one(view: View) -> View | None:
+    """``view`` as a plain number where it is one everywhere: then what is added up is counted."""
+    return View(Value("number", (), view.value.dtype, attributes={"value": 1}), ()) if _constant(view) == 1 else None
+
+
+FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
+    "scatter_add": _scatter_add,
+    "index_add": _index_add,
+}

@@ -1,0 +1,182 @@
+"""Recurrences: values along an axis, each made of the one before it, element by element along all other axes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kernlint.generate.values import CannotGenerate, Value, View, exchanged, identity, lane, looked_through
+from kernlint.records import dataclass
+from kernlint.workload import Dtype, Expr, Lane, Size, Symbol
+from kernlint.workload.expr import Atom, lift
+
+
+@dataclass(frozen=True)
+class State:
+    """What is handed on: ``before`` stands for it, ``first`` is what it begins with (over all axes but the last), ``update`` what it
+    becomes at each place of the last axis."""
+
+    before: Value
+    first: View
+    update: Value
+
+
+def carried(shape: tuple[Size, ...], dtype: Dtype, name: str = "") -> Value:
+    """Stands for a state before its update."""
+    return Value("carried", shape, dtype, name=name)
+
+
+def scanned(states: Sequence[State], backwards: bool) -> list[Value]:
+    """The states after the update at each place. Raises :class:`CannotGenerate` where places of the other axes need one another."""
+    states = _without_lags(states, backwards)
+    whole = {id(state.before): state for state in states}
+    made = []
+    for number, state in enumerate(states):
+        if not depends(state.update):
+            made.append(state.update)
+            continue
+        needed = _needed(state, whole)
+        if any(one.update.shape != state.update.shape for one in needed):
+            raise CannotGenerate("a recurrence of tensors of several shapes")
+        own = identity(state.update.shape)
+        views = [View(one.first.value, one.first.index) for one in needed]
+        views += [View(one.update, own) for one in needed]
+        attributes = {
+            "state": needed.index(state),
+            "carried": tuple(one.before for one in needed),
+            "backwards": backwards,
+        }
+        name = state.update.name or f"state_{number + 1}"
+        made.append(Value("scan", state.update.shape, state.update.dtype, tuple(views), attributes, name))
+    return made
+
+
+def _without_lags(states: Sequence[State], backwards: bool) -> list[State]:
+    """``states`` with what a round has only kept for the next one as the value one place before."""
+    lags = {id(one.before): one_before(one.update, one, backwards) for one in states if not depends(one.update)}
+    made: dict[int, Value] = {}
+    return [State(one.before, one.first, exchanged(one.update, lags, made)) for one in states]
+
+
+def _needed(state: State, states: Mapping[int, State]) -> list[State]:
+    """The states that the update of ``state`` rests on, itself among them."""
+    found, waiting = {id(state.before): state}, [state]
+    while waiting:
+        for before in _carried_by(waiting.pop().update):
+            if id(before) not in found:
+                found[id(before)] = states[id(before)]
+                waiting.append(states[id(before)])
+    return [one for key, one in states.items() if key in found]
+
+
+def _carried_by(update: Value) -> list[Value]:
+    """The states before that ``update`` looks at, each at its own place alone."""
+    found: dict[int, Value] = {}
+    seen: set[tuple[int, tuple[Expr, ...]]] = set()
+    waiting = [(update, identity(update.shape))]
+    while waiting:
+        value, index = waiting.pop()
+        if (id(value), index) in seen or not depends(value):
+            continue
+        seen.add((id(value), index))
+        if value.op == "carried":
+            if value.shape != update.shape or index != identity(value.shape):
+                raise CannotGenerate("a recurrence in which places need one another")
+            found[id(value)] = value
+            continue
+        if value.op in ("reduce", "product", "library"):
+            raise CannotGenerate(f"a recurrence through a {value.op}")
+        waiting += [(view.value, looked_through(view.index, index)) for view in value.operands]
+    return list(found.values())
+
+
+def depends(value: Value) -> bool:
+    """Whether ``value`` is made of states before their update."""
+    return any(one.op == "carried" for one in value.walk())
+
+
+def one_before(scan: Value, state: State, backwards: bool) -> Value:
+    """``scan`` before the update at each place: the one at the place before, at the first one what it begins with."""
+    time = len(scan.shape) - 1
+    at = lane(time)
+    last = lift(scan.shape[time]) - 1
+    bound = (lift(0), at, last) if backwards else (lift(1), at, None)
+    other = at + 1 if backwards else at - 1
+    index = (*identity(scan.shape)[:-1], other)
+    attributes = {"cases": ((bound,), ())}
+    return Value("choose", scan.shape, scan.dtype, (View(scan, index), state.first), attributes, scan.name)
+
+
+def last_of(scan: Value) -> Value:
+    """``scan`` after all of its updates."""
+    rank = len(scan.shape) - 1
+    index = (*identity(scan.shape)[:-1], lane(rank))
+    attributes = {"kind": "last", "over": scan.shape[-1:]}
+    return Value("reduce", scan.shape[:-1], scan.dtype, (View(scan, index),), attributes, f"last_{scan.name}")
+
+
+class Along:
+    """Values of one round of a loop as values of all rounds, along a last axis of ``count`` places: ``place`` is the symbol for the
+    place of a round."""
+
+    def __init__(self, place: Symbol, count: Size) -> None:
+        self.place, self.count = place, count
+        self._made: dict[int, Value] = {}
+        self._moves: dict[int, bool] = {}
+
+    def moves(self, value: Value) -> bool:
+        """Whether ``value`` is another one in each round."""
+        if id(value) not in self._moves:
+            own = value.op == "carried" or self._holds((value.attributes, [view.index for view in value.operands]))
+            if self._holds((value.shape, value.attributes.get("over"))):
+                raise CannotGenerate("a Python loop over tensors that grow")
+            self._moves[id(value)] = own or any(self.moves(view.value) for view in value.operands)
+        return self._moves[id(value)]
+
+    def _holds(self, given: Any) -> bool:
+        if isinstance(given, Expr):
+            return self.place in given.atoms()
+        if isinstance(given, Mapping):
+            return any(map(self._holds, given.values()))
+        return isinstance(given, (tuple, list)) and any(map(self._holds, given))
+
+    def whole(self, value: Value) -> Value:
+        """``value`` over its own axes and the place."""
+        if id(value) not in self._made:
+            self._made[id(value)] = self._whole(value)
+        return self._made[id(value)]
+
+    def _whole(self, value: Value) -> Value:
+        rank = len(value.shape)
+        if value.op == "input":
+            views: list[View] = [View(value, identity(value.shape))]
+            return Value("cast", (*value.shape, self.count), value.dtype, tuple(views), name=value.name)
+        over = len(value.attributes.get("over", ()))
+        moved: dict[Atom, Size] = {Lane(rank + i): lane(rank + 1 + i) for i in range(over)}
+        moved[self.place] = lane(rank)
+        views = []
+        for view in value.operands:
+            index = tuple(one.substitute(moved) for one in view.index)
+            inner = self.whole(view.value) if self.moves(view.value) else view.value
+            views.append(View(inner, (*index, lane(rank)) if self.moves(view.value) else index))
+        attributes = {key: self._moved(one, moved) for key, one in value.attributes.items()}
+        op = value.op
+        if op == "number" and isinstance(value.attributes["value"], Expr) and self._holds(value.attributes["value"]):
+            op, attributes = "place", {"at": value.attributes["value"].substitute(moved)}
+        if op in ("library", "partial", "scan"):
+            raise CannotGenerate("a Python loop around what goes along an axis itself")
+        return Value(op, (*value.shape, self.count), value.dtype, tuple(views), attributes, value.name)
+
+    def _moved(self, given: Any, moved: Mapping[Atom, Size]) -> Any:
+        if isinstance(given, Expr):
+            return given.substitute(moved)
+        return tuple(self._moved(one, moved) for one in given) if isinstance(given, tuple) else given
+
+
+def after_the_loop(states: Sequence[State], backwards: bool) -> dict[int, Value]:
+    """What stands, after a recurrence is known, for the states before their update and for their updates, by identity."""
+    new: dict[int, Value] = {}
+    for state, scan in zip(states, scanned(states, backwards)):
+        new[id(state.before)] = one_before(scan, state, backwards)
+        new[id(state.update)] = scan
+    return new
