@@ -17,7 +17,8 @@ ROOT = Path(__file__).parents[2]
 #: One construct a line, or more where it takes them.
 SOURCES = {
     "brackets": "a = ((b) + c) * (d)\nf((a))\nf((a), b)\nf(a)((b))\n(f)(x)\nx = (a,)\ny = ((a), (b))\nz[(a), (b)]\nz[((a), (b))]\n",
-    "brackets of calls": "f((a),)\nf((\n(a)),\n)\nclass B((A),): pass\nf(x for x in y)\nf((x for x in y))\n(x for x in (y))\nf(a := 1)\nclass A((B)): pass\nclass C(D): pass\n",
+    "brackets of calls": "f(x for x in y)\nf((x for x in y))\n(x for x in (y))\nf(a := 1)\nclass A((B)): pass\nclass C(D): pass\n",
+    "brackets before commas": "f((a),)\nf((\n(a)),\n)\nf(((a)) , b)\nclass B((A),): pass\n",
     "slices": "a[:]\na[1:]\na[:2]\na[1:2]\na[1:2:]\na[::]\na[::3]\na[:, None]\na[1,]\na[b:c:d, ...]\na[*b]\n",
     "comments": "f(\n    # (\n    a  # )\n)\nx = (  # (\n    a\n)\ns = '# ('\nt = (a)  # (\n",
     "statements": (
