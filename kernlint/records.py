@@ -49,7 +49,7 @@ def _copier(cls: type[Any]) -> tuple[Callable[[Any, Any], None], frozenset[str]]
     """What gives one record of ``cls`` the fields of another, and their names."""
     assert not hasattr(cls, "__post_init__"), f"{cls.__qualname__} is not just its fields"
     names = [field.name for field in dataclasses.fields(cls)]
-    return _function("copy(old, new)", [f"new.{name} = old.{name}" for name in names], {}), frozenset(names)
+    return compiled("copy(old, new)", [f"new.{name} = old.{name}" for name in names], {}), frozenset(names)
 
 
 def _decorate(frozen: bool, order: bool, eq: bool) -> Callable[[type[_T]], type[_T]]:
@@ -111,15 +111,15 @@ def _compiled_init(cls: type[Any]) -> Callable[..., None]:
     if hasattr(cls, "__post_init__"):
         body.append("self.__post_init__()")
     parameters = ["self", *positional, *(["*"] if keyword_only else []), *keyword_only]
-    init = _function(f"__init__({', '.join(parameters)})", body, names)
+    init = compiled(f"__init__({', '.join(parameters)})", body, names)
     init.__qualname__ = f"{cls.__qualname__}.__init__"
     return init
 
 
-def _function(head: str, body: list[str], names: dict[str, Any]) -> Callable[..., None]:
-    """The function of that ``head`` and ``body``, which may use ``names``."""
+def compiled(head: str, body: list[str], names: dict[str, Any]) -> Callable[..., Any]:
+    """The function of that ``head`` and ``body``, lines that are our own, which may use ``names``."""
     exec(f"def {head}:\n " + "\n ".join(body or ["pass"]), names)
-    made: Callable[..., None] = names[head.partition("(")[0]]
+    made: Callable[..., Any] = names[head.partition("(")[0]]
     return made
 
 

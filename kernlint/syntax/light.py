@@ -15,6 +15,7 @@ from typing import Any
 
 import libcst as cst
 
+from kernlint import records
 from kernlint.syntax.source import line_starts, split_lines
 
 #: A whole string literal, or a comment, which is all that is looked for.
@@ -57,10 +58,8 @@ def _compiled(cls: type[Any], given: Sequence[str]) -> Callable[..., Any]:
             make = field.default_factory
             names[f"default_{name}"] = field.default if field.default is not MISSING or make is MISSING else make()
             value = f"default_{name}"
-        lines.append(f" put_{name}(node, {value})\n")
-    exec(f"def made({', '.join(given)}):\n node = new(cls)\n{''.join(lines)} return node", names)
-    made: Callable[..., Any] = names["made"]
-    return made
+        lines.append(f"put_{name}(node, {value})")
+    return records.compiled(f"made({', '.join(given)})", ["node = new(cls)", *lines, "return node"], names)
 
 
 _name = _maker(cst.Name, "value", "lpar", "rpar")
