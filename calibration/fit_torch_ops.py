@@ -83,11 +83,6 @@ RATES = {
     "attention_half_efficiency": 0.67,
     "attention_head_exponent": 0.4,
     "attention_causal_share": 0.75,
-    "conv_floor_us": 14.0,
-    "conv_half_efficiency": 0.45,
-    "conv_single_efficiency": 0.55,
-    "conv_odd_channels": 0.06,
-    "conv_pointwise_floor_us": 5.0,
 }
 #: Not in the data; the reasons stand in the written file.
 ASSUMED_RATES = {
@@ -312,7 +307,7 @@ def tree(rates: dict[str, float], cases: dict[str, dict[str, float]]) -> dict[st
     filled = {**cases}
     filled["unknown"] = {"floor_us": 2.0, "element_ps": 3.0, "passes": 2.0, "sigma": 0.9}
     filled["random"] = {"floor_us": 1.6, "element_ps": 2.0, "sigma": 0.4}
-    sigmas = {"matmul": 0.2, "attention": 0.2, "conv": 0.25, "rnn": 0.7}
+    sigmas = {"matmul": 0.2, "attention": 0.2, "rnn": 0.7}
     return {"cases": filled, "rates": {**ASSUMED_RATES, **rates}, "sigmas": sigmas}
 
 
@@ -347,7 +342,7 @@ def main() -> None:
     table = rows()
     groups: dict[str, list[Row]] = defaultdict(list)
     for row in table:
-        if row.op.kind != "alloc":
+        if row.op.kind not in ("alloc", "conv"):  # convolutions have a fit of their own
             groups[group_of(row.op)].append(row)
     data = tree(RATES, START)
     memory = [row for name in ("copy", "fill", "elementwise", "cat") for row in groups[name]]
@@ -361,8 +356,6 @@ def main() -> None:
                    "k_step_ns", "split_us", "skinny_l2_gb_per_s"],
         "attention": ["attention_floor_us", "attention_half_efficiency", "attention_head_exponent",
                       "attention_causal_share"],
-        "conv": ["conv_floor_us", "conv_half_efficiency", "conv_single_efficiency", "conv_odd_channels",
-                 "conv_pointwise_floor_us"],
     }  # fmt: skip
     for name, measured in sorted(groups.items()):
         if name in library:

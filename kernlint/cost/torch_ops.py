@@ -22,6 +22,8 @@ import math
 from collections.abc import Mapping
 from functools import lru_cache
 
+from kernlint.cost.convolutions import Convolution, convolution_of, floor_us, terms_of, together
+from kernlint.cost.convolutions import rates as convolution_rates
 from kernlint.cost.device import Device, find_device
 from kernlint.cost.fitted import fitted
 from kernlint.cost.programs import ramp, widen
@@ -103,7 +105,9 @@ def torch_op_time(
         return KernelTime(0.0, widen(0.05, device), "launch", {})
     if op.kind == "matmul":
         return _matmul(op, device, c, reuse)
-    if op.kind in ("attention", "conv", "rnn"):
+    if op.kind == "conv":
+        return _convolution(op, device)
+    if op.kind in ("attention", "rnn"):
         return _library(op, device, c, reuse)
     return _movement(op, device, c, reuse)
 
@@ -261,23 +265,13 @@ def _matmul(op: TorchOp, device: Device, c: Constants, reuse: Mapping[int, float
 
 
 def _library(op: TorchOp, device: Device, c: Constants, reuse: Mapping[int, float]) -> KernelTime:
-    """Attention, convolution, recurrent nets: floating-point work at the library's measured share of the peak."""
+    """Attention, recurrent nets: floating-point work at the library's measured share of the peak."""
     dtype = op.reads[0].dtype if op.reads else None
-    path = _path(op)
-    if op.kind == "conv" and path == "float32":
-        path = "tf32"
     flops = op.flops
     known = flops is not None
     bytes_moved = sum(_bytes(tensor) for tensor in (*op.reads, *op.writes))
     share = c.rates[f"{op.kind}_{'half' if dtype is not None and dtype.bits <= 16 else 'single'}_efficiency"]
     floor = c.rates[f"{op.kind}_floor_us"]
-    if op.kind == "conv":
-        channels, window = _convolution(op)
-        if channels % 4:
-            # No tensor-core kernel takes these channels as they lie.
-            share *= c.rates["conv_odd_channels"]
-        if window == 1:
-            floor = c.rates["conv_pointwise_floor_us"]
     if op.kind == "attention":
         if op.dims.get("causal"):
             share *= c.rates["attention_causal_share"]
@@ -286,7 +280,7 @@ def _library(op: TorchOp, device: Device, c: Constants, reuse: Mapping[int, floa
     speed = _Speed(device)
     cold = _cold(op, bytes_moved, c, speed, reuse)
     terms = {
-        "tensor": (flops or 0) / (_peak(path, device) * share * 1e6),
+        "tensor": (flops or 0) / (_peak(_path(op), device) * share * 1e6),
         "memory": cold * bytes_moved / (device.memory_bandwidth_gb_per_s * c.rates["dram_efficiency"]) / 1000,
         "l2": bytes_moved / (c.rates["l2_gb_per_s"] * speed.fabric) / 1000,
     }
@@ -295,14 +289,20 @@ def _library(op: TorchOp, device: Device, c: Constants, reuse: Mapping[int, floa
     return KernelTime(us, widen(c.sigmas[op.kind], device, 0.0 if known else 1.0), bound, {"floor": floor, **terms})
 
 
-def _convolution(op: TorchOp) -> tuple[int, int]:
-    """(input channels of a group, elements of the window) from the weight's shape; (8, 9) where that is not known."""
-    weight = op.reads[1] if len(op.reads) > 1 else None
-    sizes = [concrete(extent) for extent in weight.shape or ()] if weight is not None else []
-    known = [size for size in sizes if size is not None]
-    if len(known) < 3 or len(known) != len(sizes):
-        return 8, 9
-    return known[1], math.prod(known[2:])
+def _convolution(op: TorchOp, device: Device) -> KernelTime:
+    """cuDNN's convolutions, which take tf32 for float32 unless told otherwise."""
+    one = convolution_of(op)
+    constants, sigma = convolution_rates()
+    path = _path(op)
+    peak = _peak("tf32" if path == "float32" else path, device)
+    moved = float(sum(_bytes(tensor) for tensor in (*op.reads, *op.writes)))
+    shape = one or Convolution(2, False, 64, 64, 1, 9, False, False, path == "float16")
+    bandwidth = device.memory_bandwidth_gb_per_s
+    terms = terms_of(shape, float(op.flops or 0), moved, peak, device.peak_fp32_vector_tflops, bandwidth, constants)
+    floor = floor_us(shape, constants)
+    bound = max(terms, key=lambda term: terms[term])
+    sigma = widen(sigma, device, 0.0 if one is not None and op.flops is not None else 1.0)
+    return KernelTime(together(floor, terms), sigma, bound, {"floor": floor, **terms})
 
 
 def _cold(op: TorchOp, own: float, c: Constants, speed: _Speed, reuse: Mapping[int, float]) -> float:

@@ -312,7 +312,7 @@ def _around_product(root: Value, seen: _Seen, stored: dict[int, Value]) -> Work:
         raise _Stored(inner[0])
     product = root if root.op == "product" else next(iter(products.values()))[0]
     for view in product.operands:
-        if view.value.op != "input" and _is_dear(view.value, stored):
+        if view.value.op != "input" and (_is_dear(view.value, stored) or _tensors(view.value, stored) > 1):
             raise _Stored(view.value)  # each tile of the product would make it again
     return Work((_whole(root),), root.shape, (), product)
 
@@ -332,6 +332,17 @@ def _is_dear(value: Value, stored: dict[int, Value]) -> bool:
     if id(value) in stored or value.op == "input":
         return False
     return value.op in _DEAR or any(_is_dear(view.value, stored) for view in value.operands)
+
+
+def _tensors(value: Value, stored: dict[int, Value]) -> int:
+    """How many tensors as large as ``value`` it is made of."""
+    index = identity(value.shape)
+    if id(value) in stored or not lanes_of(index):
+        return 0
+    seen = _Seen()
+    _look(value, index, stored, seen, value)
+    read = {(id(one), at) for one, at in seen.found if one is not value and (one.op == "input" or id(one) in stored)}
+    return sum(lanes_of(at) == lanes_of(index) for _, at in read)
 
 
 # -- kernels that become one -----------------------------------------------------------------------------------------

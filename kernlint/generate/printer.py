@@ -11,7 +11,7 @@ from math import prod
 from kernlint.generate.spelling import REPEATS, Spelled, expression, number, operation, wrapped
 from kernlint.generate.terms import Bounds, Term, Terms
 from kernlint.generate.values import CannotGenerate, Named
-from kernlint.workload import Expr, Lane, Opaque, Symbol
+from kernlint.workload import Expr, Lane, Opaque, Size, Symbol
 from kernlint.workload import dtype as dt
 from kernlint.workload.expr import Monomial, lift
 
@@ -80,6 +80,8 @@ class Printer:
         self.reduce = reduce
         #: Whether a quotient may differ in its last bit: not where something is rounded to integers.
         self.reciprocals = False
+        #: How far lanes reach, where a mask sees to it.
+        self.extents: Mapping[int, Size] = {}
         self.lines: list[str] = []
         self.known: dict[int, Spelled] = {}
         self.conditions: dict[str, str] = {}
@@ -88,7 +90,7 @@ class Printer:
         """A printer for a block inside: it knows what is known here, what it finds is known inside only."""
         inner = Printer(self.terms, self.names, self.places, self.mask_of, self.uses, self.simplified, self.reduce)
         inner.known, inner.conditions = dict(self.known), dict(self.conditions)
-        inner.reciprocals = self.reciprocals
+        inner.reciprocals, inner.extents = self.reciprocals, self.extents
         return inner
 
     def factors(self, monomial: Monomial) -> list[str]:
@@ -216,15 +218,21 @@ class Printer:
         found = []
         for low, place, high in bounds:
             at = self.expression(place)[0]
-            if not (low.value == 0 and place.is_natural):
+            if not (place - low).is_natural:
                 found.append(f"{at} >= {self.expression(low)[0]}")
-            if high is not None:
+            if high is not None and not self._below(place, high):
                 found.append(f"{at} < {self.expression(high)[0]}")
         for text in found:
             if text not in self.conditions:
                 self.conditions[text] = self.names.new("inside")
                 self.lines.append(f"{self.conditions[text]} = {text}")
         return [self.conditions[text] for text in dict.fromkeys(found)]
+
+    def _below(self, place: Expr, high: Expr) -> bool:
+        """Whether ``place`` is below ``high`` wherever the masks of its lanes hold."""
+        lanes = [atom for atom in place.atoms() if isinstance(atom, Lane) and place.coefficient(atom) == 1]
+        ends = [self.extents[lane.dim] - Expr.atom(lane) for lane in lanes if lane.dim in self.extents]
+        return any((high - place - end).is_natural for end in ends)
 
 
 def _is_zero_outside(term: Term) -> bool:

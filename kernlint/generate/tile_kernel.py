@@ -202,6 +202,10 @@ class TileWriter:
         printer.reciprocals = not any(
             t.op in _ROUNDING or (t.op == "cast" and t.dtype.is_integer) for t in self.all_terms
         )
+        inner = [self.inner] if self.inner is not None else []
+        printer.extents = dict(
+            [*self.axes.rows, *inner, *(one for lanes in self.axes.columns.values() for one in lanes)]
+        )
         self._place_rows(printer)
         for first, lanes in self.axes.columns.items():
             if lanes and first != self.main:

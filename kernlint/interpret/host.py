@@ -269,6 +269,8 @@ class HostEvaluator(Evaluator):
         self.finder: Callable[[Module, str, int], Callable[[str], Any] | None] | None = None
         #: Whether torch calls are kept with their arguments, and each round of a short loop is followed on its own.
         self.detailed = False
+        #: Forward passes of autograd functions: the class, its context, the arguments and the result.
+        self.passes: list[tuple[Class, Instance, tuple[Any, ...], Any]] = []
         #: Loops that were followed at once so far: each has a symbol of its own.
         self.loops_at_once = 0
         #: Whether anybody looks into the kernels.
@@ -810,9 +812,47 @@ class HostEvaluator(Evaluator):
             # torch.autograd.Function: apply(*args) runs forward(ctx, *args).
             forward = self._class_attribute(cls, "forward", None)
             if isinstance(forward, Function):
-                context = Instance(None, "torch.autograd.function.FunctionCtx")
-                return Builtin("apply", lambda a, k, n: self.invoke(forward, [context, *a], k))
+                return Builtin("apply", lambda a, k, n: self._applied(cls, forward, a, k))
         return Unknown(f"attribute {name}")
+
+    def _applied(self, cls: Class, forward: Function, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """The forward pass of an autograd function, which is kept for :meth:`_gradients`."""
+        wanted = tuple(isinstance(arg, Tensor) for arg in args)
+        context = Instance(None, "torch.autograd.function.FunctionCtx", {"needs_input_grad": wanted})
+        result = self.invoke(forward, [context, *args], kwargs)
+        if not kwargs:
+            self.passes.append((cls, context, tuple(args), result))
+        return result
+
+    def _gradients(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        """``torch.autograd.grad`` of what one autograd function returned: its backward pass."""
+        outputs, inputs, given = (
+            args[i] if len(args) > i else kwargs.get(name)
+            for i, name in enumerate(("outputs", "inputs", "grad_outputs"))
+        )
+        outputs, inputs, given = (v if isinstance(v, (tuple, list)) else (v,) for v in (outputs, inputs, given))
+        for cls, context, arguments, result in reversed(self.passes):
+            made = result if isinstance(result, tuple) else (result,)
+            backward = self._class_attribute(cls, "backward", None)
+            alike = [
+                isinstance(a, Tensor) and isinstance(b, Tensor) and a.storage == b.storage
+                for a, b in zip(made, outputs)
+            ]
+            known = all(alike) and all(isinstance(one, Tensor) for one in given) and isinstance(backward, Function)
+            if len({len(made), len(outputs), len(given)}) != 1 or not known:
+                continue
+            assert isinstance(backward, Function)
+            found = self.invoke(backward, [context, *given], {})
+            found = found if isinstance(found, tuple) else (found,)
+            places = {a.storage.id: i for i, a in enumerate(arguments) if isinstance(a, Tensor)}
+            at = [places.get(one.storage.id) if isinstance(one, Tensor) else None for one in inputs]
+            if len(found) == len(arguments) and None not in at:
+                saved = {id(tensor) for tensor in context.attrs.get("saved_tensors", ())}
+                self.kept = [
+                    tensor for tensor in self.kept if id(tensor) not in saved
+                ]  # nobody waits for them any more
+                return tuple(found[i] for i in at if i is not None)
+        return Unknown("torch.autograd.grad")
 
     def _bound(self, function: Function, instance: Instance) -> Any:
         kinds = {dotted_name(d.decorator) for d in getattr(function.node, "decorators", ())}
@@ -1033,7 +1073,7 @@ class HostEvaluator(Evaluator):
             return tuple(args[0]) if args and isinstance(args[0], (tuple, list)) else Unknown("size")
         tool = path.startswith(("torch.cuda.", "torch.autograd", "torch.compile", "torch.jit", "torch.library"))
         if tool and name != "synchronize":
-            return self._torch_tool(path, args)
+            return self._gradients(args, kwargs) if path == "torch.autograd.grad" else self._torch_tool(path, args)
         if not tool and name == "synchronize" and path.startswith(_OTHER_DEVICES):
             return None  # such code never runs on the device in question
         return torch_ops.function(self, name, args, kwargs, node)

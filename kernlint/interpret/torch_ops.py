@@ -1248,7 +1248,7 @@ def convolution(
     result = h.allocate(x.dtype, shape, "result", node)
     if shape is not None and any(_lies_channels_last(one) for one in (x, weight)):
         result = replace(result, strides=_channels_last(result.shape))
-    return _convolved(h, name, x, weight, bias, node, result, result)
+    return _convolved(h, name, x, weight, bias, node, result, result, stride=stride, dilation=dilation)
 
 
 def transposed_convolution(
@@ -1284,7 +1284,8 @@ def transposed_convolution(
         ]
         channels = ex.simplify(ex.lift(weight.shape[1]) * (groups if isinstance(groups, (int, Expr)) else 1))
         shape = (x.shape[0], channels, *spatial)
-    return _convolved(h, name, x, weight, bias, node, h.allocate(x.dtype, shape, "result", node), x)
+    result = h.allocate(x.dtype, shape, "result", node)
+    return _convolved(h, name, x, weight, bias, node, result, x, stride=stride, dilation=dilation, groups=groups)
 
 
 def _convolved(
@@ -1296,11 +1297,17 @@ def _convolved(
     node: cst.CSTNode,
     result: Tensor,
     windows: Tensor,
+    **geometry: Any,
 ) -> Tensor:
-    """``result``, recorded as a convolution in which each element of ``windows`` meets one filter's taps."""
+    """``result``, recorded as a convolution in which each element of ``windows`` meets one filter's taps; of ``geometry`` the largest
+    number along any axis."""
     taps = ex.concrete(product(weight.shape[1:])) if weight.shape is not None else None
     flops = 2 * windows.numel * taps if windows.numel is not None and taps is not None else None
-    h.torch_op(name, "conv", (x, weight, *_tensors([bias])), (result,), node, flops=flops)
+    dims = {}
+    for word, value in geometry.items():
+        numbers = value if isinstance(value, (tuple, list)) else [value]
+        dims[word] = max((number for number in numbers if isinstance(number, int)), default=1)
+    h.torch_op(name, "conv", (x, weight, *_tensors([bias])), (result,), node, flops=flops, dims=dims)
     return result
 
 

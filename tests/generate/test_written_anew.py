@@ -157,6 +157,7 @@ CASES = {
         },
         2,
     ),
+    "summed operand": ({"forward": "return (x + y) @ x.t()", "inputs": "torch.randn(B, T), torch.randn(B, T)", "arguments": "x, y"}, 2),
     "dear operand": ({"forward": "return x @ torch.exp(x).t()"}, 2),
     "two results": ({"forward": "s = x.abs().amax(-1, keepdim=True)\nreturn x / s, s"}, 1),
     "group norm": ({"forward": "return F.group_norm(x.view(B, T // 10, 10), 4)"}, 2),
@@ -225,6 +226,24 @@ CASES = {
         },
         1,
     ),
+    "attention": (
+        {
+            "forward": "return F.scaled_dot_product_attention(q, k, v, is_causal=True)",
+            "inputs": "torch.randn(2, B, 16).half(), torch.randn(2, B, 16).half(), torch.randn(2, B, 16).half()",
+            "arguments": "q, k, v",
+        },
+        3,
+    ),
+    "attention of one": (
+        {
+            "forward": "return F.scaled_dot_product_attention(q, k, v, attn_mask=m, enable_gqa=True)",
+            "inputs": "torch.randn(2, 6, 1, 16), torch.randn(2, 3, B, 16), torch.randn(2, 3, B, 16), torch.randn(1, B)",
+            "arguments": "q, k, v, m",
+        },
+        3,
+    ),
+    "pooled": ({"forward": "return F.max_pool2d(x, 3, 2, 1) - F.avg_pool2d(x, 3, 2, 1)", "inputs": "torch.randn(2, B, 40, 31)"}, 1),
+    "instances": ({"forward": "return F.selu(F.instance_norm(x))", "inputs": "torch.randn(3, B, 9, 11)"}, 1),
     "counted": (
         {
             "forward": "n = torch.zeros(x.shape[0], K, dtype=torch.int32)\n"

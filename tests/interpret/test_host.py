@@ -575,3 +575,45 @@ def get_inputs():
 
     (workload,) = read_program(source).workloads
     assert workload.launches()[0].grid == (256,)
+
+
+_BOTH_PASSES = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def scale(x, y, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(y + at, tl.load(x + at, mask=at < n) * 2.0, mask=at < n)
+
+class Scale(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, factor):
+        y = torch.empty_like(x)
+        scale[(4,)](x, y, x.numel(), BLOCK=64)
+        ctx.save_for_backward(x)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        dx = torch.empty_like(x)
+        scale[(4,)](grad, dx, x.numel(), BLOCK=64)
+        return dx, None
+
+def f(x, grad):
+    y = Scale.apply(x, 2.0)
+    (dx,) = torch.autograd.grad(y, (x,), GRAD)
+    return y, dx
+"""
+
+
+@pytest.mark.parametrize(("gradient", "launches"), [("grad", 2), ("None", 1)])
+def test_gradients_of_an_autograd_function_are_its_backward_pass(gradient: str, launches: int) -> None:
+    source = _BOTH_PASSES.replace("GRAD", gradient)
+    asked = Program(parse_module(source, "a.py"), None, Question(entry="f"))
+    (workload,) = asked.workloads()
+    assert len([s for s in workload.steps if isinstance(s, Launch)]) == launches
+    if launches == 2:
+        assert len(workload.outputs) == 2  # what was saved is not needed any more

@@ -22,7 +22,8 @@ from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import lift
 
-_MOST_TAPS = 32
+#: Taps that are written one after the other.
+MOST_TAPS = 64
 
 
 def _conv(w: Writer) -> Value:
@@ -44,7 +45,7 @@ def _conv(w: Writer) -> Value:
     image, kernel = w.operand(x), w.operand(weight)
     if groups == 1:
         return _implicit_product(w, (image, kernel), (shape, filters), (stride, padding, dilation))
-    if not depthwise or not 0 < taps <= _MOST_TAPS:
+    if not depthwise or not 0 < taps <= MOST_TAPS:
         raise CannotGenerate("a convolution in groups")
     total: Any = None
     for number in range(taps):

@@ -123,6 +123,12 @@ def _elu(w: Writer) -> Value:
     return w.map("where", w.map("gt", x, 0.0), x, low)
 
 
+def _selu(w: Writer) -> Value:
+    x, alpha, scale = w.args[0], 1.6732632423543772, 1.0507009873554805
+    low = w.map("mul", w.map("sub", w.map("exp", w.map("minimum", x, 0.0)), 1.0), alpha)
+    return w.map("mul", w.map("where", w.map("gt", x, 0.0), x, low), scale)
+
+
 def _softplus(w: Writer) -> Value:
     x, beta, threshold = w.args[0], w.argument(1, "beta", 1.0), w.argument(2, "threshold", 20.0)
     scaled = w.map("mul", x, beta) if beta not in (1, 1.0) else x
@@ -187,6 +193,7 @@ FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
     "softsign": _chain(("abs", "x"), ("add", ..., 1.0), ("div", "x", ...)),
     "leaky_relu": _leaky,
     "elu": _elu,
+    "selu": _selu,
     "softplus": _softplus,
     "logsigmoid": _logsigmoid,
     "lerp": _lerp,

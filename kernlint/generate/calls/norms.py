@@ -89,6 +89,15 @@ def _group_norm(w: Writer) -> Value:
     return affine(w, whole, *(per_channel(w, one, len(shape)) for one in (weight, bias)))
 
 
+def _instance_norm(w: Writer) -> Value:
+    x = w.tensor(0, "input")
+    if not w.argument(5, "use_input_stats", True):
+        raise CannotGenerate("an instance norm by what it has seen before")
+    rank = len(x.shape or ())
+    result = standardised(w, x, list(range(2, rank)), w.argument(7, "eps", 1e-5))
+    return affine(w, result, *(per_channel(w, w.argument(i, n), rank) for i, n in ((3, "weight"), (4, "bias"))))
+
+
 def _batch_norm(w: Writer) -> Value:
     x = w.tensor(0, "input")
     if w.argument(5, "training", False):
@@ -118,5 +127,6 @@ FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
     "rms_norm": _rms_norm,
     "group_norm": _group_norm,
     "batch_norm": _batch_norm,
+    "instance_norm": _instance_norm,
     "normalize": _normalize,
 }

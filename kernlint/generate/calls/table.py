@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from kernlint.generate.calls import (
+    attention,
     convolutions,
     elementwise,
     indexing,
     losses,
     norms,
+    pools,
     products,
     reductions,
     scans,
@@ -21,6 +23,19 @@ from kernlint.generate.values import Value
 
 FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
     name: make
-    for kind in (convolutions, elementwise, indexing, losses, norms, products, reductions, scans, scatters, views)
+    for kind in (
+        attention,
+        convolutions,
+        elementwise,
+        indexing,
+        losses,
+        norms,
+        pools,
+        products,
+        reductions,
+        scans,
+        scatters,
+        views,
+    )
     for name, make in kind.FUNCTIONS.items()
 }

@@ -1,0 +1,51 @@
+"""Pooling over small windows, element by element of the window."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping
+
+from kernlint.generate.calls.convolutions import MOST_TAPS, per_axis
+from kernlint.generate.calls.writer import Writer
+from kernlint.generate.values import CannotGenerate, Value, View, identity, lane, looked_through
+from kernlint.workload.expr import lift
+
+
+def _pool(rank: int, largest: bool) -> Callable[[Writer], Value]:
+    def make(w: Writer) -> Value:
+        x = w.tensor(0, "input")
+        shape, lead = x.shape or (), len(w.shape) - rank
+        window = per_axis(w.argument(1, "kernel_size"), rank)
+        stride = w.argument(2, "stride")
+        steps = window if stride is None or stride == () else per_axis(stride, rank)
+        pads = per_axis(w.argument(3, "padding", 0), rank)
+        gaps = per_axis(w.argument(4, "dilation", 1), rank) if largest else [1] * rank
+        if window is None or steps is None or pads is None or gaps is None or not 0 < math.prod(window) <= MOST_TAPS:
+            raise CannotGenerate("pooling over a window that is large or not known")
+        whole = w.argument(5, "count_include_pad", True) if not largest else True
+        if w.argument(5 if largest else 4, "ceil_mode", False) or (not whole and any(pads)):
+            raise CannotGenerate("pooling over windows that reach out of the image")
+        if not largest and w.argument(6, "divisor_override") is not None:
+            raise CannotGenerate("pooling with a divisor of its own")
+        view, filler = w.operand(x), w.operand(-math.inf if largest else 0.0)
+        total: Value | None = None
+        for at in itertools.product(*(range(n) for n in window)):
+            places = [lane(lead + d) * steps[d] + at[d] * gaps[d] - pads[d] for d in range(rank)]
+            bounds = tuple(
+                (lift(pads[d]), places[d] + pads[d], lift(shape[lead + d]) + pads[d]) for d in range(rank) if pads[d]
+            )
+            look = View(view.value, looked_through(view.index, [*(lane(d) for d in range(lead)), *places]))
+            cases = {"cases": (bounds, ())}
+            tap = Value("choose", w.shape, w.dtype, (look, filler), cases) if bounds else w.cast(look, w.dtype)
+            one = View(tap, identity(w.shape))
+            total = tap if total is None else w.map("maximum" if largest else "add", total, one)
+        assert total is not None
+        return total if largest else w.map("div", total, float(math.prod(window)), dtype=w.dtype)
+
+    return make
+
+
+FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {
+    f"{name}_pool{rank}d": _pool(rank, name == "max") for name in ("max", "avg") for rank in (1, 2, 3)
+}
