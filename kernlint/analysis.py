@@ -181,7 +181,7 @@ def read_program(
     """What the source does, not yet judged. Raises as :func:`analyze` does; ``for_rules`` is for asking rules about wrong code
     too, which also look at kernels that nothing launches."""
     gpu = _device(device or DEFAULT_DEVICE)
-    task = read_task(SourceText(source, path), layout=False)
+    task = read_task(SourceText(source, path))
     module = task.reference
     if reference is not None:
         module = _reference(reference, reference_path)
@@ -213,8 +213,8 @@ def read_program(
 
 @lru_cache(maxsize=_MOST_REFERENCES)
 def _reference(text: str, path: str) -> Module:
-    """The module of a reference, read once for the many kernels that are held against it. Nobody writes it out again."""
-    return read_task(SourceText(text, path), layout=False).kernel
+    """The module of a reference, read once for the many kernels that are held against it."""
+    return read_task(SourceText(text, path)).kernel
 
 
 def _launched_elsewhere(

@@ -38,6 +38,8 @@ def launch_faults(
     symbol: str,
 ) -> tuple[Fault, ...]:
     """What the launcher of ``target`` refuses of ``jit[grid](*args, **kwargs)`` under one autotune configuration."""
+    if jit.either:
+        return ()  # the condition that picked it may be the one that picked the arguments
 
     def fault(kind: str, text: str, name: str) -> Fault:
         return Fault(kind, span, text, symbol, name=name)

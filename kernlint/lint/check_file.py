@@ -218,8 +218,8 @@ class _Check:
         reference = None
         if self.job.reference is not None:
             name, data = self.job.reference
-            reference = read_task(SourceText(decode_source(data, name).text, name), layout=False).kernel
-        # Comments are of interest where some are ours; who changes the source asks for them.
+            reference = read_task(SourceText(decode_source(data, name).text, name)).kernel
+        # Comments are of interest where some are ours.
         layout = "kernlint" in text.lower()
         if self.notebook is not None:
             return (parse_module(text, self.file, layout=layout) if text.strip() else None), reference

@@ -26,7 +26,7 @@ from kernlint.syntax.light import LightTree, Unusual
 from kernlint.syntax.names import imports_among, origin_of
 from kernlint.syntax.positions import Mismatch, Positions, python_tree
 from kernlint.syntax.source import line_starts, split_lines
-from kernlint.syntax.walk import NESTED, children, layout_fields, walk
+from kernlint.syntax.walk import NESTED, children, walk
 from kernlint.workload import Span
 
 _T = TypeVar("_T")
@@ -63,7 +63,6 @@ class Module:
         self.path = path
         self.first_line = first_line
         self._light = counterparts
-        self._is_laid_out = False
         self._spans: dict[int, Span | None] = {}
         self._answers: dict[Callable[[Module], Any], Any] = {}
         #: The places of the nodes of a kind among all, and the answers of :meth:`_run`.
@@ -235,31 +234,17 @@ class Module:
     def _with_layout(self) -> Module | None:
         """The same module with its layout; None where LibCST does not read it as Python does."""
         try:
-            full = parse_module(self.text, self.path, self.first_line)
+            full = parse_module(self.text, self.path, self.first_line, layout=True)
         except SourceError:
             return None
         same = len(full.nodes) == len(self.nodes) and all(type(a) is type(b) for a, b in zip(full.nodes, self.nodes))
         return full if same else None
 
-    def lay_out(self) -> None:
-        """Give the nodes of a tree without layout that of the source, for who writes them out or looks for comments. They stay
-        the nodes that they are. Raises ``SourceError`` where LibCST does not read the source as Python does."""
-        if self._light is None or self._is_laid_out:
-            return
-        full = self._with_layout
-        if full is None:
-            raise SourceError(f"{self.path}: LibCST and Python read it differently")
-        for node, same in zip(self.nodes, full.nodes):
-            for name in layout_fields(type(node)):
-                object.__setattr__(node, name, getattr(same, name))
-        self._is_laid_out = True
-
     def _far_span(self, node: libcst.CSTNode) -> Span:
         if self._light is not None:
-            number = self._numbers.get(id(node))
+            number = self._numbers[id(node)]
             if self._with_layout is not None:
-                # What is no node of the light tree came with the layout.
-                return self._with_layout._far_span(node if number is None else self._with_layout.nodes[number])
+                return self._with_layout._far_span(self._with_layout.nodes[number])
             near = (self._near_span(one) for one in self.nodes[number::-1])
             return next(
                 (one for one in near if one is not None), Span(self.path, self.first_line, 1, self.first_line, 1)
@@ -299,9 +284,9 @@ class Module:
         return f"Module({self.path!r})"
 
 
-def parse_module(text: str, path: str, first_line: int = 1, layout: bool = True) -> Module:
-    """Parse ``text``; ``first_line`` shifts the lines of spans and messages. Who needs no ``layout`` may get a tree without it
-    (:mod:`~kernlint.syntax.light`), at a third of the cost.
+def parse_module(text: str, path: str, first_line: int = 1, layout: bool = False) -> Module:
+    """Parse ``text``; ``first_line`` shifts the lines of spans and messages. Who does not ask for its ``layout``, as who reads comments
+    does, may get a tree without it (:mod:`~kernlint.syntax.light`), at a third of the cost.
 
     Raises ``SourceError`` on a syntax error (``file:line:column: syntax error: ...``) and on source that is nested too
     deeply to parse safely.

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import fields, is_dataclass
-from functools import cache
 from operator import attrgetter
 from typing import Any
 
@@ -18,8 +17,6 @@ import libcst
 #: Fields that hold only layout, or tokens of no meaning of their own.
 _LAYOUT = ("whitespace", "leading_lines", "lines_after", "header", "footer", "semicolon", "comma", "lpar", "rpar",
            "lbracket", "rbracket", "indent", "trailing", "equal", "dot", "colon", "newline")  # fmt: skip
-#: Fields beside those that say how a node, or the whole file, is written. Braces are no nodes of their own here: light trees share them.
-_WRITTEN = ("lbrace", "rbrace", "encoding", "default_", "has_trailing")
 
 
 def walk(node: libcst.CSTNode) -> Iterator[libcst.CSTNode]:
@@ -107,14 +104,6 @@ def _getter(kind: type) -> Callable[[Any], tuple[Any, ...]]:
         return _no_fields
     get = attrgetter(*reversed(names))
     return get if len(names) > 1 else lambda node: (get(node),)
-
-
-@cache
-def layout_fields(kind: type) -> tuple[str, ...]:
-    """The fields of a kind of node that say nothing but how it is written."""
-    if kind in (libcst.LeftCurlyBrace, libcst.RightCurlyBrace):
-        return ()
-    return tuple(field.name for field in fields(kind) if field.name.startswith((*_LAYOUT, *_WRITTEN)))
 
 
 #: Types of fields that hold no node.

@@ -15,7 +15,7 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant, tensor_name
 from kernlint.rules.proofs.dot_tiles import editable, setting
 from kernlint.rules.proofs.operand_packing import Packed, Scattered, scattered_operands
-from kernlint.rules.proofs.pricing import cheapest, gain
+from kernlint.rules.proofs.pricing import best_gain, gain
 from kernlint.rules.proofs.source_text import node_at
 from kernlint.workload import (
     Branch,
@@ -172,9 +172,8 @@ class BroadcastMultiplySumMatmul(Rule):
         shape, kernel = found.shape, launch.kernel.name
         tiles = [tile for tile in _ROW_TILES if tile[0] <= power_of_two(shape.channels)]
         options = {context.variant.then(transform=TiledRows(launch.span, *tile)): tile for tile in tiles}
-        best = cheapest(context, options)
-        expected = gain(context, best) if best is not None else None
-        if best is None or expected is None or expected < _LEAST_GAIN:
+        best = best_gain(context, options, _LEAST_GAIN)
+        if best is None:
             return
         (loop,), ((x, w),) = shape.loops, shape.pairs
         m, n, k, warps = options[best]

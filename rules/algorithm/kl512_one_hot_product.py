@@ -11,7 +11,7 @@ from kernlint.rules.fusion.fused import listed
 from kernlint.rules.proofs.counterparts import find_dot
 from kernlint.rules.proofs.dot_tiles import editable, setting
 from kernlint.rules.proofs.grid_literals import joined
-from kernlint.rules.proofs.pricing import cheapest, gain
+from kernlint.rules.proofs.pricing import best_gain
 from kernlint.workload import Dot, Launch
 
 #: Predicted gain below which the product may stay: few classes cost little.
@@ -104,9 +104,8 @@ class OneHotProductRule(Rule):
     def check(self, context: Context) -> Iterable[Finding]:
         for found in one_hot_products(context):
             options = _options(context, found)
-            best = cheapest(context, options)
-            expected = gain(context, best) if best is not None else None
-            if best is not None and expected is not None and expected >= _LEAST_GAIN:
+            best = best_gain(context, options, _LEAST_GAIN)
+            if best is not None:
                 yield self._finding(found, _change(found, best, options[best]))
 
     def _finding(self, found: OneHotProduct, change: Change) -> Finding:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from kernlint.compare.columns import Effort, NotCompared
-from kernlint.compare.difference import MOST_NUMBERS, SAMPLES, Output, Witness, compared
+from kernlint.compare.difference import ENOUGH, MOST_NUMBERS, Output, Witness, compared
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
 from kernlint.records import dataclass, replace
@@ -123,7 +123,7 @@ def _differences(context: Context) -> Iterator[Difference]:
         if wrong:
             return
         seen += min((len(output.witnesses) for output in outputs), default=0)
-        if seen >= SAMPLES:
+        if seen >= ENOUGH:
             break
     for output in first or ():
         if output.kind:

@@ -13,7 +13,7 @@ from kernlint.rules.memory.few_bins import CountedBins, FewBins, few_bins, loade
 from kernlint.rules.proofs.counterparts import launches_at
 from kernlint.rules.proofs.indices import always_run
 from kernlint.rules.proofs.liveness import uses
-from kernlint.rules.proofs.pricing import cheapest, gain
+from kernlint.rules.proofs.pricing import best_gain, cheapest, gain
 from kernlint.workload import (
     Access,
     Atomic,
@@ -169,9 +169,8 @@ class ContendedAtomics(Rule):
         launch, atomic, run = found.launch, found.atomic, found.run
         chunks = sorted({min(found.block * blocks, run) for blocks in _BLOCKS} | {min(run, found.count)})
         options = {context.variant.then(transform=SummedRuns(launch.span, chunk)): chunk for chunk in chunks}
-        best = cheapest(context, options)
-        expected = gain(context, best) if best is not None else None
-        if best is None or expected is None or expected < _LEAST_GAIN_OF_RUNS:
+        best = best_gain(context, options, _LEAST_GAIN_OF_RUNS)
+        if best is None:
             return
         kernel, chunk = launch.kernel.name, options[best]
         name = tensor_name(launch.tensor(atomic.base), atomic.base)
@@ -196,9 +195,8 @@ class ContendedAtomics(Rule):
         extent = concrete(launch.grid[found.axis]) if found.axis is not None else None
         counts = [blocks for blocks in _BLOCKS if blocks == 1 or (extent is not None and blocks < extent)]
         options = {context.variant.then(transform=CountedBins(launch.span, blocks)): blocks for blocks in counts}
-        best = cheapest(context, options)
-        expected = gain(context, best) if best is not None else None
-        if best is None or expected is None or expected < _LEAST_GAIN_OF_BINS:
+        best = best_gain(context, options, _LEAST_GAIN_OF_BINS)
+        if best is None:
             return
         kernel, blocks = launch.kernel.name, options[best]
         name = tensor_name(launch.tensor(atomic.base), atomic.base)

@@ -14,7 +14,7 @@ from kernlint.rules.base import Rule
 from kernlint.rules.finding import Change, Context, Evidence, Finding, Variant
 from kernlint.rules.proofs.called_functions import written_out
 from kernlint.rules.proofs.dot_tiles import main_dot
-from kernlint.rules.proofs.pricing import cheapest, gain
+from kernlint.rules.proofs.pricing import best_gain
 from kernlint.rules.proofs.source_text import node_at
 from kernlint.workload import Atomic, Dot, Launch, Loop, Span, Store, Tensor, TorchOp, Workload
 from kernlint.workload.expr import ceildiv, concrete
@@ -97,9 +97,8 @@ class SerialLoopOnFewPrograms(Rule):
                     for parts in _SPLITS
                     if 2 * parts <= trip
                 }
-                best = cheapest(context, variants) if variants else None
-                expected = gain(context, best) if best is not None else None
-                if best is None or expected is None or expected < _LEAST_GAIN:
+                best = best_gain(context, variants, _LEAST_GAIN)
+                if best is None:
                     continue
                 seen.add(launch.span)
                 yield self._finding(context, launch, loop, best, variants[best], carried)

@@ -401,3 +401,44 @@ NORM = """
 
 def test_a_block_that_the_forward_pass_chose_for_the_same_rows() -> None:
     assert severities("KL751", NORM) == []
+
+
+TUNED_OR_NOT = """
+    @triton.jit
+    def twice(x, y, n, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
+
+    tuned = triton.autotune(configs=[triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})], key=["n"])(twice)
+
+    def run(x, y, search):
+        kernel = tuned if search else twice
+        if search:
+            kernel[lambda meta: (triton.cdiv(x.numel(), meta["BLOCK"]),)](x, y, x.numel())
+        else:
+            kernel[(triton.cdiv(x.numel(), 64),)](x, y, x.numel(), BLOCK=64)
+"""
+
+TIMED = """
+    @triton.jit
+    def twice(x, y, n, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
+
+    @triton.testing.perf_report([])
+    def bench(n):
+        x = torch.randn(n, device="cuda")
+        y = torch.empty_like(x)
+        ms = triton.testing.do_bench(lambda: twice[(triton.cdiv(n, 64),)](x, y, n, BLOCK=64))
+        twice[(triton.cdiv(n, 64),)](x, y, n, BLOCK=64)
+        return y / ms
+"""
+
+
+def test_a_kernel_and_its_arguments_picked_by_one_condition() -> None:
+    assert severities("KL703", TUNED_OR_NOT) == []
+    assert severities("KL703", TUNED_OR_NOT.replace("tuned if search else twice", "tuned"))
+
+
+def test_a_benchmark_may_measure() -> None:
+    assert severities("KL604", TIMED) == []
