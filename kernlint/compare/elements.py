@@ -66,10 +66,13 @@ class Elements:
             return self.at(view.value, Points([self.index(e, points, loaded) for e in view.index], points.count))
         if len(view.index) == len(points.axes) and all(expr == Expr.atom(Lane(d)) for d, expr in enumerate(view.index)):
             return self.at(view.value, points)
-        looked = points.derived(
-            view.index, lambda: Points([self.index(expr, points, {}) for expr in view.index], points.count)
-        )
+        looked = points.derived(view.index, lambda: self._looked(view, points))
         return self.at(view.value, looked)
+
+    def _looked(self, view: View, points: Points) -> Points:
+        axes = [self.index(expr, points, {}) for expr in view.index]
+        # One place is one place, from however many it is looked at.
+        return Points(axes, points.count if any(type(axis) is list for axis in axes) else 1)
 
     # -- indices ----------------------------------------------------------------------------------------------------
 
