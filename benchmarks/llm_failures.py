@@ -58,7 +58,7 @@ OTHERS: dict[str, str] = {
     "program_id axis > 2": "KL713",
     "attribute on constexpr/tensor value": "KL729 KL721 KL728",
     "type error (int vs tensor, constexpr ops)": "KL729 KL719 KL713 KL728",
-    "output mismatch (wrong result)": "",
+    "output mismatch (wrong result)": "KL752 KL765 KL766 KL767 KL768 KL769",
     "illegal memory access / CUDA error": "",
     "PassManager / compiler crash": "",
     "CUDA OOM": "",

@@ -46,7 +46,9 @@ class Points:
 
     def __init__(self, axes: Sequence[Column], count: int) -> None:
         self.axes = tuple(axes)
-        self.count = count
+        self.count = (
+            count if any(type(axis) is list for axis in axes) else 1
+        )  # one place, however often it is looked at
         self._derived: dict[Any, Points] = {}
 
     def derived(self, key: Any, make: Callable[[], Points]) -> Points:

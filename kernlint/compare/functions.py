@@ -244,8 +244,12 @@ def _attention(w: Writer) -> Value:
     mask, causal = w.argument(3, "attn_mask"), w.argument(5, "is_causal", False)
     dropped, scale = w.argument(4, "dropout_p", 0.0), w.argument(6, "scale")
     lead = w.shape[:-2]
-    if mask is not None or dropped or any((t.shape or ())[:-2] != lead for t in (q, k, v)):
-        raise CannotGenerate("an attention with a mask")
+    if (
+        not (mask is None or isinstance(mask, Tensor))
+        or dropped
+        or any((t.shape or ())[:-2] != lead for t in (q, k, v))
+    ):
+        raise CannotGenerate("an attention whose mask is not known, or in groups")
     rows, keys, width = w.shape[-2], (k.shape or ())[-2], (q.shape or ())[-1]
     if not isinstance(width, int):
         raise CannotGenerate("an attention of open width")
@@ -258,8 +262,11 @@ def _attention(w: Writer) -> Value:
     ), {"over": (width,)})  # fmt: skip
     scores = w.map("mul", products, scale if scale is not None else width**-0.5, shape=space)
     if causal:
-        seen = _inside(space, _whole(scores), ((lift(0), lane(rank - 1), lane(rank - 2) + 1),), -math.inf)
-        scores = seen
+        scores = _inside(space, _whole(scores), ((lift(0), lane(rank - 1), lane(rank - 2) + 1),), -math.inf)
+    if mask is not None and mask.dtype == dt.BOOL:
+        scores = w.map("where", mask, scores, -math.inf, shape=space)
+    elif mask is not None:
+        scores = w.map("add", scores, mask, shape=space)
     top = w.reduce("max", scores, [rank - 1], True, dt.FLOAT32)
     weights = w.map("exp", w.map("sub", scores, top, shape=space), shape=space)
     total = w.reduce("sum", weights, [rank - 1], True, dt.FLOAT32)

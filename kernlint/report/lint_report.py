@@ -79,7 +79,7 @@ def located_message(finding: Finding) -> str:
 
 def gain_text(finding: Finding) -> str:
     """The 80 % interval of the predicted gain in the scope that gains most, as people write it; else empty."""
-    from kernlint.verdict.speedup import format_speedup
+    from kernlint.verdict.speedup import faster, format_speedup
 
     if finding.gain is None:
         return ""
@@ -87,4 +87,4 @@ def gain_text(finding: Finding) -> str:
     text = format_speedup(numbers["low"], numbers["high"])
     if not text or text == "0%":
         return ""
-    return f"{text} faster{' on the device' if scope == 'gpu' else ''}"
+    return f"{text} {faster(scope)}"

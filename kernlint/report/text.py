@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from kernlint.links import rule_url
 from kernlint.report.look import PLAIN, Look, printable
 from kernlint.verdict.model import EstimateReport, FindingReport, Verdict
-from kernlint.verdict.speedup import format_speedup
+from kernlint.verdict.speedup import faster, format_speedup
 
 #: Lines of source shown of one finding; a whole kernel would bury the message.
 _EXCERPT_LINES = 4
@@ -43,4 +43,4 @@ def _finding(finding: FindingReport, source: Sequence[str], look: Look) -> Itera
 
 def _gain(estimate: EstimateReport | None) -> str:
     interval = "" if estimate is None else format_speedup(estimate.chosen.low, estimate.chosen.high)
-    return f" [{interval}]" if interval else ""
+    return f" [{interval} {faster(estimate.scope)}]" if interval and estimate is not None else ""

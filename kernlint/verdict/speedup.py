@@ -34,6 +34,11 @@ def format_speedup(low: float | None, high: float | None) -> str:
     return _interval(format_factor(low).removesuffix("x"), format_factor(high).removesuffix("x"), "x")
 
 
+def faster(scope: str) -> str:
+    """What a speedup in ``scope`` is one of, behind its number."""
+    return "faster on the device" if scope == "gpu" else "faster"
+
+
 def format_factor(ratio: float) -> str:
     """One speedup as a factor: 5.6x, 12x."""
     # 9.96 would read "10.0" beside "12".

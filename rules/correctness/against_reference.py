@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from kernlint.compare.columns import Effort, NotCompared
-from kernlint.compare.difference import MOST_NUMBERS, SAMPLES, Output, Witness, compared
+from kernlint.compare.difference import ENOUGH, MOST_NUMBERS, Output, Witness, compared
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
 from kernlint.records import dataclass, replace
@@ -36,7 +36,7 @@ _SMALLER = (1024, 64)
 _FEW = 4
 _COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 #: Configurations of tuners under which a difference is looked for again.
-_MOST_CONFIGURATIONS = 6
+_MOST_CONFIGURATIONS = 16
 
 
 @dataclass(frozen=True)
@@ -123,7 +123,7 @@ def _differences(context: Context) -> Iterator[Difference]:
         if wrong:
             return
         seen += min((len(output.witnesses) for output in outputs), default=0)
-        if seen >= SAMPLES:
+        if seen >= ENOUGH:
             break
     for output in first or ():
         if output.kind:
@@ -204,7 +204,7 @@ def _always(workload: Workload, output: int) -> bool:
         return False
     most = max((len(launch.alternatives) for launch in launches), default=0)
     if most > _MOST_CONFIGURATIONS:
-        most = _MOST_CONFIGURATIONS
+        return False
     for number in range(most):
         try:
             outputs = compared(_under(workload, number), Effort(MOST_NUMBERS))

@@ -11,6 +11,7 @@ import pytest
 from kernlint.cli.main import _COMMANDS
 from kernlint.links import DOCS, REPOSITORY, rule_url
 from kernlint.lint.selection import catalogue
+from kernlint.version import __version__
 
 ROOT = Path(__file__).parents[2]
 
@@ -65,6 +66,12 @@ def test_addresses_are_those_of_one_place():
             assert address.startswith((DOCS, REPOSITORY)), f"{place}: {address}"
     assert REPOSITORY.removeprefix("https://github.com/") + "@v" in (ROOT / "docs/ci.md").read_text(encoding="utf-8")
     assert json.loads((ROOT / "editors/vscode/package.json").read_text())["repository"]["url"] == REPOSITORY
+
+
+def test_the_version_is_that_of_one_place():
+    assert json.loads((ROOT / "editors/vscode/package.json").read_text())["version"] == __version__
+    for named in re.findall(r"(?:rev: |@)v([\d.]+)$", (ROOT / "docs/ci.md").read_text(encoding="utf-8"), re.MULTILINE):
+        assert named == __version__ or named == "4", named  # of actions/checkout
 
 
 @pytest.mark.parametrize("page", doc_outputs.pages(), ids=lambda page: page.stem)

@@ -268,3 +268,23 @@ def test_hostile_kernels_end_in_silence_or_a_finding(line: str) -> None:
         """)
     result = check_file(Job("kernel.py", source.encode(), FileSettings(CODES | {"KL902", "KL903"})))
     assert not [f for f in result.findings if f.code == "KL902" and "crash" in f.message.lower()]
+
+
+def test_the_settings_of_a_layer_count() -> None:
+    source = changed(ROWS, "torch.nn.functional.gelu(y)", 'nn.GELU("tanh")(y)')
+    assert told(source) == []  # an approximation of the same function
+    source = changed(ROWS, "return torch.nn.functional.gelu(y)", "return nn.LeakyReLU(0.3)(y)")
+    gelu = "0.5 * y * (1.0 + tl.erf(y * 0.7071067811865476))"
+    assert told(changed(source, gelu, "tl.where(y > 0, y, 0.3 * y)")) == []
+    assert [f.code for f in told(changed(source, gelu, "tl.where(y > 0, y, 0.01 * y)"))] == ["KL769"]
+
+
+def test_the_smallest_along_an_axis_is_no_minimum_with_a_number() -> None:
+    source = changed(ROWS, "return torch.nn.functional.gelu(y)", "return y.min(dim=1).values")
+    source = changed(
+        source, "    y = 0.5 * y * (1.0 + tl.erf(y * 0.7071067811865476))\n", "    y = tl.where(m, y, float('inf'))\n"
+    )
+    source = changed(source, "tl.store(y_ptr + row * n + i, y, mask=m)", "tl.store(y_ptr + row, tl.min(y, axis=0))")
+    source = changed(source, "y = torch.empty_like(x)", "y = torch.empty(rows, device=x.device)")
+    assert told(source) == []
+    assert [f.code for f in told(changed(source, "tl.min(y", "tl.max(y"))] == ["KL769"]
