@@ -3,7 +3,8 @@
 The standard one writes up to seven methods of each class as source text and compiles them. Here the only one that
 depends on the fields is ``__init__``, and it is compiled when the first object is made; the others share their code.
 ``dataclasses.fields``, ``replace``, ``asdict`` and ``is_dataclass`` work as ever; :func:`replace` here is a fast one, for
-what the interpreters do with the values that they follow.
+what the interpreters do with the values that they follow. That nobody assigns to a frozen record is for mypy to see: a
+method that refuses makes each record twice as dear to make, and ten times to read, as Python then keeps it in a dictionary.
 """
 
 from __future__ import annotations
@@ -30,16 +31,13 @@ else:
         Raises ``TypeError`` for a change of what is no field.
         """
         cls = type(record)
-        names = _field_names(cls)
+        copy, names = _copier(cls)
         new = object.__new__(cls)
-        values = new.__dict__
-        values.update(record.__dict__)
-        if len(values) > len(names):  # answers that were kept beside the fields
-            for name in values.keys() - names:
-                del values[name]
-        values.update(changes)
-        if len(values) > len(names):
-            raise TypeError(f"{cls.__qualname__} has no field {', '.join(changes.keys() - names)}")
+        copy(record, new)
+        for name, value in changes.items():
+            if name not in names:
+                raise TypeError(f"{cls.__qualname__} has no field {name}")
+            setattr(new, name, value)
         return new
 
 
@@ -47,9 +45,11 @@ _T = TypeVar("_T")
 
 
 @cache
-def _field_names(cls: type[Any]) -> frozenset[str]:
+def _copier(cls: type[Any]) -> tuple[Callable[[Any, Any], None], frozenset[str]]:
+    """What gives one record of ``cls`` the fields of another, and their names."""
     assert not hasattr(cls, "__post_init__"), f"{cls.__qualname__} is not just its fields"
-    return frozenset(field.name for field in dataclasses.fields(cls))
+    names = [field.name for field in dataclasses.fields(cls)]
+    return compiled("copy(old, new)", [f"new.{name} = old.{name}" for name in names], {}), frozenset(names)
 
 
 def _decorate(frozen: bool, order: bool, eq: bool) -> Callable[[type[_T]], type[_T]]:
@@ -57,11 +57,9 @@ def _decorate(frozen: bool, order: bool, eq: bool) -> Callable[[type[_T]], type[
         # Where there is no docstring the standard library makes one of the signature, which is dear.
         cls.__doc__ = cls.__doc__ or cls.__name__
         dataclasses.dataclass(init=False, repr=False, eq=False)(cls)
-        methods: dict[str, Any] = {"__init__": _first_init(cls, frozen), "__repr__": _repr}
+        methods: dict[str, Any] = {"__init__": _first_init(cls), "__repr__": _repr}
         if eq:
             methods |= _comparisons(cls, frozen, order)
-        if frozen:
-            methods |= {"__setattr__": _refuse_to_set, "__delattr__": _refuse_to_delete}
         own = vars(cls)
         for name, method in methods.items():
             # Python itself sets `__hash__` to None in a class that has an `__eq__`.
@@ -75,13 +73,13 @@ def _decorate(frozen: bool, order: bool, eq: bool) -> Callable[[type[_T]], type[
 # -- __init__ ---------------------------------------------------------------------------------------------------------
 
 
-def _first_init(cls: type[Any], frozen: bool) -> Callable[..., None]:
+def _first_init(cls: type[Any]) -> Callable[..., None]:
     """An ``__init__`` that puts the real one in its place when it is called."""
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         # Where the class was made anew, to have slots, that is not `cls`.
         owner = next(one for one in type(self).__mro__ if vars(one).get("__init__") is __init__)
-        init = _compiled_init(owner, frozen)
+        init = _compiled_init(owner)
         setattr(owner, "__init__", init)  # noqa: B010 - mypy takes it for that of an instance
         init(self, *args, **kwargs)
 
@@ -89,7 +87,7 @@ def _first_init(cls: type[Any], frozen: bool) -> Callable[..., None]:
     return __init__
 
 
-def _compiled_init(cls: type[Any], frozen: bool) -> Callable[..., None]:
+def _compiled_init(cls: type[Any]) -> Callable[..., None]:
     names: dict[str, Any] = {"DEFAULT": _DEFAULT, "_set": object.__setattr__}
     positional: list[str] = []
     keyword_only: list[str] = []
@@ -108,19 +106,21 @@ def _compiled_init(cls: type[Any], frozen: bool) -> Callable[..., None]:
         if not field.init:
             raise TypeError(f"{cls.__qualname__}.{name}: every field is a parameter")
         (keyword_only if field.kw_only else positional).append(parameter)
-        # Past `__setattr__`, which refuses.
-        past = f"_dict[{name!r}] = {value}" if cls.__dictoffset__ else f"_set(self, {name!r}, {value})"
-        body.append(past if frozen else f"self.{name} = {value}")
-    if frozen and cls.__dictoffset__:
-        body.insert(0, "_dict = self.__dict__")
+        # Objects with slots alone are those of LibCST, which refuse to be changed.
+        body.append(f"self.{name} = {value}" if cls.__dictoffset__ else f"_set(self, {name!r}, {value})")
     if hasattr(cls, "__post_init__"):
         body.append("self.__post_init__()")
     parameters = ["self", *positional, *(["*"] if keyword_only else []), *keyword_only]
-    text = f"def __init__({', '.join(parameters)}):\n " + "\n ".join(body or ["pass"])
-    exec(text, names)
-    init: Callable[..., None] = names["__init__"]
+    init = compiled(f"__init__({', '.join(parameters)})", body, names)
     init.__qualname__ = f"{cls.__qualname__}.__init__"
     return init
+
+
+def compiled(head: str, body: list[str], names: dict[str, Any]) -> Callable[..., Any]:
+    """The function of that ``head`` and ``body``, lines that are our own, which may use ``names``."""
+    exec(f"def {head}:\n " + "\n ".join(body or ["pass"]), names)
+    made: Callable[..., Any] = names[head.partition("(")[0]]
+    return made
 
 
 #: Stands for an argument that was not given, where each object gets a default of its own.
@@ -164,11 +164,3 @@ def _comparisons(cls: type[Any], frozen: bool, order: bool) -> dict[str, Any]:
     if order:
         methods |= {"__lt__": __lt__, "__le__": __le__, "__gt__": __gt__, "__ge__": __ge__}
     return methods
-
-
-def _refuse_to_set(self: Any, name: str, value: object) -> None:
-    raise dataclasses.FrozenInstanceError(f"cannot assign to field {name!r}")
-
-
-def _refuse_to_delete(self: Any, name: str) -> None:
-    raise dataclasses.FrozenInstanceError(f"cannot delete field {name!r}")

@@ -53,12 +53,16 @@ def uncounted() -> Iterator[None]:
         _count.spent = before
 
 
-@contextmanager
-def limited(units: float) -> Iterator[None]:
+class limited:
     """Let what is asked inside take ``units`` of work, or what an outer limit leaves of them."""
-    before = _count.limit
-    _count.limit = min(before, _count.spent + units)
-    try:
-        yield
-    finally:
-        _count.limit = before
+
+    def __init__(self, units: float) -> None:
+        self._units = units
+
+    def __enter__(self) -> None:
+        self._before = _count.limit
+        _count.limit = min(self._before, _count.spent + self._units)
+
+    def __exit__(self, *_: object) -> bool | None:
+        _count.limit = self._before
+        return None

@@ -55,7 +55,7 @@ class ImportedFile:
         """The tree of one part, with the lines of the file; None where it cannot be parsed by itself."""
         if part not in self._modules:
             try:
-                self._modules[part] = parse_module(part.text, self.path, part.first_line, layout=False)
+                self._modules[part] = parse_module(part.text, self.path, part.first_line)
             except SourceError:
                 self._modules[part] = None
         return self._modules[part]

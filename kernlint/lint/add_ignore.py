@@ -63,10 +63,12 @@ def with_ignores(source: SourceText, findings: Iterable[Finding], reason: str) -
     """The text of ``source`` with comments that suppress ``findings`` in it. Raises :class:`CannotRewrite`."""
     if not source.path.endswith(".ipynb"):
         places = _places(findings, source.text, lambda place: place.line)
-        return apply_edits(source.text, _comments(read_page(source)[0].kernel, source.text, places, reason))
+        return apply_edits(
+            source.text, _comments(read_page(source, layout=True)[0].kernel, source.text, places, reason)
+        )
     notebook = read_notebook(source.text)
     places = _places(findings, notebook.text, notebook.line)
-    comments = _comments(parse_module(notebook.text, source.path), notebook.text, places, reason)
+    comments = _comments(parse_module(notebook.text, source.path, layout=True), notebook.text, places, reason)
     edits = notebook.edits(comments)
     if edits is None:
         raise CannotRewrite("a comment would not stand in one cell")

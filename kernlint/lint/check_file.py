@@ -218,9 +218,9 @@ class _Check:
         reference = None
         if self.job.reference is not None:
             name, data = self.job.reference
-            reference = read_task(SourceText(decode_source(data, name).text, name), layout=False).kernel
-        # Comments are of interest where some are ours, and where the source is to be changed.
-        layout = self.job.fixes or "kernlint" in text.lower()
+            reference = read_task(SourceText(decode_source(data, name).text, name)).kernel
+        # Comments are of interest where some are ours.
+        layout = "kernlint" in text.lower()
         if self.notebook is not None:
             return (parse_module(text, self.file, layout=layout) if text.strip() else None), reference
         source = SourceText(text, self.file)

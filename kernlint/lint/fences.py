@@ -87,7 +87,7 @@ class Fences:
         return split_lines(self.source.text)
 
 
-def read_page(source: SourceText, layout: bool = True) -> tuple[Task, SourceText, Broken | None]:
+def read_page(source: SourceText, layout: bool = False) -> tuple[Task, SourceText, Broken | None]:
     """What a source holds, which may be Markdown: like :func:`~kernlint.syntax.task.read_task`, but one fence with gaps in it does
     not stop the others. Where that matters: the source that is left, and where the first such fence is wrong and why.
 

@@ -117,10 +117,10 @@ class Editor:
         last = items[-1]
         source = self.source
         end = source.item_end(last)
-        if not isinstance(last.comma, cst.Comma):
+        comma = source.comma(end)
+        if comma is None:
             self.insert(end, f", {text}")
             return
-        comma = source.text.index(",", end)
         rest = source.text[comma + 1 : source.line_end(comma)].strip()
         if rest and not rest.startswith("#"):
             self.insert(comma + 1, f" {text},")

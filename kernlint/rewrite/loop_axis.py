@@ -459,8 +459,8 @@ class _Region:
             end = self.source.whole(last.value)[1]
             self.rewrite.changes.append(TextEdit(end, end, f", {more}"))
             # `(n,)` has a comma behind its one element.
-            if len(extents.elements) == 1 and isinstance(last.comma, cst.Comma):
-                comma = self.source.text.index(",", end)
+            comma = self.source.comma(end)
+            if len(extents.elements) == 1 and comma is not None:
                 self.rewrite.changes.append(TextEdit(comma, comma + 1, ""))
         elif isinstance(definition, cst.Lambda):
             self._put(grid, f"lambda meta: (*{self.source.code(grid)}(meta), {more})")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import tokenize
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -12,11 +14,16 @@ import libcst as cst
 from kernlint.records import dataclass
 from kernlint.rewrite.text import CannotRewrite, TextEdit, line_starts
 from kernlint.syntax.names import origin_of
+from kernlint.syntax.positions import python_tree
+from kernlint.syntax.source import split_lines
 from kernlint.syntax.tree import Module
 from kernlint.syntax.walk import children
 from kernlint.workload import Span
 
 Kind = TypeVar("Kind", bound=cst.CSTNode)
+
+#: A comma behind white space and comments.
+_COMMA = re.compile(r"(?:[\s\\]|#[^\r\n]*[\r\n])*,")
 
 
 @dataclass(frozen=True)
@@ -107,6 +114,11 @@ class Source:
             last = item.default or (item.annotation.annotation if item.annotation is not None else item.name)
         return self.whole(last)[1]
 
+    def comma(self, end: int) -> int | None:
+        """The offset of the comma behind an item that ends at ``end``; None where there is none."""
+        found = _COMMA.match(self.text, end)
+        return found.end() - 1 if found is not None else None
+
     def indent(self, offset: int) -> str:
         """The white space that the line of ``offset`` begins with."""
         line = self.text[self.line_start(self.line(offset)) : self.line_end(offset)]
@@ -114,8 +126,8 @@ class Source:
 
     @property
     def indent_step(self) -> str:
-        """What the file indents a block by."""
-        return self.module.tree.default_indent
+        """What the file indents a block by: as its first one is."""
+        return next((token.string for token in self._tokens if token.type == tokenize.INDENT), " " * 4)
 
     def indent_of(self, statement: cst.CSTNode) -> str:
         """The white space in front of a statement. Raises :class:`CannotRewrite` where it does not start its line."""
@@ -222,15 +234,20 @@ class Source:
     def comments(self) -> list[Comment]:
         """All comments, in order."""
         found = []
-        stack: list[cst.CSTNode] = [self.module.tree]
-        while stack:
-            node = stack.pop()
-            if isinstance(node, cst.Comment):
-                start, end = self.range_of(node)
-                before = self.text[self.line_start(self.line(start)) : start]
-                found.append(Comment(start, end, node.value, not before.strip()))
-            stack.extend(node.children)
-        return sorted(found, key=lambda comment: comment.start)
+        for token in self._tokens:
+            if token.type == tokenize.COMMENT:
+                line = self._line_starts[token.start[0] - 1]
+                start, end = line + token.start[1], line + token.end[1]
+                found.append(Comment(start, end, token.string, not self.text[line:start].strip()))
+        return found
+
+    @cached_property
+    def _tokens(self) -> list[tokenize.TokenInfo]:
+        """The tokens of the text. Raises :class:`CannotRewrite` where it is newer than the running Python."""
+        if python_tree(self.text) is None:
+            raise CannotRewrite("the running Python cannot read the source")
+        lines = iter([f"{line}\n" for line in split_lines(self.text)])
+        return list(tokenize.generate_tokens(lambda: next(lines, "")))
 
     def comments_in(self, start: int, end: int) -> list[Comment]:
         """The comments that lie wholly between two offsets."""
@@ -314,7 +331,7 @@ class Source:
         start, end = self.range_of(last)
         alone = not self.text[self.line_start(self.line(start)) : start].strip()
         separator = f",\n{self.indent(start)}" if alone else ", "
-        if alone and isinstance(last.comma, cst.Comma):
+        if alone and self.comma(end) is not None:
             # Behind a comment at the end of that line.
             after = self.line_end(end)
             if not self.text[end:after].lstrip().startswith(",") or ")" in self.text[end:after].split("#")[0]:

@@ -15,6 +15,7 @@ from typing import Any
 
 import libcst as cst
 
+from kernlint import records
 from kernlint.syntax.source import line_starts, split_lines
 
 #: A whole string literal, or a comment, which is all that is looked for.
@@ -36,24 +37,29 @@ class Unusual(Exception):
 def _maker(cls: type[Any], *given: str) -> Callable[..., Any]:
     """A function that makes a node of ``cls`` of the values of the fields ``given``, by position; all others have their defaults.
     Past the constructor, which checks what Python's parser has checked already."""
-    puts = [getattr(cls, name).__set__ for name in given]
-    rest = []
-    for field in fields(cls):
-        if field.name not in given:
-            make = field.default_factory
-            default = field.default if field.default is not MISSING or make is MISSING else make()
-            rest.append((getattr(cls, field.name).__set__, default))
-    new = object.__new__
+    compiled: list[Callable[..., Any]] = []  # when the first node is made, which most kinds never see
 
     def made(*values: Any) -> Any:
-        node = new(cls)
-        for put, value in zip(puts, values):
-            put(node, value)
-        for put, value in rest:
-            put(node, value)
-        return node
+        if not compiled:
+            compiled.append(_compiled(cls, given))
+        return compiled[0](*values)
 
     return made
+
+
+def _compiled(cls: type[Any], given: Sequence[str]) -> Callable[..., Any]:
+    """What :func:`_maker` gives, field by field written out."""
+    names: dict[str, Any] = {"new": object.__new__, "cls": cls}
+    lines = []
+    for field in fields(cls):
+        name, value = field.name, field.name
+        names[f"put_{name}"] = getattr(cls, name).__set__
+        if name not in given:
+            make = field.default_factory
+            names[f"default_{name}"] = field.default if field.default is not MISSING or make is MISSING else make()
+            value = f"default_{name}"
+        lines.append(f"put_{name}(node, {value})")
+    return records.compiled(f"made({', '.join(given)})", ["node = new(cls)", *lines, "return node"], names)
 
 
 _name = _maker(cst.Name, "value", "lpar", "rpar")
@@ -223,9 +229,9 @@ class LightTree:
 
     def _brackets(self, node: Any, without: int = 0) -> _Brackets:
         """The brackets around ``node`` that are its own; the innermost ones but for those of a call ``without`` other arguments."""
-        before = self._before(self._start(node))
-        count = self._behind(self._end(node), before) - without if before else 0
-        if count <= 0:
+        before = self._before(self._start(node)) - without
+        count = self._behind(self._end(node), before) if before > 0 else 0
+        if not count:
             return _NONE, _NONE
         return tuple(_left() for _ in range(count)), tuple(_right() for _ in range(count))
 

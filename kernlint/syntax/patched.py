@@ -79,7 +79,7 @@ def _lines_of(module: Module, node: cst.FunctionDef) -> tuple[int, int, int]:
 def _parsed(text: str, module: Module, first: int) -> Module | None:
     """The one function that ``text``, from line ``first`` of ``module``, consists of; None where that is not what it is."""
     try:
-        part = parse_module(text, module.path, module.first_line + first, layout=False)
+        part = parse_module(text, module.path, module.first_line + first)
     except SourceError:
         return None
     return part if len(part.tree.body) == 1 and isinstance(part.tree.body[0], cst.FunctionDef) else None

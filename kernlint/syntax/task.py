@@ -49,10 +49,10 @@ class _Section:
     prose: list[str]
 
 
-def read_task(source: SourceText, layout: bool = True) -> Task:
+def read_task(source: SourceText, layout: bool = False) -> Task:
     """Read a Markdown task file or plain Python; which of them is told by the suffix, else by the content.
 
-    Who needs no ``layout`` may get trees without it. Raises ``SourceError`` on a syntax error and on Markdown that holds no
+    Trees have their ``layout`` where it is asked for. Raises ``SourceError`` on a syntax error and on Markdown that holds no
     Python code.
     """
     if is_markdown(source):

@@ -234,7 +234,7 @@ class Module:
     def _with_layout(self) -> Module | None:
         """The same module with its layout; None where LibCST does not read it as Python does."""
         try:
-            full = parse_module(self.text, self.path, self.first_line)
+            full = parse_module(self.text, self.path, self.first_line, layout=True)
         except SourceError:
             return None
         same = len(full.nodes) == len(self.nodes) and all(type(a) is type(b) for a, b in zip(full.nodes, self.nodes))
@@ -284,9 +284,9 @@ class Module:
         return f"Module({self.path!r})"
 
 
-def parse_module(text: str, path: str, first_line: int = 1, layout: bool = True) -> Module:
-    """Parse ``text``; ``first_line`` shifts the lines of spans and messages. Who needs no ``layout`` may get a tree without it
-    (:mod:`~kernlint.syntax.light`), at a third of the cost.
+def parse_module(text: str, path: str, first_line: int = 1, layout: bool = False) -> Module:
+    """Parse ``text``; ``first_line`` shifts the lines of spans and messages. Who does not ask for its ``layout``, as who reads comments
+    does, may get a tree without it (:mod:`~kernlint.syntax.light`), at a third of the cost.
 
     Raises ``SourceError`` on a syntax error (``file:line:column: syntax error: ...``) and on source that is nested too
     deeply to parse safely.

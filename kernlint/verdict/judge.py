@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import cached_property
 from typing import TypeVar
@@ -190,14 +190,9 @@ class Allowance:
         self._end = work.spent() + units
         self.short: dict[str, None] = {}
 
-    @contextmanager
-    def share(self, code: str) -> Iterator[None]:
+    def share(self, code: str) -> AbstractContextManager[None]:
         """Let the block have its share, and end it where that is spent."""
-        try:
-            with work.limited(max(0, (self._end - work.spent()) * 2 // 3)):
-                yield
-        except OutOfWork:
-            self.short[code] = None
+        return _Share(self, code, max(0, (self._end - work.spent()) * 2 // 3))
 
     def ask(self, code: str, question: Callable[[], _T]) -> _T | None:
         """The answer to ``question``, None where its share was spent before."""
@@ -205,6 +200,21 @@ class Allowance:
         with self.share(code):
             answers.append(question())
         return answers[0] if answers else None
+
+
+class _Share(work.limited):
+    """What :meth:`Allowance.share` gives: a class of its own, as there are thousands for a file."""
+
+    def __init__(self, allowance: Allowance, code: str, units: int) -> None:
+        super().__init__(units)
+        self._allowance, self._code = allowance, code
+
+    def __exit__(self, *raised: object) -> bool:
+        super().__exit__()
+        short = isinstance(raised[1], OutOfWork)
+        if short:
+            self._allowance.short[self._code] = None
+        return short
 
 
 def price(context: Context, rules: Iterable[Rule], allowance: Allowance | None = None) -> list[Candidate]:

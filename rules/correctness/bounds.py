@@ -368,7 +368,7 @@ def _shortfall(workload: Workload, launch: Launch, site: Site, index: Expr, boun
     if any(symbol.name not in launch.arguments and "." not in symbol.name for symbol in symbols_of(index, bound)):
         return None  # an argument that was not followed
     # Sizes of axes and loops that the index does not move with must have some value, and do not matter.
-    walked = [extent for axis, extent in enumerate(launch.grid) if ProgramId(axis) in moving]
+    walked: list[Size | None] = [extent for axis, extent in enumerate(launch.grid) if ProgramId(axis) in moving]
     walked += [loop.trip for loop in site.loops if LoopIndex(loop.id) in moving]
     mattering = symbols_of(index, bound, *walked, *launch.open_constexprs.values())
     if not mattering <= symbols_of(bound):
@@ -381,7 +381,7 @@ def _shortfall(workload: Workload, launch: Launch, site: Site, index: Expr, boun
         needed = bound.evaluate(sizes)
         # An index that runs in blocks (`group * 64 < n`) takes no value between two of its steps.
         if found is not None and needed is not None and found[0] + _step(index, moving, sizes) < needed:
-            shown = {symbol: number for symbol, number in sizes.items() if symbol in mattering}
+            shown: dict[Atom, int] = {symbol: number for symbol, number in sizes.items() if symbol in mattering}
             return Shortfall(launch, site, index, bound, found[0] + 1, int(needed), shown)
     return None
 

@@ -199,20 +199,23 @@ def _stages(
     if total is None or total % row or not all(_is_whole(tensor) for tensor in written.values()):
         return None
     held = set(written)
+    touched: list[list[Access]] = []
     for step in steps:
         others = [a for a in _accesses(step, Load) if _tensor(step, a).storage.id not in written]
         apart = [a for a in others if not _is_small(step, a, row)]
         if any(_tensor(step, a).numel != total or not _is_whole(_tensor(step, a)) for a in apart):
             return None
         held |= {_tensor(step, a).storage.id for a in apart}
-        key = (id(step), frozenset(written))
-        if key not in proven:
-            proven[key] = _stays_in_rows([a for a in _accesses(step) if a not in others or a in apart], row)
-        if not proven[key]:
-            return None
+        touched.append([a for a in _accesses(step) if a not in others or a in apart])
     size = max(tensor.dtype.bytes for tensor in written.values() if tensor.dtype is not None)
     if row * size * len(held) > _MOST_BYTES:
         return None
+    for step, accesses in zip(steps, touched):
+        key = (id(step), frozenset(written))
+        if key not in proven:
+            proven[key] = _stays_in_rows(accesses, row)
+        if not proven[key]:
+            return None
     members = {id(step) for step in steps}
     kept = needed_elsewhere(workload, frozenset(written), members, steps[-1], looped)
     read_back = set().union(*(_storages(step, Load) for step in steps[1:]))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import libcst as cst
-from mutators.trees import after_imports, code, statements
+from mutators.trees import after_imports, code, parsed, statements
 
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.walk import walk
@@ -11,7 +11,7 @@ from kernlint.syntax.walk import walk
 
 def configurations_from_table(source: str) -> str | None:
     """``[Config({"BM": 64}, num_warps=4), ...]`` as one ``Config`` for each row of a table."""
-    module = cst.parse_module(source)
+    module = parsed(source)
     for configs in _lists(module, (cst.List,)):
         assert isinstance(configs, cst.List)
         rows = [_row(element.value) for element in configs.elements]
@@ -31,7 +31,7 @@ def configurations_from_table(source: str) -> str | None:
 
 def configurations_from_function(source: str) -> str | None:
     """A list of configurations as what a function returns."""
-    module = cst.parse_module(source)
+    module = parsed(source)
     for configs in _lists(module, (cst.List, cst.ListComp)):
         text = f"def configurations():\n    return {code(configs)}\n"
         module = module.deep_replace(configs, cst.parse_expression("configurations()"))  # type: ignore[assignment]

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import libcst as cst
-from mutators.trees import code, grouped, is_jit, is_launch, kernel_names
+from mutators.trees import code, grouped, is_jit, is_launch, kernel_names, parsed
 
 from kernlint.syntax.names import dotted_name
 
 
 def grids_as_functions(source: str) -> str | None:
     """``kernel[lambda meta: (n,)]`` for ``kernel[(n,)]``."""
-    module = cst.parse_module(source)
+    module = parsed(source)
     new = module.visit(_Functions(kernel_names(module))).code
     return new if new != source else None
 
 
 def divided_by_hand(source: str) -> str | None:
     """``(n + 1023) // 1024`` for ``triton.cdiv(n, 1024)``, with the block twice where it is a number."""
-    new = cst.parse_module(source).visit(_ByHand()).code
+    new = parsed(source).visit(_ByHand()).code
     return new if new != source else None
 
 

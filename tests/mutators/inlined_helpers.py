@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import libcst as cst
-from mutators.trees import Replaced, is_constexpr, is_jit, locals_of, top_functions
+from mutators.trees import Replaced, is_constexpr, is_jit, locals_of, parsed, top_functions
 
 from kernlint.syntax.names import bound_by
 from kernlint.syntax.walk import walk, walk_until
@@ -28,11 +28,14 @@ def inlined_host_helpers(source: str) -> str | None:
 def _inlined(
     source: str, wanted: Callable[[cst.FunctionDef], bool], calls: Callable[[cst.FunctionDef], bool]
 ) -> str | None:
-    module = cst.parse_module(source)
+    module = parsed(source)
     helpers = {f.name.value: f for f in top_functions(module) if wanted(f) and _straight(f)}
     inliner = _Inliner(helpers, calls)
-    for _ in range(4):  # helpers of helpers
+    for _ in range(4 if helpers else 0):  # helpers of helpers
+        before = inliner.count
         module = module.visit(inliner)
+        if inliner.count == before:
+            break
     if not inliner.inlined:
         return None
     used = [node.value for node in walk(module) if isinstance(node, cst.Name)]

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import libcst as cst
-from mutators.trees import code, constexprs, free_names, is_jit, kernels, locals_of
+from mutators.trees import code, constexprs, free_names, is_jit, kernels, locals_of, parsed
 
 from kernlint.syntax.walk import walk
 
 
+@lru_cache(maxsize=4)  # asked once more for what comes of it
 def lifted_expressions(source: str) -> str | None:
     """Each assigned value of a kernel is the result of a jit function of its own."""
-    module = cst.parse_module(source)
+    module = parsed(source)
     changed = False
     body: list[cst.BaseStatement | cst.SimpleStatementLine] = []
     for line in module.body:
@@ -56,7 +59,7 @@ class _Lifter(cst.CSTTransformer):
 
 def wrapped_bodies(source: str) -> str | None:
     """Each kernel only calls a jit function that does the work."""
-    module = cst.parse_module(source)
+    module = parsed(source)
     found = kernels(module)
     body: list[cst.BaseStatement | cst.SimpleStatementLine] = []
     launched = {

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import libcst as cst
-from mutators.trees import code, is_jit
+from mutators.trees import code, is_jit, parsed
 
 from kernlint.syntax.names import dotted_name
 
 
 def counted_loops(source: str) -> str | None:
     """``for start in range(0, K, BK)`` as ``for i in range(tl.cdiv(K, BK))`` with ``start = i * BK``."""
-    new = cst.parse_module(source).visit(_Counted()).code
+    new = parsed(source).visit(_Counted()).code
     return new if new != source else None
 
 
 def written_out_sums(source: str) -> str | None:
     """``acc = acc + x`` for ``acc += x``."""
-    new = cst.parse_module(source).visit(_WrittenOut()).code
+    new = parsed(source).visit(_WrittenOut()).code
     return new if new != source else None
 
 

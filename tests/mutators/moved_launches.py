@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 import libcst as cst
-from mutators.trees import code, free_names, is_jit, kernel_names, launches_in, locals_of
+from mutators.trees import code, free_names, is_jit, kernel_names, launches_in, locals_of, parsed
 
 
+@lru_cache(maxsize=4)  # asked once more for what comes of it
 def moved_launches(source: str) -> str | None:
-    module = cst.parse_module(source)
+    module = parsed(source)
     mover = _Mover(kernel_names(module))
     module = module.visit(mover)
     if not mover.helpers:

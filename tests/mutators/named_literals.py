@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import libcst as cst
-from mutators.trees import after_imports, is_jit, is_launch, kernel_names, statements
+from mutators.trees import after_imports, is_jit, is_launch, kernel_names, parsed, statements
 
 
 def named_launch_literals(source: str) -> str | None:
     """The numbers that a launch passes or divides by are constants of the module."""
-    module = cst.parse_module(source)
+    module = parsed(source)
     naming = _Naming(kernel_names(module))
     return naming.made(module, "{name} = {text}")
 
 
 def named_kernel_literals(source: str) -> str | None:
     """The numbers that kernels multiply by and add are ``tl.constexpr`` constants of the module."""
-    module = cst.parse_module(source)
+    module = parsed(source)
     naming = _KernelNaming(kernel_names(module))
     return naming.made(module, "{name} = tl.constexpr({text})")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import libcst as cst
-from mutators.trees import grouped, is_jit, kernels, locals_of
+from mutators.trees import grouped, is_jit, kernels, locals_of, parsed
 
 from kernlint.syntax.names import bound_by, dotted_name, variables
 from kernlint.syntax.walk import walk
@@ -13,7 +13,7 @@ _ACCESSES = ("tl.load", "tl.store", "tl.atomic_add")
 
 def named_addresses(source: str) -> str | None:
     """The address and the mask of an access are variables."""
-    module = cst.parse_module(source)
+    module = parsed(source)
     naming = _Addresses()
     new = module.visit(naming)
     return new.code if naming.count else None
@@ -59,7 +59,7 @@ def _first_value(line: cst.SimpleStatementLine) -> cst.BaseExpression | None:
 
 def inlined_variables(source: str) -> str | None:
     """Variables of a kernel that are given one value and used once stand there themselves."""
-    module = cst.parse_module(source)
+    module = parsed(source)
     count = 0
     for kernel in kernels(module):
         new, changed = _without_variables(kernel)

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import libcst as cst
-from mutators.trees import is_jit, top_functions
+from mutators.trees import is_jit, parsed, top_functions
 
 from kernlint.syntax.walk import walk
 
 
 def swapped_operands(source: str) -> str | None:
     """``b + a`` for ``a + b`` and ``b * a`` for ``a * b`` in kernels, and bounds the other way round."""
-    new = cst.parse_module(source).visit(_Swap()).code
+    new = parsed(source).visit(_Swap()).code
     return new if new != source else None
 
 
 def kernels_last(source: str) -> str | None:
     """The kernels behind the functions that launch them."""
-    module = cst.parse_module(source)
+    module = parsed(source)
     last = [line for line in top_functions(module) if is_jit(line)]
     body = [*[line for line in module.body if line not in last], *last]
     # Decorators run when they are read: a kernel that is defined last can be called, not handed to one.

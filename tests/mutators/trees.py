@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 
 import libcst as cst
 
@@ -18,9 +19,15 @@ def is_jit(node: cst.CSTNode) -> bool:
     )
 
 
+@lru_cache(maxsize=64)
+def parsed(source: str) -> cst.Module:
+    """The tree of ``source``, which many mutators ask for one after the other."""
+    return cst.parse_module(source)
+
+
 def with_calls(source: str, change: Callable[[cst.Call, cst.Call], cst.BaseExpression]) -> str | None:
     """``source`` with ``change(original, updated)`` in the place of each call inside a kernel; None where nothing changes."""
-    new = cst.parse_module(source).visit(_Calls(change)).code
+    new = parsed(source).visit(_Calls(change)).code
     return new if new != source else None
 
 

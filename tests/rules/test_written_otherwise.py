@@ -137,4 +137,4 @@ def test_the_same_finding(rule: Rule, mutator: Callable[[str], str | None]) -> N
 @pytest.mark.parametrize("mutator", MUTATORS, ids=lambda mutator: mutator.__name__)
 def test_it_applies(mutator: Callable[[str], str | None]) -> None:
     """A mutator that finds nothing to change would prove nothing."""
-    assert sum(mutator(textwrap.dedent(rule.bad)) is not None for rule in all_rules()) > 0
+    assert any(mutator(textwrap.dedent(rule.bad)) is not None for rule in all_rules())

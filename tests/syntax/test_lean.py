@@ -19,7 +19,7 @@ ENTRIES = ("kernlint.analysis", "kernlint.rules.registry; kernlint.rules.registr
 def test_ours_is_the_first_import(entry: str) -> None:
     code = f"import {entry}; import sys, libcst; print(libcst.Name.__setattr__.__module__)"
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert found.strip() == "kernlint.records"
+    assert found.strip() == "kernlint.syntax.lean"
 
 
 def test_what_was_imported_before_stays() -> None:
@@ -48,6 +48,13 @@ def test_nodes_are_as_ever() -> None:
         cst.Name()  # type: ignore[call-arg]
     with pytest.raises(TypeError):
         cst.BaseExpression()  # type: ignore[abstract]
+
+
+def test_what_a_node_is_can_be_asked() -> None:
+    name = cst.Name("x")
+    assert isinstance(name, cst.Name) and isinstance(name, cst.BaseExpression) and isinstance(name, cst.CSTNode)
+    assert isinstance(name, (cst.Call, cst.Name)) and not isinstance(name, cst.Call) and not isinstance(None, cst.Name)
+    assert issubclass(cst.If, cst.BaseCompoundStatement) and not issubclass(cst.If, cst.BaseExpression)
 
 
 def test_nodes_of_others_can_be_derived() -> None:

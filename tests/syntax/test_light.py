@@ -18,6 +18,7 @@ ROOT = Path(__file__).parents[2]
 SOURCES = {
     "brackets": "a = ((b) + c) * (d)\nf((a))\nf((a), b)\nf(a)((b))\n(f)(x)\nx = (a,)\ny = ((a), (b))\nz[(a), (b)]\nz[((a), (b))]\n",
     "brackets of calls": "f(x for x in y)\nf((x for x in y))\n(x for x in (y))\nf(a := 1)\nclass A((B)): pass\nclass C(D): pass\n",
+    "brackets before commas": "f((a),)\nf((\n(a)),\n)\nf(((a)) , b)\nclass B((A),): pass\n",
     "slices": "a[:]\na[1:]\na[:2]\na[1:2]\na[1:2:]\na[::]\na[::3]\na[:, None]\na[1,]\na[b:c:d, ...]\na[*b]\n",
     "comments": "f(\n    # (\n    a  # )\n)\nx = (  # (\n    a\n)\ns = '# ('\nt = (a)  # (\n",
     "statements": (
@@ -50,7 +51,7 @@ SOURCES = {
 
 def _light(source: str) -> tuple[Module, Module]:
     light = LightTree(source, ast.parse(source))
-    return Module(light.tree, source, "x.py", 1, light.counterparts), parse_module(source, "x.py")
+    return Module(light.tree, source, "x.py", 1, light.counterparts), parse_module(source, "x.py", layout=True)
 
 
 def _assert_alike(source: str) -> None:
@@ -85,12 +86,12 @@ def test_a_light_tree_of_a_file(path):
 def test_what_only_libcst_reads(source):
     with pytest.raises(Unusual):
         LightTree(source, ast.parse(source))
-    assert parse_module(source, "x.py", layout=False).tree.deep_equals(parse_module(source, "x.py").tree)
+    assert parse_module(source, "x.py").tree.deep_equals(parse_module(source, "x.py", layout=True).tree)
 
 
 def test_the_code_of_an_expression_is_that_of_the_source():
     source = "x = f( a,b )+((c*d))  # why\n"
-    light = parse_module(source, "x.py", layout=False)
+    light = parse_module(source, "x.py")
     (call,) = light.of(cst.Call)
     product = light.of(cst.BinaryOperation)[1]
     assert light.code(call) == "f( a,b )"
@@ -99,7 +100,7 @@ def test_the_code_of_an_expression_is_that_of_the_source():
 
 def test_a_place_that_python_does_not_tell_is_that_of_libcst():
     source = "from a import b\nx = f'{y}'\n"
-    light, full = parse_module(source, "x.py", layout=False), parse_module(source, "x.py")
+    light, full = parse_module(source, "x.py"), parse_module(source, "x.py", layout=True)
     assert [light.span(node) for node in light.of(cst.Name)] == [full.span(node) for node in full.of(cst.Name)]
 
 
@@ -107,4 +108,4 @@ def test_a_place_that_python_does_not_tell_is_that_of_libcst():
     "source", ["(" * 150 + ")" * 150, "a" + ".b" * 900, "x = " + "-" * 900 + "1", "f(" * 150 + ")" * 150]
 )
 def test_deep_source(source):
-    assert parse_module(source + "\n", "x.py", layout=False).tree.body
+    assert parse_module(source + "\n", "x.py").tree.body

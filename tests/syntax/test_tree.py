@@ -64,7 +64,7 @@ def test_syntax_errors_in_a_fence_name_the_line_of_the_file():
 @given(st.text(alphabet="ab (){}[]\"'f#:\n\t\\.,=+-*/\r1eif%", max_size=60))
 def test_any_text_is_parsed_or_refused(text):
     try:
-        module = parse_module(text, "k.py")
+        module = parse_module(text, "k.py", layout=True)
     except SourceError as error:
         message: str = str(error)
         module = None
