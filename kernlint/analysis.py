@@ -213,8 +213,8 @@ def read_program(
 
 @lru_cache(maxsize=_MOST_REFERENCES)
 def _reference(text: str, path: str) -> Module:
-    """The module of a reference, read once for the many kernels that are held against it. Nobody writes it out again."""
-    return read_task(SourceText(text, path), layout=False).kernel
+    """The module of a reference, read once for the many kernels that are held against it."""
+    return read_task(SourceText(text, path)).kernel
 
 
 def _launched_elsewhere(

@@ -27,6 +27,7 @@ RESERVED = frozenset(
         "row_mask",
         "col_mask",
         "start",
+        "step",
         "chunk",
         "last",
         "ROWS",

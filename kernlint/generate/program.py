@@ -41,13 +41,19 @@ def rewritten(program: Program, entry: str) -> Rewritten:
     """``entry`` of ``program`` with the computation of the reference. Raises :class:`CannotGenerate`."""
     constants = _constants(program)
     sizes: dict[str, Expr] = {name: Expr.atom(Symbol(name)) for name, v in constants.items() if isinstance(v, int)}
+    hopeless: bool | None = None
     for _ in range(2 * len(constants) + 2):
         try:
             return _Writing(program, entry, constants, sizes).write()
         except RecursionError:
             raise CannotGenerate("the reference nests too deep") from None
         except _Lost:
-            del sizes[_decisive(program, entry, constants, sizes)]
+            if hopeless is None:
+                hopeless = _is_hopeless(program, entry, constants)
+            if hopeless:
+                sizes = {}
+            else:
+                del sizes[_decisive(program, entry, constants, sizes)]
         except Divided as found:
             sizes = {name: size.substitute({Symbol(found.name): found.whole}) for name, size in sizes.items()}
         except Unbound as found:
@@ -57,6 +63,15 @@ def rewritten(program: Program, entry: str) -> Rewritten:
                 break
             del sizes[known[0]]
     raise CannotGenerate("its sizes are not known")
+
+
+def _is_hopeless(program: Program, entry: str, constants: Mapping[str, int | float]) -> bool:
+    """Whether the reference is not followed to its end even where no size is open, so that it is in vain to look for those that may
+    be."""
+    try:
+        return _Writing(program, entry, constants, {}).lost
+    except (CannotGenerate, Unbound):
+        return True
 
 
 def _decisive(program: Program, entry: str, constants: Mapping[str, int | float], sizes: Mapping[str, Expr]) -> str:
@@ -166,7 +181,8 @@ class _Writing:
             for atom in lift(loop.count if loop.count is not None else 0).atoms():
                 if isinstance(atom, Symbol):
                     raise Unbound(atom.name)
-        if (lost or loops or reference.unknowns or reference.open_choices) and self.sizes:
+        self.lost = bool(lost or loops or reference.unknowns or reference.open_choices)
+        if self.lost and self.sizes:
             raise _Lost
         if reference.open_choices:
             raise CannotGenerate("what the reference does depends on a condition that is not known")

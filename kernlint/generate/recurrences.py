@@ -41,6 +41,8 @@ class Recurrences:
         for number in numbers:
             one = self.all[number]
             for k, (first, before) in enumerate(zip(one.first, one.carried)):
+                if before.dtype.kind == "bool":
+                    raise CannotGenerate("a recurrence of truth values")
                 name = self.tile.names.new("state")
                 text = printer.spell(first)[0]
                 printer.lines.append(f"{name} = tl.full((ROWS, 1), 0, dtype=tl.{before.dtype}) + {text}")

@@ -317,8 +317,10 @@ class TileWriter:
         rows = self.axes.rows
         constants: dict[str, int | NextPower] = {}
         if not self.flat:
-            whole = dict(self.axes.rows).get(self.bins) if self.inner is None else self.inner[1]
-            constants["ROWS"] = next_power(whole) if self.bins is not None and whole is not None else self.rows
+            whole = next(
+                (n for dim, n in (*self.axes.rows, *([self.inner] if self.inner else [])) if dim == self.bins), None
+            )
+            constants["ROWS"] = self.rows if whole is None else next_power(whole)
         if self.main:
             total = self.axes.total(self.main)
             constants["BLOCK"] = next_power(total) if self.reduces and not self.loops else self.columns

@@ -273,6 +273,8 @@ class HostEvaluator(Evaluator):
         self.passes: list[tuple[Class, Instance, tuple[Any, ...], Any]] = []
         #: Loops that were followed at once so far: each has a symbol of its own.
         self.loops_at_once = 0
+        #: How many of them are being followed.
+        self.rounds = 0
         #: Whether anybody looks into the kernels.
         self.reads_kernels = True
         self.made: list[Recorded] = []
@@ -783,6 +785,8 @@ class HostEvaluator(Evaluator):
 
     def exec_Global(self, node: cst.Global | cst.Nonlocal, scope: Scope) -> None:
         self.changes()
+        if self.rounds:
+            self.unknown("what all rounds of a loop set outside of their function")
         super().exec_Global(node, scope)
 
     exec_Nonlocal = exec_Global
@@ -910,6 +914,8 @@ class HostEvaluator(Evaluator):
             return GridLauncher(value, index)
         if isinstance(value, ReadValue):
             return value  # one of those that tolist() gave
+        if self.detailed and isinstance(value, LongList) and index != -1:
+            return Unknown("a part of a list that a loop filled")
         if isinstance(value, Tensor):
             return torch_ops.index(self, value, index, node)
         if isinstance(value, ShapeOf):
@@ -937,6 +943,8 @@ class HostEvaluator(Evaluator):
                     self.torch_op("setitem", "copy" if reads else "fill", reads, (target,), node)
             return
         self.changes()
+        if self.rounds:
+            self.unknown(f"line {self.span(node).line}: what all rounds of a loop set `{self.code(node)}` to")
         self.escape(value, local=isinstance(container, list))
         super().setitem(container, index, value, node)
 
@@ -1310,6 +1318,8 @@ class HostEvaluator(Evaluator):
             self.save(torch_ops._tensors([value]))
             if owner.kind != "torch.autograd.function.FunctionCtx":  # which nobody has without the result
                 self.escape(value)
+                if self.rounds:
+                    self.unknown(f"what all rounds of a loop set `{name}` to")
         super().setattr(owner, name, value)
 
     def save(self, tensors: Iterable[Tensor]) -> None:
@@ -1493,8 +1503,12 @@ class HostEvaluator(Evaluator):
         whole = True
         for _ in range(2):
             grown = _lengths(scope)
-            with self.recording() as steps:
-                whole = self._iteration(node, target, rounds.item, scope) and whole
+            self.rounds += 1
+            try:
+                with self.recording() as steps:
+                    whole = self._iteration(node, target, rounds.item, scope) and whole
+            finally:
+                self.rounds -= 1
             if not _works(steps):
                 scope.vars = entry
                 for value, before in lists:

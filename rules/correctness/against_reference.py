@@ -36,7 +36,7 @@ _SMALLER = (1024, 64)
 _FEW = 4
 _COMPARISONS = frozenset({"<", "<=", ">", ">=", "==", "!="})
 #: Configurations of tuners under which a difference is looked for again.
-_MOST_CONFIGURATIONS = 6
+_MOST_CONFIGURATIONS = 16
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ def _always(workload: Workload, output: int) -> bool:
         return False
     most = max((len(launch.alternatives) for launch in launches), default=0)
     if most > _MOST_CONFIGURATIONS:
-        most = _MOST_CONFIGURATIONS
+        return False
     for number in range(most):
         try:
             outputs = compared(_under(workload, number), Effort(MOST_NUMBERS))

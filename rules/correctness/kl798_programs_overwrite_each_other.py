@@ -11,7 +11,7 @@ from kernlint.rules.correctness.bounds import followed, versions
 from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.proofs.indices import addresses
 from kernlint.rules.proofs.iteration_domain import Site, open_symbols, sites, told
-from kernlint.rules.proofs.touched_elements import touched
+from kernlint.rules.proofs.touched_elements import Touched
 from kernlint.workload import Launch, concrete
 from kernlint.workload.expr import Atom, ProgramId
 from kernlint.workload.kernel import Atomic, Load, Loop, Store
@@ -137,6 +137,7 @@ def _is_clear(launch: Launch, site: Site) -> bool:
 
 
 def _of_stores(launch: Launch, stores: list[Site]) -> _Collision | None:
+    places = [Touched(site) for site in stores]
     for axis, extent in enumerate(launch.grid):
         number = concrete(extent) or 1
         if number < 2:
@@ -144,26 +145,39 @@ def _of_stores(launch: Launch, stores: list[Site]) -> _Collision | None:
         ids = (
             range(number) if number <= _PROGRAMS else [*range(_PROGRAMS // 2), *range(number - _PROGRAMS // 2, number)]
         )
-        written: list[tuple[dict[Atom, int], dict[int, Site]]] = []
+        written: list[_Program] = []
+        total = 0
         for program in ids:
             point: dict[Atom, int] = {ProgramId(a): program if a == axis else 0 for a in range(3)}
-            elements: dict[int, Site] = {}
-            for site in stores:
-                reached = touched(site, point, _ELEMENTS)
-                if reached is None:
-                    return None
-                elements = {**dict.fromkeys(reached, site), **elements}
-            written.append((point, elements))
-            if sum(len(own) for _, own in written) > _ELEMENTS:
+            by_store = [place.of(point, _ELEMENTS) for place in places]
+            if None in by_store:
+                return None
+            written.append(_Program(point, [reached for reached in by_store if reached is not None]))
+            total += len(written[-1].elements)
+            if total > _ELEMENTS:
                 break
-        for (one, mine), (other, theirs) in combinations(written, 2):
-            if mine.keys().isdisjoint(theirs):
+        for one, other in combinations(written, 2):
+            if one.elements.isdisjoint(other.elements):
                 continue
-            element = min(mine.keys() & theirs.keys())
-            if _differ(launch, (mine[element], one), (theirs[element], other)):
-                here, there = _asked(launch, one), _asked(launch, other)
-                return _Collision(mine[element].access.base, element, here, there, mine[element], theirs[element])
+            element = min(one.elements & other.elements)
+            first, second = stores[one.store_of(element)], stores[other.store_of(element)]
+            if _differ(launch, (first, one.point), (second, other.point)):
+                here, there = _asked(launch, one.point), _asked(launch, other.point)
+                return _Collision(first.access.base, element, here, there, first, second)
     return None
+
+
+class _Program:
+    """The program at ``point`` and the ``elements`` that it writes at all of its stores."""
+
+    def __init__(self, point: dict[Atom, int], by_store: list[set[int]]) -> None:
+        self.point = point
+        self.elements = by_store[0] if len(by_store) == 1 else set().union(*by_store)
+        self._by_store = by_store
+
+    def store_of(self, element: int) -> int:
+        """The number of the first store that writes ``element``."""
+        return next(number for number, reached in enumerate(self._by_store) if element in reached)
 
 
 def _asked(launch: Launch, point: Mapping[Atom, int]) -> dict[Atom, int]:
@@ -187,7 +201,7 @@ def _read(launch: Launch, store: Site, point: Mapping[Atom, int]) -> dict[str, f
         if site.access.id in wanted:
             if site.access.offset is None or not site.access.offset.is_followed or site.access.through:
                 return None
-            reached = touched(site, point, _ELEMENTS, masked=False)
+            reached = Touched(site, masked=False).of(point, _ELEMENTS)
             if reached is None:
                 return None
             found.setdefault(site.access.base, set()).update(reached)

@@ -16,30 +16,37 @@ _TRIPS = 8
 _ARITHMETIC = frozenset({"floordiv", "mod", "min", "max"})
 
 
-def touched(site: Site, program: Mapping[Atom, int], most: int, masked: bool = True) -> set[int] | None:
-    """The elements that the access touches in one program, in the first iterations of its loops and within its mask if that
-    counts; None where they are more than ``most`` or cannot be told."""
-    found: set[int] = set()
-    access = site.access
-    assert access.offset is not None
-    bounds = [right - left - 1 for left, right in access.mask or ()] if masked else []
-    lines = [_Line.of(expr, access.shape, site.loops) for expr in (access.offset, *map(lift, bounds))]
-    guards = [right - left for left, right in site.guards]
-    for point in _iterations(site.loops, dict(program)):
-        if point is None:
-            return None
-        slacks = [slack.evaluate(point) for slack in guards]
-        if any(slack is None for slack in slacks):
-            return None
-        if any(slack is not None and slack <= 0 for slack in slacks):
-            continue
-        offset, *rest = [line.at(point) for line in lines]
-        if offset is None or None in rest or prod(access.shape) > most:
-            return None
-        _add_elements(found, offset, [bound for bound in rest if bound is not None], access.shape)
-        if len(found) > most:
-            return None
-    return found
+class Touched:
+    """The elements that the access at ``site`` touches in each program, in the first iterations of its loops and within its mask
+    if that counts (``masked``)."""
+
+    def __init__(self, site: Site, masked: bool = True) -> None:
+        access = site.access
+        assert access.offset is not None
+        bounds = [right - left - 1 for left, right in access.mask or ()] if masked else []
+        self.site = site
+        self._lines = [_Line.of(expr, access.shape, site.loops) for expr in (access.offset, *map(lift, bounds))]
+        self._guards = [right - left for left, right in site.guards]
+
+    def of(self, program: Mapping[Atom, int], most: int) -> set[int] | None:
+        """Those of one program; None where they are more than ``most`` or cannot be told."""
+        found: set[int] = set()
+        shape = self.site.access.shape
+        for point in _iterations(self.site.loops, dict(program)):
+            if point is None:
+                return None
+            slacks = [slack.evaluate(point) for slack in self._guards]
+            if any(slack is None for slack in slacks):
+                return None
+            if any(slack is not None and slack <= 0 for slack in slacks):
+                continue
+            offset, *rest = [line.at(point) for line in self._lines]
+            if offset is None or None in rest or prod(shape) > most:
+                return None
+            _add_elements(found, offset, [bound for bound in rest if bound is not None], shape)
+            if len(found) > most:
+                return None
+        return found
 
 
 #: The value at lane 0 of a line, and its step along each axis.

@@ -368,6 +368,23 @@ def test_a_view_one_step_aside_is_an_index_one_step_on() -> None:
         ("x = x.clone()\nfor t in range(2, T):\n    x[:, t] = x[:, t] + x[:, t - 2]\nreturn x", "elsewhere"),
         ("x.add_(1.0)\nreturn x", "in place"),
         ("return x.cummax(-1).values", "cummax"),
+        (
+            "h = x[:, 0]\no = []\nfor t in range(T):\n    h = h + x[:, t]\n    o.append(h)\nreturn torch.stack(o[1:]).sum(0)",
+            "no tensor",
+        ),
+        (
+            "self.n = 0\nh = x[:, 0]\nfor t in range(T):\n    self.n += 1\n    h = h + x[:, t]\nreturn h / self.n",
+            "rounds",
+        ),
+        (
+            "n = {'n': 0}\nh = x[:, 0]\nfor t in range(T):\n    n['n'] += 1\n    h = h + x[:, t]\nreturn h / n['n']",
+            "rounds",
+        ),
+        ("h = x[:, 0]\nn = 0\nfor t in range(T):\n    n += 1\n    h = h + x[:, t]\nreturn h / n", "not known"),
+        (
+            "m = x[:, 0] > 0\no = []\nfor t in range(T):\n    m = m | (x[:, t] > 1)\n    o.append(m)\nreturn torch.stack(o)",
+            "truth",
+        ),
         ("return x if x.sum() > 0 else -x", "condition"),
         ("if x.sum() > 0:\n    x = -x\nreturn x", "condition"),
         ("with torch.autocast('cuda'):\n    return x @ x.t()", "autocast"),

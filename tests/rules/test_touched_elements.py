@@ -8,7 +8,7 @@ import random
 import pytest
 
 from kernlint.rules.proofs.iteration_domain import Site
-from kernlint.rules.proofs.touched_elements import touched
+from kernlint.rules.proofs.touched_elements import Touched
 from kernlint.workload import Load, Span
 from kernlint.workload.dtype import FLOAT32
 from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, Opaque, ProgramId, Symbol, floordiv, lift, mod
@@ -59,16 +59,16 @@ def test_same_as_by_hand(seed: int) -> None:
     mask = tuple((line(), lift(draw.randrange(20))) for _ in range(draw.randrange(4)))
     place = site(line(), mask, shape, trips)
     for program in (0, 1, 5):
-        assert touched(place, {ProgramId(0): program}, 10_000) == by_hand(place, program, trips)
+        assert Touched(place).of({ProgramId(0): program}, 10_000) == by_hand(place, program, trips)
 
 
 def test_too_many_or_unknown() -> None:
     whole = site(lane(0), None, (64,))
-    assert touched(whole, {}, 64) == set(range(64))
-    assert touched(whole, {}, 63) is None
-    assert touched(site(lane(0) + Expr.atom(Symbol("n")), None, (4,)), {}, 64) is None
-    assert touched(site(Expr.atom(Opaque("load", (lane(0),))), None, (4,)), {}, 64) is None
+    assert Touched(whole).of({}, 64) == set(range(64))
+    assert Touched(whole).of({}, 63) is None
+    assert Touched(site(lane(0) + Expr.atom(Symbol("n")), None, (4,))).of({}, 64) is None
+    assert Touched(site(Expr.atom(Opaque("load", (lane(0),))), None, (4,))).of({}, 64) is None
     # What the number of a program makes vanish counts for nothing.
-    assert touched(site(lane(0) + PID * Expr.atom(Symbol("n")), None, (4,)), {ProgramId(0): 0}, 64) == {0, 1, 2, 3}
+    assert Touched(site(lane(0) + PID * Expr.atom(Symbol("n")), None, (4,))).of({ProgramId(0): 0}, 64) == {0, 1, 2, 3}
     # An index that is divided is not counted through.
-    assert touched(site(lift(floordiv(lane(0), 2)), None, (4,)), {}, 64) is None
+    assert Touched(site(lift(floordiv(lane(0), 2)), None, (4,))).of({}, 64) is None
