@@ -16,6 +16,8 @@ from kernlint.workload import TorchOp, concrete
 
 #: Channels from which on more of them do not make tensor cores busier.
 _WIDE = 64
+#: Bandwidth of the card that the passes were measured on, and bytes that device memory is asked for at least over those of the tensors.
+_MEASURED_GB_PER_S, _ASKED, _LAID_OUT = 4800.0, 1.1, 1.5
 
 
 @dataclass(frozen=True)
@@ -66,8 +68,11 @@ def terms_of(
     vector: float,
     bandwidth: float,
     rates: Mapping[str, float],
+    fabric: float = 1.0,
 ) -> dict[str, float]:
-    """Microseconds of ``flops`` over ``size`` bytes: ``peak`` and ``vector`` in 10^12 operations a second, ``bandwidth`` in GB/s."""
+    """Microseconds of ``flops`` over ``size`` bytes: ``peak`` and ``vector`` in 10^12 operations a second, ``bandwidth`` in GB/s.
+    Passes over memory go through L2 and SMs, whose speed is ``fabric`` times that of the card they were measured on; device memory
+    is asked for the bytes and, where images are laid out anew, for half of them again."""
     passes = rates["pointwise_passes"] if one.taps == 1 else rates[f"passes_{one.dims}"]
     if one.by_channel:
         share = rates[f"channel_{one.side}"] * (rates["channel_half"] if one.half else 1.0)
@@ -82,7 +87,9 @@ def terms_of(
         share *= rates["strided_back"] if one.transposed and one.strided else 1.0
         share *= rates["dilated_back"] if one.transposed and one.dilated else 1.0
         tensor = flops / (peak * share * 1e6)
-    return {"tensor": tensor, "memory": passes * size / bandwidth / 1000}
+    least = _ASKED if one.taps == 1 or one.by_channel else _LAID_OUT
+    memory = max(passes * size / (_MEASURED_GB_PER_S * fabric), least * size / bandwidth) / 1000
+    return {"tensor": tensor, "memory": memory}
 
 
 def floor_us(one: Convolution, rates: Mapping[str, float]) -> float:

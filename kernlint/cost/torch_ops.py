@@ -298,7 +298,9 @@ def _convolution(op: TorchOp, device: Device) -> KernelTime:
     moved = float(sum(_bytes(tensor) for tensor in (*op.reads, *op.writes)))
     shape = one or Convolution(2, False, 64, 64, 1, 9, False, False, path == "float16")
     bandwidth = device.memory_bandwidth_gb_per_s
-    terms = terms_of(shape, float(op.flops or 0), moved, peak, device.peak_fp32_vector_tflops, bandwidth, constants)
+    fabric = _Speed(device).fabric
+    vector = device.peak_fp32_vector_tflops
+    terms = terms_of(shape, float(op.flops or 0), moved, peak, vector, bandwidth, constants, fabric)
     floor = floor_us(shape, constants)
     bound = max(terms, key=lambda term: terms[term])
     sigma = widen(sigma, device, 0.0 if one is not None and op.flops is not None else 1.0)

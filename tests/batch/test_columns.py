@@ -124,7 +124,7 @@ def test_settings_and_devices_are_those_of_the_row():
 
 def test_the_working_folder_is_not_looked_into(tmp_path, monkeypatch):
     """A program of a batch has no place among files: what it imports, and who calls it, is not looked for."""
-    source = "from helpers import doubled\n" + KERNEL.replace("2.0 * x", "doubled(x)")
+    source = "from helpers import doubled\n" + KERNEL.replace("2.0 * tl.maximum(x, 0.0)", "doubled(tl.maximum(x, 0.0))")
     before = judged(source=source)
     (tmp_path / "pyproject.toml").touch()
     (tmp_path / "helpers.py").write_text("import triton\n\n@triton.jit\ndef doubled(x):\n    return x * 2\n")
