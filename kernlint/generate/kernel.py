@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 
 from kernlint.generate.terms import Buffer
-from kernlint.generate.values import Named
+from kernlint.generate.values import CannotGenerate, Named
 from kernlint.interpret.torch_ops import product
 from kernlint.records import dataclass
 from kernlint.workload import Expr, Size
 from kernlint.workload import expr as ex
+from kernlint.workload.expr import Atom, lift
 from kernlint.workload.synthesis import power_of_two
 
 #: What the lines that every kernel has call things.
@@ -36,6 +37,8 @@ RESERVED = frozenset(
 )
 #: Makes an index one of 64 bits; what has more elements than this is addressed so.
 WIDE, _LARGE = ".to(tl.int64)", 1 << 31
+#: Programs that CUDA takes along each axis of a grid but the first.
+MOST_BESIDE = (1 << 16) - 1
 #: Characters of a line.
 _WIDTH = 110
 
@@ -64,6 +67,16 @@ class Kernel:
     num_stages: int | None = None
     #: Sources of functions that it calls, by name.
     helpers: Mapping[str, str] = field(default_factory=dict)
+
+    def check_grid(self, sizes: Mapping[Atom, float]) -> None:
+        """Refuse a grid that CUDA does not launch at ``sizes``. At others it says so itself: a launch that is too large is an error."""
+        for factors in self.grid[1:]:
+            programs = 1.0
+            for total, block in factors:
+                step = self.constants.get(block, 1)
+                programs *= (lift(total).evaluate(sizes) or 0) / (step if isinstance(step, int) else 1)
+            if programs > MOST_BESIDE:
+                raise CannotGenerate("it would take more programs along one axis of a grid than CUDA launches")
 
 
 def is_large(elements: float) -> bool:

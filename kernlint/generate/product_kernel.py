@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from kernlint.generate.axes import Axes, Axis, flat_lane
-from kernlint.generate.kernel import WIDE, Kernel, function_text, is_large, product_of
+from kernlint.generate.kernel import MOST_BESIDE, WIDE, Kernel, function_text, is_large, product_of
 from kernlint.generate.parts import GRAIN
 from kernlint.generate.plan import Work
 from kernlint.generate.printer import Names, Printer
-from kernlint.generate.product_tiles import MOST_BESIDE, default_tile, fits
+from kernlint.generate.product_tiles import default_tile, fits
 from kernlint.generate.spelling import Spelled, wrapped
 from kernlint.generate.terms import CHUNK, COLUMNS, Buffer, Term, Terms
 from kernlint.generate.values import CannotGenerate, Value, View, lane, lanes_of, looked_through
@@ -105,7 +105,7 @@ class ProductWriter:
         #: Axes of rows that get an axis of the grid: a tile then has neighbours in memory, and no division by the others' extent.
         self.outer: list[Axis] = []
         *others, last = self.axes.rows
-        if others and fits(self._count(last[1])) and self._count(product_of(n for _, n in others)) < MOST_BESIDE:
+        if others and fits(self._count(last[1])) and self._count(product_of(n for _, n in others)) <= MOST_BESIDE:
             self.outer, self.axes.rows = others, [last]
         inner = [n for _, n in self.axes.rows]
         self.totals = [product_of(part) for part in (inner, extents[COLUMNS], self.kinds.over)]

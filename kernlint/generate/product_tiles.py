@@ -33,10 +33,6 @@ _STEP_NS = {8: 0.002, 16: 0.003, 32: 0.02}
 _PLANE_NS, _LAUNCH_NS = 1 / 2000, 2500.0
 
 
-#: Programs that a grid holds along its second axis.
-MOST_BESIDE = 1 << 16
-
-
 def fits(extent: float) -> bool:
     """Whether tiles of 128 along ``extent`` waste next to nothing at its end."""
     return math.ceil(extent / 128) * 128 <= _WASTE * extent

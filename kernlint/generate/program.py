@@ -292,6 +292,7 @@ class _Writing:
         device, allocated = self._device(), set[int]()
         for number, work in enumerate(works):
             kernel = self._kernel(work, self._kernel_name(number, len(works)))
+            kernel.check_grid(self.sizes)
             kernels.append(kernel)
             for target in {id(root.target): root.target for root in work.roots}.values():
                 if id(target) not in allocated:

@@ -398,6 +398,13 @@ def test_what_is_not_written_says_why(forward: str, reason: str) -> None:
     assert reason in refused(forward)
 
 
+def test_a_grid_is_no_larger_than_cuda_takes() -> None:
+    small = {"forward": "return torch.bmm(x, x)", "inputs": "torch.randn(B, T, T)"}
+    assert "program_id(1)" in written(**small, constants="B = 65535\nT = 32")
+    reason = refused(small["forward"], inputs=small["inputs"], constants="B = 65536\nT = 32")
+    assert "than CUDA launches" in reason
+
+
 def test_without_a_reference_there_is_nothing_to_write_from() -> None:
     source, _ = program("return x", TWO, SIZES, "x")
     asked = Program(parse_module(source, "before.py"), None, Question())
