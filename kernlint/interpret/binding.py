@@ -69,6 +69,8 @@ def launch_faults(
         if name in written and name not in names and name not in options and name not in jit.heuristics:
             found.append(fault("launch-unexpected", f"`{kernel}` has no parameter `{name}`", name))
     made = {*config.kwargs, *jit.heuristics}
+    if jit.autotuned:  # a configuration passes its options on as keywords, which parameters of these names take
+        made |= set(_CONFIGURED) & set(names)
     # Decorators and configurations that were not followed may set anything.
     origins = (origin_of(d.decorator, function.module.imports) or "" for d in function.node.decorators)
     followed = all(is_tritons(origin, "jit", "autotune", "heuristics") for origin in origins)
@@ -94,7 +96,7 @@ def _clashes(jit: Jit, config: Config, given: set[str], kwargs: Mapping[str, Any
         if name in kwargs or name in given:
             yield name, f"`{name}` of `{kernel}` is set by the autotuner and given at the launch too"
     for name in _CONFIGURED:
-        if name in kwargs and name not in config.kwargs:
+        if (name in kwargs or name in given) and name not in config.kwargs:
             yield name, f"`{name}` is given at the launch, but the autotune configurations of `{kernel}` set it already"
 
 

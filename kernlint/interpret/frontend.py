@@ -846,13 +846,20 @@ class FrontEnd(Evaluator):
             return Builtin(name, lambda a, k, n: self._cast_argument(value, a, k, n))
         if value.argument and name in _DESCRIPTOR:
             return Unknown("descriptor")
-        path = f"triton.language.tensor.{name}"
-        if name not in _ATTRIBUTES and self.target.has(path) is not True and not name.startswith("__"):
+        if self.lacks(value, name):
             text = f"a tensor has no `{name}`"
-            if self.target.ever(path):
+            if self.target.ever(f"triton.language.tensor.{name}"):
                 text += f" in Triton {self.target.release}"
             return self.fault("missing-attribute", node, text, name)
         return Builtin(name, lambda a, k, n: self._call_method(name, [value, *a], k, n))
+
+    def lacks(self, value: Typed, name: Any) -> bool:
+        """Whether a tensor, which ``value`` is, surely has no attribute ``name``."""
+        if not isinstance(name, str) or name in _ATTRIBUTES or name.startswith("__"):
+            return False
+        if value.argument and (name == "to" or name in _DESCRIPTOR):
+            return False  # the argument may be a number or a descriptor
+        return self.target.has(f"triton.language.tensor.{name}") is not True
 
     def _call_method(self, name: str, args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> Any:
         """``x.sum(axis=0)``, which is ``tl.sum(x, axis=0)`` and takes what that does."""

@@ -1891,8 +1891,8 @@ class HostEvaluator(Evaluator):
         explicit = frozenset({*options, *values})
         values.update(config.kwargs)
         for name, chosen in (("num_warps", config.num_warps), ("num_stages", config.num_stages)):
-            if jit.autotuned and name in config.kwargs and name in names:
-                values[name] = chosen  # a tuner passes its own option over a meta-parameter of that name
+            if name in names and (jit.configs or name in config.kwargs):
+                values[name] = chosen  # a tuner passes its own option to a parameter of that name
         for name, rule in jit.heuristics.items():
             chosen = self.call(rule, [dict(values)], {}, node)  # type: ignore[arg-type]
             (values if name in names else options)[name] = chosen

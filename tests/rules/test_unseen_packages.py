@@ -442,3 +442,51 @@ def test_a_kernel_and_its_arguments_picked_by_one_condition() -> None:
 
 def test_a_benchmark_may_measure() -> None:
     assert severities("KL604", TIMED) == []
+
+
+STAGES_OF_THE_TUNER = """
+    @triton.autotune(configs=[triton.Config({"BLOCK": 64}, num_stages=4), triton.Config({"BLOCK": 128})], key=["n"])
+    @triton.jit
+    def total(x, y, n, BLOCK: tl.constexpr, num_stages: tl.constexpr):
+        row, acc = tl.program_id(0), tl.zeros((BLOCK,), tl.float32)
+        for start in tl.range(0, n, BLOCK, num_stages=num_stages):
+            i = start + tl.arange(0, BLOCK)
+            acc += tl.load(x + row * n + i, mask=i < n, other=0.0)
+        tl.store(y + row, tl.sum(acc))
+
+    def run(x, y):
+        total[(x.shape[0],)](x, y, x.shape[1])
+"""
+
+ATTRIBUTE_OF_ANOTHER = """
+    @triton.jit
+    def shift(x, zeros, y, n, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        v = tl.load(x + i, mask=i < n)
+        if getattr(zeros, "offset", None) is not None:
+            v = v + zeros.offset
+        tl.store(y + i, v, mask=i < n)
+
+    def run(x, zeros):
+        y = torch.empty_like(x)
+        shift[(triton.cdiv(x.numel(), 128),)](x, zeros, y, x.numel(), BLOCK=128)
+        return y
+"""
+
+
+def test_a_tuner_passes_its_options_to_parameters_of_their_names() -> None:
+    assert severities("KL703", STAGES_OF_THE_TUNER) == []
+    # ... but not one that the configurations do not have, nor without a tuner, nor beside the launch's own.
+    assert severities("KL703", STAGES_OF_THE_TUNER.replace("num_stages: tl", "depth: tl")) == ["error"]
+    assert severities("KL703", STAGES_OF_THE_TUNER.replace("x.shape[1])\n", "x.shape[1], 64, 2)\n")) == ["error"]
+    decorator = STAGES_OF_THE_TUNER[: STAGES_OF_THE_TUNER.index("    @triton.jit")]
+    untuned = STAGES_OF_THE_TUNER.replace(decorator, "\n").replace("x.shape[1])\n", "x.shape[1], BLOCK=64)\n")
+    assert severities("KL703", untuned) == ["error"]
+
+
+def test_an_attribute_that_the_condition_asks_for() -> None:
+    assert severities("KL729", ATTRIBUTE_OF_ANOTHER) == []
+    asked = 'getattr(zeros, "offset", None) is not None'
+    assert severities("KL729", ATTRIBUTE_OF_ANOTHER.replace(asked, 'hasattr(zeros, "offset")')) == []
+    assert severities("KL729", ATTRIBUTE_OF_ANOTHER.replace(asked, 'getattr(zeros, "dtype", None) is not None'))
+    assert severities("KL729", ATTRIBUTE_OF_ANOTHER.replace(asked, "n > 0"))
