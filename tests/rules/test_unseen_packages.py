@@ -490,3 +490,47 @@ def test_an_attribute_that_the_condition_asks_for() -> None:
     assert severities("KL729", ATTRIBUTE_OF_ANOTHER.replace(asked, 'hasattr(zeros, "offset")')) == []
     assert severities("KL729", ATTRIBUTE_OF_ANOTHER.replace(asked, 'getattr(zeros, "dtype", None) is not None'))
     assert severities("KL729", ATTRIBUTE_OF_ANOTHER.replace(asked, "n > 0"))
+
+
+LOCKED = """
+    @triton.jit
+    def add(lock, acc, x, B: tl.constexpr):
+        c = tl.arange(0, B)
+        v = tl.load(x + tl.program_id(0) * B + c)
+        while tl.atomic_cas(lock, 0, 1) == 1:
+            pass
+        tl.store(acc + c, tl.load(acc + c) + v)
+        tl.atomic_xchg(lock, 0)
+"""
+
+
+def test_a_release_that_triton_waits_before() -> None:
+    relaxed = LOCKED.replace("(lock, 0)\n", '(lock, 0, sem="relaxed")\n')
+    for version, source, expected in (
+        (None, LOCKED, ["before 3.9"]),
+        ("3.8", LOCKED, ["before 3.9"]),
+        ("3.9", LOCKED, []),
+        ("3.9", relaxed, ["stores that it protects"]),
+    ):
+        settings = FileSettings(frozenset(["KL762"]), target_triton=version)
+        told = check_file(Job("example.py", (HEADER + textwrap.dedent(source)).encode(), settings)).findings
+        assert [finding.message.endswith(end) for finding, end in zip(told, expected, strict=True)] == [True] * len(told)
+
+
+def test_a_fault_of_a_helper_is_told_where_it_stands(tmp_path) -> None:
+    helper = LOCKED.replace("tl.program_id(0) * B + ", "")
+    caller = """
+        from helper import add
+
+        @triton.jit
+        def outer(lock, acc, x, B: tl.constexpr):
+            add(lock, acc, x + tl.program_id(0) * B, B)
+
+        def run(lock, acc, x):
+            outer[(64,)](lock, acc, x, B=1024)
+    """
+    for name, source, count in (("helper", helper, 1), ("caller", caller, 0)):
+        path = tmp_path / f"{name}.py"
+        path.write_text(HEADER + textwrap.dedent(source))
+        job = Job(str(path), path.read_bytes(), FileSettings(frozenset(["KL762"])))
+        assert len(check_file(job).findings) == count
