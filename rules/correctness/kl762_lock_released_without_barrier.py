@@ -35,8 +35,8 @@ class LockReleasedWithoutBarrier(Rule):
     fix_safety = "No automatic fix: put `tl.debug_barrier()` before the release."
     evidence = """
         Compiled for sm_90 by Triton 3.9: `bar.sync` stands before the exchange with `sem` acq_rel or release, not with
-        relaxed; Triton 3.8 has none. Not run: it needs concurrent programs on a GPU. Triton's own layer-norm tutorial has the barrier. Pattern row
-        BUG-034. No gain: wrong results have no speed.
+        relaxed; Triton 3.8 has none. Not run: it needs concurrent programs on a GPU. Triton's own layer-norm tutorial has the
+        barrier. Pattern row BUG-034. No gain: wrong results have no speed.
         """
     references = (
         "https://github.com/triton-lang/triton/issues/7125",

@@ -534,3 +534,25 @@ def test_a_fault_of_a_helper_is_told_where_it_stands(tmp_path) -> None:
         path.write_text(HEADER + textwrap.dedent(source))
         job = Job(str(path), path.read_bytes(), FileSettings(frozenset(["KL762"])))
         assert len(check_file(job).findings) == count
+
+
+SWITCHED = """
+    @triton.jit
+    def twice(x, y, n, BLOCK: tl.constexpr, CHECK: tl.constexpr = False):
+        for step in range(4):
+            start = (tl.program_id(0) * 4 + step) * BLOCK
+            if CHECK:
+                if start >= n:
+                    break
+            i = start + tl.arange(0, BLOCK)
+            tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
+"""
+
+
+def test_code_behind_a_switch_that_nobody_sets() -> None:
+    assert severities("KL704", SWITCHED) == ["info"]
+    assert severities("KL704", SWITCHED.replace(" = False", "")) == ["warning"]
+    assert severities("KL704", SWITCHED.replace("if CHECK", "if not CHECK")) == ["warning"]
+    launched = SWITCHED + "\n    def run(x, y):\n        twice[(16,)](x, y, x.numel(), 64{})\n"
+    assert severities("KL704", launched.format("")) == []
+    assert severities("KL704", launched.format(", CHECK=True")) == ["error"]
