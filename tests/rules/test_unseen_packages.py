@@ -514,7 +514,9 @@ def test_a_release_that_triton_waits_before() -> None:
     ):
         settings = FileSettings(frozenset(["KL762"]), target_triton=version)
         told = check_file(Job("example.py", (HEADER + textwrap.dedent(source)).encode(), settings)).findings
-        assert [finding.message.endswith(end) for finding, end in zip(told, expected, strict=True)] == [True] * len(told)
+        assert [finding.message.endswith(end) for finding, end in zip(told, expected, strict=True)] == [True] * len(
+            told
+        )
 
 
 def test_a_fault_of_a_helper_is_told_where_it_stands(tmp_path) -> None:
