@@ -558,3 +558,31 @@ def test_code_behind_a_switch_that_nobody_sets() -> None:
     launched = SWITCHED + "\n    def run(x, y):\n        twice[(16,)](x, y, x.numel(), 64{})\n"
     assert severities("KL704", launched.format("")) == []
     assert severities("KL704", launched.format(", CHECK=True")) == ["error"]
+
+
+GRID_FUNCTION = """
+    @triton.jit
+    def twice(x, y, n, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
+
+    def run(x):
+        y = torch.zeros(x.numel(), device=x.device)
+
+        def grid({parameters}):
+            return (triton.cdiv(x.numel(), 64),)
+
+        twice[grid](x, y, x.numel(), BLOCK=64)
+        return y
+"""
+
+
+@pytest.mark.parametrize(
+    ("parameters", "expected"),
+    [("", ["error"]), ("m, n", ["error"]), ("*, n", ["error"]), ("meta", []), ("*args", []), ("meta, n=2", [])],
+)
+def test_a_grid_function_takes_the_meta_parameters(parameters: str, expected: list[str]) -> None:
+    source = GRID_FUNCTION.format(parameters=parameters)
+    assert severities("KL713", source) == expected
+    # What a launch that fails overwrites is nobody's waste.
+    assert severities("KL302", source) == ([] if expected else ["warning"])
