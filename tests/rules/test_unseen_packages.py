@@ -592,3 +592,61 @@ def test_a_grid_function_takes_the_meta_parameters(parameters: str) -> None:
 @pytest.mark.parametrize("parameters", ["meta", "*args", "meta, n=2"])
 def test_a_grid_function_that_can_be_called(parameters: str) -> None:
     assert codes({"KL302", "KL713"}, GRID_FUNCTION.format(parameters=parameters)) == ["KL302"]
+
+
+BENCHMARK = """
+    def available():
+        return True
+
+    @triton.jit
+    def fill(x, BLOCK: tl.constexpr):
+        tl.store(x + tl.arange(0, BLOCK), 1.0)
+
+    HAS_APEX = {has}
+
+    @triton.testing.perf_report(
+        triton.testing.Benchmark(
+            x_names=["n"], x_vals=[512], line_arg="provider",
+            line_vals=["triton", "torch"] + (["apex"] if HAS_APEX else []),
+        )
+    )
+    def bench(n, provider):
+        if provider == {name}:
+            return apex.norm(n)
+        return n
+"""
+
+SWITCH = """
+    @triton.jit
+    def fill(x, BLOCK: tl.constexpr):
+        tl.store(x + tl.arange(0, BLOCK), 1.0)
+
+    DEBUG = {value}
+
+    def run(x):
+        if DEBUG and x.is_cuda:
+            dump(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("has", "name", "expected"),
+    [
+        ("False", '"apex"', []),
+        ("True", '"apex"', ["error"]),
+        ("available()", '"apex"', ["error"]),
+        ("False", '"torch"', ["error"]),
+    ],
+)
+def test_a_provider_that_a_benchmark_never_asks_for(has: str, name: str, expected: list[str]) -> None:
+    assert severities("KL702", BENCHMARK.format(has=has, name=name)) == expected
+
+
+def test_a_branch_that_a_constant_of_the_module_closes() -> None:
+    assert severities("KL702", SWITCH.format(value="False")) == []
+    assert severities("KL702", SWITCH.format(value="True")) == ["error"]
+    # ... but not one that something else sets, nor a parameter of that name.
+    assert severities(
+        "KL702", SWITCH.format(value="False") + "\n    if torch.cuda.is_available():\n        DEBUG = True\n"
+    )
+    assert severities("KL702", SWITCH.format(value="False").replace("run(x)", "run(x, DEBUG)")) == ["error"]
