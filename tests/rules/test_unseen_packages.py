@@ -650,3 +650,29 @@ def test_a_branch_that_a_constant_of_the_module_closes() -> None:
         "KL702", SWITCH.format(value="False") + "\n    if torch.cuda.is_available():\n        DEBUG = True\n"
     )
     assert severities("KL702", SWITCH.format(value="False").replace("run(x)", "run(x, DEBUG)")) == ["error"]
+
+
+ISSUED_AND_DONE = """
+    import time
+
+    @triton.jit
+    def fill(x, BLOCK: tl.constexpr):
+        tl.store(x + tl.arange(0, BLOCK), 1.0)
+
+    def bench(x):
+        begin = time.perf_counter()
+        fill[(1,)](x, BLOCK=1024)
+        issued = time.perf_counter() - begin
+        torch.cuda.synchronize()
+        return issued, time.perf_counter() - begin
+"""
+
+
+def test_the_time_of_issuing_beside_the_whole() -> None:
+    assert severities("KL785", ISSUED_AND_DONE) == []
+    wait = "        torch.cuda.synchronize()\n"
+    assert severities("KL785", ISSUED_AND_DONE.replace(wait, "")) == ["warning"]
+    assert severities("KL785", ISSUED_AND_DONE.replace(wait, wait + "        fill[(1,)](x, BLOCK=1024)\n")) == [
+        "warning"
+    ]
+    assert severities("KL785", ISSUED_AND_DONE.replace(", time.perf_counter() - begin", "")) == ["warning"]
