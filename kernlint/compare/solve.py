@@ -23,33 +23,36 @@ def solutions(expr: Expr, target: int, box: Box, effort: Effort, most: int) -> l
     terms = _terms(expr)
     found: list[dict[Atom, int]] = []
     free = {atom: span for atom, span in box.items() if atom not in used}
-    # Each box with what its terms lie between; half of it has those of the whole but where the atom that is halved stands.
-    left: list[tuple[dict[Atom, Range], list[Range], Atom | None]] = [
-        ({atom: span for atom, span in box.items() if atom in used}, [(0, 0)] * len(terms), None)
-    ]
+    open_atoms = [atom for atom in box if atom in used]
+    made_of = {atom: {one for one in used if isinstance(one, Opaque) and _holds(one, atom)} for atom in open_atoms}
+    # Boxes with what is known to lie in them: half of one has that of the whole but for what the halved atom is part of.
+    left: list[dict[Atom, Range]] = [{atom: box[atom] for atom in open_atoms}]
     while left:
-        one, before, halved = left.pop()
+        one = left.pop()
         effort.spend(_OF_A_BOX)
-        reach = [
-            _of_term(term, one) if halved is None or halved in term.atoms else span for term, span in zip(terms, before)
-        ]
+        reach = [_of_term(term, one) for term in terms]
         if not sum(low for low, _ in reach) <= target <= sum(high for _, high in reach):
             continue
-        widest = _widest(terms, reach, one)
+        widest = _widest(terms, reach, {atom: one[atom] for atom in open_atoms})
         if widest is None:
-            found.append({atom: span[0] for atom, span in one.items()})
+            found.append({atom: one[atom][0] for atom in open_atoms})
             if len(found) > most:
                 raise NotCompared("many programs write one element")
             continue
         first, last = one[widest]
         middle = (first + last) // 2
-        left.append(({**one, widest: (first, middle)}, reach, widest))
-        left.append(({**one, widest: (middle + 1, last)}, reach, widest))
+        kept = {atom: span for atom, span in one.items() if atom not in made_of[widest]}
+        left.append({**kept, widest: (first, middle)})
+        left.append({**kept, widest: (middle + 1, last)})
     for atom, (first, last) in free.items():
         if (last - first + 1) * len(found) > most:
             raise NotCompared("many programs write one element")
         found = [{**one, atom: i} for one in found for i in range(first, last + 1)]
     return found
+
+
+def _holds(opaque: Opaque, atom: Atom) -> bool:
+    return any(atom in arg.atoms() for arg in opaque.args)
 
 
 @dataclass(frozen=True)
@@ -71,29 +74,35 @@ def _terms(expr: Expr) -> tuple[_Term, ...]:
 
 def bounds(expr: Expr, box: Box) -> Range:
     """Between what ``expr`` lies in ``box``. Raises :class:`NotCompared` where it depends on something else."""
+    return _bounds(expr, dict(box))
+
+
+def _bounds(expr: Expr, known: dict[Atom, Range]) -> Range:
     low = high = 0
     for term in _terms(expr):
-        first, last = _of_term(term, box)
+        first, last = _of_term(term, known)
         low, high = low + first, high + last
     return low, high
 
 
-def _of_term(term: _Term, box: Box) -> Range:
+def _of_term(term: _Term, known: dict[Atom, Range]) -> Range:
     first = last = term.coefficient
     for atom in term.factors:
-        a, b = _of_atom(atom, box)
+        span = known.get(atom)
+        if span is None:
+            span = known[atom] = _of_opaque(atom, known)
+        a, b = span
+        if len(term.factors) == 1:
+            return (first * a, first * b) if first >= 0 else (first * b, first * a)
         ends = (first * a, first * b, last * a, last * b)
         first, last = min(ends), max(ends)
     return first, last
 
 
-def _of_atom(atom: Atom, box: Box) -> Range:
-    span = box.get(atom)
-    if span is not None:
-        return span
+def _of_opaque(atom: Atom, known: dict[Atom, Range]) -> Range:
     if not isinstance(atom, Opaque) or atom.op not in ("floordiv", "mod", "min", "max"):
         raise NotCompared("an index that is not known")
-    parts = [bounds(arg, box) for arg in atom.args]
+    parts = [_bounds(arg, known) for arg in atom.args]
     if atom.op == "min":
         return min(low for low, _ in parts), min(high for _, high in parts)
     if atom.op == "max":
