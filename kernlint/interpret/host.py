@@ -1847,7 +1847,7 @@ class HostEvaluator(Evaluator):
                 kernel = replace(kernel, faults=(*kernel.faults, *refused))
             if isinstance(node, cst.Call):
                 faults = launch_faults(jit, config, args, kwargs, node, self.target, span, self.symbol)
-                bad_grid = grid_fault(grid, computed, span, self.symbol)
+                bad_grid = grid_fault(grid, grid_function, span, self.symbol)
                 faults = faults if bad_grid is None else (*faults, bad_grid)
         if self.kernel_calls is not None and not draft and (not jit.configs or config is self._configurations(jit)[0]):
             call = KernelCall(jit, arguments, _inside(arguments), constexprs, told, self.target, not written)
@@ -1891,8 +1891,8 @@ class HostEvaluator(Evaluator):
         explicit = frozenset({*options, *values})
         values.update(config.kwargs)
         for name, chosen in (("num_warps", config.num_warps), ("num_stages", config.num_stages)):
-            if jit.autotuned and name in config.kwargs and name in names:
-                values[name] = chosen  # a tuner passes its own option over a meta-parameter of that name
+            if name in names and (jit.configs or name in config.kwargs):
+                values[name] = chosen  # a tuner passes its own option to a parameter of that name
         for name, rule in jit.heuristics.items():
             chosen = self.call(rule, [dict(values)], {}, node)  # type: ignore[arg-type]
             (values if name in names else options)[name] = chosen

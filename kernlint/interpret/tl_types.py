@@ -813,6 +813,9 @@ def builtin(f: FrontEnd, name: str, args: Args, kwargs: Kwargs, node: cst.Call) 
         names = {kind.path.rpartition(".")[2] if isinstance(kind, Namespace) else "" for kind in kinds}
         if names <= {"tensor", "constexpr"}:
             return ("tensor" if isinstance(args[0], Typed) else "constexpr") in names
+    asked = (name, len(args)) in (("hasattr", 2), ("getattr", 3)) and isinstance(args[0], Typed)
+    if asked and f.lacks(args[0], args[1]):
+        return False if name == "hasattr" else args[2]
     return None if name == "print" else Unknown(name)
 
 
