@@ -9,6 +9,7 @@ import pytest
 
 from kernlint.lint.check_file import Job, check_file
 from kernlint.lint.settings import FileSettings
+from kernlint.rules.registry import find_rule
 from tests.support.values import HEADER
 
 FOREIGN_TUNER = """
@@ -676,3 +677,18 @@ def test_the_time_of_issuing_beside_the_whole() -> None:
         "warning"
     ]
     assert severities("KL785", ISSUED_AND_DONE.replace(", time.perf_counter() - begin", "")) == ["warning"]
+
+
+@pytest.mark.parametrize(
+    ("check", "expected"),
+    [
+        ("", ["KL220"]),
+        ("assert K % 32 == 0", ["KL220"]),
+        ("assert M <= 16", []),
+        ("assert M <= 16 and K <= 5120", []),
+        ("if M > 16: raise ValueError(M)", []),
+    ],
+)
+def test_a_tile_for_the_sizes_that_the_wrapper_takes(check: str, expected: list[str]) -> None:
+    source = textwrap.dedent(find_rule("KL220").bad).replace("N = b.shape[1]\n", f"N = b.shape[1]\n    {check}\n")
+    assert codes({"KL220"}, source) == expected
