@@ -5,7 +5,8 @@
     python evals/heldout.py compare OUT.json [--scope call] [--markdown F]   the verdicts beside the measurements
     python evals/heldout.py verdicts [--device h200]                         the verdicts alone
 
-``--set third``, or ``--set 2026-11-28-third``, takes the cases of that folder in place of those of 2026-11-28-first.
+``--set third``, or ``--set 2026-11-28-third``, takes the cases of that folder in place of those of 2026-11-28-first; a path is one of
+any other folder of cases.
 ``measure`` and ``check`` need torch and Triton (3.2 to 3.9). ``measure`` runs before.py, after.py and the reference of each
 case at its sizes on the same arguments, the versions taking turns: ``gpu`` is one call in a replayed CUDA graph (warm L2),
 ``cold`` the same right after L2 was overwritten, ``call`` wall time per call of an eager loop, all in microseconds. ``check``
@@ -210,7 +211,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     if options.what in ("measure", "compare") and options.file is None:
         parser.error(f"{options.what} needs a file")
-    folder = set_called(options.set)
+    folder = set_called(options.set) or (Path(options.set) if Path(options.set).is_dir() else None)
     if folder is None:
         parser.error(f"no set {options.set}; there is {', '.join(one.name for one in sets())}")
     if options.what == "measure":

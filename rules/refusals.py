@@ -15,6 +15,7 @@ class RefusalRule(FaultRule, abstract=True):
 
     A launch in view makes it an error: the program fails there. Of a kernel that nothing in view launches, or of code that
     only a compile-time condition of unknown value lets in, it is a warning (not said at all for the kinds in ``if_certain``).
+    It is a remark behind a switch that is off by default and that nothing in view sets.
     Of a kernel that another vendor's fork of Triton compiles it is a remark: what that refuses is not known.
     """
 
@@ -26,7 +27,7 @@ class RefusalRule(FaultRule, abstract=True):
 
     def severity_of(self, fault: Fault, context: Context) -> str:
         """The rule's own severity where the program fails, a lower one where it may."""
-        if self.severity == "info" or context.program.other_vendor:
+        if self.severity == "info" or context.program.other_vendor or fault.switch:
             return "info"
         if not fault.certain:
             return self.if_conditional or self.if_open
@@ -36,11 +37,15 @@ class RefusalRule(FaultRule, abstract=True):
         """The links of the proof beside the message."""
         if context.program.other_vendor:
             yield Evidence(f"{context.program.other_vendor}, whose compiler may take it")
-        if not fault.certain:
+        if fault.switch:
+            yield Evidence(
+                f"it is compiled only where `{fault.switch}`, which is False by default, is set; nothing in view sets it"
+            )
+        elif not fault.certain:
             yield Evidence("it is compiled only under a compile-time condition whose value is not known here")
         if context.workload.bare:
             fails = "; it fails wherever it is launched" if fault.certain else ""
-            yield Evidence(f"nothing in this file launches `{launch.kernel.name}`{fails}")
+            yield Evidence(f"no launch of `{launch.kernel.name}` is followed here{fails}")
             return
         values = ", ".join(f"{n}={v}" for n, v in launch.constexprs.items() if isinstance(v, (int, float, str)))
         if fault.span.line != launch.span.line:

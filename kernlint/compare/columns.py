@@ -203,10 +203,6 @@ def _whole(function: Callable[[float], int]) -> Callable[[float], float]:
     return lambda x: float(function(x)) if math.isfinite(x) else x
 
 
-def _product(a: float, b: float) -> float:
-    return a * b
-
-
 def _shifted(a: int, b: int) -> int:
     if not 0 <= b < 64:
         raise NotCompared("a shift by more than 64 bits")
@@ -218,7 +214,7 @@ def _power(a: float, b: float) -> float:
 
 
 #: Functions of which integers can get ever longer.
-_GROWS = frozenset({_product, _shifted})
+_GROWS = frozenset({operator.mul, _shifted})
 _LARGEST = 1 << 63
 
 
@@ -226,11 +222,11 @@ _exp = _guarded(math.exp)
 
 #: By the names that torch and ``triton.language`` have for them; operators as Python spells them.
 ARITHMETIC: Mapping[str, Callable[..., Any]] = {
-    "+": operator.add, "-": operator.sub, "*": _product, "/": _divided, "//": _quotient, "%": _rest,
+    "+": operator.add, "-": operator.sub, "*": operator.mul, "/": _divided, "//": _quotient, "%": _rest,
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
     "&": operator.and_, "|": operator.or_, "^": operator.xor, ">>": operator.rshift, "<<": _shifted,
     "and": lambda a, b: a and b, "or": lambda a, b: a or b, "not": operator.not_, "~": _inverted,
-    "negative": operator.neg, "neg": operator.neg, "abs": abs, "add": operator.add, "sub": operator.sub, "mul": _product,
+    "negative": operator.neg, "neg": operator.neg, "abs": abs, "add": operator.add, "sub": operator.sub, "mul": operator.mul,
     "div": _divided, "fdiv": _divided, "div_rn": _divided, "reciprocal": lambda x: _divided(1.0, x),
     "maximum": _larger, "minimum": _smaller, "fmax": _larger, "fmin": _smaller,
     "exp": _exp, "exp2": _guarded(lambda x: 2.0**x), "log": _log, "log2": lambda x: _divided(_log(x), math.log(2)),

@@ -27,8 +27,8 @@ _TOLERANCE = 1e-2
 @dataclass(frozen=True)
 class Witness:
     """The element at ``place``: ``expected`` of the reference, ``found`` in the program. ``reads`` are the elements of inputs that it
-    is made of, by path, in the reference and in the program; ``unwritten`` says that no launch writes it, ``undefined`` that it
-    depends on memory that nothing has written."""
+    is made of, by path, in the reference and in the program; ``undefined`` says that it depends on memory that nothing has
+    written, ``unwritten`` that it is such memory: no launch writes it."""
 
     place: tuple[int, ...]
     expected: float
@@ -214,8 +214,8 @@ def _witness(place: tuple[int, ...], there: tuple[int, ...], expected: View, fou
     points = Points(there, 1)
     got = _number(ours.view(found, points))
     reads = tuple({path: frozenset(at) for path, at in side.reads.items()} for side in (theirs, ours))
-    unwritten = _unwritten(found, points, ours)
-    return Witness(place, wanted, got, reads, unwritten, ours.undefined and got != got)  # type: ignore[arg-type]
+    undefined = ours.undefined and got != got
+    return Witness(place, wanted, got, reads, undefined and _unwritten(found, points, ours), undefined)  # type: ignore[arg-type]
 
 
 def _number(column: Any) -> float:

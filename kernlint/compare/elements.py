@@ -124,7 +124,9 @@ class Elements:
         """Numbers that a random generator gives: of the same kind, always the same at the same place."""
         flat = flattened(points, extents(value.shape))
         table = _table(value.attributes["draw"], value.attributes["key"], self.seed)
-        return mapped(lambda i: table[(i ^ i >> 11) % _NUMBERS], flat)
+        if type(flat) is not list:
+            return table[(flat ^ flat >> 11) % _NUMBERS]
+        return [table[(i ^ i >> 11) % _NUMBERS] for i in flat]
 
     def _undefined(self, value: Value, points: Points) -> Column:
         """Memory that nobody has written yet."""
@@ -231,7 +233,13 @@ def flattened(points: Points, shape: Sequence[int]) -> Column:
         run = axis if type(axis) is list else (axis,)
         if min(run, default=0) < 0 or max(run, default=0) >= extent:
             raise NotCompared("an element outside its tensor")
-        flat = mapped(lambda f, i, n=extent: f * n + i, flat, axis) if flat != 0 or type(flat) is list else axis
+        if type(flat) is not list:
+            start = flat * extent
+            flat = axis if start == 0 else [start + i for i in axis] if type(axis) is list else start + axis
+        elif type(axis) is not list:
+            flat = [f * extent + axis for f in flat]
+        else:
+            flat = [f * extent + i for f, i in zip(flat, axis)]
     return flat
 
 

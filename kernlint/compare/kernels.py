@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from kernlint.compare.columns import NOWHERE, Effort, NotCompared, Pointer, Points
+from kernlint.compare.columns import NOWHERE, Effort, NotCompared, Pointer, Points, TooMuch
 from kernlint.compare.operations import applied
 from kernlint.workload import Launch
 from kernlint.workload.values import Value, Values
@@ -15,6 +15,9 @@ Read = Callable[[Value, str, list[int]], list[Any]]
 
 #: Rounds of a loop that are followed.
 _MOST_ROUNDS = 1 << 14
+
+#: After how many rounds it is asked whether there is enough left for all.
+_FIRST_ROUNDS = 2
 
 #: What it costs to work out a value, beside what each of its numbers costs.
 _OF_A_VALUE = 20
@@ -168,9 +171,12 @@ class Lanes:
         key = (phi.id, id(points), outside)
         rounds: list[Any] = self._known.setdefault(key, [])
         saved = self.rounds.get(loop)
+        least = self.effort.left  # that a round costs, those excepted that also pay for what all rounds have in common
         try:
             while len(rounds) <= number:
-                at = len(rounds)
+                at, left = len(rounds), self.effort.left
+                if at > _FIRST_ROUNDS and least * (number - at) > left:
+                    raise TooMuch
                 if at == 0:
                     made = self.operand(before, points)
                 else:
@@ -178,6 +184,8 @@ class Lanes:
                     made = self.operand(end, points)
                 if len(rounds) <= at:  # else it was asked for meanwhile
                     rounds.append(made)
+                if at >= _FIRST_ROUNDS:
+                    least = min(least, left - self.effort.left)
         finally:
             self._back(loop, saved)
         return rounds[number]

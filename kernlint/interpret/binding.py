@@ -8,7 +8,7 @@ from typing import Any
 import libcst as cst
 
 from kernlint.interpret.api import Target
-from kernlint.interpret.values import Config, Jit
+from kernlint.interpret.values import Builtin, Config, Function, Jit
 from kernlint.syntax.dialect import is_tritons
 from kernlint.syntax.names import origin_of
 from kernlint.syntax.walk import parameters
@@ -100,8 +100,23 @@ def _clashes(jit: Jit, config: Config, given: set[str], kwargs: Mapping[str, Any
             yield name, f"`{name}` is given at the launch, but the autotune configurations of `{kernel}` set it already"
 
 
-def grid_fault(grid: Any, computed: bool, span: Span, symbol: str) -> Fault | None:
-    """What is wrong with a launch grid, which a function of the meta-parameters returned where ``computed``."""
+def _takes_one(function: Function) -> bool:
+    """Whether ``function`` may be called with one positional argument."""
+    params = function.node.params
+    positional = [*params.posonly_params, *params.params]
+    if getattr(function.node, "decorators", ()) or (positional and positional[0].name.value in ("self", "cls")):
+        return True  # what is around it, or what it is bound to, may make it so
+    starred = isinstance(params.star_arg, cst.Param)
+    needed = sum(param.default is None for param in positional)
+    return needed <= 1 and (starred or bool(positional)) and all(p.default is not None for p in params.kwonly_params)
+
+
+def grid_fault(grid: Any, function: Any, span: Span, symbol: str) -> Fault | None:
+    """What is wrong with a launch grid, which ``function`` of the meta-parameters returned where that is one."""
+    computed = isinstance(function, (Function, Builtin))
+    if isinstance(function, Function) and not _takes_one(function):
+        text = f"the grid function `{function.name}` cannot be called with one argument, the meta-parameters, as launchers do"
+        return Fault("grid-function", span, text, symbol)
     if isinstance(grid, (int, Expr)) and not isinstance(grid, bool):
         what = "the grid function returns" if computed else "the grid is"
         return Fault("bad-grid", span, f"{what} a number; it must be a tuple such as `(n,)`", symbol)

@@ -150,6 +150,8 @@ class FrontEnd(Evaluator):
         self.found: dict[tuple[str, Span], Fault] = {}
         #: How many constructs around the current one may not be compiled at all.
         self.doubts = 0
+        #: The switch of the kernel, off by default, under which alone the statement is compiled.
+        self.switch = ""
         self.local_names: dict[cst.CSTNode, frozenset[str]] = {}
 
     # -- faults -----------------------------------------------------------------------------------------------------
@@ -159,8 +161,8 @@ class FrontEnd(Evaluator):
         span = self.span(node)
         certain = certain and not self.doubts
         known = self.found.get((kind, span))
-        if known is None or (certain and not known.certain):
-            self.found[(kind, span)] = Fault(kind, span, text, self.symbol, certain, name)
+        if known is None or (certain and not known.certain) or (known.switch and not self.switch):
+            self.found[(kind, span)] = Fault(kind, span, text, self.symbol, certain, name, self.switch)
         return Unknown(kind)
 
     @contextmanager
@@ -575,19 +577,23 @@ class FrontEnd(Evaluator):
             self.demand_scalar_condition(test, node.test, "if")
             self._runtime_if(node, scope)
         else:
-            self._compile_time_if(node, scope)
+            self._compile_time_if(node, test, scope)
 
     def demand_scalar_condition(self, test: Typed, node: cst.CSTNode, what: str) -> None:
         if any(extent != 1 for extent in test.shape):
             text = f"the condition of `{what}` is a block of shape {shape_text(test.shape)}; it must be one value"
             self.fault("block-condition", node, text)
 
-    def _arms(self, node: cst.If, scope: Scope, before: dict[str, Any]) -> list[tuple[dict[str, Any], bool]]:
-        """The variables at the end of each arm, and whether it returned."""
+    def _arms(
+        self, node: cst.If, scope: Scope, before: dict[str, Any], switch: str = ""
+    ) -> list[tuple[dict[str, Any], bool]]:
+        """The variables at the end of each arm, and whether it returned; the first is compiled only where ``switch`` is set."""
         ends = []
+        around = self.switch
         for arm in (node.body, node.orelse):
             scope.vars = dict(before)
             returned = False
+            self.switch = around or (switch if arm is node.body else "")
             try:
                 if isinstance(arm, cst.If):
                     self.exec_If(arm, scope)
@@ -596,6 +602,7 @@ class FrontEnd(Evaluator):
             except (Return, Raised, Break, Continue):
                 returned = True
             ends.append((scope.vars, returned))
+        self.switch = around
         return ends
 
     def _runtime_if(self, node: cst.If, scope: Scope) -> None:
@@ -650,11 +657,12 @@ class FrontEnd(Evaluator):
             return a if agreed else Unknown("branches")
         return a if same(a, b) else Unknown("branches")
 
-    def _compile_time_if(self, node: cst.If, scope: Scope) -> None:
+    def _compile_time_if(self, node: cst.If, test: Any, scope: Scope) -> None:
         """Only one arm is compiled, and it is not known which."""
         before = dict(scope.vars)
+        switch = test.switch if isinstance(test, Constexpr) else ""
         with self.doubt():
-            ends = [(vars, returned) for vars, returned in self._arms(node, scope, before) if not returned]
+            ends = [(vars, returned) for vars, returned in self._arms(node, scope, before, switch) if not returned]
         if not ends:
             scope.vars = before
             raise Return(Unknown("branch"))
@@ -1052,8 +1060,11 @@ def check_kernel(
     anything = bare and not is_entry(node, function.module)
     for name, value in arguments.items():
         scope.vars[name] = Unknown(name) if anything else _from_host(name, value, bare)
+    made = {*jit.heuristics, *(name for config in jit.configs for name in config.kwargs)}
     for name, value in constexprs.items():
-        scope.vars[name] = Constexpr() if bare or isinstance(value, (Unknown, Expr)) else _constant(value)
+        switch = name if bare and value is False and name not in made and not jit.open_ended else ""
+        unknown = bare or isinstance(value, (Unknown, Expr))
+        scope.vars[name] = Constexpr(switch=switch) if unknown else _constant(value)
     front.modules.append(function.module)
     front.calls.append(function)
     with suppress(Return, Raised, Break, Continue, OutOfBudget, RecursionError):

@@ -26,9 +26,11 @@ _SHORT = {"float32": "fp32", "float64": "fp64", "float16": "fp16", "bfloat16": "
 
 @dataclass(frozen=True)
 class Constexpr:
-    """A compile-time constant of unknown value; ``number`` where it surely is a number."""
+    """A compile-time constant of unknown value; ``number`` where it surely is a number, ``switch`` the name of the kernel's
+    parameter that it is where that is False unless a launch sets it."""
 
     number: bool = False
+    switch: str = ""
 
 
 @dataclass(frozen=True)

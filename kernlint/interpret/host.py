@@ -1847,7 +1847,7 @@ class HostEvaluator(Evaluator):
                 kernel = replace(kernel, faults=(*kernel.faults, *refused))
             if isinstance(node, cst.Call):
                 faults = launch_faults(jit, config, args, kwargs, node, self.target, span, self.symbol)
-                bad_grid = grid_fault(grid, computed, span, self.symbol)
+                bad_grid = grid_fault(grid, grid_function, span, self.symbol)
                 faults = faults if bad_grid is None else (*faults, bad_grid)
         if self.kernel_calls is not None and not draft and (not jit.configs or config is self._configurations(jit)[0]):
             call = KernelCall(jit, arguments, _inside(arguments), constexprs, told, self.target, not written)

@@ -150,6 +150,11 @@ def kept_loads(value: Block) -> frozenset[int]:
     return frozenset({value.source}) if in_place and value.source is not None else frozenset()
 
 
+def of_cast(value: Block, target: Dtype) -> Form | None:
+    """The form of ``value.to(target)``: a product that is told to be half precision is so on purpose."""
+    return replace(value.form, rounded=False) if value.form is not None and target in _HALF else value.form
+
+
 def of_load(other: float | None, mask: Block | None) -> Form | None:
     """The form of a load: perhaps minus infinity where the mask was read from memory and ``other`` is that."""
     return Form("perhaps -inf") if mask is not None and is_read_mask(mask) and other == -math.inf else None
@@ -307,8 +312,10 @@ def _quotient(a: Block, b: Block) -> Verdict:
 def _total(a: Block, b: Block) -> Verdict:
     for total, term in ((a, b), (b, a)):
         if total.dtype == dt.FLOAT32 and total.carried and term.form is not None and term.form.rounded:
-            certain = term.dtype is not None
-            what = str(term.dtype) if certain else "the type they are loaded in, which nothing here says is float32,"
+            last = term.casts[-1].source if term.casts else None  # where it was widened since
+            rounded = next((dtype for dtype in (term.dtype, last) if dtype in _HALF), None)
+            certain = rounded is not None
+            what = str(rounded) if certain else "the type they are loaded in, which nothing here says is float32,"
             return Verdict(
                 None, "rounded-product", f"a product is rounded to {what} before it is added in float32", certain
             )

@@ -330,6 +330,9 @@ class Program:
         """Another version of the kernel module, or another question, beside the same reference; closed with this one."""
         other = Program(kernel, self.reference, question)
         other._readings, other.outside, other._found = self._readings, self.outside, self._found
+        mine = self.question
+        if (question.overrides, question.facts, question.host) == (mine.overrides, mine.facts, mine.host):
+            other._kernels = self._kernels  # which see the same constants
         return other
 
     def close(self) -> None:

@@ -619,7 +619,10 @@ def cast(k: KernelEvaluator, value: Block | None, target: Any, node: cst.CSTNode
         return replace(value, dtype=getattr(target, "element", value.dtype))
     if not isinstance(target, Dtype):
         return replace(value, dtype=None)
-    if value.dtype == target or value.base:
+    if value.base:
+        return value
+    value = replace(value, form=numerics.of_cast(value, target))
+    if value.dtype == target:
         return value
     expr = value.expr if target.is_integer and not bitcast else None
     if expr is None and target.is_integer and not bitcast and value.product is None:

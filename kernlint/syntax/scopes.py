@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import builtins
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from dataclasses import field
+from functools import partial
 from typing import Any
 
 import libcst as cst
@@ -13,6 +15,7 @@ import libcst as cst
 from kernlint.records import dataclass
 from kernlint.syntax.names import bound_by, targets
 from kernlint.syntax.tree import Module
+from kernlint.syntax.unreached import Constants
 from kernlint.syntax.walk import children, parameters, walk
 
 _BUILTINS = frozenset(dir(builtins)) | {
@@ -60,12 +63,14 @@ class Undefined:
 
 @dataclass
 class _Scope:
-    """The names bound in one scope; those of a class are not seen by the functions inside it."""
+    """The names bound in one scope; those of a class are not seen by the functions inside it. ``choices`` are the values that
+    some of the names may have."""
 
     names: set[str]
     parent: _Scope | None
     is_class: bool = False
     function: cst.FunctionDef | None = None
+    choices: Mapping[str, list[Any]] = field(default_factory=dict)
 
     def sees(self, name: str) -> bool:
         scope: _Scope | None = self
@@ -182,6 +187,7 @@ class _Search:
         self.module = module
         self.lazy = _lazy_annotations(module.tree)
         self.inert = inert
+        self.constants = Constants(module)
         self.found: list[Undefined] = []
 
     def visit(self, node: cst.CSTNode, scope: _Scope) -> None:
@@ -195,10 +201,21 @@ class _Search:
                     self.found.append(Undefined(part.value, part, scope.function))
             elif kind is cst.Attribute or kind is cst.Arg:
                 stack.append(part.value)
+            elif kind is cst.If and self.constants.never(part.test, partial(self._choices, scope)):
+                stack += [child for child in (part.orelse, part.test) if child is not None]
             elif kind in _SPECIAL:
                 self._special(part, scope)
             else:
                 stack += reversed(children(part))
+
+    def _choices(self, scope: _Scope, name: str) -> list[Any] | None:
+        """The values that ``name`` may have in ``scope``; None where they are open."""
+        around: _Scope | None = scope
+        while around is not None:
+            if name in around.names and (around is scope or not around.is_class):
+                return self.constants.of_module(name) if around.parent is None else around.choices.get(name)
+            around = around.parent
+        return None
 
     def _special(self, node: Any, scope: _Scope) -> None:
         """:meth:`visit` for nodes of a kind in ``_SPECIAL``."""
@@ -235,6 +252,7 @@ class _Search:
         # The names of a class around are not seen; `__class__` is.
         inner = _Scope(local_names(node, self.inert) | {"__class__"}, around, function=node)
         if not self._sees_all(inner, node):
+            inner.choices = self.constants.measured(node)
             for statement in node.body.body:
                 self.visit(statement, inner)
 

@@ -110,13 +110,13 @@ def _differences(context: Context) -> Iterator[Difference]:
         if call is None:
             continue
         given = given or call
+        if call is not given and not _alike(given, call):
+            continue  # it may be right where it is used, and wrong here
         try:
             outputs = compared(call, Effort(MOST_NUMBERS))
         except NotCompared:
             break
         first = first or outputs
-        if not _alike(given, call):
-            continue  # it may be right where it is used, and wrong here
         wrong = [number for number, output in enumerate(outputs) if not output.corresponds or output.different]
         for number in wrong:
             yield Difference(outputs[number], sizes, _always(call, number))

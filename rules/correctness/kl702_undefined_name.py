@@ -28,7 +28,8 @@ class UndefinedName(Rule):
         is the most frequent case in code that models write.
         """
     when_not = """
-        Modules with `from ... import *`, `globals()` or `exec`, where names may come from anywhere.
+        Modules with `from ... import *`, `globals()` or `exec`, where names may come from anywhere. Branches that a constant
+        of the module, or the values that a benchmark goes through, keep from being taken.
         """
     fix_safety = "No automatic fix: what the name should be is the author's to say."
     evidence = """

@@ -10,16 +10,18 @@ class GridIsNoTuple(RefusalRule):
     name = "grid-is-no-tuple"
     category = "correctness"
     severity = "error"
-    summary = "the launch grid is a number or holds a float, or a kernel asks for a fourth axis"
-    kinds = frozenset(["bad-grid", "program-axis"])
+    summary = "the launch grid is a number, holds a float or is no function of one argument, or a kernel asks for a fourth axis"
+    kinds = frozenset(["bad-grid", "grid-function", "program-axis"])
     methods = (("bad-grid", "Write the grid as a tuple."),)
 
     what_it_does = """
         Evaluates the grid of each launch, grid functions included: a number in place of a tuple, a float extent (`n /
-        BLOCK`), and `tl.program_id` of an axis above 2 are reported.
+        BLOCK`), a grid function that cannot be called with one argument (`def grid():`), and `tl.program_id` of an axis
+        above 2 are reported.
         """
     why = """
-        The launch raises `object of type 'int' has no len()`, or refuses the float.
+        The launch raises `object of type 'int' has no len()`, or refuses the float; it calls a grid function with the
+        meta-parameters.
         """
     when_not = """
         Grids that cannot be followed.

@@ -18,7 +18,7 @@ class MaskPastTheEnd(Rule):
     summary = "an access under a mask leaves its tensor: the mask bounds another index than the one in the address"
     what_it_does = """
         Finds a program, iteration and lane that the mask lets through and whose address lies behind the last element of the
-        tensor. Sizes must be in view, or be those of the tensor itself: then the access leaves it whatever they are.
+        tensor. Sizes must be in view, or be those of the tensor itself: then the access leaves it at each of those tried.
         """
     why = """
         The mask was written so that nothing is read or written past the end, and it tests an index that the address has left: a
@@ -65,7 +65,7 @@ class MaskPastTheEnd(Rule):
                 if access.mask is None or over.launch.premises or (kernel, access.span) in seen:
                     continue
                 seen.add((kernel, access.span))
-                where = f" where {sizes_told(over.sizes)}, and so at any size" if over.sizes else ""
+                where = f" where {sizes_told(over.sizes)}, for example" if over.sizes else ""
                 yield Finding(
                     self,
                     self.severity,

@@ -29,7 +29,8 @@ class UnsynchronisedTiming(Rule):
     summary = "a host clock is read after a launch without waiting for the device"
     what_it_does = """
         Finds two readings of a host clock (`time.time`, `time.perf_counter` ...) in one function, with a kernel launch between them,
-        direct or through a function of the module, and no wait for the device after the last launch.
+        direct or through a function of the module, and no wait for the device after the last launch. A reading that a wait and
+        a third one follow takes the time of issuing beside the whole, which is not reported.
         """
     why = """
         A launch returns at once. What is measured is how fast the host issues launches, and on the first call how long Triton compiles;
@@ -117,15 +118,20 @@ def _last(call: cst.Call) -> str:
 def _unsynchronised(
     function: cst.FunctionDef, module: Module, launching: frozenset[str], waiting: set[str]
 ) -> _Gap | None:
-    running = False
+    running = waited = False
     pending: cst.CSTNode | None = None
+    gap: _Gap | None = None  # of a reading after which nothing decisive has come
     for call in module.own(function.body, cst.Call):
         if origin_of(call.func, module.imports) in _CLOCKS:
-            if running and pending is not None:
-                return _Gap(function.name.value, pending, call)
+            if gap is not None and waited:
+                gap = None  # the time to the end is taken too, beside that of issuing
+            elif running and pending is not None and gap is None:
+                gap = _Gap(function.name.value, pending, call)
             running = True
         elif _last(call) in waiting:
-            pending = None
+            pending, waited = None, gap is not None
         elif running and (isinstance(call.func, cst.Subscript) or dotted_name(call.func) in launching):
+            if gap is not None:
+                return gap
             pending = call
-    return None
+    return gap

@@ -69,6 +69,8 @@ class ZeroFilledOutput(Rule):
             if not isinstance(proof, Unfilled) or proof.op.span in settled:
                 continue
             op, launch = proof.op, proof.launch
+            if any(fault.certain for fault in launch.faults):
+                continue  # it overwrites nothing, as the launch fails
             tensor = op.writes[0]
             name = tensor_name(launch.tensor(parameters(launch, tensor.storage.id)[0]), "the output")
             shape = ", ".join(map(str, tensor.shape or ()))

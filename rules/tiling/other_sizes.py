@@ -17,6 +17,7 @@ from kernlint.records import dataclass
 from kernlint.rules.finding import Context
 from kernlint.rules.proofs.counterparts import launches_at
 from kernlint.rules.proofs.dot_tiles import Tile
+from kernlint.rules.proofs.iteration_domain import agrees
 from kernlint.workload import Dtype, Expr, Launch, Size, Span, Symbol, Tensor, Workload, concrete
 from kernlint.workload.expr import lift
 
@@ -51,7 +52,7 @@ class Call:
 
 
 def open_calls(context: Context, dtype: Dtype) -> list[Call]:
-    """``context``, whose sizes are open, at a spread of sizes; the last has sizes that no tile divides.
+    """``context``, whose sizes are open, at a spread of sizes that it does not refuse; the last has sizes that no tile divides.
 
     Strides that are open are those of contiguous tensors, arguments of unknown element type have ``dtype``. Empty where
     the open names are not all sizes or strides of tensors, or too many.
@@ -72,6 +73,8 @@ def open_calls(context: Context, dtype: Dtype) -> list[Call]:
             if stride is None:
                 return []
             whole[Symbol(name)] = stride
+        if not agrees(workload, {symbol: size for symbol, size in whole.items() if isinstance(size, int)}):
+            continue
         other = _context_of(context, context.program.at(whole, dtypes=dtypes))
         if other is None:
             return []

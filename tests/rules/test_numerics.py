@@ -201,11 +201,14 @@ ACCUMULATE = "t = tl.zeros((B,), tl.float32)\nfor i in range(n):\n    {step}\ntl
         pytest.param("t += tl.load(x + i + c) * tl.load(w + i + c)", id="loads"),
         pytest.param("a = tl.load(x + i + c)\n    b = tl.load(w + i + c)\n    t = t + b * a", id="names"),
         pytest.param("a = tl.load(x + i + c)\n    t += a * a", id="square"),
+        pytest.param("t += (tl.load(x + i + c) * tl.load(w + i + c)).to(tl.float32)", id="widened after"),
     ],
 )
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_rounded_product(step, dtype):
-    assert found("KL777", ACCUMULATE.format(step=step), dtype).only().severity == "warning"
+    only = found("KL777", ACCUMULATE.format(step=step), dtype).only()
+    assert only.severity == "warning"
+    assert f"rounded to {dtype} before" in only.message
 
 
 @pytest.mark.parametrize(
@@ -215,6 +218,9 @@ def test_rounded_product(step, dtype):
         pytest.param("t += tl.load(x + i + c).to(tl.float32) * tl.load(w + i + c)", "float16", id="one is cast"),
         pytest.param("t += tl.load(x + i + c)", "float16", id="no product"),
         pytest.param("t += tl.load(x + i + c) * 2.0", "float16", id="a power of two"),
+        pytest.param(
+            "t += (tl.load(x + i + c) * tl.load(w + i + c)).to(tl.bfloat16).to(tl.float32)", "bfloat16", id="on purpose"
+        ),
     ],
 )
 def test_exact_product(step, dtype):

@@ -9,6 +9,7 @@ import pytest
 
 from kernlint.lint.check_file import Job, check_file
 from kernlint.lint.settings import FileSettings
+from kernlint.rules.registry import find_rule
 from tests.support.values import HEADER
 
 FOREIGN_TUNER = """
@@ -166,6 +167,12 @@ def severities(code: str, source: str) -> list[str]:
     """How severe each finding of rule ``code`` is in ``source``, as `kernlint check` answers."""
     job = Job("example.py", (HEADER + textwrap.dedent(source)).encode(), FileSettings(frozenset([code])))
     return [finding.severity for finding in check_file(job).findings]
+
+
+def codes(asked: set[str], source: str) -> list[str]:
+    """The rules of ``asked`` that find something in ``source``, once for each finding."""
+    job = Job("example.py", (HEADER + textwrap.dedent(source)).encode(), FileSettings(frozenset(asked)))
+    return [finding.code for finding in check_file(job).findings]
 
 
 @pytest.mark.parametrize(
@@ -490,3 +497,198 @@ def test_an_attribute_that_the_condition_asks_for() -> None:
     assert severities("KL729", ATTRIBUTE_OF_ANOTHER.replace(asked, 'hasattr(zeros, "offset")')) == []
     assert severities("KL729", ATTRIBUTE_OF_ANOTHER.replace(asked, 'getattr(zeros, "dtype", None) is not None'))
     assert severities("KL729", ATTRIBUTE_OF_ANOTHER.replace(asked, "n > 0"))
+
+
+LOCKED = """
+    @triton.jit
+    def add(lock, acc, x, B: tl.constexpr):
+        c = tl.arange(0, B)
+        v = tl.load(x + tl.program_id(0) * B + c)
+        while tl.atomic_cas(lock, 0, 1) == 1:
+            pass
+        tl.store(acc + c, tl.load(acc + c) + v)
+        tl.atomic_xchg(lock, 0)
+"""
+
+
+def test_a_release_that_triton_waits_before() -> None:
+    relaxed = LOCKED.replace("(lock, 0)\n", '(lock, 0, sem="relaxed")\n')
+    for version, source, expected in (
+        (None, LOCKED, ["before 3.9"]),
+        ("3.8", LOCKED, ["before 3.9"]),
+        ("3.9", LOCKED, []),
+        ("3.9", relaxed, ["stores that it protects"]),
+    ):
+        settings = FileSettings(frozenset(["KL762"]), target_triton=version)
+        told = check_file(Job("example.py", (HEADER + textwrap.dedent(source)).encode(), settings)).findings
+        assert [finding.message.endswith(end) for finding, end in zip(told, expected, strict=True)] == [True] * len(
+            told
+        )
+
+
+def test_a_fault_of_a_helper_is_told_where_it_stands(tmp_path) -> None:
+    helper = LOCKED.replace("tl.program_id(0) * B + ", "")
+    caller = """
+        from helper import add
+
+        @triton.jit
+        def outer(lock, acc, x, B: tl.constexpr):
+            add(lock, acc, x + tl.program_id(0) * B, B)
+
+        def run(lock, acc, x):
+            outer[(64,)](lock, acc, x, B=1024)
+    """
+    for name, source, count in (("helper", helper, 1), ("caller", caller, 0)):
+        path = tmp_path / f"{name}.py"
+        path.write_text(HEADER + textwrap.dedent(source))
+        job = Job(str(path), path.read_bytes(), FileSettings(frozenset(["KL762"])))
+        assert len(check_file(job).findings) == count
+
+
+SWITCHED = """
+    @triton.jit
+    def twice(x, y, n, BLOCK: tl.constexpr, CHECK: tl.constexpr = False):
+        for step in range(4):
+            start = (tl.program_id(0) * 4 + step) * BLOCK
+            if CHECK:
+                if start >= n:
+                    break
+            i = start + tl.arange(0, BLOCK)
+            tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
+"""
+
+
+def test_code_behind_a_switch_that_nobody_sets() -> None:
+    assert severities("KL704", SWITCHED) == ["info"]
+    assert severities("KL704", SWITCHED.replace(" = False", "")) == ["warning"]
+    assert severities("KL704", SWITCHED.replace("if CHECK", "if not CHECK")) == ["warning"]
+    launched = SWITCHED + "\n    def run(x, y):\n        twice[(16,)](x, y, x.numel(), 64{})\n"
+    assert severities("KL704", launched.format("")) == []
+    assert severities("KL704", launched.format(", CHECK=True")) == ["error"]
+
+
+GRID_FUNCTION = """
+    @triton.jit
+    def twice(x, y, n, BLOCK: tl.constexpr):
+        i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(y + i, tl.load(x + i, mask=i < n) * 2.0, mask=i < n)
+
+    def run(x):
+        y = torch.zeros(x.numel(), device=x.device)
+
+        def grid({parameters}):
+            return (triton.cdiv(x.numel(), 64),)
+
+        twice[grid](x, y, x.numel(), BLOCK=64)
+        return y
+"""
+
+
+@pytest.mark.parametrize("parameters", ["", "m, n", "*, n"])
+def test_a_grid_function_takes_the_meta_parameters(parameters: str) -> None:
+    # What a launch that fails overwrites is nobody's waste.
+    assert codes({"KL302", "KL713"}, GRID_FUNCTION.format(parameters=parameters)) == ["KL713"]
+
+
+@pytest.mark.parametrize("parameters", ["meta", "*args", "meta, n=2"])
+def test_a_grid_function_that_can_be_called(parameters: str) -> None:
+    assert codes({"KL302", "KL713"}, GRID_FUNCTION.format(parameters=parameters)) == ["KL302"]
+
+
+BENCHMARK = """
+    def available():
+        return True
+
+    @triton.jit
+    def fill(x, BLOCK: tl.constexpr):
+        tl.store(x + tl.arange(0, BLOCK), 1.0)
+
+    HAS_APEX = {has}
+
+    @triton.testing.perf_report(
+        triton.testing.Benchmark(
+            x_names=["n"], x_vals=[512], line_arg="provider",
+            line_vals=["triton", "torch"] + (["apex"] if HAS_APEX else []),
+        )
+    )
+    def bench(n, provider):
+        if provider == {name}:
+            return apex.norm(n)
+        return n
+"""
+
+SWITCH = """
+    @triton.jit
+    def fill(x, BLOCK: tl.constexpr):
+        tl.store(x + tl.arange(0, BLOCK), 1.0)
+
+    DEBUG = {value}
+
+    def run(x):
+        if DEBUG and x.is_cuda:
+            dump(x)
+"""
+
+
+@pytest.mark.parametrize(
+    ("has", "name", "expected"),
+    [
+        ("False", '"apex"', []),
+        ("True", '"apex"', ["error"]),
+        ("available()", '"apex"', ["error"]),
+        ("False", '"torch"', ["error"]),
+    ],
+)
+def test_a_provider_that_a_benchmark_never_asks_for(has: str, name: str, expected: list[str]) -> None:
+    assert severities("KL702", BENCHMARK.format(has=has, name=name)) == expected
+
+
+def test_a_branch_that_a_constant_of_the_module_closes() -> None:
+    assert severities("KL702", SWITCH.format(value="False")) == []
+    assert severities("KL702", SWITCH.format(value="True")) == ["error"]
+    # ... but not one that something else sets, nor a parameter of that name.
+    assert severities(
+        "KL702", SWITCH.format(value="False") + "\n    if torch.cuda.is_available():\n        DEBUG = True\n"
+    )
+    assert severities("KL702", SWITCH.format(value="False").replace("run(x)", "run(x, DEBUG)")) == ["error"]
+
+
+ISSUED_AND_DONE = """
+    import time
+
+    @triton.jit
+    def fill(x, BLOCK: tl.constexpr):
+        tl.store(x + tl.arange(0, BLOCK), 1.0)
+
+    def bench(x):
+        begin = time.perf_counter()
+        fill[(1,)](x, BLOCK=1024)
+        issued = time.perf_counter() - begin
+        torch.cuda.synchronize()
+        return issued, time.perf_counter() - begin
+"""
+
+
+def test_the_time_of_issuing_beside_the_whole() -> None:
+    assert severities("KL785", ISSUED_AND_DONE) == []
+    wait = "        torch.cuda.synchronize()\n"
+    assert severities("KL785", ISSUED_AND_DONE.replace(wait, "")) == ["warning"]
+    assert severities("KL785", ISSUED_AND_DONE.replace(wait, wait + "        fill[(1,)](x, BLOCK=1024)\n")) == [
+        "warning"
+    ]
+    assert severities("KL785", ISSUED_AND_DONE.replace(", time.perf_counter() - begin", "")) == ["warning"]
+
+
+@pytest.mark.parametrize(
+    ("check", "expected"),
+    [
+        ("", ["KL220"]),
+        ("assert K % 32 == 0", ["KL220"]),
+        ("assert M <= 16", []),
+        ("assert M <= 16 and K <= 5120", []),
+        ("if M > 16: raise ValueError(M)", []),
+    ],
+)
+def test_a_tile_for_the_sizes_that_the_wrapper_takes(check: str, expected: list[str]) -> None:
+    source = textwrap.dedent(find_rule("KL220").bad).replace("N = b.shape[1]\n", f"N = b.shape[1]\n    {check}\n")
+    assert codes({"KL220"}, source) == expected
