@@ -87,6 +87,9 @@ class Whole:
 
 def worst(term: Term) -> str:
     """What no extreme ever is unless there is nothing else."""
+    if term.dtype in (dt.INT32, dt.INT64):
+        half = 1 << (term.dtype.bits - 1)
+        return str(-half if term.kind == "max" else half - 1)
     if not term.dtype.is_float:
         raise CannotGenerate("an extreme of integers")
     return _LEAST if term.kind == "max" else _MOST

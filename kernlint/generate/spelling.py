@@ -74,6 +74,7 @@ _SHAPED: Mapping[str, Callable[[list[Spelled]], Spelled]] = {
     "logical_not": _one("{} == 0", _COMPARE, 1),
     "bitwise_not": _one("~{}", _UNARY, _UNARY),
     "isnan": _one("{0} != {0}", _COMPARE, _ATOM),
+    "bits": _one("{}.to(tl.int32, bitcast=True)", _ATOM, _ATOM),
     "isinf": _one("tl.abs({}) == float('inf')", _COMPARE),
 }
 

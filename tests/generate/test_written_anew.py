@@ -226,6 +226,18 @@ CASES = {
         },
         1,
     ),
+    "place": ({"forward": "return x.round().argmax(-1), x.round().argmin(0), x.round().half().argmax(1, keepdim=True)"}, 2),
+    "place of all": ({"forward": "return torch.argmin(torch.floor(x))"}, 1),
+    "place of NaN": ({"forward": "return torch.where(x > 2.5, x / 0.0 * 0.0, x.round()).argmin(1)", "constants": "B = 48\nT = 64"}, 1),
+    "place in a long row": (
+        {
+            "forward": "return i.argmax(-1), x.round().argmax(-1)",
+            "inputs": "torch.randint(-9, 9, (B, T)).to(torch.int8), torch.randn(B, T)",
+            "arguments": "i, x",
+            "constants": "B = 3\nT = 300000",
+        },
+        2,
+    ),
     "attention": (
         {
             "forward": "return F.scaled_dot_product_attention(q, k, v, is_causal=True)",
@@ -239,6 +251,18 @@ CASES = {
             "forward": "return F.scaled_dot_product_attention(q, k, v, attn_mask=m, enable_gqa=True)",
             "inputs": "torch.randn(2, 6, 1, 16), torch.randn(2, 3, B, 16), torch.randn(2, 3, B, 16), torch.randn(1, B)",
             "arguments": "q, k, v, m",
+        },
+        3,
+    ),
+    "attention of repeated heads": (
+        {
+            "forward": (
+                "r = q.shape[1] // k.shape[1]\nk, v = k.repeat_interleave(r, dim=1), v.repeat_interleave(r, dim=1)\n"
+                "return F.scaled_dot_product_attention(q, k, v)"
+            ),
+            "inputs": "torch.randn(2, H, B, 16), torch.randn(2, G, B, 16), torch.randn(2, G, B, 16)",
+            "arguments": "q, k, v",
+            "constants": "B = 48\nH = 6\nG = 3",
         },
         3,
     ),
@@ -389,6 +413,7 @@ def test_a_view_one_step_aside_is_an_index_one_step_on() -> None:
         ("if x.sum() > 0:\n    x = -x\nreturn x", "condition"),
         ("with torch.autocast('cuda'):\n    return x @ x.t()", "autocast"),
         ("return x.double() * 0.1", "float64"),
+        ("return x.double().argmax(-1)", "extreme of float64"),
         ("return x.index_add_(0, torch.arange(B), x)", "changes an argument"),
         ("return torch.zeros(B * 9, T).index_add_(0, x[:, 0].long(), x)", "many places"),
         ("return torch.fft.fft(x)", "no kernels can be written"),

@@ -27,7 +27,8 @@ WITHOUT = {
     *("KL701", "KL702", "KL703", "KL704", "KL705", "KL707", "KL708", "KL709", "KL711", "KL712", "KL714", "KL727", "KL728"),
     *("KL729", "KL739", "KL740", "KL745", "KL748", "KL749", "KL750", "KL751", "KL754", "KL755", "KL756", "KL757", "KL758", "KL759"),
     *("KL760", "KL762", "KL763", "KL764", "KL770", "KL774", "KL775", "KL776", "KL779", "KL781", "KL783", "KL785", "KL790"),
-    *("KL765", "KL786", "KL787", "KL791", "KL792", "KL793", "KL794", "KL795", "KL796", "KL797", "KL798"),
+    *("KL765", "KL766", "KL767", "KL768", "KL769"),
+    *("KL786", "KL787", "KL791", "KL792", "KL793", "KL794", "KL795", "KL796", "KL797", "KL798"),
     *("KL803", "KL805", "KL806", "KL807"),
 }  # fmt: skip
 FIXABLE = [rule for rule in SOUND if rule.code not in WITHOUT]
