@@ -275,7 +275,7 @@ def _library(op: TorchOp, device: Device, c: Constants, reuse: Mapping[int, floa
     if op.kind == "attention":
         if op.dims.get("causal"):
             share *= c.rates["attention_causal_share"]
-        head = op.dims.get("k", 128)
+        head = max(1, op.dims.get("k", 128))
         share *= min(1.0, head / 128) ** c.rates["attention_head_exponent"]
     speed = _Speed(device)
     cold = _cold(op, bytes_moved, c, speed, reuse)

@@ -99,6 +99,8 @@ class Printer:
         found = []
         for atom in monomial:
             if isinstance(atom, Lane):
+                if atom.dim not in self.places:
+                    raise CannotGenerate("an index that runs through several axes at once")
                 found.append(self.places[atom.dim])
             elif isinstance(atom, Opaque) and atom.key in self.terms.loaded:
                 found.append(wrapped(self.spell(self.terms.loaded[atom.key]), 9))

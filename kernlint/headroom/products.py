@@ -89,7 +89,8 @@ def _tiled(
     span, function = group.place
     batch, m, n, k = extents
     tile_m, tile_n = tile
-    left, right = node.reads[0], node.reads[1]
+    # A product of a tensor with itself, as of `einsum` with one operand, reads it alone.
+    left, right = node.reads[0], node.reads[min(1, len(node.reads) - 1)]
     types = source_type(graph, left), source_type(graph, right)
     wide = max(types, key=lambda t: (t.is_float, t.bits))
     fed = wide

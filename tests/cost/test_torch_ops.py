@@ -204,3 +204,8 @@ def test_convolutions_of_the_facts() -> None:
     errors = fit_convs.errors(fit_convs.drawn(), convolution_rates()[0])
     assert sum(map(abs, errors)) / len(errors) <= 0.45
     assert abs(sum(errors) / len(errors)) <= 0.15
+
+
+def test_attention_without_a_width_has_a_time() -> None:
+    empty = tensor("q", F32, 1, 1, 8, 0)
+    assert math.isfinite(us(op("attention", (empty, empty, empty), (empty,), k=0)))

@@ -254,6 +254,18 @@ CASES = {
         },
         3,
     ),
+    "attention of repeated heads": (
+        {
+            "forward": (
+                "r = q.shape[1] // k.shape[1]\nk, v = k.repeat_interleave(r, dim=1), v.repeat_interleave(r, dim=1)\n"
+                "return F.scaled_dot_product_attention(q, k, v)"
+            ),
+            "inputs": "torch.randn(2, H, B, 16), torch.randn(2, G, B, 16), torch.randn(2, G, B, 16)",
+            "arguments": "q, k, v",
+            "constants": "B = 48\nH = 6\nG = 3",
+        },
+        3,
+    ),
     "pooled": ({"forward": "return F.max_pool2d(x, 3, 2, 1) - F.avg_pool2d(x, 3, 2, 1)", "inputs": "torch.randn(2, B, 40, 31)"}, 1),
     "instances": ({"forward": "return F.selu(F.instance_norm(x))", "inputs": "torch.randn(3, B, 9, 11)"}, 1),
     "counted": (

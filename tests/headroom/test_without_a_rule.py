@@ -101,3 +101,23 @@ def test_round_trips(source, least):
     assert judgement.headroom.causes[0].name == "round trips"
     assert judgement.proposal is not None and judgement.proposal.gains["gpu"].middle >= least
     assert judgement.chosen is not None and judgement.chosen.finding.rule.category == "fusion"
+
+
+def test_a_product_of_one_tensor_with_itself() -> None:
+    source = """
+        @triton.jit
+        def double(x, y, n, BLOCK: tl.constexpr):
+            i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+            tl.store(y + i, 2 * tl.load(x + i, mask=i < n), mask=i < n)
+
+        class ModelNew(torch.nn.Module):
+            def forward(self, x):
+                y = torch.empty_like(x)
+                double[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+                return torch.einsum("iij->i", y)
+
+        def get_inputs():
+            return [torch.randn(64, 64, 512)]
+        """
+    judgement = best_change(read_program(HEADER + textwrap.dedent(source), path="k.py", device="h100-sxm"), "gpu")
+    assert judgement.headroom is not None

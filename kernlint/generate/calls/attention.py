@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from kernlint.generate.calls.products import multiplied
 from kernlint.generate.calls.writer import Writer
 from kernlint.generate.values import CannotGenerate, Unbound, Value, View, identity, lane, looked_through
-from kernlint.workload import Expr, Size, Tensor
+from kernlint.workload import Expr, Size, Symbol, Tensor
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import lift
@@ -63,9 +63,17 @@ def _seen(w: Writer, tensor: Tensor, last: Sequence[Expr]) -> View:
             group: Size = ex.simplify(lift(ex.floordiv(batch[d], extent)))
             places.append(lift(ex.floordiv(lane(d), group)))
         else:
+            _alike(w, lift(extent), lift(batch[d]))
             raise CannotGenerate("attention over batches of several sizes")
     view = w.operand(tensor)
     return View(view.value, looked_through(view.index, [*places, *last]))
+
+
+def _alike(w: Writer, extent: Expr, other: Expr) -> None:
+    """Raise :class:`Unbound` where the two are the same at hand, as heads repeated a whole number of times are, and open."""
+    if extent.evaluate(w.sizes) == other.evaluate(w.sizes):
+        for atom in (atom for one in (extent, other) for atom in one.atoms() if isinstance(atom, Symbol)):
+            raise Unbound(atom.name)
 
 
 FUNCTIONS: Mapping[str, Callable[[Writer], Value]] = {"scaled_dot_product_attention": _attention}
