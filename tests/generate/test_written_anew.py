@@ -266,6 +266,21 @@ CASES = {
         },
         3,
     ),
+    "reshaped copy": ({"forward": "return x[:, :, None].expand(B, T, 2).reshape(B, 2 * T) + x.t().reshape(B * T)[0]"}, 1),
+    "halves changed about": ({"forward": "return x.view(B, 2, T // 2).transpose(1, 2).reshape(B, T) + x.t().reshape(B, T)"}, 1),
+    "attention of expanded heads": (
+        {
+            "forward": (
+                "b, n, t, d = k.shape\nr = q.shape[1] // n\n"
+                "k, v = (o[:, :, None].expand(b, n, r, t, d).reshape(b, n * r, t, d) for o in (k, v))\n"
+                "return F.scaled_dot_product_attention(q, k, v)"
+            ),
+            "inputs": "torch.randn(2, H, B, 16), torch.randn(2, G, B, 16), torch.randn(2, G, B, 16)",
+            "arguments": "q, k, v",
+            "constants": "B = 48\nH = 6\nG = 3",
+        },
+        3,
+    ),
     "pooled": ({"forward": "return F.max_pool2d(x, 3, 2, 1) - F.avg_pool2d(x, 3, 2, 1)", "inputs": "torch.randn(2, B, 40, 31)"}, 1),
     "instances": ({"forward": "return F.selu(F.instance_norm(x))", "inputs": "torch.randn(3, B, 9, 11)"}, 1),
     "counted": (
