@@ -154,6 +154,8 @@ class Reader:
 
     def _copied(self, w: Writer, given: Any, name: str) -> View:
         """The operand of a copy as it is looked at from the result: elements keep their order where the axes become others."""
+        if name == "view" and isinstance(given, Tensor) and given.dtype != w.dtype:
+            raise CannotGenerate(f"bits of {given.dtype} looked at as {w.dtype}")
         if not isinstance(given, Tensor) or given.shape == w.shape:
             return w.operand(given)
         if name not in ("reshape", "view", "flatten", "ravel"):
