@@ -68,7 +68,7 @@ class Lanes:
         if value.op in ("phi", "exit"):
             return self._carried(value, points)
         loops = self.reading.loops[value.id]
-        key: Any = value.id, id(points)
+        key: Any = value.id, points
         if loops:
             if not self.rounds.keys() >= set(loops):
                 raise NotCompared("a value of a loop that is over")
@@ -168,7 +168,7 @@ class Lanes:
         loop = phi.node
         before, end = self.given(phi)
         outside = tuple(self.rounds[one] for one in self.reading.loops[phi.id] if one != loop)
-        key = (phi.id, id(points), outside)
+        key = (phi.id, points, outside)
         rounds: list[Any] = self._known.setdefault(key, [])
         saved = self.rounds.get(loop)
         least = self.effort.left  # that a round costs, those excepted that also pay for what all rounds have in common

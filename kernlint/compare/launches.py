@@ -59,7 +59,7 @@ class Launched:
             if tensor is None:
                 raise NotCompared("a store to what is not known")
             self.accesses.append((node, tensor, loops))
-        self._programs: dict[tuple[int, tuple[int, ...]], Lanes] = {}
+        self._programs: dict[tuple[Elements, tuple[int, ...]], Lanes] = {}
 
     @property
     def written(self) -> set[int]:
@@ -69,7 +69,7 @@ class Launched:
     # -- one program ------------------------------------------------------------------------------------------------
 
     def _lanes(self, program: tuple[int, ...], elements: Elements) -> Lanes:
-        key = id(elements), program
+        key = elements, program
         if key not in self._programs:
 
             def read(value: ssa.Value, base: str, offsets: list[int]) -> list[Any]:

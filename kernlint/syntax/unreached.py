@@ -6,6 +6,7 @@ import ast
 import operator
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import libcst as cst
@@ -25,6 +26,9 @@ _COMPARISONS: Mapping[type[cst.BaseCompOp], Callable[[Any, Any], Any]] = {
     cst.NotIn: lambda a, b: a not in b,
 }
 
+#: More values, or longer ones, than a benchmark goes through: left open, so that sums of sums stay small.
+_MOST = 256
+
 _SINGLETONS = {"True": True, "False": False, "None": None}
 
 
@@ -40,6 +44,7 @@ class Constants:
         bound = Counter(name.value for kind in _REBINDING for node in module.of(kind) for name in bound_by(node))
         bound.update([*module.imports])
         self._assigned: dict[str, cst.BaseExpression] = {}
+        self._known: dict[str, list[Any] | None] = {}
         for line in module.tree.body:
             for part in line.body if isinstance(line, cst.SimpleStatementLine) else ():
                 if isinstance(part, cst.Assign) and len(part.targets) == 1:
@@ -57,12 +62,11 @@ class Constants:
 
     def of_module(self, name: str) -> list[Any] | None:
         """The value of a name of the module."""
-        if name not in self._assigned:
-            return None
-        try:
-            return self._value(self._assigned[name], self.of_module)
-        except (_Open, RecursionError, TypeError):
-            return None
+        if name not in self._known:
+            self._known[name] = None  # while it is looked for, as it may be made of itself
+            with suppress(KeyError, _Open, RecursionError, TypeError):
+                self._known[name] = self._value(self._assigned[name], self.of_module)
+        return self._known[name]
 
     def measured(self, function: cst.FunctionDef) -> dict[str, list[Any]]:
         """The values that `triton.testing.perf_report` calls ``function`` with, by parameter."""
@@ -112,17 +116,27 @@ class Constants:
             tests = self._value(node.test, choices)
             return [v for test in tests for v in self._value(node.body if test else node.orelse, choices)]
         if isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.Add):
-            return [a + b for a in self._value(node.left, choices) for b in self._value(node.right, choices)]
+            return self._pairs(operator.add, node.left, node.right, choices)
         if isinstance(node, cst.Comparison) and len(node.comparisons) == 1:
             part = node.comparisons[0]
             compare = _COMPARISONS.get(type(part.operator))
             if compare is not None:
-                return [
-                    compare(a, b)
-                    for a in self._value(node.left, choices)
-                    for b in self._value(part.comparator, choices)
-                ]
+                return self._pairs(compare, node.left, part.comparator, choices)
         raise _Open
+
+    def _pairs(
+        self,
+        function: Callable[[Any, Any], Any],
+        left: cst.BaseExpression,
+        right: cst.BaseExpression,
+        choices: Callable[[str], list[Any] | None],
+    ) -> list[Any]:
+        """``function`` of every value of ``left`` with every one of ``right``."""
+        first, second = self._value(left, choices), self._value(right, choices)
+        found = [function(a, b) for a in first for b in second] if len(first) * len(second) <= _MOST else None
+        if found is None or any(isinstance(one, (str, list)) and len(one) > _MOST for one in found):
+            raise _Open
+        return found
 
     def _either(self, node: cst.BooleanOperation, choices: Callable[[str], list[Any] | None]) -> list[Any]:
         """The values of `and` and `or`, of which one operand may decide."""

@@ -66,3 +66,15 @@ def test_undefined(source: str, expected: list[str]) -> None:
 )
 def test_defined(source: str) -> None:
     assert names(source) == []
+
+
+def test_constants_that_grow_without_end():
+    lines = [
+        "A0 = 'a'",
+        "B = B",
+        *(f"A{i + 1} = A{i} + A{i}" for i in range(64)),
+        "def f():",
+        "    if A64 == 'a' or B:",
+        "        g()",
+    ]
+    assert [use.name for use in undefined_names(parse_module("\n".join(lines), "m.py"))] == ["g"]
