@@ -281,6 +281,15 @@ CASES = {
         },
         3,
     ),
+    "many taps": (
+        {
+            "forward": "return F.conv2d(x, w, c, padding=5, groups=C)",
+            "inputs": "torch.randn(2, C, H, H), torch.randn(C, 1, 11, 11), torch.randn(C)",
+            "arguments": "x, w, c",
+            "constants": "C = 12\nH = 20",
+        },
+        1,
+    ),
     "pooled": ({"forward": "return F.max_pool2d(x, 3, 2, 1) - F.avg_pool2d(x, 3, 2, 1)", "inputs": "torch.randn(2, B, 40, 31)"}, 1),
     "instances": ({"forward": "return F.selu(F.instance_norm(x))", "inputs": "torch.randn(3, B, 9, 11)"}, 1),
     "counted": (

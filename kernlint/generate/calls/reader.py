@@ -93,6 +93,8 @@ class Reader:
         if tensor.storage.id not in self.holds:
             raise CannotGenerate(f"it is not known what `{tensor.name}` holds")
         value, base = self.holds[tensor.storage.id]
+        if tensor.dtype != base.dtype:
+            raise CannotGenerate(f"bits of {base.dtype} looked at as {tensor.dtype}")
         if tensor.name and not value.name and tensor.shape == base.shape:
             object.__setattr__(value, "name", tensor.name)  # the source names a result after it has made it
         return View(value, index_of(base, tensor, self.sizes))
@@ -154,8 +156,6 @@ class Reader:
 
     def _copied(self, w: Writer, given: Any, name: str) -> View:
         """The operand of a copy as it is looked at from the result: elements keep their order where the axes become others."""
-        if name == "view" and isinstance(given, Tensor) and given.dtype != w.dtype:
-            raise CannotGenerate(f"bits of {given.dtype} looked at as {w.dtype}")
         if not isinstance(given, Tensor) or given.shape == w.shape:
             return w.operand(given)
         if name not in ("reshape", "view", "flatten", "ravel"):
