@@ -266,6 +266,30 @@ CASES = {
         },
         3,
     ),
+    "reshaped copy": ({"forward": "return x[:, :, None].expand(B, T, 2).reshape(B, 2 * T) + x.t().reshape(B * T)[0]"}, 1),
+    "halves changed about": ({"forward": "return x.view(B, 2, T // 2).transpose(1, 2).reshape(B, T) + x.t().reshape(B, T)"}, 1),
+    "attention of expanded heads": (
+        {
+            "forward": (
+                "b, n, t, d = k.shape\nr = q.shape[1] // n\n"
+                "k, v = (o[:, :, None].expand(b, n, r, t, d).reshape(b, n * r, t, d) for o in (k, v))\n"
+                "return F.scaled_dot_product_attention(q, k, v)"
+            ),
+            "inputs": "torch.randn(2, H, B, 16), torch.randn(2, G, B, 16), torch.randn(2, G, B, 16)",
+            "arguments": "q, k, v",
+            "constants": "B = 48\nH = 6\nG = 3",
+        },
+        3,
+    ),
+    "many taps": (
+        {
+            "forward": "return F.conv2d(x, w, c, padding=5, groups=C)",
+            "inputs": "torch.randn(2, C, H, H), torch.randn(C, 1, 11, 11), torch.randn(C)",
+            "arguments": "x, w, c",
+            "constants": "C = 12\nH = 20",
+        },
+        1,
+    ),
     "pooled": ({"forward": "return F.max_pool2d(x, 3, 2, 1) - F.avg_pool2d(x, 3, 2, 1)", "inputs": "torch.randn(2, B, 40, 31)"}, 1),
     "instances": ({"forward": "return F.selu(F.instance_norm(x))", "inputs": "torch.randn(3, B, 9, 11)"}, 1),
     "counted": (
@@ -413,6 +437,7 @@ def test_a_view_one_step_aside_is_an_index_one_step_on() -> None:
         ("if x.sum() > 0:\n    x = -x\nreturn x", "condition"),
         ("with torch.autocast('cuda'):\n    return x @ x.t()", "autocast"),
         ("return x.double() * 0.1", "float64"),
+        ("return x.view(torch.int32) + 1", "bits of float32"),
         ("return x.double().argmax(-1)", "extreme of float64"),
         ("return x.index_add_(0, torch.arange(B), x)", "changes an argument"),
         ("return torch.zeros(B * 9, T).index_add_(0, x[:, 0].long(), x)", "many places"),

@@ -45,8 +45,10 @@ def _conv(w: Writer) -> Value:
     image, kernel = w.operand(x), w.operand(weight)
     if groups == 1:
         return _implicit_product(w, (image, kernel), (shape, filters), (stride, padding, dilation))
-    if not depthwise or not 0 < taps <= MOST_TAPS:
+    if not depthwise or not taps:
         raise CannotGenerate("a convolution in groups")
+    if taps > MOST_TAPS:
+        return _implicit_product(w, (image, kernel), (shape, filters), (stride, padding, dilation), depthwise=True)
     total: Any = None
     for number in range(taps):
         at: list[int] = []
@@ -72,8 +74,9 @@ def _implicit_product(
     operands: tuple[View, View],
     shapes: tuple[tuple[Size, ...], tuple[Size, ...]],
     geometry: tuple[list[int], ...],
+    depthwise: bool = False,
 ) -> Value:
-    """A convolution as a product of pixels by filters, summed over channels and taps."""
+    """A convolution as a product of pixels by filters, summed over channels and taps, a depthwise one over taps alone."""
     (image, kernel), (shape, filters), (stride, padding, dilation) = operands, shapes, geometry
     rank = len(w.shape) - 2
     channel, taps = lane(rank + 2), [lane(rank + 3 + d) for d in range(rank)]
@@ -81,7 +84,7 @@ def _implicit_product(
         taps = [lift(0)] * rank
     places = [lane(2 + d) * stride[d] + taps[d] * dilation[d] - padding[d] for d in range(rank)]
     over = (filters[1], *(filters[2:] if taps[0].value is None else ()))
-    look = View(image.value, looked_through(image.index, [lane(0), channel, *places]))
+    look = View(image.value, looked_through(image.index, [lane(0), lane(1) if depthwise else channel, *places]))
     if any(padding):
         # Seen from the space of the product: result axes, then the summed ones.
         space = (*w.shape, *over)

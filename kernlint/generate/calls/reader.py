@@ -17,6 +17,8 @@ from kernlint.generate.values import (
     lane,
     looked_through,
 )
+from kernlint.interpret.torch_ops import contiguous_strides
+from kernlint.records import replace
 from kernlint.workload import Call, Collected, Expr, Lane, Repeat, Step, Tensor, TorchOp, Workload
 from kernlint.workload.expr import Atom, lift
 
@@ -91,6 +93,8 @@ class Reader:
         if tensor.storage.id not in self.holds:
             raise CannotGenerate(f"it is not known what `{tensor.name}` holds")
         value, base = self.holds[tensor.storage.id]
+        if tensor.dtype != base.dtype:
+            raise CannotGenerate(f"bits of {base.dtype} looked at as {tensor.dtype}")
         if tensor.name and not value.name and tensor.shape == base.shape:
             object.__setattr__(value, "name", tensor.name)  # the source names a result after it has made it
         return View(value, index_of(base, tensor, self.sizes))
@@ -138,7 +142,7 @@ class Reader:
     def _made(self, w: Writer, name: str) -> Value:
         """What the torch function ``name`` makes."""
         if name in _COPIES:
-            return w.cast(w.operand(w.args[-1] if name == "copy" else w.args[0]), w.dtype)
+            return w.cast(self._copied(w, w.args[-1] if name == "copy" else w.args[0], name), w.dtype)
         handler = self.functions.get(name)
         if handler is not None:
             return handler(w)
@@ -149,6 +153,18 @@ class Reader:
         if len(operands) > count:
             raise CannotGenerate(f"torch function {w.call.function} with {len(operands)} arguments")
         return w.map(name, *operands)
+
+    def _copied(self, w: Writer, given: Any, name: str) -> View:
+        """The operand of a copy as it is looked at from the result: elements keep their order where the axes become others."""
+        if not isinstance(given, Tensor) or given.shape == w.shape:
+            return w.operand(given)
+        if name not in ("reshape", "view", "flatten", "ravel"):
+            return w.spread(given, len(w.shape))
+        shape = given.shape or ()
+        view = w.operand(given)
+        value = Value("cast", shape, given.dtype or w.dtype, (view,))
+        base = replace(given, strides=contiguous_strides(shape), offset=0)
+        return View(value, index_of(base, replace(w.out, strides=contiguous_strides(w.shape), offset=0), self.sizes))
 
     def _set(self, writer: Writer, out: Tensor, call: Call) -> None:
         """An assignment to a rectangular part of a tensor: there the new elements, elsewhere the old ones."""
