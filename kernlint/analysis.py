@@ -402,12 +402,12 @@ def _check_sizes(workload: Workload, overrides: Mapping[str, Any]) -> None:
             continue
         shape = [concrete(extent) for extent in tensor.shape]
         least = 1 if tensor.storage.id in inputs else 0
-        if any(extent is not None and extent < least for extent in shape) or (tensor.nbytes or 0) > MAX_TENSOR_BYTES:
+        none = any(extent is not None and extent < least for extent in shape)
+        if none or (tensor.nbytes or 0) > MAX_TENSOR_BYTES:
             given = ", ".join(f"{name}={value}" for name, value in overrides.items())
             what = f"{tensor.name or 'a tensor'} would have the shape [{', '.join(map(str, tensor.shape))}]"
-            raise UsageError(
-                f"--set {given}: {what}" if given else f"{workload.file}: {what}, which no device can hold"
-            )
+            why = "which holds nothing" if none else "which no device can hold"
+            raise UsageError(f"--set {given}: {what}" if given else f"{workload.file}: {what}, {why}")
 
 
 def host_facts(device: Device) -> HostFacts:

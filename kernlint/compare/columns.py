@@ -129,7 +129,7 @@ def mapped(function: Callable[..., Any], *columns: Column) -> Column:
 
 def _bounded(numbers: Any) -> Any:
     """``numbers``, which no integer of 64 bits is beyond: so many digits are no work of a kernel."""
-    if any(isinstance(x, int) and not -_LARGEST <= x < 2 * _LARGEST for x in (*numbers[:1], *numbers[-1:])):
+    if any(isinstance(x, int) and not -_LARGEST <= x < 2 * _LARGEST for x in numbers):
         raise NotCompared("an integer of more than 64 bits")
     return numbers
 
@@ -180,7 +180,7 @@ def _rest(a: Any, b: Any) -> Any:
 
 
 def _sigmoid(x: float) -> float:
-    return 1 / (1 + math.exp(-x)) if x > -700 else 0.0
+    return 0.0 if x < -700 else 1 / (1 + math.exp(-x))
 
 
 def _larger(a: float, b: float) -> float:
@@ -209,6 +209,12 @@ def _shifted(a: int, b: int) -> int:
     return a << b
 
 
+def _shifted_down(a: int, b: int) -> int:
+    if not 0 <= b < 64:
+        raise NotCompared("a shift by more than 64 bits")
+    return a >> b
+
+
 def _power(a: float, b: float) -> float:
     return math.pow(a, b)
 
@@ -224,7 +230,7 @@ _exp = _guarded(math.exp)
 ARITHMETIC: Mapping[str, Callable[..., Any]] = {
     "+": operator.add, "-": operator.sub, "*": operator.mul, "/": _divided, "//": _quotient, "%": _rest,
     "<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq, "!=": operator.ne,
-    "&": operator.and_, "|": operator.or_, "^": operator.xor, ">>": operator.rshift, "<<": _shifted,
+    "&": operator.and_, "|": operator.or_, "^": operator.xor, ">>": _shifted_down, "<<": _shifted,
     "and": lambda a, b: a and b, "or": lambda a, b: a or b, "not": operator.not_, "~": _inverted,
     "negative": operator.neg, "neg": operator.neg, "abs": abs, "add": operator.add, "sub": operator.sub, "mul": operator.mul,
     "div": _divided, "fdiv": _divided, "div_rn": _divided, "reciprocal": lambda x: _divided(1.0, x),
@@ -242,7 +248,7 @@ ARITHMETIC: Mapping[str, Callable[..., Any]] = {
     "lt": operator.lt, "le": operator.le, "gt": operator.gt, "ge": operator.ge, "eq": operator.eq, "ne": operator.ne,
     "logical_and": lambda a, b: bool(a) and bool(b), "logical_or": lambda a, b: bool(a) or bool(b), "logical_not": operator.not_,
     "bitwise_and": operator.and_, "bitwise_or": operator.or_, "bitwise_xor": operator.xor, "bitwise_not": _inverted,
-    "shift_left": _shifted, "shift_right": operator.rshift, "floor_divide": _guarded(operator.floordiv),
+    "shift_left": _shifted, "shift_right": _shifted_down, "floor_divide": _guarded(operator.floordiv),
     "remainder": _guarded(operator.mod), "cdiv": lambda a, b: -(-a // b),
 }  # fmt: skip
 

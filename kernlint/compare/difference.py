@@ -110,7 +110,7 @@ def compared(workload: Workload, effort: Effort) -> list[Output]:
         return [_output(one, other, theirs, ours, effort) for one, other in pairs]
     except (CannotGenerate, Unbound) as error:
         raise NotCompared(str(error)) from None
-    except ArithmeticError:  # indices divided by nothing, floats of too many digits
+    except (ArithmeticError, ValueError):  # indices divided by nothing, floats of too many digits, whole numbers of NaN
         raise NotCompared("numbers that have no result") from None
     except RecursionError:
         raise NotCompared("too deep") from None

@@ -9,6 +9,7 @@ from typing import Any
 from kernlint.compare.columns import ARITHMETIC, Column, NotCompared, Points, listed, mapped
 from kernlint.compare.elements import Elements, extents
 from kernlint.compare.kernels import Lanes, Reading
+from kernlint.compare.operations import held
 from kernlint.compare.solve import bounds, solutions
 from kernlint.generate.values import Value
 from kernlint.records import dataclass
@@ -207,7 +208,8 @@ class Launched:
     @staticmethod
     def _typed(column: Column, access: Access) -> Column:
         """As the tensor can hold it."""
-        return mapped(int, column) if access.dtype.is_integer and access.dtype.name != "bool" else column
+        integer = access.dtype.is_integer and access.dtype.name != "bool"
+        return held(mapped(int, column), access.dtype) if integer else column
 
     def _together(
         self, write: Write, storage: int, flat: int, wanted: Iterable[int], elements: Elements

@@ -47,9 +47,21 @@ def applied(lanes: Lanes, value: Value, points: Points) -> Any:
     if any(one is None or isinstance(one, (tuple, str, Dtype)) for one in operands):
         raise NotCompared(f"`{value.op}`")
     try:
-        return mapped(function, *operands)
+        return held(mapped(function, *operands), value.dtype)
     except TypeError:
         raise NotCompared(f"`{value.op}` of other operands") from None
+
+
+def held(column: Column, dtype: Dtype | None) -> Column:
+    """``column``, of which each integer fits into ``dtype``: what wraps around is not followed."""
+    if dtype is None or not dtype.is_integer or dtype.name == "bool":
+        return column
+    signed = not dtype.name.startswith("u")
+    low, high = (-1 << dtype.bits - 1, 1 << dtype.bits - 1) if signed else (0, 1 << dtype.bits)
+    for x in column if type(column) is list else (column,):
+        if not low <= x < high:
+            raise NotCompared("an integer that wraps around")
+    return column
 
 
 def _parameter(lanes: Lanes, value: Value, points: Points) -> Any:
@@ -185,7 +197,7 @@ def _cast(lanes: Lanes, value: Value, points: Points) -> Any:
     target = value.dtype
     if isinstance(given, Pointer) or target is None:
         raise NotCompared("a converted pointer")
-    return converted(given, target.is_integer and target.name != "bool", target.name == "bool")
+    return held(converted(given, target.is_integer and target.name != "bool", target.name == "bool"), target)
 
 
 def _load(lanes: Lanes, value: Value, points: Points) -> Any:

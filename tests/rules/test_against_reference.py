@@ -288,3 +288,66 @@ def test_the_smallest_along_an_axis_is_no_minimum_with_a_number() -> None:
     source = changed(source, "y = torch.empty_like(x)", "y = torch.empty(rows, device=x.device)")
     assert told(source) == []
     assert [f.code for f in told(changed(source, "tl.min(y", "tl.max(y"))] == ["KL769"]
+
+
+ELEMENTS = """
+import torch
+import triton
+import triton.language as tl
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return REFERENCE
+
+
+@triton.jit
+def each(x, y, n, BLOCK: tl.constexpr):
+    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    v = tl.load(x + i, mask=i < n, other=0)
+    LINES
+    tl.store(y + i, v, mask=i < n)
+
+
+class ModelNew(torch.nn.Module):
+    def forward(self, x):
+        y = torch.empty_like(x)
+        each[(triton.cdiv(x.numel(), 1024),)](x, y, x.numel(), BLOCK=1024)
+        return y
+
+
+def get_inputs():
+    return [INPUT]
+"""
+
+
+@pytest.mark.parametrize(
+    ("reference", "lines", "given"),
+    [
+        (  # a hash that wraps around
+            "((x.to(torch.int64) * 40503 * 40503) & 0xFFFFFFFF).to(torch.int32)",
+            "v = v.to(tl.uint32) * 40503 * 40503\n    v = v.to(tl.int32)",
+            "torch.randint(0, 100000, (64, 100), dtype=torch.int32)",
+        ),
+        (
+            "(x.to(torch.int32) * 3 % 256).to(torch.uint8)",
+            "v = (v.to(tl.int32) * 3).to(tl.uint8)",
+            "torch.randint(0, 255, (64, 100), dtype=torch.uint8)",
+        ),
+        (
+            "(x.to(torch.int32) * 3 % 256).to(torch.uint8)",
+            "v = v.to(tl.int32) * 3",
+            "torch.randint(0, 255, (64, 100), dtype=torch.uint8)",
+        ),
+        (
+            "torch.where(torch.isnan(torch.log(x)), 5.0, torch.sigmoid(torch.log(x)))",
+            "s = tl.sigmoid(tl.log(v))\n    v = tl.where(s != s, 5.0, s)",
+            "torch.randn(64, 100)",
+        ),
+        ("x * 2", "t = tl.where(i % 3 == 1, 3, 1)\n" + "    t = t * t\n" * 45 + "    v += tl.sum(t)", "torch.randn(64, 100)"),
+        ("x * 2", "v = v + (i >> -1) + (i << (i - 5)) + ((i - 3) >> (i - 9))", "torch.randn(64, 100)"),
+    ],
+)  # fmt: skip
+def test_numbers_that_types_do_not_hold_prove_nothing(reference: str, lines: str, given: str) -> None:
+    source = ELEMENTS.replace("REFERENCE", reference).replace("LINES", lines).replace("INPUT", given)
+    assert not told(source)
