@@ -253,10 +253,6 @@ ARITHMETIC: Mapping[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
-def total(numbers: Sequence[float]) -> float:
-    return sum(numbers)
-
-
 def extreme(kind: str, numbers: Sequence[float]) -> float:
     """The largest or smallest; not a number where one is not."""
     if any(x != x for x in numbers):

@@ -18,7 +18,6 @@ from kernlint.compare.columns import (
     extreme,
     listed,
     mapped,
-    total,
 )
 from kernlint.workload import Dtype, Expr, Tensor
 from kernlint.workload.values import Value
@@ -302,7 +301,7 @@ def _item(lanes: Lanes, value: Value, points: Points) -> Any:
 
 def _of_part(op: str, part: list[Any]) -> Any:
     if op == "sum":
-        return total(part)
+        return sum(part)
     if op in ("max", "min"):
         return extreme(op, part)
     best = extreme(op.removeprefix("arg"), part)

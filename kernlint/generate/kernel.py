@@ -74,9 +74,17 @@ class Kernel:
             programs = 1.0
             for total, block in factors:
                 step = self.constants.get(block, 1)
-                programs *= (lift(total).evaluate(sizes) or 0) / (step if isinstance(step, int) else 1)
+                programs *= count_at(total, sizes) / (step if isinstance(step, int) else 1)
             if programs > MOST_BESIDE:
                 raise CannotGenerate("it would take more programs along one axis of a grid than CUDA launches")
+
+
+def count_at(size: Size, sizes: Mapping[Atom, float]) -> float:
+    """The number that ``size`` is at ``sizes``. Raises :class:`CannotGenerate` where these do not tell."""
+    value = lift(size).evaluate(sizes)
+    if value is None:
+        raise CannotGenerate("an extent that is not known")
+    return float(value)
 
 
 def is_large(elements: float) -> bool:

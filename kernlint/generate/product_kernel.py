@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from kernlint.generate.axes import Axes, Axis, flat_lane
-from kernlint.generate.kernel import MOST_BESIDE, WIDE, Kernel, function_text, is_large, product_of
+from kernlint.generate.kernel import MOST_BESIDE, WIDE, Kernel, count_at, function_text, is_large, product_of
 from kernlint.generate.parts import GRAIN
 from kernlint.generate.plan import Work
 from kernlint.generate.printer import Names, Printer
@@ -227,10 +227,7 @@ class ProductWriter:
         return [*found, ("chunk", [(CHUNK, self.work.chunks)])] if self.work.chunks else found
 
     def _count(self, size: Size) -> float:
-        value = lift(size).evaluate(self.sizes)
-        if value is None:
-            raise CannotGenerate("an extent that is not known")
-        return float(value)
+        return count_at(size, self.sizes)
 
     def _fed(self) -> tuple[Dtype, str]:
         """The type that the tensor core is fed, and the precision that it is asked for."""

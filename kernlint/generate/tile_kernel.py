@@ -6,7 +6,17 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kernlint.cost.arithmetic import slots_of
 from kernlint.generate.axes import Axes, Axis, Output, flat_lane
-from kernlint.generate.kernel import RESERVED, WIDE, Kernel, NextPower, function_text, is_large, next_power, product_of
+from kernlint.generate.kernel import (
+    RESERVED,
+    WIDE,
+    Kernel,
+    NextPower,
+    count_at,
+    function_text,
+    is_large,
+    next_power,
+    product_of,
+)
 from kernlint.generate.parts import GRAIN
 from kernlint.generate.plan import Work
 from kernlint.generate.printer import Names, Printer
@@ -75,10 +85,7 @@ class TileWriter:
         return found + [t for one in list(self.terms.loaded.values()) for t in one.walk(seen)]
 
     def count(self, size: Size) -> float:
-        value = lift(size).evaluate(self.sizes)
-        if value is None:
-            raise CannotGenerate("an extent that is not known")
-        return float(value)
+        return count_at(size, self.sizes)
 
     @property
     def wide(self) -> str:
