@@ -8,7 +8,7 @@ from typing import Any
 
 from kernlint.generate.calls import table
 from kernlint.generate.calls.convolutions import per_axis
-from kernlint.generate.calls.losses import reduced_loss
+from kernlint.generate.calls.losses import loss_settings, reduced_loss
 from kernlint.generate.calls.norms import affine, standardised
 from kernlint.generate.calls.writer import Writer, per_channel
 from kernlint.generate.values import CannotGenerate, Value, View, lane, looked_through
@@ -214,22 +214,23 @@ def _batch_norm(w: Writer) -> Value:
 
 def _kl_div(w: Writer) -> Value:
     x, y = w.tensor(0, "input"), w.tensor(1, "target")
-    shape = x.shape or ()
-    if shape != y.shape or w.kwargs.get("log_target", False) is not False:
+    shape, given = x.shape or (), loss_settings(w)
+    if shape != y.shape or given.get("log_target", False) is not False:
         raise CannotGenerate("a divergence of other tensors")
     log = w.map("log", y, shape=shape)
     terms = w.map("mul", y, w.map("sub", log, x, shape=shape), shape=shape)
     known = w.map("where", w.map("gt", y, 0.0, shape=shape), terms, 0.0, shape=shape)
-    if w.kwargs.get("reduction") == "batchmean":
+    if given.get("reduction") == "batchmean":
         return w.map("div", w.reduce("sum", known, list(range(len(shape))), False), shape[0])
     return reduced_loss(w, known)
 
 
 def _triplet(w: Writer) -> Value:
     anchor, positive, negative = (w.tensor(i, n) for i, n in enumerate(("anchor", "positive", "negative")))
-    if w.argument(4, "p", 2.0) not in (2, 2.0) or w.kwargs.get("swap") or len(anchor.shape or ()) != 2:
+    given = loss_settings(w)
+    if given.get("p", 2.0) not in (2, 2.0) or given.get("swap") or len(anchor.shape or ()) != 2:
         raise CannotGenerate("a triplet loss of another norm")
-    shape, margin, eps = anchor.shape or (), w.argument(3, "margin", 1.0), w.argument(5, "eps", 1e-6)
+    shape, margin, eps = anchor.shape or (), given.get("margin", 1.0), given.get("eps", 1e-6)
 
     def distance(other: Tensor) -> Value:
         apart = w.map("add", w.map("sub", anchor, other, shape=shape), eps, shape=shape)

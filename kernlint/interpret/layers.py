@@ -49,17 +49,29 @@ _LOSSES = {
     "BCELoss": "binary_cross_entropy",
     "TripletMarginLoss": "triplet_margin_loss",
 }
-#: The parameters of constructors that the function takes too, by place; those of others are given by name.
-_SETTINGS: dict[str, tuple[str, ...]] = {
-    "LeakyReLU": ("negative_slope",),
-    "ELU": ("alpha",),
-    "CELU": ("alpha",),
-    "GELU": ("approximate",),
-    "Softplus": ("beta", "threshold"),
-    "Hardtanh": ("min_val", "max_val"),
-    "Softmax": ("dim",),
-    "LogSoftmax": ("dim",),
-    "TripletMarginLoss": ("margin", "p", "eps", "swap"),
+_REDUCED = ("size_average", "reduce", "reduction")
+#: What losses take behind their tensors, by place; the constructors of their layers take the same.
+LOSS_SETTINGS: dict[str, tuple[str, ...]] = {
+    "cross_entropy": ("weight", "size_average", "ignore_index", "reduce", "reduction", "label_smoothing"),
+    "nll_loss": ("weight", "size_average", "ignore_index", "reduce", "reduction"),
+    "mse_loss": (*_REDUCED, "weight"),
+    "l1_loss": (*_REDUCED, "weight"),
+    "kl_div": (*_REDUCED, "log_target"),
+    "smooth_l1_loss": (*_REDUCED, "beta"),
+    "huber_loss": ("reduction", "delta", "weight"),
+    "binary_cross_entropy": ("weight", *_REDUCED),
+    "triplet_margin_loss": ("margin", "p", "eps", "swap", *_REDUCED),
+}
+#: The parameters of constructors of activations that the function takes too, by place; those of others are given by name.
+_ACTIVATION_SETTINGS: dict[str, tuple[str, ...]] = {
+    "leaky_relu": ("negative_slope",),
+    "elu": ("alpha",),
+    "celu": ("alpha",),
+    "gelu": ("approximate",),
+    "softplus": ("beta", "threshold"),
+    "hardtanh": ("min_val", "max_val"),
+    "softmax": ("dim",),
+    "log_softmax": ("dim",),
 }
 
 _GEOMETRY = frozenset({"kernel_size", "stride", "padding", "dilation", "output_padding"})
@@ -177,9 +189,10 @@ def _cast(instance: Instance, target: Dtype | None) -> Instance:
     return instance
 
 
-def _settings(name: str, attrs: dict[str, Any]) -> dict[str, Any]:
-    """What the constructor of a layer without parameters was given for the function that it calls."""
-    given = {**dict(zip(_SETTINGS.get(name, ()), attrs["_args"] or ())), **(attrs["_kwargs"] or {})}
+def _settings(function: str, attrs: dict[str, Any]) -> dict[str, Any]:
+    """What the constructor of a layer without parameters was given for the ``function`` that it calls."""
+    names = LOSS_SETTINGS.get(function) or _ACTIVATION_SETTINGS.get(function, ())
+    given = {**dict(zip(names, attrs["_args"] or ())), **(attrs["_kwargs"] or {})}
     return {key: value for key, value in given.items() if key != "inplace"}
 
 
@@ -200,7 +213,7 @@ def call(h: HostEvaluator, instance: Instance, args: list[Any], kwargs: dict[str
                 x = h.call(layer, [x], {}, node)
         return x
     if name in _ACTIVATIONS:
-        return torch_ops.function(h, _ACTIVATIONS[name], [x], _settings(name, attrs), node)
+        return torch_ops.function(h, _ACTIVATIONS[name], [x], _settings(_ACTIVATIONS[name], attrs), node)
     if name == "Identity":
         return x
     if name.startswith("Dropout"):
@@ -244,7 +257,7 @@ def call(h: HostEvaluator, instance: Instance, args: list[Any], kwargs: dict[str
     if name in ("GRU", "LSTM", "RNN"):
         return _recurrent(h, name, instance, x, node)
     if name in _LOSSES:
-        return torch_ops.function(h, _LOSSES[name], args, _settings(name, attrs), node)
+        return torch_ops.function(h, _LOSSES[name], args, _settings(_LOSSES[name], attrs), node)
     h.unknown(f"layer {instance.kind or 'of unknown class'}")
     return Unknown(name)
 

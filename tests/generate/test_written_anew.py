@@ -455,6 +455,30 @@ def test_a_grid_is_no_larger_than_cuda_takes() -> None:
     assert "than CUDA launches" in reason
 
 
+@pytest.mark.parametrize(
+    ("by_place", "by_name"),
+    [
+        ('F.huber_loss(x, y, "sum", 0.25)', 'F.huber_loss(x, y, reduction="sum", delta=0.25)'),
+        ('nn.HuberLoss("sum", 0.25)(x, y)', 'F.huber_loss(x, y, reduction="sum", delta=0.25)'),
+        ('nn.MSELoss(None, None, "sum")(x, y)', 'F.mse_loss(x, y, reduction="sum")'),
+        ('F.smooth_l1_loss(x, y, None, None, "mean", 0.5)', "F.smooth_l1_loss(x, y, beta=0.5)"),
+        ("nn.CrossEntropyLoss(None, None, 7)(x, i)", "F.cross_entropy(x, i, ignore_index=7)"),
+    ],
+)
+def test_a_loss_is_told_by_place_what_it_is_told_by_name(by_place: str, by_name: str) -> None:
+    given = {"inputs": "torch.randn(B, T), torch.randn(B, T), torch.randint(0, T, (B,))", "arguments": "x, y, i"}
+    first, second = (written(f"return {one}", **given).replace(one, "") for one in (by_place, by_name))
+    assert first == second
+
+
+@pytest.mark.parametrize(
+    "loss", ["nn.L1Loss(False)(x, y)", "F.mse_loss(x, y, size_average=False)", "F.huber_loss(x, y, 'sum', 1.0, x)"]
+)
+def test_what_a_loss_is_told_is_not_overheard(loss: str) -> None:
+    reason = refused(f"return {loss}", inputs="torch.randn(B, T), torch.randn(B, T)", arguments="x, y")
+    assert "size_average" in reason or "weight" in reason
+
+
 def test_without_a_reference_there_is_nothing_to_write_from() -> None:
     source, _ = program("return x", TWO, SIZES, "x")
     asked = Program(parse_module(source, "before.py"), None, Question())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 from kernlint.generate.calls.writer import Writer
 from kernlint.generate.values import (
@@ -15,12 +16,24 @@ from kernlint.generate.values import (
     looked_through,
 )
 from kernlint.interpret import torch_ops
+from kernlint.interpret.layers import LOSS_SETTINGS
 from kernlint.workload import Size, Tensor
 from kernlint.workload import dtype as dt
 
 
+def loss_settings(w: Writer) -> Mapping[str, Any]:
+    """What a loss is told beside its tensors, by name, wherever it stands in the call."""
+    names = LOSS_SETTINGS[w.call.function]
+    tensors = 3 if w.call.function == "triplet_margin_loss" else 2
+    given = {**dict(zip(names, w.args[tensors:])), **w.kwargs}
+    for name in ("size_average", "reduce", "weight"):
+        if given.get(name) is not None:
+            raise CannotGenerate(f"{w.call.function} with `{name}`")
+    return given
+
+
 def reduced_loss(w: Writer, losses: Value) -> Value:
-    how = w.kwargs.get("reduction", "mean")
+    how = loss_settings(w).get("reduction", "mean")
     if how == "none":
         return losses
     total = w.reduce("sum", losses, list(range(len(losses.shape))), False)
@@ -40,9 +53,10 @@ def _loss(losses: Callable[[Writer, Tensor, Tensor, tuple[Size, ...]], Value]) -
 def _cross_entropy(w: Writer) -> Value:
     """Of logits [n, classes] and class numbers [n]."""
     x, target = w.tensor(0, "input"), w.tensor(1, "target")
-    shape, smoothing = x.shape or (), w.kwargs.get("label_smoothing", 0.0)
-    reduction, ignored = w.kwargs.get("reduction", "mean"), w.kwargs.get("ignore_index", -100)
-    if len(shape) != 2 or len(target.shape or ()) != 1 or w.argument(2, "weight") is not None or len(w.args) > 2:
+    shape, given = x.shape or (), loss_settings(w)
+    smoothing, ignored = given.get("label_smoothing", 0.0), given.get("ignore_index", -100)
+    reduction = given.get("reduction", "mean")
+    if len(shape) != 2 or len(target.shape or ()) != 1:
         raise CannotGenerate("a cross entropy of other than class numbers")
     rows = shape[:1]
     top, total = (w.reduce(kind, x, [1], False, dt.FLOAT32) for kind in ("max", "expsum"))
@@ -78,7 +92,7 @@ def _absolute_error(w: Writer, x: Tensor, y: Tensor, shape: tuple[Size, ...]) ->
 
 def _huber(scaled: bool) -> Callable[[Writer, Tensor, Tensor, tuple[Size, ...]], Value]:
     def losses(w: Writer, x: Tensor, y: Tensor, shape: tuple[Size, ...]) -> Value:
-        beta = w.kwargs.get("beta" if scaled else "delta", 1.0)
+        beta = loss_settings(w).get("beta" if scaled else "delta", 1.0)
         far = _absolute_error(w, x, y, shape)
         half = w.map("mul", w.map("square", far, shape=shape), 0.5, shape=shape)
         line = w.map("sub", far, w.map("mul", beta, 0.5, shape=()), shape=shape)
