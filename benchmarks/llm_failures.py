@@ -29,7 +29,7 @@ from kernlint.rules.registry import all_rules
 TARGET, DEVICE = "3.3", "rtx-4090"
 
 #: The page's part from here on is written by hand, and stays.
-BY_HAND = "## Read one by one"
+BY_HAND = "## Which of these figures are first met"
 
 #: The rules that say why, by class of failure, for the classes that source can show. "jit function called from Python" is what
 #: Triton 3.3 also says when a run-time index makes Python iterate over a tensor ("Did you forget to add @triton.jit ?"), so
