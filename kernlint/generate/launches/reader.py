@@ -9,7 +9,7 @@ from typing import Any
 
 from kernlint.generate.launches.graph import Graph
 from kernlint.generate.launches.kernels import Lanes, Pointer, Test, address
-from kernlint.generate.launches.places import Beyond, Bound, axes_of, numbers, replaced
+from kernlint.generate.launches.places import Beyond, Bound, axes_of, numbers, replaced, span_of
 from kernlint.generate.launches.solve import Solution
 from kernlint.generate.values import CannotGenerate, Value, View, element, identity, lane, lanes_of
 from kernlint.records import replace
@@ -83,13 +83,12 @@ class LaunchReader:
         self._own = tensor.storage.id, flat, store.id
         solution = self._solved(flat, whole, bounds)
         by, left = solution.by, solution.bounds
-        self._prove(by, flat, whole)
         lanes.solved = by
         value = lanes.elements(given, tile)
         value = graph.map("cast", whole.dtype, value)
         bounds = [*(tuple(None if e is None else replaced(e, by, graph.box) for e in b) for b in bounds), *left]
-        programs = [e for b in bounds for e in b if e is not None]
-        self._check(value, programs)
+        self._prove(lanes.final(flat), whole, bounds)
+        self._check(value, [e for b in bounds for e in b if e is not None])
         before = View(old, identity(shape))
         made = graph.choose(bounds, value, before)
         self.holds[tensor.storage.id] = self._whole(made, whole), whole
@@ -162,20 +161,23 @@ class LaunchReader:
                 box[atom] = box[atom][0], min(box[atom][1], high.value - 1)
         return box
 
-    def _prove(self, by: Sequence[Mapping[Atom, Expr]], flat: Expr, whole: Tensor) -> None:
-        """Raise where ``by`` does not lead back to the element that it was asked for."""
-        shape, strides = numbers(whole.shape), numbers(whole.strides)
+    def _prove(self, back: Expr, whole: Tensor, bounds: Sequence[Bound]) -> None:
+        """Raise where ``back``, the address that is worked out for an element of ``whole``, is another one where ``bounds`` hold."""
         target = lift(whole.offset)
-        for axis, stride in enumerate(strides):
+        for axis, stride in enumerate(numbers(whole.strides)):
             target = target + lane(axis) * stride
-        back = replaced(flat, by, self.graph.box)
         if back == target:
             return
-        numbers_of = random.Random(f"{shape}")
+        shape, draw, seen = numbers(whole.shape), random.Random(0), 0
+        spans = [span_of(lane(axis), {Lane(axis): (0, extent - 1)}, bounds) for axis, extent in enumerate(shape)]
         for _ in range(_SAMPLES):
-            at: dict[Atom, float] = {Lane(axis): numbers_of.randrange(extent) for axis, extent in enumerate(shape)}
-            if back.evaluate(at) != target.evaluate(at):
-                raise CannotGenerate("an address that is not followed")
+            at = {Lane(axis): draw.randint(*span) for axis, span in enumerate(spans) if span is not None}
+            if all(_holds(bound, at) for bound in bounds):
+                seen += 1
+                if back.evaluate(at) != target.evaluate(at):
+                    raise CannotGenerate("an address that is not followed")
+        if not seen:
+            raise CannotGenerate("a store of hardly any elements")
 
     def _check(self, value: View, others: Sequence[Expr]) -> None:
         """Raise where ``value`` differs between programs that write one element, or where nothing says what it is."""
@@ -240,6 +242,11 @@ class LaunchReader:
         index = tuple(axes_of(address.substitute(moved), whole, graph.box, bounds))  # type: ignore[arg-type]
         operands[0] = View(value, index)
         return graph.pick(operands)
+
+
+def _holds(bound: Bound, at: Mapping[Atom, float]) -> bool:
+    low, place, high = (None if one is None else one.evaluate(at) for one in bound)
+    return low is not None and place is not None and low <= place and (bound[2] is None or (high is not None and place < high))
 
 
 def _grouped(whole: Tensor, groups: Sequence[Sequence[int]]) -> Tensor:

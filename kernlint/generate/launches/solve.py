@@ -49,7 +49,7 @@ class Solution:
                 raise CannotGenerate("an address that multiplies what programs count")
             (atom,) = monomial
             if self._span(atom) == (0, 0):
-                self._digits[atom] = lift(0)
+                self._note(atom, lift(0), 1)
             else:
                 terms.append((count, atom))
         if not terms:
@@ -107,13 +107,14 @@ class Solution:
             whole, part = atom.args
             twin = quotient(whole, part.value, self._box) if part.value else Expr.atom(Opaque("floordiv", atom.args))
             quotients = [one for one in self._known if Expr.atom(one) == twin]
-            if not quotients:
+            if not quotients and twin.value is None:
                 continue
             count = tidy(part.substitute(self._known), self._lanes)  # type: ignore[arg-type]
-            extent = self._extents.get(quotients[0])
+            over = self._known[quotients[0]] if quotients else twin
+            extent = self._extents.get(quotients[0]) if quotients else 1
             many = extent * part.value if extent is not None and part.value else None
             self._paired.add(atom)
-            self._waiting.append((whole, self._known[quotients[0]] * count + rest, many))
+            self._waiting.append((whole, over * count + rest, many))
 
 
 def _is_made_of(atom: Opaque, known: Mapping[Atom, Expr]) -> bool:
