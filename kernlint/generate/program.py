@@ -11,15 +11,17 @@ from typing import Any
 from kernlint.generate.calls.reader import Reader
 from kernlint.generate.host import Host, allocation, launch_text, returned, values_of
 from kernlint.generate.kernel import Kernel
+from kernlint.generate.lifted import lifted, seen, with_known_arguments
+from kernlint.generate.opened import Differs
 from kernlint.generate.parts import in_parts
-from kernlint.generate.plan import Work, plan, view_value
+from kernlint.generate.plan import Work, plan
 from kernlint.generate.product_kernel import ProductWriter
 from kernlint.generate.terms import Buffer
 from kernlint.generate.tile_kernel import TileWriter
-from kernlint.generate.values import CannotGenerate, Named, Unbound, Value, exchanged
+from kernlint.generate.values import CannotGenerate, Divided, Named, Unbound, Value, exchanged
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.host import SHORT_LOOP
-from kernlint.interpret.program import Program
+from kernlint.interpret.program import Fact, Program
 from kernlint.interpret.torch_ops import contiguous_strides
 from kernlint.records import replace
 from kernlint.workload import Dtype, Expr, Opaque, Repeat, Symbol, Tensor, TorchOp, Workload
@@ -27,6 +29,9 @@ from kernlint.workload.expr import Atom, lift
 
 #: Kernels of one call up to which it is worth writing them.
 _MOST_KERNELS = 8
+
+#: What sizes are taken to be that nothing tells.
+_ANY = 2048
 
 
 class Rewritten:
@@ -92,14 +97,6 @@ class _Lost(Exception):
     """The reference is not followed to its end while so many sizes are open."""
 
 
-class Divided(Exception):
-    """The size ``name`` is divided into equal parts: it had better be written as ``whole``, a product."""
-
-    def __init__(self, name: str, whole: Expr) -> None:
-        super().__init__(name)
-        self.name, self.whole = name, whole
-
-
 def _constants(program: Program) -> dict[str, int | float]:
     """The numbers that the module of the reference (of the kernel, where they are one) gives names to, as they are in force."""
     module = program.reference or program.kernel
@@ -151,23 +148,57 @@ class _Writing:
         self.sizes = _numbers(open_sizes, constants)
         self.text = program.kernel.text
         question = replace(program.question, overrides=overrides, detailed=True, kernels=False)
-        variant = program.variant(program.kernel, question)
-        workload = variant.workload(entry, NO_EDITS)
-        if workload is None or workload.reference is None:
-            raise CannotGenerate("there is no reference to write it from")
-        self.workload: Workload = workload
-        reference = workload.reference
+        workload = program.variant(program.kernel, question).workload(entry, NO_EDITS)
+        if workload is None:
+            raise CannotGenerate(f"`{entry}` is not followed")
         module = program.reference or program.kernel
         for word in ("autocast", "set_default_dtype"):
             if re.search(rf"\b{word}\b", module.text):
-                raise CannotGenerate(f"the reference changes element types behind the scenes ({word})")
-        self._check_followed(reference)
-        self.reference: Workload = reference
-        self.reader = Reader(reference, self.sizes)
+                raise CannotGenerate(f"the computation changes element types behind the scenes ({word})")
+        if workload.reference is None:
+            workload = with_known_arguments(workload)
+            values = self._lifted(program, workload, open_sizes, constants)
+        else:
+            self._check_followed(workload.reference)
+            reader = Reader(workload.reference, self.sizes)
+            values = [seen(reader, tensor) for tensor in values_of(workload.reference.result)]
+        self.workload: Workload = workload
+        self.reference: Workload = workload.reference or workload
+        #: The values of the tensors that are returned, by their identity.
+        self.results = dict(zip(map(id, values_of(self.reference.result)), values))
         self.host = Host(workload.arguments, workload.held, ())
         self.names: dict[int, str] = {}
         self.buffers: dict[int, Buffer] = {}
         self.used_inputs: dict[str, Tensor] = {}
+
+    def _lifted(
+        self, program: Program, workload: Workload, sizes: Mapping[str, Expr], constants: Mapping[str, int | float]
+    ) -> list[Value]:
+        """The results as ``workload``, which has no reference, computes them itself."""
+        told = [Symbol(name) for name in workload.symbols if Symbol(name) not in self.sizes]
+        self.sizes |= dict.fromkeys(told, _ANY)
+
+        def read(at: Mapping[Symbol, int]) -> Workload:
+            numbers = {name: lift(size).evaluate(at) for name, size in sizes.items()}  # type: ignore[arg-type]
+            overrides = {**program.question.overrides, **{n: int(one) for n, one in numbers.items() if one is not None}}
+            facts = (*program.question.facts, *(Fact(one.name, size=at[one]) for one in told))
+            asked = replace(program.question, overrides=overrides, facts=facts, detailed=True)
+            found = program.variant(program.kernel, asked).workload(workload.entry, NO_EDITS)
+            if found is None:
+                raise CannotGenerate(f"`{workload.entry}` is not followed")
+            return found
+
+        try:
+            made = lifted(read, {one: int(n) for one, n in self.sizes.items() if isinstance(one, Symbol)})
+            if len(values_of(workload.result)) != len(made):
+                raise Differs("a result that depends on the sizes")
+        except Differs as error:
+            self.lost = True
+            if sizes:
+                raise _Lost from None
+            raise CannotGenerate(str(error)) from None
+        self.lost = False
+        return made
 
     def _check_followed(self, reference: Workload) -> None:
         """Raise :class:`Unbound` for a size without which the reference is not followed."""
@@ -265,10 +296,7 @@ class _Writing:
     # -- all of it --------------------------------------------------------------------------------------------------
 
     def write(self) -> Rewritten:
-        results = values_of(self.reference.result)
-        outputs: dict[int, Value] = {}
-        for tensor in results:
-            outputs[id(tensor)] = view_value(self.reader.view(tensor), tensor.shape or ())
+        outputs = self.results
         self._look_for_parts(outputs.values())
         works = plan(list({id(v): v for v in outputs.values()}.values()), self.sizes)
         whole = outputs, works
