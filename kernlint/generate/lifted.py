@@ -45,8 +45,11 @@ def lifted(read: Callable[[Mapping[Symbol, int]], Workload], numbers: Mapping[Sy
     :class:`Differs` where no law in the sizes is seen."""
     readings: list[Mapping[Symbol, int]] = [numbers]
     if numbers:
+        # One element along an axis is a form of its own.
+        several = {one: n if n > 1 else 2 for one, n in numbers.items()}
+        readings = [several]
         for times in _TIMES:
-            readings.append({one: n * times[i % len(times)] for i, (one, n) in enumerate(numbers.items())})
+            readings.append({one: n * times[i % len(times)] for i, (one, n) in enumerate(several.items())})
     results = [_results(read, reading, number > 0) for number, reading in enumerate(readings)]
     if len({len(one) for one in results}) != 1:
         raise Differs("a result that depends on the sizes")

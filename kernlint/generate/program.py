@@ -46,6 +46,8 @@ def rewritten(program: Program, entry: str) -> Rewritten:
     """``entry`` of ``program`` with the computation of the reference. Raises :class:`CannotGenerate`."""
     constants = _constants(program)
     sizes: dict[str, Expr] = {name: Expr.atom(Symbol(name)) for name, v in constants.items() if isinstance(v, int)}
+    if program.reference is None:
+        sizes = _extents(program, entry, constants, sizes)
     hopeless: bool | None = None
     for _ in range(2 * len(constants) + 2):
         try:
@@ -68,6 +70,20 @@ def rewritten(program: Program, entry: str) -> Rewritten:
                 break
             del sizes[known[0]]
     raise CannotGenerate("its sizes are not known")
+
+
+def _extents(
+    program: Program, entry: str, constants: Mapping[str, int | float], sizes: dict[str, Expr]
+) -> dict[str, Expr]:
+    """Those of ``sizes`` that a tensor is large by: all others say how a program goes about it."""
+    overrides = {**program.question.overrides, **{name: sizes.get(name, n) for name, n in constants.items()}}
+    asked = replace(program.question, overrides=overrides, detailed=True, kernels=False)
+    workload = program.variant(program.kernel, asked).workload(entry, NO_EDITS)
+    if workload is None:
+        return {}
+    tensors = [one for one in (*workload.arguments.values(), *workload.held.values()) if isinstance(one, Tensor)]
+    used = {atom for tensor in tensors for extent in tensor.shape or () for atom in lift(extent).atoms()}
+    return {name: size for name, size in sizes.items() if Symbol(name) in used}
 
 
 def _is_hopeless(program: Program, entry: str, constants: Mapping[str, int | float]) -> bool:
@@ -146,6 +162,8 @@ class _Writing:
             elif isinstance(value, float):
                 overrides[name] = Named(value, name)
         self.sizes = _numbers(open_sizes, constants)
+        #: The arguments whose element type is known from what happens to them.
+        untold: set[str] = set()
         self.text = program.kernel.text
         question = replace(program.question, overrides=overrides, detailed=True, kernels=False)
         workload = program.variant(program.kernel, question).workload(entry, NO_EDITS)
@@ -156,6 +174,7 @@ class _Writing:
             if re.search(rf"\b{word}\b", module.text):
                 raise CannotGenerate(f"the computation changes element types behind the scenes ({word})")
         if workload.reference is None:
+            untold = {name for name, one in workload.arguments.items() if isinstance(one, Tensor) and one.dtype is None}
             workload = with_known_arguments(workload)
             values = self._lifted(program, workload, open_sizes, constants)
         else:
@@ -170,6 +189,7 @@ class _Writing:
         self.names: dict[int, str] = {}
         self.buffers: dict[int, Buffer] = {}
         self.used_inputs: dict[str, Tensor] = {}
+        self.untold = untold
 
     def _lifted(
         self, program: Program, workload: Workload, sizes: Mapping[str, Expr], constants: Mapping[str, int | float]
@@ -342,7 +362,10 @@ class _Writing:
             known = [(axis, n) for axis, n in enumerate(tensor.shape or ()) if isinstance(n, int)]
             if known and not name.startswith("self."):
                 found.append(f"assert {' and '.join(f'{name}.shape[{axis}] == {n}' for axis, n in known)}")
-        return found
+        told = [
+            f"{name}.dtype == torch.{self.used_inputs[name].dtype}" for name in self.used_inputs if name in self.untold
+        ]
+        return [*found, *([f"assert {' and '.join(told)}"] if told else [])]
 
     def _cut(self, works: Sequence[Work]) -> dict[int, Value]:
         """Reductions that had better be done in parts, as what puts the parts together."""

@@ -65,7 +65,7 @@ class Lanes:
 
     def _constant(self, value: Value) -> Any:
         given = value.detail
-        return lift(given) if type(given) is int else given
+        return lift(int(given)) if isinstance(given, int) and not isinstance(given, bool) else given
 
     def operand(self, operand: Value, place: Place) -> Any:
         """``operand`` as it is looked at from ``place`` of what is made of it."""

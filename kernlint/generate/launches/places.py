@@ -159,17 +159,39 @@ def _along(address: Expr, stride: int, box: Box, bounds: Sequence[Bound], axis: 
 
 def span_of(place: Expr, box: Box, bounds: Sequence[Bound]) -> Range | None:
     """Between what ``place`` lies where ``bounds`` hold."""
-    span = reach(place, box)
+    first = last = 0
     for low, at, high in bounds:
-        apart = (place - at).value
-        if apart is None:
+        if high is None:
             continue
-        first, last = low.value, None if high is None else high.value
-        least, most = span or (-math.inf, math.inf)
-        least = least if first is None else max(least, first + apart)
-        most = most if last is None else min(most, last - 1 + apart)
-        span = (int(least), int(most)) if math.isfinite(least) and math.isfinite(most) else span
-    return span
+        moving = at - high
+        most = -1 - moving.terms.get((), 0)
+        moving = Expr({monomial: count for monomial, count in moving.terms.items() if monomial})
+        times, span = _times(place, moving), reach(moving, box)
+        if not times or span is None:
+            continue
+        place = place - moving * times
+        least = (low - (at - moving)).value
+        ends = (span[0] if least is None else max(span[0], least)) * times, min(span[1], most) * times
+        first, last = first + min(ends), last + max(ends)
+    rest = reach(place, box)
+    return None if rest is None else (first + rest[0], last + rest[1])
+
+
+def with_rests(place: Expr, box: Box) -> Expr:
+    """``place`` with ``n // m * m + n % m`` for ``n`` where there is a quotient of it too."""
+    place = tidy(place, box)
+    for atom in [atom for atom in place.atoms() if isinstance(atom, Opaque) and atom.op == "floordiv"]:
+        whole, part = atom.args[0], atom.args[1].value
+        times = _times(place, whole)
+        if times and part:
+            place = place + (quotient(whole, part, box) * part + remainder(whole, part, box) - whole) * times
+    return place
+
+
+def _times(place: Expr, part: Expr) -> int:
+    """How many times ``part`` is in ``place``."""
+    times = {place.terms.get(monomial, 0) / count for monomial, count in part.terms.items()}
+    return int(min(times)) if len(times) == 1 and min(times) == int(min(times)) else 0
 
 
 def numbers(extents: Sequence[ex.Size] | None) -> tuple[int, ...]:

@@ -9,7 +9,7 @@ from typing import Any
 
 from kernlint.generate.launches.graph import Graph
 from kernlint.generate.launches.kernels import Lanes, Pointer, Test, address
-from kernlint.generate.launches.places import Beyond, Bound, axes_of, numbers, replaced, span_of
+from kernlint.generate.launches.places import Beyond, Bound, axes_of, numbers, replaced, span_of, with_rests
 from kernlint.generate.launches.solve import Solution
 from kernlint.generate.values import CannotGenerate, Value, View, element, identity, lane, lanes_of
 from kernlint.records import replace
@@ -73,14 +73,16 @@ class LaunchReader:
                 graph.box[atom] = (0, lanes.trip(region.loop) - 1)
                 lanes.rounds[region.loop] = Expr.atom(atom)
         pointer = address(lanes, store, tile)
-        flat = pointer.offset + tensor.offset
+        flat = with_rests(pointer.offset + tensor.offset, graph.box)
         mask = lanes.optional(store, "mask")
         tests = [lanes.operand(mask, tile)] if mask is not None else []
         tests += [self._condition(lanes, region) for region in store.region.around() if region.test]
-        bounds = self._bounds(tests)
+        bounds = [
+            tuple(None if e is None else with_rests(e, graph.box) for e in bound) for bound in self._bounds(tests)
+        ]
         shape = numbers(whole.shape)
         graph.box |= {Lane(axis): (0, extent - 1) for axis, extent in enumerate(shape)}
-        self._own = tensor.storage.id, flat, store.id
+        self._own = tensor.storage.id, pointer.offset + tensor.offset, store.id
         solution = self._solved(flat, whole, bounds)
         by, left = solution.by, solution.bounds
         lanes.solved = by
@@ -246,7 +248,12 @@ class LaunchReader:
 
 def _holds(bound: Bound, at: Mapping[Atom, float]) -> bool:
     low, place, high = (None if one is None else one.evaluate(at) for one in bound)
-    return low is not None and place is not None and low <= place and (bound[2] is None or (high is not None and place < high))
+    return (
+        low is not None
+        and place is not None
+        and low <= place
+        and (bound[2] is None or (high is not None and place < high))
+    )
 
 
 def _grouped(whole: Tensor, groups: Sequence[Sequence[int]]) -> Tensor:
