@@ -204,8 +204,12 @@ class HostEvaluator(Evaluator):
         self.used_overrides: set[str] = set()
         self.assumed_sizes = assumed_sizes
         self.used_sizes: set[str] = set()
-        self.resolved = dict(resolved)
+        #: What is known of sizes, and what is learned of them now, both of the arguments of ``owner``, a function or class.
+        self.resolved: Mapping[Symbol, Size] = dict(resolved)
         self.learned: dict[Symbol, Size] = {}
+        self.owner = ""
+        self.learned_of: dict[str, dict[Symbol, Size]] = {"": self.learned}
+        self.resolved_of: Callable[[str], Mapping[Symbol, Size]] = lambda owner: self.resolved
         self.refined: dict[int, Tensor] = {}
         self.contiguous: set[int] = set()
         #: The names that open sizes go by; the values, and for tensors the element types, that checks leave them; pairs of tensors
@@ -245,8 +249,8 @@ class HostEvaluator(Evaluator):
         self.zeros: list[Expr] = []
         #: Storages that a branch which was not followed writes.
         self.untaken: set[int] = set()
-        #: Arguments of unknown type that turn out to be integers.
-        self.integers: set[str] = set()
+        #: Arguments of unknown type that turn out to be integers, with the ``owner`` that they are of.
+        self.integers: set[tuple[str, str]] = set()
         #: Arguments that must be tensors although their default is None: (function, parameter).
         self.needed: set[tuple[str, str]] = set()
         #: Says whether the program is sure to be read again, so that nobody will look into the kernels launched now.
@@ -271,6 +275,8 @@ class HostEvaluator(Evaluator):
         self.detailed = False
         #: Forward passes of autograd functions: the class, its context, the arguments and the result.
         self.passes: list[tuple[Class, Instance, tuple[Any, ...], Any]] = []
+        #: Whether what is followed is a forward pass that a backward pass comes after.
+        self.differentiated = False
         #: Loops that were followed at once so far: each has a symbol of its own.
         self.loops_at_once = 0
         #: How many of them are being followed.
@@ -504,9 +510,19 @@ class HostEvaluator(Evaluator):
             return x
         return replace(x, dtype=dtype, shape=shape, strides=strides)
 
+    def about(self, entry: str) -> None:
+        """From here on arguments are those of ``entry``: what is learned of them says nothing of arguments of the same names that
+        another function has."""
+        self.owner = entry.partition(".")[0]
+        self.resolved = self.resolved_of(self.owner)
+        self.learned = self.learned_of.setdefault(self.owner, {})
+
     def refine(self, x: Tensor, **facts: Any) -> Tensor:
         known = replace(self.current(x), **facts)
-        self.refined[x.storage.id] = known
+        before = self.refined.get(x.storage.id)
+        # A type that is known on this way through the program alone is no fact about the tensor.
+        dtype = known.dtype if "dtype" in facts else before.dtype if before is not None else None
+        self.refined[x.storage.id] = replace(known, dtype=dtype)
         for one, other in self.alike if "dtype" in facts else ():
             twin = other if one.storage.id == x.storage.id else one if other.storage.id == x.storage.id else None
             if twin is not None and self.current(twin).dtype is None:
@@ -533,7 +549,9 @@ class HostEvaluator(Evaluator):
         of the same shape have that rank too."""
         for back in range(1, len(shape) + 1):
             symbol = Symbol(f"{x.name or 'tensor'}.shape[{-back}]")
-            if symbol not in ex.lift(shape[-back]).atoms():
+            if isinstance(self.learned.get(symbol), int):
+                checks.equate_values(self, self.learned[symbol], shape[-back])
+            elif symbol not in ex.lift(shape[-back]).atoms():
                 self.learned.setdefault(symbol, shape[-back])
         numel = Symbol(f"{x.name or 'tensor'}.numel")
         product = torch_ops.product(shape)
@@ -821,12 +839,29 @@ class HostEvaluator(Evaluator):
 
     def _applied(self, cls: Class, forward: Function, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """The forward pass of an autograd function, which is kept for :meth:`_gradients`."""
-        wanted = tuple(isinstance(arg, Tensor) for arg in args)
-        context = Instance(None, "torch.autograd.function.FunctionCtx", {"needs_input_grad": wanted})
-        result = self.invoke(forward, [context, *args], kwargs)
+        context, result = self.forward_pass(cls, forward, args, kwargs)
         if not kwargs:
             self.passes.append((cls, context, tuple(args), result))
         return result
+
+    def forward_pass(
+        self, cls: Class, forward: Function, args: list[Any], kwargs: dict[str, Any]
+    ) -> tuple[Instance, Any]:
+        """The context and the result of the forward pass of an autograd function."""
+        wanted = tuple(isinstance(arg, Tensor) for arg in args)
+        context = Instance(None, "torch.autograd.function.FunctionCtx", {"needs_input_grad": wanted})
+        result = self.invoke(forward, [*self.before_arguments(cls, forward, context), *args], kwargs)
+        set_up = self._class_attribute(cls, "setup_context", None)
+        if isinstance(set_up, Function):
+            self.invoke(set_up, [context, tuple(args), result], {})
+        return context, result
+
+    def before_arguments(self, cls: Class, method: Function, context: Any) -> list[Any]:
+        """What a pass of an autograd function is given before its arguments: the context, unless a method of its own sets that up
+        after the forward pass; the class, where it is a class method."""
+        apart = method.name == "forward" and isinstance(self._class_attribute(cls, "setup_context", None), Function)
+        kinds = {dotted_name(d.decorator) for d in getattr(method.node, "decorators", ())}
+        return [*([cls] if "classmethod" in kinds else []), *([] if apart else [context])]
 
     def _gradients(self, args: list[Any], kwargs: dict[str, Any]) -> Any:
         """``torch.autograd.grad`` of what one autograd function returned: its backward pass."""
@@ -846,7 +881,7 @@ class HostEvaluator(Evaluator):
             if len({len(made), len(outputs), len(given)}) != 1 or not known:
                 continue
             assert isinstance(backward, Function)
-            found = self.invoke(backward, [context, *given], {})
+            found = self.invoke(backward, [*self.before_arguments(cls, backward, context), *given], {})
             found = found if isinstance(found, tuple) else (found,)
             places = {a.storage.id: i for i, a in enumerate(arguments) if isinstance(a, Tensor)}
             at = [places.get(one.storage.id) if isinstance(one, Tensor) else None for one in inputs]
@@ -923,7 +958,7 @@ class HostEvaluator(Evaluator):
                 return self.symbol_for(
                     value.tensor, f"{value.what}[{index}]" if value.what == "shape" else f"stride({index})"
                 )
-            return Unknown("shape slice")
+            return self._part_of_shape(value, index)
         if isinstance(value, Instance) and "_items" in value.attrs:
             value = value.attrs["_items"]
         if isinstance(value, Instance) and value.kind == "device properties":
@@ -931,6 +966,16 @@ class HostEvaluator(Evaluator):
         if isinstance(value, Namespace):
             return Unknown(f"{value.path}[...]")
         return super().subscript(value, index, node)
+
+    def _part_of_shape(self, shape: ShapeOf, index: Any) -> Any:
+        """The first or the last few extents (``x.shape[-2:]``) of a tensor of unknown rank."""
+        if isinstance(index, slice) and index.step is None and shape.what == "shape":
+            first, last = index.start, index.stop
+            if isinstance(first, int) and -checks.MOST_RANKS <= first < 0 and last is None:
+                return tuple(self.symbol_for(shape.tensor, f"shape[{axis}]") for axis in range(first, 0))
+            if first in (None, 0) and isinstance(last, int) and 0 < last <= checks.MOST_RANKS:
+                return tuple(self.symbol_for(shape.tensor, f"shape[{axis}]") for axis in range(last))
+        return Unknown("shape slice")
 
     def setitem(self, container: Any, index: Any, value: Any, node: cst.CSTNode) -> None:
         if isinstance(container, Tensor):
@@ -1335,7 +1380,7 @@ class HostEvaluator(Evaluator):
                 and value.shape is None
                 and not value.dtype
             ):
-                self.integers.add(value.name)
+                self.integers.add((self.owner, value.name))
 
     def lacks_tensor(self, node: cst.CSTNode) -> NoReturn:
         """Raise, as torch does for a None that the call ``node`` takes for a tensor; where it is the default of an argument of
@@ -1367,10 +1412,20 @@ class HostEvaluator(Evaluator):
                 self.execute(node.orelse, scope)
             checks.fails(self, node.test, scope)
             return
+        allowed = _else_raises(node) if not self.doubts else ()
+        checks.one_holds(self, allowed, scope)
+        if len(allowed) == 1:
+            self.run(node.body.body, scope)
+            return
+        first = not self.doubts and len(self.calls) == 1 and not any(map(_launches, self.sinks))
         before = dict(scope.vars)
         outcomes: list[tuple[dict[str, Any], list[Recorded], Return | Continue | Break | None]] = []
+        narrowed: dict[str, Tensor] = {}
         for arm in (node.body, node.orelse):
             scope.vars = dict(before)
+            known = checks.narrowed(self, node.test, scope, arm is node.body)
+            narrowed |= known
+            scope.vars |= known
             leaves: Return | Continue | Break | None = None
             with self.recording() as steps, self._doubting():
                 try:
@@ -1387,13 +1442,16 @@ class HostEvaluator(Evaluator):
         if not outcomes:
             raise Raised
         # Follow the arm that launches more; of two alike, the one that falls through.
-        weight = [sum(isinstance(bare(s), (Launch, Repeat)) for s in steps) for _, steps, _ in outcomes]
+        weight = [_launches(steps) for _, steps, _ in outcomes]
         best = max(range(len(outcomes)), key=lambda i: (weight[i], outcomes[i][2] is None, i))
         vars, steps, leaves = outcomes[best]
         if len(outcomes) > 1 and (weight[0] or weight[1]):
             taken = "holds" if best == 0 else "does not hold"
             self.assume(f"line {self.span(node.test).line}: `{self.code(node.test)}` {taken}")
             checks.delimit(self, node.test, scope, best == 0)
+        elif first and leaves is None and isinstance(outcomes[1 - best][2] if len(outcomes) > 1 else None, Return):
+            # What returns before anything is launched is no call that launches.
+            (checks.holds if best == 0 else checks.fails)(self, node.test, scope)
         for step in steps:
             self.record(step)
         left_out = [steps for index, (_, steps, _) in enumerate(outcomes) if index != best]
@@ -1409,6 +1467,9 @@ class HostEvaluator(Evaluator):
             for other, _, _ in others:
                 for name, value in other.items():
                     merged[name] = self.merge(merged[name], value, test, node) if name in merged else value
+                for name in narrowed:
+                    if getattr(other.get(name), "dtype", None) != getattr(vars.get(name), "dtype", None):
+                        merged[name] = before[name]  # its type is known on one way alone
         scope.vars = merged
 
     @contextmanager
@@ -1447,11 +1508,11 @@ class HostEvaluator(Evaluator):
     def _rest(self, node: cst.For, items: list[Any], scope: Scope) -> bool:
         """The last ``items`` of a list as one Repeat, if the first of them makes device work: a list that long holds the
         candidates of a search. False where it makes none, which changes nothing."""
-        before = dict(scope.vars)
+        put_back = _putting_back(scope)
         with self.recording() as body:
             self._iteration(node, node.target, items[0], scope)
         if not _works(body):
-            scope.vars = before
+            put_back()
             return False
         self.record(_loop(len(items), body, self.span(node), self.symbol))
         return True
@@ -1468,12 +1529,12 @@ class HostEvaluator(Evaluator):
         there is none, to be unrolled."""
         if not self.sinks or (items is not None and len(items) <= UNROLL_LAUNCHES):
             return False
-        before, budget, initial = dict(scope.vars), self.budget, _lengths(scope)
+        before, budget, initial, put_back = dict(scope.vars), self.budget, _lengths(scope), _putting_back(scope)
         if items is not None:
             with self.recording() as steps:
                 self._iteration(node, target, items[0], scope)
             if not _works(steps):
-                scope.vars = before
+                put_back()
                 if len(items) <= MAX_UNROLL:
                     self.budget = max(self.budget, budget - 1000)
                     return False
@@ -1496,8 +1557,7 @@ class HostEvaluator(Evaluator):
         rounds = rounds_of(iterable, f"round_{self.loops_at_once}")
         if rounds is None or not self.sinks:
             return False
-        entry, lengths = dict(scope.vars), _lengths(scope)
-        lists = [(value, [*value]) for value in entry.values() if isinstance(value, list)]
+        entry, lengths, put_back = dict(scope.vars), _lengths(scope), _putting_back(scope)
         grown: dict[str, int] = {}
         found: list[list[Recorded]] = []
         whole = True
@@ -1510,9 +1570,7 @@ class HostEvaluator(Evaluator):
             finally:
                 self.rounds -= 1
             if not _works(steps):
-                scope.vars = entry
-                for value, before in lists:
-                    value[:] = before
+                put_back()
                 return False
             found.append(steps)
         self._lengthen(scope, grown, rounds.count, lengths)
@@ -2245,6 +2303,21 @@ def _only_raises(body: cst.BaseSuite) -> bool:
     return isinstance(last, cst.Raise)
 
 
+def _else_raises(node: cst.If) -> tuple[cst.BaseExpression, ...]:
+    """The conditions of an ``if`` and its ``elif`` of which one has to hold, since what is left raises; empty where it does not."""
+    tests = [node.test]
+    last = node.orelse
+    while isinstance(last, cst.If):
+        tests.append(last.test)
+        last = last.orelse
+    return tuple(tests) if isinstance(last, cst.Else) and _only_raises(last.body) else ()
+
+
+def _launches(steps: Iterable[Recorded]) -> int:
+    """How many of ``steps`` launch kernels."""
+    return sum(isinstance(bare(step), (Launch, Repeat)) for step in steps)
+
+
 def _written(recorded: Recorded) -> Iterator[int]:
     """The storages that a step may give contents to."""
     step = bare(recorded)
@@ -2367,6 +2440,19 @@ def _either(a: Tensor, b: Tensor) -> Tensor:
 def _lengths(scope: Scope) -> dict[str, int]:
     """The lengths of the lists of a scope, by name."""
     return {name: len(value) for name, value in scope.vars.items() if isinstance(value, list)}
+
+
+def _putting_back(scope: Scope) -> Callable[[], None]:
+    """What gives the variables of ``scope`` the values that they have now, and the lists among these their items."""
+    entry = dict(scope.vars)
+    lists = [(value, [*value]) for value in entry.values() if isinstance(value, list)]
+
+    def put_back() -> None:
+        scope.vars = dict(entry)
+        for value, items in lists:
+            value[:] = items
+
+    return put_back
 
 
 def _works(steps: Iterable[Recorded]) -> bool:

@@ -128,6 +128,8 @@ class Program:
         self._kernels: dict[Any, Kernel] = {}
         self._refused: dict[Any, tuple[Fault, ...]] = {}
         self._kernel_calls: KernelCalls = {}
+        #: The functions that apply private autograd functions, by the entry that is the backward pass of these.
+        self._callers: dict[str, str] = {}
         #: By edits and the one entry that was followed, empty for all.
         self._read: dict[tuple[Edits, str], list[Workload]] = {}
         self._bare: dict[Edits, list[Workload]] = {}
@@ -147,7 +149,9 @@ class Program:
         #: Whether only the entry that is asked about is followed: what others tell of its symbols is known.
         self._focused = False
         self._at: dict[Any, Program] = {}
-        self._integers: set[str] = set()
+        #: What reading has shown of the arguments of each function or class, beside what was said.
+        self._learned: dict[str, dict[Symbol, Size]] = {}
+        self._integers: set[tuple[str, str]] = set()
         self._needed: set[tuple[str, str]] = set()
         self._asked_vendor = False
         self._readings: WeakSet[_Reading] = WeakSet()
@@ -306,7 +310,12 @@ class Program:
         overrides = {**self.question.overrides, **(constants or {})}
         other = self.variant(self.kernel, replace(self.question, overrides=overrides, facts=facts))
         told = other._resolved  # what the user says of sizes
-        other._resolved = _close({**self._resolved, **(sizes or {})}) if not constants else {**told, **(sizes or {})}
+        if constants:
+            other._resolved = {**told, **(sizes or {})}
+        else:
+            other._resolved = _close({**self._resolved, **(sizes or {})})
+            other._learned = {owner: _close({**known, **(sizes or {})}) for owner, known in self._learned.items()}
+        other._callers = self._callers
         # The types of arguments that reading has shown are the same in any call.
         other._integers, other._needed = set(self._integers), set(self._needed)
         if key is not None:
@@ -318,8 +327,9 @@ class Program:
         """The same program where every tuner takes its configuration of this number."""
         if configuration not in self._under:
             other = self.variant(self.kernel, replace(self.question, configuration=configuration))
-            other._resolved, other._integers, other._needed = (
+            other._resolved, other._learned, other._integers, other._needed = (
                 dict(self._resolved),
+                dict(self._learned),
                 set(self._integers),
                 set(self._needed),
             )
@@ -353,7 +363,14 @@ class Program:
 
     def settled(self, tensor: str) -> bool:
         """Whether a check of the program ties a size of ``tensor`` to another one."""
-        return any(symbol.name.startswith((f"{tensor}.shape[", f"{tensor}.numel")) for symbol in self._resolved)
+        facts = (self._resolved, *self._learned.values())
+        return any(
+            symbol.name.startswith((f"{tensor}.shape[", f"{tensor}.numel")) for known in facts for symbol in known
+        )
+
+    def resolved_of(self, owner: str) -> Mapping[Symbol, Size]:
+        """What is known so far of the sizes of arguments of the function or class ``owner``."""
+        return self._learned.get(owner, self._resolved)
 
     def _follow(self, edits: Edits, only: str) -> list[Workload]:
         for last in (False,) * (_ROUNDS - 1) + (True,):
@@ -366,8 +383,8 @@ class Program:
                 break
             self._integers |= reading.host.integers
             self._needed |= reading.host.needed
-            new = {symbol: value for symbol, value in reading.learned().items() if symbol not in self._resolved}
-            self._resolved = _close({**self._resolved, **new})
+            for owner, found in reading.host.learned_of.items():
+                self._learned[owner] = _close({**found, **self.resolved_of(owner)})
         if not edits and not only:
             reading.check_used()
         if reading.host.journal is not None:
@@ -379,7 +396,7 @@ class Program:
         """Whether ``reading`` has found out what was not known before: the program is then read once more."""
         host = reading.host
         return bool(
-            reading.learned().keys() - self._resolved.keys()
+            any(found.keys() - self.resolved_of(owner).keys() for owner, found in host.learned_of.items())
             or host.integers - self._integers
             or host.needed - self._needed
         )
@@ -427,6 +444,7 @@ class _Reading:
         self.host = self.evaluator(question.host, question.overrides, sizes, resolved, edits, program._kernels)
         self.host.configuration, self.host.detailed = question.configuration, question.detailed
         self.host.reads_kernels = question.kernels
+        self.host.resolved_of = program.resolved_of
         if not edits:
             self.host.target, self.host.refused = question.target, program._refused
             self.host.kernel_calls = program._kernel_calls
@@ -452,9 +470,6 @@ class _Reading:
         self.kernel_module.forget()
         vars(self.host).clear()
         vars(self).clear()
-
-    def learned(self) -> dict[Symbol, Size]:
-        return self.host.learned
 
     def _module_scope(self, module: Module) -> Scope:
         scope = Scope()
@@ -586,7 +601,8 @@ class _Reading:
             if workload is not None:
                 return [workload]
         if self.only:
-            candidates = [value for value in candidates if self.only in _entries(value)]
+            caller = self.program._callers.get(self.only)
+            candidates = [v for v in candidates if self.only in _entries(v) or _entry(v) == caller]
         public = [w for value in candidates if not value.name.startswith("_") for w in self._launching(value)]
         return public or [w for value in candidates if value.name.startswith("_") for w in self._launching(value)]
 
@@ -653,6 +669,7 @@ class _Reading:
     def _launching(self, value: Function | Class) -> Iterator[Workload]:
         """The workload of a function or layer, if it launches anything."""
         workload = None
+        passes = len(self.host.passes)
         if isinstance(value, Class):
             workload = self._of_class(value)
         elif isinstance(value.node, cst.FunctionDef):
@@ -667,6 +684,20 @@ class _Reading:
             backward = self._of_backward(value)
             if backward.first_call().launches():
                 yield backward
+        if isinstance(value, Function):
+            yield from self._behind(value, {one[0].name: one for one in reversed(self.host.passes[passes:])})
+
+    def _behind(
+        self, function: Function, passes: Mapping[str, tuple[Class, Any, Sequence[Any], Any]]
+    ) -> Iterator[Workload]:
+        """The backward passes of the private autograd functions of the module that ``function`` has applied, which nobody can call
+        but through it."""
+        for name, (cls, _, arguments, _) in passes.items():
+            ours = cls.module is self.kernel_module and name.startswith("_") and "backward" in cls.scope.vars
+            if ours and self.program._callers.setdefault(f"{name}.backward", function.symbol) == function.symbol:
+                backward = self._of_backward(cls, [*arguments])
+                if backward.first_call().launches():
+                    yield backward
 
     def _has_effect(self, node: cst.FunctionDef, workload: Workload) -> bool:
         """Whether the call may be part of what a program is there for. One that returns no tensor is not where it works on
@@ -683,6 +714,7 @@ class _Reading:
 
     def _with_inputs(self, function: Function, inputs: list[Any]) -> Workload | None:
         """The workload of ``function`` on what the reference's ``get_inputs`` gives; None where it launches nothing then."""
+        self.host.about(function.symbol)
         # It may refuse their types: harnesses cast what get_inputs gives.
         for values in (inputs, [replace(x, dtype=None) if isinstance(x, Tensor) else x for x in inputs]):
             given = self._arguments(function, values, skip=0)
@@ -792,6 +824,7 @@ class _Reading:
 
     def _instance(self, cls: Class) -> tuple[list[Any], list[Any] | None, Any]:
         """The arguments of the constructor, those of ``forward`` where they are told, and an object of ``cls``."""
+        self.host.about(cls.name)
         scope = self._inputs_scope()
         init = (self._call_list(scope, "get_init_inputs") or []) if scope is not None else []
         arguments = self._inputs()
@@ -813,28 +846,36 @@ class _Reading:
         forward = cls.scope.vars.get("forward")
         if not isinstance(forward, Function):
             return None
-        first: Any = Instance(None, "torch.autograd.function.FunctionCtx")
-        if not _is_autograd(cls):
-            first = self._guard(lambda: self.host.construct(cls, [], {}), Unknown("layer"))
-        given = self._arguments(forward, None, skip=1)
-        return self._follow(forward, [first, *given], _entry(cls), given)
+        self.host.about(cls.name)
+        if _is_autograd(cls):
+            context = Instance(None, "torch.autograd.function.FunctionCtx")
+            first = self.host.before_arguments(cls, forward, context)
+        else:
+            first = [self._guard(lambda: self.host.construct(cls, [], {}), Unknown("layer"))]
+        given = self._arguments(forward, None, skip=len(first))
+        return self._follow(forward, [*first, *given], _entry(cls), given)
 
-    def _of_backward(self, cls: Class) -> Workload:
-        """The ``backward`` of an autograd function, after its ``forward``: on gradients like the results of that, and on what it has
-        saved."""
+    def _of_backward(self, cls: Class, inputs: list[Any] | None = None) -> Workload:
+        """The ``backward`` of an autograd function, after its ``forward`` on ``inputs`` (None: unknown ones): on gradients like the
+        results of that, and on what it has saved."""
+        self.host.about(cls.name)
         forward, backward = (self.host._class_attribute(cls, name, None) for name in ("forward", "backward"))
-        context = Instance(None, "torch.autograd.function.FunctionCtx", {"needs_input_grad": (True,) * _MOST_GRADIENTS})
+        context = Instance(None, "torch.autograd.function.FunctionCtx")
         results: list[Tensor] = []
-        inputs: list[Any] = []
         if isinstance(forward, Function):
-            inputs = self._arguments(forward, None, skip=1)
+            if inputs is None:
+                inputs = self._arguments(forward, None, skip=len(self.host.before_arguments(cls, forward, context)))
             with self.host.recording():  # whose steps another call makes
-                results = list(
-                    torch_ops._tensors([self._guard(partial(self.host.invoke, forward, [context, *inputs], {}), None)])
-                )
+                self.host.differentiated = True
+                passed = partial(self.host.forward_pass, cls, forward, inputs, {})
+                context, result = self._guard(passed, (context, None))
+                self.host.differentiated = False
+                results = list(torch_ops._tensors([result]))
         assert isinstance(backward, Function)
+        context.attrs["needs_input_grad"] = (True,) * _MOST_GRADIENTS
+        first = self.host.before_arguments(cls, backward, context)
         asserted = {name: getattr(self.host, name) for name in _HINTS}
-        gradients = self._arguments(backward, None, skip=1)
+        gradients = self._arguments(backward, None, skip=len(first))
         for name, value in asserted.items():
             setattr(self.host, name, value)
         for place, gradient in enumerate(gradients):
@@ -850,9 +891,10 @@ class _Reading:
                 )
                 gradients[place] = replace(gradient, dtype=known[0], shape=known[1], strides=strides)
         # Its symbols are those of the forward pass, so what the user says of that counts here too.
-        return self._follow(backward, [context, *gradients], f"{cls.name}.backward", [*gradients, *inputs])
+        return self._follow(backward, [*first, *gradients], f"{cls.name}.backward", [*gradients, *(inputs or ())])
 
     def _of_function(self, function: Function) -> Workload:
+        self.host.about(function.symbol)
         given = self._arguments(function, None, skip=0)
         return self._follow(function, given, function.symbol, given)
 
@@ -943,7 +985,7 @@ class _Reading:
     def _from_annotation(self, param: cst.Param, function: Function) -> Any:
         name = param.name.value
         annotation = param.annotation.annotation if param.annotation is not None else None
-        return argument(self.host, name, annotation, name in self.program._integers)
+        return argument(self.host, name, annotation, (self.host.owner, name) in self.program._integers)
 
     def _follow(self, function: Function, args: list[Any], entry: str, given: list[Any]) -> Workload:
         host = self.host
@@ -1012,6 +1054,7 @@ class _Reading:
         forward = model.scope.vars.get("forward")
         if not isinstance(forward, Function):
             return None
+        self.host.about(model.name)
         instance = self._guard(lambda: self.host.construct(model, list(init), {}), Unknown("model"))
         try:
             return self._follow(forward, [instance, *arguments], f"{model.name}.forward", arguments)
@@ -1209,7 +1252,7 @@ def _tensors_of(result: Any) -> Any:
         if isinstance(value, Tensor):
             return value
         if isinstance(value, (tuple, list)):
-            return type(value)(map(nested, value))
+            return (tuple if isinstance(value, tuple) else list)(map(nested, value))
         if isinstance(value, dict):
             return {key: nested(one) for key, one in value.items()}
         return None

@@ -127,6 +127,14 @@ COMPARE: dict[type, tuple[str, Callable[[Any, Any], Any]]] = {
 }
 
 
+class Yielded(list[Any]):
+    """What a generator yields, first to last."""
+
+
+#: The name, which no program has, of what a generator has yielded so far.
+_YIELDED = "yield"
+
+
 class _Methods(dict[type, Any]):
     """The methods of an evaluator by the class of node that they are for: ``eval_Name`` for a ``cst.Name``."""
 
@@ -263,7 +271,7 @@ class Evaluator:
             value = self.eval(element.value, scope)
             if type(element) is cst.StarredElement:
                 items = self.iterate(value)
-                values.extend(items if items is not None else [Rest()])
+                values.extend(items if items is not None else [Rest(of=value)])
             else:
                 values.append(value)
         return values
@@ -340,6 +348,15 @@ class Evaluator:
             body, orelse = self.eval(node.body, scope), self.eval(node.orelse, scope)
             return self.merge(body, orelse, test, node)
         return self.eval(node.body if truth else node.orelse, scope)
+
+    def eval_Yield(self, node: cst.Yield, scope: Scope) -> Any:
+        """A generator is followed to its end when it is called: what it yields is the list of that."""
+        yielded = scope.get(_YIELDED)
+        if isinstance(yielded, list) and isinstance(node.value, cst.From):
+            extend(yielded, self.iterate(self.eval(node.value.item, scope)) or [Rest()])
+        elif isinstance(yielded, list):
+            extend(yielded, [self.eval(node.value, scope) if node.value is not None else None])
+        return None
 
     def eval_Lambda(self, node: cst.Lambda, scope: Scope) -> Any:
         self.captured.append(scope)
@@ -489,11 +506,25 @@ class Evaluator:
         if items is None:
             items = [Unknown("unpacked")] * len(elements)
         star = next((i for i, e in enumerate(elements) if type(e) is cst.StarredElement), None)
+        items = self._without_rest(items, len(elements)) if star is None else items
         if star is not None:
             tail = len(elements) - star - 1
             items = [*items[:star], items[star : len(items) - tail], *items[len(items) - tail :]]
         for element, item in zip(elements, items):
             self.assign(element.value, item, scope)
+
+    def _without_rest(self, items: list[Any], count: int) -> list[Any]:
+        """``items`` that are unpacked into ``count`` names: what stands for several of them (``*x.shape, x.device``) is as long as
+        that takes."""
+        rests = [place for place, item in enumerate(items) if isinstance(item, Rest)]
+        missing = count - len(items) + 1
+        if not rests or len(rests) > 1 or missing < 0:
+            return [Unknown("unpacked")] * count if rests else items
+        place = rests[0]
+        found = self.unpack(items[place].of, missing, False)
+        if found is None or len(found) != missing:
+            found = [Unknown("unpacked")] * missing
+        return [*items[:place], *found, *items[place + 1 :]]
 
     def unpack(self, value: Any, count: int, starred: bool) -> list[Any] | None:
         return self.iterate(value)
@@ -565,6 +596,8 @@ class Evaluator:
     def exec_With(self, node: cst.With, scope: Scope) -> None:
         for item in node.items:
             value = self.eval(item.item, scope)
+            if isinstance(value, Yielded):  # of a function that ``contextmanager`` decorates
+                value = value[0] if value else None
             if item.asname is not None:
                 self.assign(item.asname.name, value, scope)
         self.run(node.body.body, scope)
@@ -632,10 +665,13 @@ class Evaluator:
             self.bind(function, args, kwargs, scope)
             if isinstance(function.node, cst.Lambda):
                 return self.eval(function.node.body, scope)
+            generates = self.module.of(cst.Yield) and self.module.own(function.node.body, cst.Yield)
+            if generates:
+                scope.vars[_YIELDED] = Yielded()
             self.run(function.node.body.body, scope)
-            return None
+            return scope.vars[_YIELDED] if generates else None
         except Return as result:
-            return result.value
+            return scope.vars.get(_YIELDED, result.value)
         finally:
             self.calls.pop()
             self.modules.pop()

@@ -28,8 +28,10 @@ class Unknown:
 
 @dataclass(frozen=True)
 class Rest(Unknown):
-    """Stands in a list for ``*items`` of unknown length: among arguments, nobody knows which parameters it and what follows
-    reach."""
+    """Stands in a list for the items ``of`` something whose length is not known: among arguments, nobody knows which parameters
+    it and what follows reach."""
+
+    of: Any = None
 
 
 @dataclass(frozen=True)
