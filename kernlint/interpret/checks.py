@@ -14,6 +14,7 @@ import libcst as cst
 from kernlint.interpret import torch_ops
 from kernlint.interpret.values import Scope, Unknown
 from kernlint.records import replace
+from kernlint.syntax.names import dotted_name
 from kernlint.workload import Dtype, Expr, Symbol, Tensor
 from kernlint.workload import expr as ex
 
@@ -69,13 +70,15 @@ def narrowed(h: HostEvaluator, test: cst.BaseExpression, scope: Scope, truth: bo
     if not isinstance(test, cst.Comparison) or len(test.comparisons) != 1:
         return {}
     operator = type(test.comparisons[0].operator)
-    asked = test.left if isinstance(test.left, cst.Attribute) and test.left.attr.value == "dtype" else None
-    if (operator if truth else _OPPOSITE.get(operator)) not in (cst.Equal, cst.Is) or asked is None:
+    name, _, asked = (dotted_name(test.left) or "").rpartition(".")
+    if (operator if truth else _OPPOSITE.get(operator)) not in (cst.Equal, cst.Is) or asked != "dtype":
         return {}
+    tensor = scope.get(name)
     with h.silent():
-        tensor, dtype = h.eval(asked.value, scope), h.eval(test.comparisons[0].comparator, scope)
-    known = isinstance(asked.value, cst.Name) and isinstance(tensor, Tensor) and isinstance(dtype, Dtype)
-    return {asked.value.value: replace(tensor, dtype=dtype)} if known and tensor.dtype is None else {}
+        dtype = h.eval(test.comparisons[0].comparator, scope)
+    known = isinstance(tensor, Tensor) and isinstance(dtype, Dtype)
+    tensor = h.current(tensor) if known else tensor
+    return {name: replace(tensor, dtype=dtype)} if known and tensor.dtype is None else {}
 
 
 def delimit(h: HostEvaluator, test: cst.BaseExpression, scope: Scope, truth: bool) -> None:
@@ -283,7 +286,7 @@ def _paired(left: cst.BaseExpression, right: cst.BaseExpression) -> list[tuple[c
     """The elements that are equal where ``(a, b) == (c, d)`` holds, or ``{a, b} == {c}``."""
     if not isinstance(left, (cst.Tuple, cst.List, cst.Set)) or type(left) is not type(right):
         return []
-    ones, others = [e.value for e in left.elements], [e.value for e in right.elements]  # type: ignore[attr-defined]
+    ones, others = [e.value for e in left.elements], [e.value for e in right.elements]
     if isinstance(left, cst.Set):
         others = others * len(ones) if len(others) == 1 else []
     return list(zip(ones, others)) if len(ones) == len(others) else []

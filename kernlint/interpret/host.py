@@ -510,7 +510,7 @@ class HostEvaluator(Evaluator):
             return x
         return replace(x, dtype=dtype, shape=shape, strides=strides)
 
-    def about(self, entry: str) -> None:
+    def turn_to(self, entry: str) -> None:
         """From here on arguments are those of ``entry``: what is learned of them says nothing of arguments of the same names that
         another function has."""
         self.owner = entry.partition(".")[0]

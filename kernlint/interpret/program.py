@@ -714,7 +714,7 @@ class _Reading:
 
     def _with_inputs(self, function: Function, inputs: list[Any]) -> Workload | None:
         """The workload of ``function`` on what the reference's ``get_inputs`` gives; None where it launches nothing then."""
-        self.host.about(function.symbol)
+        self.host.turn_to(function.symbol)
         # It may refuse their types: harnesses cast what get_inputs gives.
         for values in (inputs, [replace(x, dtype=None) if isinstance(x, Tensor) else x for x in inputs]):
             given = self._arguments(function, values, skip=0)
@@ -824,7 +824,7 @@ class _Reading:
 
     def _instance(self, cls: Class) -> tuple[list[Any], list[Any] | None, Any]:
         """The arguments of the constructor, those of ``forward`` where they are told, and an object of ``cls``."""
-        self.host.about(cls.name)
+        self.host.turn_to(cls.name)
         scope = self._inputs_scope()
         init = (self._call_list(scope, "get_init_inputs") or []) if scope is not None else []
         arguments = self._inputs()
@@ -846,7 +846,7 @@ class _Reading:
         forward = cls.scope.vars.get("forward")
         if not isinstance(forward, Function):
             return None
-        self.host.about(cls.name)
+        self.host.turn_to(cls.name)
         if _is_autograd(cls):
             context = Instance(None, "torch.autograd.function.FunctionCtx")
             first = self.host.before_arguments(cls, forward, context)
@@ -858,7 +858,7 @@ class _Reading:
     def _of_backward(self, cls: Class, inputs: list[Any] | None = None) -> Workload:
         """The ``backward`` of an autograd function, after its ``forward`` on ``inputs`` (None: unknown ones): on gradients like the
         results of that, and on what it has saved."""
-        self.host.about(cls.name)
+        self.host.turn_to(cls.name)
         forward, backward = (self.host._class_attribute(cls, name, None) for name in ("forward", "backward"))
         context = Instance(None, "torch.autograd.function.FunctionCtx")
         results: list[Tensor] = []
@@ -894,7 +894,7 @@ class _Reading:
         return self._follow(backward, [*first, *gradients], f"{cls.name}.backward", [*gradients, *(inputs or ())])
 
     def _of_function(self, function: Function) -> Workload:
-        self.host.about(function.symbol)
+        self.host.turn_to(function.symbol)
         given = self._arguments(function, None, skip=0)
         return self._follow(function, given, function.symbol, given)
 
@@ -1054,7 +1054,7 @@ class _Reading:
         forward = model.scope.vars.get("forward")
         if not isinstance(forward, Function):
             return None
-        self.host.about(model.name)
+        self.host.turn_to(model.name)
         instance = self._guard(lambda: self.host.construct(model, list(init), {}), Unknown("model"))
         try:
             return self._follow(forward, [instance, *arguments], f"{model.name}.forward", arguments)

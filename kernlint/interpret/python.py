@@ -351,11 +351,13 @@ class Evaluator:
 
     def eval_Yield(self, node: cst.Yield, scope: Scope) -> Any:
         """A generator is followed to its end when it is called: what it yields is the list of that."""
-        yielded = scope.get(_YIELDED)
-        if isinstance(yielded, list) and isinstance(node.value, cst.From):
-            extend(yielded, self.iterate(self.eval(node.value.item, scope)) or [Rest()])
-        elif isinstance(yielded, list):
-            extend(yielded, [self.eval(node.value, scope) if node.value is not None else None])
+        yielded, value = scope.get(_YIELDED), node.value
+        if isinstance(value, cst.From):
+            items = self.iterate(self.eval(value.item, scope)) or [Rest()]
+        else:
+            items = [self.eval(value, scope) if value is not None else None]
+        if isinstance(yielded, list):
+            extend(yielded, items)
         return None
 
     def eval_Lambda(self, node: cst.Lambda, scope: Scope) -> Any:
