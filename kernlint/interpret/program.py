@@ -13,19 +13,25 @@ from weakref import WeakSet
 import libcst as cst
 
 from kernlint.errors import AnalysisError, UsageError
-from kernlint.interpret import torch_ops
-from kernlint.interpret.annotations import argument
 from kernlint.interpret.api import Target
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.elsewhere import Elsewhere
-from kernlint.interpret.first_call import first_steps, later_steps
-from kernlint.interpret.host import HostEvaluator, HostFacts
+from kernlint.interpret.host.annotations import argument
+from kernlint.interpret.host.autograd import before_arguments, forward_pass
+from kernlint.interpret.host.device import HostFacts
+from kernlint.interpret.host.evaluator import HostEvaluator
+from kernlint.interpret.host.first_call import first_steps, later_steps
+from kernlint.interpret.host.journal import Journal
+from kernlint.interpret.host.launches import bare_launch
+from kernlint.interpret.host.memoised import setup_functions
+from kernlint.interpret.host.modules import elsewhere
+from kernlint.interpret.host.objects import class_attribute, construct
 from kernlint.interpret.imports import MAX_MODULES, ImportedFile, Part, imported_file, load_file
-from kernlint.interpret.journal import Journal
-from kernlint.interpret.memoised import setup_functions
 from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.substituted import Substitution
 from kernlint.interpret.swapped_kernels import KernelCalls, recoded
+from kernlint.interpret.torch.arguments import tensors_in
+from kernlint.interpret.torch.shapes import contiguous_strides
 from kernlint.interpret.trace import Trace
 from kernlint.interpret.values import (
     Class,
@@ -540,7 +546,7 @@ class _Reading:
         """Run one part of an imported file; what ``name`` stands for then."""
         module = file.module(part)
         if module is not None:
-            with self.host.elsewhere(self._put_off):
+            with elsewhere(self.host, self._put_off):
                 self._run(module, scope)
         return scope.vars.get(name)
 
@@ -549,7 +555,7 @@ class _Reading:
 
     def value(self, module: Module, node: cst.BaseExpression, scope: Scope) -> Any:
         """What an expression of another file gives in ``scope``."""
-        with self.host.elsewhere(self._put_off):
+        with elsewhere(self.host, self._put_off):
             self.host.modules.append(module)
             try:
                 return self.host.eval(node, scope)
@@ -662,7 +668,7 @@ class _Reading:
 
     def _open_launches(self, kernels: list[Jit]) -> Iterator[Workload]:
         for jit in kernels:
-            launch = self._guard(partial(self.host.bare_launch, jit), None)
+            launch = self._guard(partial(bare_launch, self.host, jit), None)
             if launch is not None:
                 yield Workload(launch.kernel.name, self.kernel_module.path, (launch,), bare=True)
 
@@ -765,7 +771,7 @@ class _Reading:
         names = [param.name.value for param in params]
         required = sum(param.default is None for param in params)
         model = self.reference_scope.get("Model") if self.reference_scope is not None else None
-        forward = self.host._class_attribute(model, "forward", None) if isinstance(model, Class) else None
+        forward = class_attribute(self.host, model, "forward", None) if isinstance(model, Class) else None
         if isinstance(forward, Function) and isinstance(forward.node, cst.FunctionDef):
             theirs = [p.name.value for p in (*forward.node.params.posonly_params, *forward.node.params.params)][1:]
             by_name = dict(zip(theirs, inputs))
@@ -780,7 +786,7 @@ class _Reading:
     def _model(self, name: str) -> Class | None:
         """The class ``name`` of the module, if it is one with a ``forward``, its own or inherited."""
         value = self.scope.get(name)
-        if isinstance(value, Class) and isinstance(self.host._class_attribute(value, "forward", None), Function):
+        if isinstance(value, Class) and isinstance(class_attribute(self.host, value, "forward", None), Function):
             return value
         return None
 
@@ -828,14 +834,14 @@ class _Reading:
         scope = self._inputs_scope()
         init = (self._call_list(scope, "get_init_inputs") or []) if scope is not None else []
         arguments = self._inputs()
-        return init, arguments, self._guard(lambda: self.host.construct(cls, list(init), {}), Unknown("model"))
+        return init, arguments, self._guard(lambda: construct(self.host, cls, list(init), {}), Unknown("model"))
 
     def _inputs(self) -> list[Any] | None:
         scope = self._inputs_scope()
         return self._call_list(scope, "get_inputs") if scope is not None else None
 
     def _call(self, cls: Class, method: str, instance: Any, arguments: list[Any] | None) -> Workload:
-        forward = self.host._class_attribute(cls, method, None)
+        forward = class_attribute(self.host, cls, method, None)
         if not isinstance(forward, Function):
             raise AnalysisError(f"{self.kernel_module.path}: {cls.name} has no {method}")
         given = self._arguments(forward, arguments, skip=1)
@@ -849,9 +855,9 @@ class _Reading:
         self.host.turn_to(cls.name)
         if _is_autograd(cls):
             context = Instance(None, "torch.autograd.function.FunctionCtx")
-            first = self.host.before_arguments(cls, forward, context)
+            first = before_arguments(self.host, cls, forward, context)
         else:
-            first = [self._guard(lambda: self.host.construct(cls, [], {}), Unknown("layer"))]
+            first = [self._guard(lambda: construct(self.host, cls, [], {}), Unknown("layer"))]
         given = self._arguments(forward, None, skip=len(first))
         return self._follow(forward, [*first, *given], _entry(cls), given)
 
@@ -859,21 +865,21 @@ class _Reading:
         """The ``backward`` of an autograd function, after its ``forward`` on ``inputs`` (None: unknown ones): on gradients like the
         results of that, and on what it has saved."""
         self.host.turn_to(cls.name)
-        forward, backward = (self.host._class_attribute(cls, name, None) for name in ("forward", "backward"))
+        forward, backward = (class_attribute(self.host, cls, name, None) for name in ("forward", "backward"))
         context = Instance(None, "torch.autograd.function.FunctionCtx")
         results: list[Tensor] = []
         if isinstance(forward, Function):
             if inputs is None:
-                inputs = self._arguments(forward, None, skip=len(self.host.before_arguments(cls, forward, context)))
+                inputs = self._arguments(forward, None, skip=len(before_arguments(self.host, cls, forward, context)))
             with self.host.recording():  # whose steps another call makes
                 self.host.differentiated = True
-                passed = partial(self.host.forward_pass, cls, forward, inputs, {})
+                passed = partial(forward_pass, self.host, cls, forward, inputs, {})
                 context, result = self._guard(passed, (context, None))
                 self.host.differentiated = False
-                results = list(torch_ops._tensors([result]))
+                results = list(tensors_in([result]))
         assert isinstance(backward, Function)
         context.attrs["needs_input_grad"] = (True,) * _MOST_GRADIENTS
-        first = self.host.before_arguments(cls, backward, context)
+        first = before_arguments(self.host, cls, backward, context)
         asserted = {name: getattr(self.host, name) for name in _HINTS}
         gradients = self._arguments(backward, None, skip=len(first))
         for name, value in asserted.items():
@@ -885,7 +891,7 @@ class _Reading:
                 strides = (
                     gradient.strides
                     if gradient.shape is not None
-                    else torch_ops.contiguous_strides(known[1])
+                    else contiguous_strides(known[1])
                     if known[1] is not None
                     else None
                 )
@@ -980,7 +986,7 @@ class _Reading:
                 and before == Expr.atom(Symbol(f"{name}.shape[{axis}]"))
             ):
                 host.learned.setdefault(Symbol(f"{name}.shape[{axis}]"), extent)
-        return replace(known, shape=shape, strides=torch_ops.contiguous_strides(shape))
+        return replace(known, shape=shape, strides=contiguous_strides(shape))
 
     def _from_annotation(self, param: cst.Param, function: Function) -> Any:
         name = param.name.value
@@ -1011,8 +1017,8 @@ class _Reading:
         host.seen = None
         later, first = later_steps(steps), first_steps(steps)
         inputs = tuple(a for a in given if isinstance(a, Tensor))
-        outputs = torch_ops._tensors([result, host.kept])
-        host.escapes |= bool(torch_ops._tensors([result]))
+        outputs = tensors_in([result, host.kept])
+        host.escapes |= bool(tensors_in([result]))
         sizes = {n: v for n, v in host.constants.items() if isinstance(v, int) and not isinstance(v, bool)}
         workload = Workload(
             entry,
@@ -1055,7 +1061,7 @@ class _Reading:
         if not isinstance(forward, Function):
             return None
         self.host.turn_to(model.name)
-        instance = self._guard(lambda: self.host.construct(model, list(init), {}), Unknown("model"))
+        instance = self._guard(lambda: construct(self.host, model, list(init), {}), Unknown("model"))
         try:
             return self._follow(forward, [instance, *arguments], f"{model.name}.forward", arguments)
         except OutOfBudget:

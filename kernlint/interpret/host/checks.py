@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret import torch_ops
+from kernlint.interpret.host.values import ContiguityTest, DtypeOf, ShapeOf
+from kernlint.interpret.torch.shapes import contiguous_strides
 from kernlint.interpret.values import Scope, Unknown
 from kernlint.records import replace
 from kernlint.syntax.names import dotted_name
@@ -19,7 +20,7 @@ from kernlint.workload import Dtype, Expr, Symbol, Tensor
 from kernlint.workload import expr as ex
 
 if TYPE_CHECKING:
-    from kernlint.interpret.host import HostEvaluator
+    from kernlint.interpret.host.state import HostState
 
 _RANKS = frozenset({"dim", "ndim", "ndimension"})
 #: No tensor has more dimensions than anybody checks for.
@@ -41,19 +42,19 @@ _OPPOSITE: dict[type, type] = {
 _MIRRORED: dict[type, type] = {cst.GreaterThan: cst.LessThan, cst.GreaterThanEqual: cst.LessThanEqual}
 
 
-def holds(h: HostEvaluator, test: cst.BaseExpression, scope: Scope) -> None:
+def holds(h: HostState, test: cst.BaseExpression, scope: Scope) -> None:
     """``test`` is true wherever the call goes on."""
     _learn(h, test, scope, True)
     delimit(h, test, scope, True)
 
 
-def fails(h: HostEvaluator, test: cst.BaseExpression, scope: Scope) -> None:
+def fails(h: HostState, test: cst.BaseExpression, scope: Scope) -> None:
     """``test`` is false wherever the call goes on: where it is true, it raises."""
     _learn(h, test, scope, False)
     delimit(h, test, scope, False)
 
 
-def one_holds(h: HostEvaluator, tests: Sequence[cst.BaseExpression], scope: Scope) -> None:
+def one_holds(h: HostState, tests: Sequence[cst.BaseExpression], scope: Scope) -> None:
     """One of ``tests``, if there are any, is true wherever the call goes on."""
     if len(tests) == 1:
         holds(h, tests[0], scope)
@@ -61,7 +62,7 @@ def one_holds(h: HostEvaluator, tests: Sequence[cst.BaseExpression], scope: Scop
         _learn_one_of(h, tests, scope)
 
 
-def narrowed(h: HostEvaluator, test: cst.BaseExpression, scope: Scope, truth: bool) -> dict[str, Tensor]:
+def narrowed(h: HostState, test: cst.BaseExpression, scope: Scope, truth: bool) -> dict[str, Tensor]:
     """The names of tensors whose element type follows, on this way alone, from ``test`` being true, or false."""
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         return narrowed(h, test.expression, scope, not truth)
@@ -81,7 +82,7 @@ def narrowed(h: HostEvaluator, test: cst.BaseExpression, scope: Scope, truth: bo
     return {name: replace(tensor, dtype=dtype)} if known and tensor.dtype is None else {}
 
 
-def delimit(h: HostEvaluator, test: cst.BaseExpression, scope: Scope, truth: bool) -> None:
+def delimit(h: HostState, test: cst.BaseExpression, scope: Scope, truth: bool) -> None:
     """Keep the bounds that follow from ``test`` being true, or false."""
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         delimit(h, test.expression, scope, not truth)
@@ -106,7 +107,7 @@ def delimit(h: HostEvaluator, test: cst.BaseExpression, scope: Scope, truth: boo
             h.zeros.append(value)
 
 
-def _compared(h: HostEvaluator, operator: type, left: Expr, right: Expr, truth: bool) -> None:
+def _compared(h: HostState, operator: type, left: Expr, right: Expr, truth: bool) -> None:
     if not truth:
         operator = _OPPOSITE.get(operator, operator)
     if operator in (cst.GreaterThan, cst.GreaterThanEqual):
@@ -119,7 +120,7 @@ def _compared(h: HostEvaluator, operator: type, left: Expr, right: Expr, truth: 
         h.zeros.append(left - right)
 
 
-def _learn(h: HostEvaluator, test: cst.BaseExpression, scope: Scope, truth: bool) -> None:
+def _learn(h: HostState, test: cst.BaseExpression, scope: Scope, truth: bool) -> None:
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         _learn(h, test.expression, scope, not truth)
     elif isinstance(test, cst.BooleanOperation):
@@ -144,17 +145,15 @@ def _learn(h: HostEvaluator, test: cst.BaseExpression, scope: Scope, truth: bool
         _learn_value(h, test, scope, truth)
 
 
-def _compared_value(h: HostEvaluator, node: cst.BaseExpression, scope: Scope) -> Any:
+def _compared_value(h: HostState, node: cst.BaseExpression, scope: Scope) -> Any:
     """The value of one side of a comparison, for which it does not matter whether a shape is made a list or a tuple."""
     if isinstance(node, cst.Call) and isinstance(node.func, cst.Name) and node.func.value in ("list", "tuple"):
         node = node.args[0].value if len(node.args) == 1 else node
     return h.eval(node, scope)
 
 
-def _learn_value(h: HostEvaluator, test: cst.BaseExpression, scope: Scope, truth: bool) -> None:
+def _learn_value(h: HostState, test: cst.BaseExpression, scope: Scope, truth: bool) -> None:
     """``test``, no comparison, is true, or false."""
-    from kernlint.interpret.host import ContiguityTest
-
     called = test if isinstance(test, cst.Call) else None
     name = called.func.value if called is not None and isinstance(called.func, cst.Name) else ""
     if called is not None and name == ("all" if truth else "any") and len(called.args) == 1:
@@ -165,7 +164,7 @@ def _learn_value(h: HostEvaluator, test: cst.BaseExpression, scope: Scope, truth
             make_contiguous(h, value.tensor)
 
 
-def _learn_each(h: HostEvaluator, clause: cst.BaseExpression, scope: Scope, truth: bool) -> None:
+def _learn_each(h: HostState, clause: cst.BaseExpression, scope: Scope, truth: bool) -> None:
     """``all(test(x) for x in (a, b))``, or ``all([...])`` of tests, is true; ``any`` of them is false."""
     if isinstance(clause, (cst.List, cst.Tuple)):
         for element in clause.elements:
@@ -179,7 +178,7 @@ def _learn_each(h: HostEvaluator, clause: cst.BaseExpression, scope: Scope, trut
             _learn(h, clause.elt, inner, truth)
 
 
-def _learn_one_of(h: HostEvaluator, tests: Sequence[cst.BaseExpression], scope: Scope) -> None:
+def _learn_one_of(h: HostState, tests: Sequence[cst.BaseExpression], scope: Scope) -> None:
     """``x.dtype == a or x.dtype == b``, or these one by one, is true: one of them is the case."""
     values: list[Any] = []
     node: cst.BaseExpression | None = None
@@ -205,7 +204,7 @@ def _learn_one_of(h: HostEvaluator, tests: Sequence[cst.BaseExpression], scope: 
         _one_of(h, node, h.eval(node, scope), values, scope)
 
 
-def _one_of(h: HostEvaluator, node: cst.BaseExpression, value: Any, allowed: Sequence[Any], scope: Scope) -> None:
+def _one_of(h: HostState, node: cst.BaseExpression, value: Any, allowed: Sequence[Any], scope: Scope) -> None:
     """``value``, written ``node``, is one of ``allowed``."""
     if len(allowed) == 1:
         _equate(h, node, value, node, allowed[0], scope)
@@ -228,10 +227,8 @@ def _one_of(h: HostEvaluator, node: cst.BaseExpression, value: Any, allowed: Seq
         h.rank(rank_of, numbers[0])
 
 
-def typed_by(h: HostEvaluator, node: cst.BaseExpression, value: Any, scope: Scope) -> Tensor | None:
+def typed_by(h: HostState, node: cst.BaseExpression, value: Any, scope: Scope) -> Tensor | None:
     """The tensor whose element type ``node`` asks for, where that is not known."""
-    from kernlint.interpret.host import DtypeOf
-
     if isinstance(value, DtypeOf) and value.tensor is not None:
         return h.current(value.tensor)
     if isinstance(value, Unknown) and isinstance(node, cst.Attribute) and node.attr.value == "dtype":
@@ -240,10 +237,8 @@ def typed_by(h: HostEvaluator, node: cst.BaseExpression, value: Any, scope: Scop
     return None
 
 
-def _ranked(h: HostEvaluator, node: cst.BaseExpression, value: Any, scope: Scope) -> Tensor | None:
+def _ranked(h: HostState, node: cst.BaseExpression, value: Any, scope: Scope) -> Tensor | None:
     """The tensor of unknown rank whose rank ``node`` asks for (``x.dim()``, ``len(x.shape)``)."""
-    from kernlint.interpret.host import ShapeOf
-
     if not isinstance(value, Unknown):
         return None
     asked = node.func if isinstance(node, cst.Call) else node
@@ -256,9 +251,7 @@ def _ranked(h: HostEvaluator, node: cst.BaseExpression, value: Any, scope: Scope
     return None
 
 
-def _equate(
-    h: HostEvaluator, left: cst.BaseExpression, a: Any, right: cst.BaseExpression, b: Any, scope: Scope
-) -> None:
+def _equate(h: HostState, left: cst.BaseExpression, a: Any, right: cst.BaseExpression, b: Any, scope: Scope) -> None:
     """``a``, written ``left``, is equal to ``b``, written ``right``."""
     pairs = _paired(left, right)
     for this, that in pairs:
@@ -292,10 +285,8 @@ def _paired(left: cst.BaseExpression, right: cst.BaseExpression) -> list[tuple[c
     return list(zip(ones, others)) if len(ones) == len(others) else []
 
 
-def equate_values(h: HostEvaluator, a: Any, b: Any) -> None:
+def equate_values(h: HostState, a: Any, b: Any) -> None:
     """``a`` and ``b`` are equal, of numbers, shapes and sequences of them."""
-    from kernlint.interpret.host import ShapeOf
-
     for value, other in ((a, b), (b, a)):
         if isinstance(value, ShapeOf):
             if isinstance(other, ShapeOf):
@@ -307,9 +298,7 @@ def equate_values(h: HostEvaluator, a: Any, b: Any) -> None:
                     # Known from here on, and not only when the program is read again.
                     exact = tuple(int(one) if isinstance(one, int) else one for one in other)
                     dense = ranked.storage.id in h.contiguous
-                    h.refine(
-                        ranked, shape=exact, strides=torch_ops.contiguous_strides(exact) if dense else ranked.strides
-                    )
+                    h.refine(ranked, shape=exact, strides=contiguous_strides(exact) if dense else ranked.strides)
                 equate_values(h, found, tuple(other))
             return
     if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
@@ -325,7 +314,7 @@ def equate_values(h: HostEvaluator, a: Any, b: Any) -> None:
                 return
 
 
-def equal_shapes(h: HostEvaluator, one: Tensor, other: Tensor) -> None:
+def equal_shapes(h: HostState, one: Tensor, other: Tensor) -> None:
     """Two tensors have one shape; where no rank is known yet, they will have it as soon as one is."""
     a, b = h.current(one), h.current(other)
     if a.shape is None and b.shape is None:
@@ -343,10 +332,10 @@ def open_size(value: Any) -> Symbol | None:
     return atoms[0] if len(atoms) == 1 and value == Expr.atom(atoms[0]) else None
 
 
-def make_contiguous(h: HostEvaluator, x: Tensor) -> None:
+def make_contiguous(h: HostState, x: Tensor) -> None:
     """``x`` is contiguous, as soon as its shape is known."""
     x = h.current(x)
     if x.shape is not None and x.strides is None:
-        h.refine(x, strides=torch_ops.contiguous_strides(x.shape))
+        h.refine(x, strides=contiguous_strides(x.shape))
     elif x.shape is None:
         h.contiguous.add(x.storage.id)
