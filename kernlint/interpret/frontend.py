@@ -52,7 +52,8 @@ from kernlint.interpret.python import (
     python_compare,
     same,
 )
-from kernlint.interpret.tiles import broadcast
+from kernlint.interpret.triton.tiles import broadcast
+from kernlint.interpret.triton.values import dtype_attribute
 from kernlint.interpret.values import (
     Builtin,
     Class,
@@ -64,7 +65,6 @@ from kernlint.interpret.values import (
     OpenFloat,
     Scope,
     Unknown,
-    dtype_attribute,
     is_concrete,
 )
 from kernlint.records import replace

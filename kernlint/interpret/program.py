@@ -32,16 +32,7 @@ from kernlint.interpret.swapped_kernels import KernelCalls, recoded
 from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.shapes import contiguous_strides
 from kernlint.interpret.trace import Trace
-from kernlint.interpret.values import (
-    Class,
-    Deferred,
-    Function,
-    Instance,
-    Jit,
-    Namespace,
-    Scope,
-    Unknown,
-)
+from kernlint.interpret.values import Class, Deferred, Function, Instance, Jit, Namespace, Scope, Unknown
 from kernlint.interpret.vendor import other_vendor, package_files
 from kernlint.records import dataclass, replace
 from kernlint.syntax.names import bound_by, dotted_name

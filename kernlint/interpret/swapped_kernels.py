@@ -8,7 +8,7 @@ from typing import Any
 import libcst as cst
 
 from kernlint.interpret.api import Target
-from kernlint.interpret.kernel import read_kernel
+from kernlint.interpret.triton.reading import read_kernel
 from kernlint.interpret.values import Function, Jit, Scope
 from kernlint.records import dataclass, replace
 from kernlint.syntax.dialect import is_triton_jit

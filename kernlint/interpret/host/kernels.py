@@ -9,7 +9,7 @@ import libcst as cst
 
 from kernlint.interpret.api import Target
 from kernlint.interpret.host.values import HostDescriptor
-from kernlint.interpret.kernel import read_kernel
+from kernlint.interpret.triton.reading import read_kernel
 from kernlint.interpret.values import Function, Jit
 from kernlint.syntax.tree import Module
 from kernlint.workload import Fault, Kernel, Size, Span, Tensor

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernlint.interpret.values import Block
+from kernlint.interpret.triton.values import Block
 from kernlint.workload import Span
 from kernlint.workload.expr import Expr
 from kernlint.workload.kernel import Narrow

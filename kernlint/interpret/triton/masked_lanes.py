@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 
-from kernlint.interpret.values import Block
+from kernlint.interpret.triton.values import Block
 from kernlint.records import replace
 from kernlint.workload.expr import Expr
 from kernlint.workload.kernel import Bounds, Pad

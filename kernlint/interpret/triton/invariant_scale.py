@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from kernlint.interpret.values import Block, Scaled
+from kernlint.interpret.triton.values import Block, Scaled
 from kernlint.records import replace
 from kernlint.workload import Cast, Span
 

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import libcst as cst
 
 from kernlint.interpret.api import Target
-from kernlint.interpret.values import Block, Descriptor, Unknown, is_huge
+from kernlint.interpret.triton.values import Block, Descriptor
+from kernlint.interpret.values import Unknown, is_huge
 from kernlint.records import replace
 from kernlint.syntax.tree import Module
 from kernlint.workload.dtype import Dtype

@@ -11,12 +11,13 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+from kernlint.interpret.triton.values import Form
 from kernlint.records import dataclass, replace
 from kernlint.workload import Dtype, Span
 from kernlint.workload import dtype as dt
 
 if TYPE_CHECKING:
-    from kernlint.interpret.values import Block
+    from kernlint.interpret.triton.values import Block
 
 #: The smallest positive float16 is 2^-24; what is not above half of it rounds to zero.
 _FLOAT16_VANISHES = 2.0**-25
@@ -27,24 +28,6 @@ _FLOAT16_OVERFLOWS = 65520.0
 MASKED_OUT = -1e4
 
 _HALF = (dt.FLOAT16, dt.BFLOAT16)
-
-
-@dataclass(frozen=True)
-class Form:
-    """How a floating value came about.
-
-    ``kind`` is one of ``square`` (x*x), ``sum``, ``sum of squares``, ``mean``, ``mean of squares``, ``square of mean``,
-    ``magnitude`` (abs), ``largest magnitude``, ``read mask`` (a boolean), ``count`` (how many of one hold, or whether any
-    does), ``occupied`` (that some do), ``kept`` (as loaded, or replaced), ``perhaps -inf``, ``-inf minus -inf``, ``suspect``
-    (spoilt unless a ``tl.where`` replaces it); empty for a value that is only ``rounded``. ``of`` are the loads it was made
-    from; ``rounded`` says that it is a product of two values in half precision, rounded to that; ``fault`` is the key of the
-    fault that a suspect has on record.
-    """
-
-    kind: str = ""
-    of: frozenset[int] = frozenset()
-    rounded: bool = False
-    fault: tuple[str, Span] | None = None
 
 
 @dataclass(frozen=True)

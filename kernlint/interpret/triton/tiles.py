@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Any, TypeVar
 
-from kernlint.interpret.masked_lanes import renamed
-from kernlint.interpret.values import Block, Unknown
+from kernlint.interpret.triton.masked_lanes import renamed
+from kernlint.interpret.triton.values import Block
+from kernlint.interpret.values import Unknown
 from kernlint.records import replace
 from kernlint.workload import Expr, Lane
 from kernlint.workload.expr import Atom
