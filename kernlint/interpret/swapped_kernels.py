@@ -37,7 +37,7 @@ class KernelCall:
         kernel = read_kernel(jit, self.inside, self.constexprs, grid)
         if self.target is None or not checked:
             return kernel
-        from kernlint.interpret.frontend import check_kernel  # most programs are read without a target
+        from kernlint.interpret.frontend.check import check_kernel
 
         refused = check_kernel(jit, self.arguments, self.told, self.target, self.bare)
         return replace(kernel, faults=(*kernel.faults, *refused))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import libcst as cst
 
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.trace import Values
+from kernlint.interpret.triton.evaluator import KernelEvaluator
 from kernlint.interpret.triton.recorder import Recorder
 from kernlint.interpret.triton.values import Block, Descriptor
 from kernlint.interpret.values import Function, Jit, OpenFloat, Scope, Unknown
@@ -20,10 +21,6 @@ from kernlint.workload import Compute, Dtype, Expr, Kernel, Loop, Span, Symbol, 
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 from kernlint.workload.kernel import Access, rewrite
-
-if TYPE_CHECKING:
-    from kernlint.interpret.triton.evaluator import KernelEvaluator
-
 
 #: Stands in for a constexpr that the source does not fix.
 ASSUMED_CONSTEXPR = 64
