@@ -26,7 +26,7 @@ from kernlint.interpret.host.memoised import setup_functions
 from kernlint.interpret.host.modules import elsewhere
 from kernlint.interpret.host.objects import class_attribute, construct
 from kernlint.interpret.imports import MAX_MODULES, ImportedFile, Part, imported_file, load_file
-from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Return
+from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.substituted import Substitution
 from kernlint.interpret.swapped_kernels import KernelCalls, recoded
 from kernlint.interpret.torch.arguments import tensors_in

@@ -23,7 +23,7 @@ from kernlint.interpret.host.evaluator import HostEvaluator
 from kernlint.interpret.host.objects import class_attribute
 from kernlint.interpret.imports import imported_file, module_file
 from kernlint.interpret.program import Program, Question, _guarded_main, _Reading
-from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Return
+from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.values import Class, Function, Instance, Jit, Namespace, Presumed, Scope, Unknown
 from kernlint.records import dataclass
 from kernlint.syntax.guard import check_depth

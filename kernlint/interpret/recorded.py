@@ -26,7 +26,7 @@ from kernlint.interpret.host.values import HostDescriptor
 from kernlint.interpret.imports import load_file
 from kernlint.interpret.loops import Looped, folded
 from kernlint.interpret.program import Program, Question, _Reading, open_symbols
-from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Return
+from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.functions import torch_function
 from kernlint.interpret.values import Config, Function, Jit, Scope, Unknown

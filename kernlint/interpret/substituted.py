@@ -18,7 +18,7 @@ import libcst as cst
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.host.first_call import Recorded, bare
 from kernlint.interpret.host.journal import Entry, Journal, OutOfReach, alike
-from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised
+from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Raised
 from kernlint.records import dataclass, replace
 from kernlint.syntax.tree import Module
 from kernlint.workload import Expr, Launch, Repeat, Span, Step, Workload

@@ -21,7 +21,8 @@ from kernlint.interpret.frontend.values import (
     shape_text,
     short,
 )
-from kernlint.interpret.python import Raised, python_binary, python_compare
+from kernlint.interpret.python.control import Raised
+from kernlint.interpret.python.operators import python_binary, python_compare
 from kernlint.interpret.triton.tiles import broadcast
 from kernlint.interpret.values import Namespace, Unknown
 from kernlint.records import replace

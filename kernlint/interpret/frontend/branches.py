@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from kernlint.interpret.frontend.values import Constexpr, Typed, is_constant, same_type, shape_text, tensor
-from kernlint.interpret.python import Break, Continue, Raised, Return, same
+from kernlint.interpret.python.control import Break, Continue, Raised, Return
+from kernlint.interpret.python.operators import same
 from kernlint.interpret.values import Scope, Unknown
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from kernlint.interpret.api import Target
 from kernlint.interpret.frontend.evaluator import FrontEnd
 from kernlint.interpret.frontend.values import Constexpr, Typed, literal
 from kernlint.interpret.jit_source import is_entry, is_template
-from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Return
+from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.values import Function, Jit, OpenFloat, Scope, Unknown, is_concrete
 from kernlint.syntax.walk import parameters
 from kernlint.workload import Dtype, Expr, Tensor

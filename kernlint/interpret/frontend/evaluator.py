@@ -26,7 +26,8 @@ from kernlint.interpret.frontend.loops import follow_for, follow_while
 from kernlint.interpret.frontend.names import external, name_value
 from kernlint.interpret.frontend.values import BlockPointer, Constexpr, Typed, tensor
 from kernlint.interpret.jit_source import may_be_jit
-from kernlint.interpret.python import AUGMENTED, BINARY, Raised
+from kernlint.interpret.python.control import Raised
+from kernlint.interpret.python.operators import AUGMENTED, BINARY
 from kernlint.interpret.triton.values import dtype_attribute
 from kernlint.interpret.values import Builtin, Class, Config, Function, Instance, Jit, Namespace, Scope, Unknown
 from kernlint.records import replace

@@ -9,7 +9,7 @@ from typing import Any
 import libcst as cst
 
 from kernlint.interpret.api import Target
-from kernlint.interpret.python import Evaluator
+from kernlint.interpret.python.evaluator import Evaluator
 from kernlint.interpret.values import Unknown
 from kernlint.workload import Span
 from kernlint.workload.fault import Fault

@@ -11,7 +11,8 @@ from kernlint.interpret.frontend.branches import demand_scalar_condition, differ
 from kernlint.interpret.frontend.language.ranges import MAX_UNROLLED, Range
 from kernlint.interpret.frontend.values import Constexpr, Typed
 from kernlint.interpret.jit_source import assignment
-from kernlint.interpret.python import Break, Continue, same
+from kernlint.interpret.python.control import Break, Continue
+from kernlint.interpret.python.operators import same
 from kernlint.interpret.values import Scope, Unknown
 
 if TYPE_CHECKING:

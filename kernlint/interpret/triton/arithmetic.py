@@ -7,7 +7,8 @@ from typing import Any
 
 import libcst as cst
 
-from kernlint.interpret.python import Raised, python_binary, same
+from kernlint.interpret.python.control import Raised
+from kernlint.interpret.python.operators import python_binary, same
 from kernlint.interpret.triton import invariant_scale, masked_lanes, numerics, widths
 from kernlint.interpret.triton.conditions import ORDER, both_bounds, is_partial, residue_class
 from kernlint.interpret.triton.recorder import unchanged

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.python import Break, Continue, Raised, Return
+from kernlint.interpret.python.control import Break, Continue, Raised, Return
 from kernlint.interpret.triton.conditions import arm_bounds
 from kernlint.interpret.triton.values import Block
 from kernlint.interpret.values import Scope

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import libcst as cst
 
 from kernlint.interpret.api import keywords
-from kernlint.interpret.python import Raised, bounded, rounded
+from kernlint.interpret.python.control import Raised
+from kernlint.interpret.python.methods import rounded
+from kernlint.interpret.python.operators import bounded
 from kernlint.interpret.triton import widths
 from kernlint.interpret.triton.language.functions import call_function
 from kernlint.interpret.triton.ranges import Range

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret.python import Break, Continue
+from kernlint.interpret.python.control import Break, Continue
 from kernlint.interpret.triton.ranges import Range
 from kernlint.interpret.triton.recorder import LoopRecord
 from kernlint.interpret.triton.tiles import align, broadcast

@@ -8,7 +8,7 @@ from typing import Any
 import libcst as cst
 
 from kernlint.interpret.edits import NO_EDITS, Edits
-from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Return
+from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.trace import Values
 from kernlint.interpret.triton.evaluator import KernelEvaluator
 from kernlint.interpret.triton.recorder import Recorder

@@ -10,7 +10,7 @@ from typing import Any
 import libcst as cst
 
 from kernlint.interpret.edits import NO_EDITS, Edits
-from kernlint.interpret.python import Evaluator
+from kernlint.interpret.python.evaluator import Evaluator
 from kernlint.interpret.triton import numerics
 from kernlint.interpret.triton.numerics import Verdict
 from kernlint.interpret.triton.recorder import Recorder
