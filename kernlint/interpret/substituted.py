@@ -75,7 +75,7 @@ class Substitution:
         first = _with(first, exchanged) if first is not None else None
         changed = replace(before, steps=steps, first_steps=first, reference=None)
         if before.symbols or any(_is_open(launch) for launch in exchanged.values()):
-            from kernlint.interpret.program import open_symbols
+            from kernlint.interpret.reading.calls import open_symbols
 
             changed = replace(changed, symbols=open_symbols(changed.first_call()))
         return changed
