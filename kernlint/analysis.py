@@ -11,7 +11,7 @@ import kernlint.syntax  # noqa: F401 - which imports LibCST its own way
 from kernlint import seen
 from kernlint.cost.device import Device, UnknownDevice, find_device
 from kernlint.cost.estimate import MODEL_VERSION, estimate
-from kernlint.cost.traffic import assumed_trips
+from kernlint.cost.traffic.accesses import assumed_trips
 from kernlint.errors import AnalysisError, UsageError
 from kernlint.interpret.api import Target, find_target
 from kernlint.interpret.assume import parse_fact
