@@ -22,10 +22,13 @@ from kernlint.cost.dots import DotLoop, DotOperand, DotStep, dot_time, is_chaine
 from kernlint.cost.evaluate import evaluator, origin
 from kernlint.cost.gathers import gather_us, gathered_cycles
 from kernlint.cost.layout import vector_bytes
-from kernlint.cost.programs import SEGMENT_SIGMA, program_time, widen
-from kernlint.cost.programs import constants as program_constants
+from kernlint.cost.programs.constants import constants as program_constants
+from kernlint.cost.programs.price import SEGMENT_SIGMA, program_time
+from kernlint.cost.programs.scale import widen
 from kernlint.cost.result import KernelTime
-from kernlint.cost.traffic import SECTOR_BYTES, AccessTraffic, Traffic, put, traffic
+from kernlint.cost.traffic.accesses import traffic
+from kernlint.cost.traffic.model import SECTOR_BYTES, AccessTraffic, Traffic
+from kernlint.cost.traffic.probe import put
 from kernlint.records import dataclass
 from kernlint.workload import (
     Branch,

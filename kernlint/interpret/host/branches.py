@@ -10,7 +10,7 @@ import libcst as cst
 from kernlint.interpret.host import checks
 from kernlint.interpret.host.first_call import Recorded, bare
 from kernlint.interpret.host.values import ContiguityTest
-from kernlint.interpret.python import Break, Continue, Raised, Return
+from kernlint.interpret.python.control import Break, Continue, Raised, Return
 from kernlint.interpret.values import Scope
 from kernlint.workload import Launch, Repeat, Tensor, TorchOp
 

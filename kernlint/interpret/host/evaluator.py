@@ -31,13 +31,13 @@ from kernlint.interpret.host.objects import (
 )
 from kernlint.interpret.host.operators import HostOperators
 from kernlint.interpret.host.values import LongList, ShapeOf, Tuner, computed_from_read
-from kernlint.interpret.kernel import Range
-from kernlint.interpret.python import MAX_UNROLL
+from kernlint.interpret.python.environment import MAX_UNROLL
 from kernlint.interpret.torch import indexing
 from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.functions import tensor_attribute
 from kernlint.interpret.torch.indexing import MAX_VIEWS
 from kernlint.interpret.torch.shapes import product
+from kernlint.interpret.triton.ranges import Range
 from kernlint.interpret.values import (
     Builtin,
     Class,

@@ -12,8 +12,10 @@ import libcst as cst
 from kernlint.interpret.host.first_call import Once, Recorded
 from kernlint.interpret.host.rounds import rounds_of
 from kernlint.interpret.host.values import LongList
-from kernlint.interpret.kernel import Range
-from kernlint.interpret.python import MAX_UNROLL, Break, Continue, Raised, Return, same
+from kernlint.interpret.python.control import Break, Continue, Raised, Return
+from kernlint.interpret.python.environment import MAX_UNROLL
+from kernlint.interpret.python.operators import same
+from kernlint.interpret.triton.ranges import Range
 from kernlint.interpret.values import Scope, Unknown
 from kernlint.records import replace
 from kernlint.syntax.counters import counter

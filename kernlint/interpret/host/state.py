@@ -14,7 +14,7 @@ from kernlint.interpret.host.device import HostFacts
 from kernlint.interpret.host.journal import Journal
 from kernlint.interpret.host.recording import Recording, as_data
 from kernlint.interpret.host.values import ContiguityTest, DtypeOf, ShapeOf
-from kernlint.interpret.python import Raised
+from kernlint.interpret.python.control import Raised
 from kernlint.interpret.swapped_kernels import KernelCalls
 from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.shapes import contiguous_strides, product
