@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 from support.torch_programs import program
 
-from kernlint.interpret.program import Program, Question
+from kernlint.interpret.program import Program
+from kernlint.interpret.question import Question
 from kernlint.operators.generate import FIXED, UNPROVEN, written_anew
 from kernlint.rewrite.edits import Attempt
 from kernlint.rewrite.text import apply_edits

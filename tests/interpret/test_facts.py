@@ -9,7 +9,8 @@ import pytest
 from kernlint.errors import UsageError
 from kernlint.interpret.assume import parse_fact, sweep
 from kernlint.interpret.edits import NO_EDITS
-from kernlint.interpret.program import Program, Question
+from kernlint.interpret.program import Program
+from kernlint.interpret.question import Question
 from kernlint.syntax.tree import parse_module
 from kernlint.workload import Tensor, Workload
 from kernlint.workload import dtype as dt
