@@ -68,7 +68,7 @@ def kernel_time(launch: Launch, device: Device, reuse_bytes: Mapping[str, float]
     """Predicted device time of ``launch``: the dot model where the kernel has a ``tl.dot``, the program model else.
 
     Of an autotuned launch the fastest alternative counts, as the tuner would choose it. Never raises: what is not
-    known is assumed and widens sigma. ``reuse_bytes`` is as in :func:`~kernlint.cost.programs.program_time` (the dot model
+    known is assumed and widens sigma. ``reuse_bytes`` is as in :func:`~kernlint.cost.programs.price.program_time` (the dot model
     takes its operands as replayed alone). Launches of a kernel that differ in nothing the time depends on are priced once.
     """
     best = _one_time(launch, device, reuse_bytes)
