@@ -10,6 +10,7 @@ from kernlint.generate.host import values_of
 from kernlint.generate.launches.graph import Graph
 from kernlint.generate.launches.reader import LaunchReader
 from kernlint.generate.opened import Differs, Opened
+from kernlint.generate.plan import view_value
 from kernlint.generate.values import CannotGenerate, Value
 from kernlint.records import replace
 from kernlint.workload import Call, Event, HostSync, Launch, Step, Symbol, Tensor, TorchOp, Workload
@@ -72,8 +73,6 @@ def _results(read: Callable[[Mapping[Symbol, int]], Workload], sizes: Mapping[Sy
 
 def seen(reader: Reader, tensor: Tensor) -> Value:
     """What ``tensor`` shows, over its own axes."""
-    from kernlint.generate.plan import view_value
-
     return view_value(reader.view(tensor), tensor.shape or ())
 
 

@@ -8,25 +8,32 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from kernlint.generate.attention_kernel import AttentionWriter
 from kernlint.generate.calls.reader import Reader
 from kernlint.generate.host import Host, allocation, launch_text, returned, values_of
 from kernlint.generate.kernel import Kernel
 from kernlint.generate.lifted import lifted, seen, with_known_arguments
 from kernlint.generate.opened import Differs
 from kernlint.generate.parts import in_parts
-from kernlint.generate.plan import Work, plan
+from kernlint.generate.plan import plan
 from kernlint.generate.product_kernel import ProductWriter
 from kernlint.generate.terms import Buffer
 from kernlint.generate.tile_kernel import TileWriter
 from kernlint.generate.values import CannotGenerate, Divided, Named, Unbound, Value, exchanged
+from kernlint.generate.work import Work
 from kernlint.interpret.edits import NO_EDITS
-from kernlint.interpret.host import SHORT_LOOP
-from kernlint.interpret.program import Fact, Program
-from kernlint.interpret.torch_ops import contiguous_strides
+from kernlint.interpret.host.loops import SHORT_LOOP
+from kernlint.interpret.program import Program
+from kernlint.interpret.question import Fact
+from kernlint.interpret.torch.shapes import contiguous_strides
 from kernlint.records import replace
 from kernlint.workload import Dtype, Expr, Opaque, Repeat, Symbol, Tensor, TorchOp, Workload
 from kernlint.workload.expr import Atom, lift
 
+_WRITERS: Mapping[str, type[ProductWriter] | type[AttentionWriter]] = {
+    "product": ProductWriter,
+    "attention": AttentionWriter,
+}
 #: Kernels of one call up to which it is worth writing them.
 _MOST_KERNELS = 8
 
@@ -381,7 +388,7 @@ class _Writing:
                 return known or (Buffer("x", value, contiguous_strides(value.shape)) if id(value) in stored else None)
 
             if work.product is not None:
-                chunks = ProductWriter(work, "", buffer_of, self.sizes).chunks
+                chunks = _WRITERS[work.product.op](work, "", buffer_of, self.sizes).chunks
                 if chunks:
                     return {id(work.product): in_parts(work.product, chunks)}
                 continue
@@ -401,9 +408,9 @@ class _Writing:
             return self._here(value.attributes["path"])[0]
         return self.names[id(value)]
 
-    def _kernel(self, work: Any, name: str) -> Kernel:
+    def _kernel(self, work: Work, name: str) -> Kernel:
         if work.product is not None:
-            return ProductWriter(work, name, self._buffer, self.sizes).write()
+            return _WRITERS[work.product.op](work, name, self._buffer, self.sizes).write()
         return TileWriter(work, name, self._buffer, self.sizes).write()
 
     def _kernel_name(self, number: int, count: int) -> str:

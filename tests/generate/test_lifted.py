@@ -19,7 +19,8 @@ from kernlint.compare.columns import Effort
 from kernlint.generate.launches.graph import Graph
 from kernlint.generate.launches.reader import LaunchReader
 from kernlint.interpret.edits import NO_EDITS
-from kernlint.interpret.program import Program, Question
+from kernlint.interpret.program import Program
+from kernlint.interpret.question import Question
 from kernlint.operators.generate import FIXED, FROM_ITSELF, written_anew
 from kernlint.rewrite.edits import Attempt
 from kernlint.rewrite.text import apply_edits
