@@ -524,7 +524,7 @@ def _atomic(k: KernelEvaluator, op: str, args: Args, kwargs: Kwargs, node: cst.C
         value.loads if value is not None else frozenset(),
         _mask_known(mask),
         alike=value is not None and _is_number(value),
-        relaxed=_get(args, kwargs, 3, "sem") == "relaxed",
+        sem=sem if isinstance(sem := _get(args, kwargs, 3, "sem"), str) else "acq_rel",
         **_address(k, pointer, mask, stretched),
     )
     k.emit(atomic)
