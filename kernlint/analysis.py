@@ -15,7 +15,7 @@ from kernlint.cost.traffic import assumed_trips
 from kernlint.errors import AnalysisError, UsageError
 from kernlint.interpret.api import Target, find_target
 from kernlint.interpret.assume import parse_fact
-from kernlint.interpret.host import HostFacts
+from kernlint.interpret.host.device import HostFacts
 from kernlint.interpret.program import Program, Question, may_launch
 from kernlint.interpret.project import CallSite, call_sites, launchers
 from kernlint.interpret.recorded import RecordedProgram, Recording

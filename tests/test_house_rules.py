@@ -30,6 +30,9 @@ STAGES = (
     "verify",
 )
 
+#: The same inside `kernlint.interpret`, whose other modules come before or after these and are not held to an order yet.
+INTERPRETERS = ("python", "torch", "host", "program", "project", "recorded")
+
 #: Codemods that make what one rule describes: what they do is not an operator yet. No name is added here.
 BOUND_TO_A_RULE = frozenset(
     {
@@ -119,6 +122,19 @@ def test_data_flows_in_one_direction(stage: str) -> None:
         for module in _imports(path):
             other = _stage(module)
             assert other is None or other in allowed, f"{path.relative_to(ROOT)} imports {module}"
+
+
+@pytest.mark.parametrize("part", INTERPRETERS)
+def test_interpreters_import_in_one_direction(part: str) -> None:
+    base = ROOT / "kernlint/interpret" / part
+    later = INTERPRETERS[INTERPRETERS.index(part) + 1 :]
+    for path in (
+        [base.with_suffix(".py")] if base.with_suffix(".py").exists() else _sources(f"kernlint/interpret/{part}")
+    ):
+        for module in _imports(path):
+            assert module.split(".")[1:2] != ["interpret"] or module.split(".")[2] not in later, (
+                f"{path} imports {module}"
+            )
 
 
 def test_codemods_that_are_bound_to_a_rule_grow_fewer() -> None:

@@ -7,7 +7,7 @@ from dataclasses import field
 
 from kernlint.generate.terms import Buffer
 from kernlint.generate.values import CannotGenerate, Named
-from kernlint.interpret.torch_ops import product
+from kernlint.interpret.torch.shapes import product
 from kernlint.records import dataclass
 from kernlint.workload import Expr, Size
 from kernlint.workload import expr as ex

@@ -18,9 +18,9 @@ from kernlint.generate.terms import Buffer
 from kernlint.generate.tile_kernel import TileWriter
 from kernlint.generate.values import CannotGenerate, Named, Unbound, Value, exchanged
 from kernlint.interpret.edits import NO_EDITS
-from kernlint.interpret.host import SHORT_LOOP
+from kernlint.interpret.host.loops import SHORT_LOOP
 from kernlint.interpret.program import Program
-from kernlint.interpret.torch_ops import contiguous_strides
+from kernlint.interpret.torch.shapes import contiguous_strides
 from kernlint.records import replace
 from kernlint.workload import Dtype, Expr, Opaque, Repeat, Symbol, Tensor, TorchOp, Workload
 from kernlint.workload.expr import Atom, lift

@@ -13,19 +13,24 @@ from weakref import WeakSet
 import libcst as cst
 
 from kernlint.errors import AnalysisError, UsageError
-from kernlint.interpret import torch_ops
-from kernlint.interpret.annotations import argument
 from kernlint.interpret.api import Target
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.elsewhere import Elsewhere
-from kernlint.interpret.first_call import first_steps, later_steps
-from kernlint.interpret.host import HostEvaluator, HostFacts
+from kernlint.interpret.host.annotations import argument
+from kernlint.interpret.host.device import HostFacts
+from kernlint.interpret.host.evaluator import HostEvaluator
+from kernlint.interpret.host.first_call import first_steps, later_steps
+from kernlint.interpret.host.journal import Journal
+from kernlint.interpret.host.launches import bare_launch
+from kernlint.interpret.host.memoised import setup_functions
+from kernlint.interpret.host.modules import elsewhere
+from kernlint.interpret.host.objects import class_attribute, construct
 from kernlint.interpret.imports import MAX_MODULES, ImportedFile, Part, imported_file, load_file
-from kernlint.interpret.journal import Journal
-from kernlint.interpret.memoised import setup_functions
 from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.substituted import Substitution
 from kernlint.interpret.swapped_kernels import KernelCalls, recoded
+from kernlint.interpret.torch.arguments import tensors_in
+from kernlint.interpret.torch.shapes import contiguous_strides
 from kernlint.interpret.trace import Trace
 from kernlint.interpret.values import (
     Class,
@@ -525,7 +530,7 @@ class _Reading:
         """Run one part of an imported file; what ``name`` stands for then."""
         module = file.module(part)
         if module is not None:
-            with self.host.elsewhere(self._put_off):
+            with elsewhere(self.host, self._put_off):
                 self._run(module, scope)
         return scope.vars.get(name)
 
@@ -534,7 +539,7 @@ class _Reading:
 
     def value(self, module: Module, node: cst.BaseExpression, scope: Scope) -> Any:
         """What an expression of another file gives in ``scope``."""
-        with self.host.elsewhere(self._put_off):
+        with elsewhere(self.host, self._put_off):
             self.host.modules.append(module)
             try:
                 return self.host.eval(node, scope)
@@ -646,7 +651,7 @@ class _Reading:
 
     def _open_launches(self, kernels: list[Jit]) -> Iterator[Workload]:
         for jit in kernels:
-            launch = self._guard(partial(self.host.bare_launch, jit), None)
+            launch = self._guard(partial(bare_launch, self.host, jit), None)
             if launch is not None:
                 yield Workload(launch.kernel.name, self.kernel_module.path, (launch,), bare=True)
 
@@ -733,7 +738,7 @@ class _Reading:
         names = [param.name.value for param in params]
         required = sum(param.default is None for param in params)
         model = self.reference_scope.get("Model") if self.reference_scope is not None else None
-        forward = self.host._class_attribute(model, "forward", None) if isinstance(model, Class) else None
+        forward = class_attribute(self.host, model, "forward", None) if isinstance(model, Class) else None
         if isinstance(forward, Function) and isinstance(forward.node, cst.FunctionDef):
             theirs = [p.name.value for p in (*forward.node.params.posonly_params, *forward.node.params.params)][1:]
             by_name = dict(zip(theirs, inputs))
@@ -748,7 +753,7 @@ class _Reading:
     def _model(self, name: str) -> Class | None:
         """The class ``name`` of the module, if it is one with a ``forward``, its own or inherited."""
         value = self.scope.get(name)
-        if isinstance(value, Class) and isinstance(self.host._class_attribute(value, "forward", None), Function):
+        if isinstance(value, Class) and isinstance(class_attribute(self.host, value, "forward", None), Function):
             return value
         return None
 
@@ -795,14 +800,14 @@ class _Reading:
         scope = self._inputs_scope()
         init = (self._call_list(scope, "get_init_inputs") or []) if scope is not None else []
         arguments = self._inputs()
-        return init, arguments, self._guard(lambda: self.host.construct(cls, list(init), {}), Unknown("model"))
+        return init, arguments, self._guard(lambda: construct(self.host, cls, list(init), {}), Unknown("model"))
 
     def _inputs(self) -> list[Any] | None:
         scope = self._inputs_scope()
         return self._call_list(scope, "get_inputs") if scope is not None else None
 
     def _call(self, cls: Class, method: str, instance: Any, arguments: list[Any] | None) -> Workload:
-        forward = self.host._class_attribute(cls, method, None)
+        forward = class_attribute(self.host, cls, method, None)
         if not isinstance(forward, Function):
             raise AnalysisError(f"{self.kernel_module.path}: {cls.name} has no {method}")
         given = self._arguments(forward, arguments, skip=1)
@@ -815,14 +820,14 @@ class _Reading:
             return None
         first: Any = Instance(None, "torch.autograd.function.FunctionCtx")
         if not _is_autograd(cls):
-            first = self._guard(lambda: self.host.construct(cls, [], {}), Unknown("layer"))
+            first = self._guard(lambda: construct(self.host, cls, [], {}), Unknown("layer"))
         given = self._arguments(forward, None, skip=1)
         return self._follow(forward, [first, *given], _entry(cls), given)
 
     def _of_backward(self, cls: Class) -> Workload:
         """The ``backward`` of an autograd function, after its ``forward``: on gradients like the results of that, and on what it has
         saved."""
-        forward, backward = (self.host._class_attribute(cls, name, None) for name in ("forward", "backward"))
+        forward, backward = (class_attribute(self.host, cls, name, None) for name in ("forward", "backward"))
         context = Instance(None, "torch.autograd.function.FunctionCtx", {"needs_input_grad": (True,) * _MOST_GRADIENTS})
         results: list[Tensor] = []
         inputs: list[Any] = []
@@ -830,7 +835,7 @@ class _Reading:
             inputs = self._arguments(forward, None, skip=1)
             with self.host.recording():  # whose steps another call makes
                 results = list(
-                    torch_ops._tensors([self._guard(partial(self.host.invoke, forward, [context, *inputs], {}), None)])
+                    tensors_in([self._guard(partial(self.host.invoke, forward, [context, *inputs], {}), None)])
                 )
         assert isinstance(backward, Function)
         asserted = {name: getattr(self.host, name) for name in _HINTS}
@@ -844,7 +849,7 @@ class _Reading:
                 strides = (
                     gradient.strides
                     if gradient.shape is not None
-                    else torch_ops.contiguous_strides(known[1])
+                    else contiguous_strides(known[1])
                     if known[1] is not None
                     else None
                 )
@@ -938,7 +943,7 @@ class _Reading:
                 and before == Expr.atom(Symbol(f"{name}.shape[{axis}]"))
             ):
                 host.learned.setdefault(Symbol(f"{name}.shape[{axis}]"), extent)
-        return replace(known, shape=shape, strides=torch_ops.contiguous_strides(shape))
+        return replace(known, shape=shape, strides=contiguous_strides(shape))
 
     def _from_annotation(self, param: cst.Param, function: Function) -> Any:
         name = param.name.value
@@ -969,8 +974,8 @@ class _Reading:
         host.seen = None
         later, first = later_steps(steps), first_steps(steps)
         inputs = tuple(a for a in given if isinstance(a, Tensor))
-        outputs = torch_ops._tensors([result, host.kept])
-        host.escapes |= bool(torch_ops._tensors([result]))
+        outputs = tensors_in([result, host.kept])
+        host.escapes |= bool(tensors_in([result]))
         sizes = {n: v for n, v in host.constants.items() if isinstance(v, int) and not isinstance(v, bool)}
         workload = Workload(
             entry,
@@ -1012,7 +1017,7 @@ class _Reading:
         forward = model.scope.vars.get("forward")
         if not isinstance(forward, Function):
             return None
-        instance = self._guard(lambda: self.host.construct(model, list(init), {}), Unknown("model"))
+        instance = self._guard(lambda: construct(self.host, model, list(init), {}), Unknown("model"))
         try:
             return self._follow(forward, [instance, *arguments], f"{model.name}.forward", arguments)
         except OutOfBudget:

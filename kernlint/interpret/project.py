@@ -19,7 +19,8 @@ import libcst as cst
 from kernlint.errors import SourceError
 from kernlint.files import read_regular
 from kernlint.interpret.edits import NO_EDITS
-from kernlint.interpret.host import HostEvaluator
+from kernlint.interpret.host.evaluator import HostEvaluator
+from kernlint.interpret.host.objects import class_attribute
 from kernlint.interpret.imports import imported_file, module_file
 from kernlint.interpret.program import Program, Question, _guarded_main, _Reading
 from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Return
@@ -436,7 +437,7 @@ def _call_methods(reading: _Reading, cls: Class) -> None:
     """Make an object of ``cls`` and call the methods that say something."""
     host = reading.host
     instance: Any = Instance(cls)
-    init = host._class_attribute(cls, "__init__", None)
+    init = class_attribute(host, cls, "__init__", None)
     if isinstance(init, Function):
         host.invoke(init, [instance, *reading._arguments(init, None, skip=1)], {})
     for value in list(cls.scope.vars.values()):

@@ -16,15 +16,19 @@ from typing import Any, ClassVar
 import libcst as cst
 
 from kernlint.errors import AnalysisError
-from kernlint.interpret import torch_ops
 from kernlint.interpret.aten import translated
 from kernlint.interpret.edits import NO_EDITS, Edits, Literal
-from kernlint.interpret.first_call import bare
-from kernlint.interpret.host import HostDescriptor, HostEvaluator, _repeating, _swept
+from kernlint.interpret.host.evaluator import HostEvaluator
+from kernlint.interpret.host.first_call import bare
+from kernlint.interpret.host.launches import launch_one
+from kernlint.interpret.host.tuners import repeating, swept
+from kernlint.interpret.host.values import HostDescriptor
 from kernlint.interpret.imports import load_file
 from kernlint.interpret.loops import Looped, folded
 from kernlint.interpret.program import Program, Question, _Reading, open_symbols
 from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Return
+from kernlint.interpret.torch.arguments import tensors_in
+from kernlint.interpret.torch.functions import torch_function
 from kernlint.interpret.values import Config, Function, Jit, Scope, Unknown
 from kernlint.records import dataclass, replace
 from kernlint.syntax.counters import counter
@@ -228,7 +232,7 @@ class _Replay(_Reading):
             self.kernel_module.path,
             steps,
             tuple(value for value in inputs if isinstance(value, Tensor)),
-            torch_ops._tensors([self._value(value) for value in later["outputs"]]),
+            tensors_in([self._value(value) for value in later["outputs"]]),
             tuple(dict.fromkeys(assumed)),
             tuple(dict.fromkeys(unknown)),
             sizes=constants,
@@ -355,10 +359,10 @@ class _Replay(_Reading):
         writes = tuple(written or result[:1])
         name, args, kwargs = translated(base, args, kwargs)
         with self.host.recording() as recorded, suppress(Raised, OutOfBudget):
-            torch_ops.function(self.host, name, args, kwargs, _HERE)
+            torch_function(self.host, name, args, kwargs, _HERE)
         self.host.unknowns = [text for text in self.host.unknowns if not text.endswith(f"torch function {name}")]
         known = next((one for one in map(bare, recorded) if isinstance(one, TorchOp) and one.kind != "unknown"), None)
-        given = torch_ops._tensors([args, *kwargs.values()])
+        given = tensors_in([args, *kwargs.values()])
         if known is None:
             reads = tuple(t for t in given if t not in written)
             kind = "elementwise" if step.get("pointwise") else "unknown" if reads else "fill"
@@ -379,8 +383,8 @@ class _Replay(_Reading):
         jit = self._function(step["kernel"])
         if not isinstance(jit, Jit):
             raise ValueError(f"no kernel {step['kernel']['name']}")
-        swept = [str(name) for config in (tuner or {}).get("configurations", ()) for name in config["kwargs"]]
-        aside = {*swept, *jit.heuristics} | ({"num_warps", "num_stages", "num_ctas", "maxnreg"} if tuner else set())
+        tuned = [str(name) for config in (tuner or {}).get("configurations", ()) for name in config["kwargs"]]
+        aside = {*tuned, *jit.heuristics} | ({"num_warps", "num_stages", "num_ctas", "maxnreg"} if tuner else set())
         tuning = self._tuning(tuner, jit, place.span) if tuner else None
         plain = replace(jit, configs=(), heuristics={}, autotuned=bool(tuner), tuning=tuning)
         launches = [self._variant(variant, plain, aside, place) for variant in variants]
@@ -406,7 +410,7 @@ class _Replay(_Reading):
         if edited and (changed or self.host.new_options.get(place.span)) and self._grid_hangs_on(step):
             raise _NotTold
         node: Any = place.call if place.call is not None else _HERE
-        return self.host._launch_one(jit, config, grid, [], kwargs, node)
+        return launch_one(self.host, jit, config, grid, [], kwargs, node)
 
     def _grid_hangs_on(self, step: Mapping[str, Any]) -> bool:
         """Whether the grid may be computed from what an edit changes: from what the call passes on, all that is known is how
@@ -434,11 +438,11 @@ class _Replay(_Reading):
         return Tuning(
             tuple(map(str, tuner["key"])),
             len(found),
-            _swept(found),
+            swept(found),
             bool(tuner["pruned"]),
             known.kept if known is not None else False,
             known.span if known is not None else span,
-            _repeating(found),
+            repeating(found),
             frozenset(str(name) for one in found for name in one.kwargs),
             frozenset(map(str, tuner["restored"])),
             frozenset(map(str, tuner["zeroed"])),

@@ -462,15 +462,15 @@ def test_convolutions_keep_their_geometry_for_each_dimension() -> None:
 
 
 def test_a_kernel_whose_sizes_are_told_by_a_check_is_looked_into_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    from kernlint.interpret import host
+    from kernlint.interpret.host import kernels
 
-    read_kernel, sizes = host.read_kernel, []
+    read_kernel, sizes = kernels.read_kernel, []
 
     def counted(jit, arguments, *rest):
         sizes.append(arguments["n"])
         return read_kernel(jit, arguments, *rest)
 
-    monkeypatch.setattr(host, "read_kernel", counted)
+    monkeypatch.setattr(kernels, "read_kernel", counted)
     body = """
     def run(x):
         (m,) = x.shape

@@ -3,7 +3,7 @@
 import libcst as cst
 import pytest
 
-from kernlint.interpret.memoised import run_once
+from kernlint.interpret.host.memoised import run_once
 from kernlint.interpret.program import Program
 from kernlint.syntax.tree import parse_module
 from kernlint.syntax.walk import walk

@@ -9,7 +9,7 @@ import pytest
 
 from kernlint.analysis import Analysis, analysis
 from kernlint.errors import AnalysisError
-from kernlint.interpret.host import HostFacts
+from kernlint.interpret.host.device import HostFacts
 from kernlint.interpret.project import CallSite, call_sites, project_root
 from kernlint.workload import dtype as dt
 

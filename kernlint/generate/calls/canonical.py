@@ -10,7 +10,7 @@ from kernlint.generate.values import (
     lane,
     looked_through,
 )
-from kernlint.interpret import torch_ops
+from kernlint.interpret.torch.shapes import product
 from kernlint.workload import Size
 
 
@@ -66,7 +66,7 @@ def _twice(value: Value) -> bool:
 
 
 def _is_count(view: View, over: Sequence[Size]) -> bool:
-    return view.value.op == "number" and view.value.attributes["value"] == torch_ops.product(tuple(over))
+    return view.value.op == "number" and view.value.attributes["value"] == product(tuple(over))
 
 
 def _reduces(view: View, kind: str, x: View, over: Sequence[Size], rank: int) -> bool:

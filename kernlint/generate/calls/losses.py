@@ -15,8 +15,8 @@ from kernlint.generate.values import (
     lane,
     looked_through,
 )
-from kernlint.interpret import torch_ops
-from kernlint.interpret.layers import LOSS_SETTINGS
+from kernlint.interpret.torch.layers import LOSS_SETTINGS
+from kernlint.interpret.torch.shapes import product
 from kernlint.workload import Size, Tensor
 from kernlint.workload import dtype as dt
 
@@ -37,7 +37,7 @@ def reduced_loss(w: Writer, losses: Value) -> Value:
     if how == "none":
         return losses
     total = w.reduce("sum", losses, list(range(len(losses.shape))), False)
-    return w.map("div", total, torch_ops.product(losses.shape)) if how == "mean" else total
+    return w.map("div", total, product(losses.shape)) if how == "mean" else total
 
 
 def _loss(losses: Callable[[Writer, Tensor, Tensor, tuple[Size, ...]], Value]) -> Callable[[Writer], Value]:

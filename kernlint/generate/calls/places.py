@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from kernlint.generate.calls.writer import Writer
 from kernlint.generate.kernel import is_large
 from kernlint.generate.values import CannotGenerate, Value, View, identity, lane
-from kernlint.interpret.torch_ops import product
+from kernlint.interpret.torch.shapes import product
 from kernlint.workload import Tensor
 from kernlint.workload import dtype as dt
 from kernlint.workload.expr import lift

@@ -17,7 +17,7 @@ from kernlint.generate.values import (
     lane,
     looked_through,
 )
-from kernlint.interpret.torch_ops import contiguous_strides
+from kernlint.interpret.torch.shapes import contiguous_strides
 from kernlint.records import replace
 from kernlint.workload import Call, Collected, Expr, Lane, Repeat, Step, Tensor, TorchOp, Workload
 from kernlint.workload.expr import Atom, lift

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret import torch_ops
+from kernlint.interpret.host.values import ContiguityTest, DtypeOf, ShapeOf
+from kernlint.interpret.torch.shapes import contiguous_strides
 from kernlint.interpret.values import Scope, Unknown
 from kernlint.workload import Dtype, Expr, Symbol, Tensor
 from kernlint.workload import expr as ex
 
 if TYPE_CHECKING:
-    from kernlint.interpret.host import HostEvaluator
+    from kernlint.interpret.host.state import HostState
 
 _RANKS = frozenset({"dim", "ndim", "ndimension"})
 #: No tensor has more dimensions than anybody checks for.
@@ -37,19 +38,19 @@ _OPPOSITE: dict[type, type] = {
 _MIRRORED: dict[type, type] = {cst.GreaterThan: cst.LessThan, cst.GreaterThanEqual: cst.LessThanEqual}
 
 
-def holds(h: HostEvaluator, test: cst.BaseExpression, scope: Scope) -> None:
+def holds(h: HostState, test: cst.BaseExpression, scope: Scope) -> None:
     """``test`` is true wherever the call goes on."""
     _learn(h, test, scope, True)
     delimit(h, test, scope, True)
 
 
-def fails(h: HostEvaluator, test: cst.BaseExpression, scope: Scope) -> None:
+def fails(h: HostState, test: cst.BaseExpression, scope: Scope) -> None:
     """``test`` is false wherever the call goes on: where it is true, it raises."""
     _learn(h, test, scope, False)
     delimit(h, test, scope, False)
 
 
-def delimit(h: HostEvaluator, test: cst.BaseExpression, scope: Scope, truth: bool) -> None:
+def delimit(h: HostState, test: cst.BaseExpression, scope: Scope, truth: bool) -> None:
     """Keep the bounds that follow from ``test`` being true, or false."""
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         delimit(h, test.expression, scope, not truth)
@@ -74,7 +75,7 @@ def delimit(h: HostEvaluator, test: cst.BaseExpression, scope: Scope, truth: boo
             h.zeros.append(value)
 
 
-def _compared(h: HostEvaluator, operator: type, left: Expr, right: Expr, truth: bool) -> None:
+def _compared(h: HostState, operator: type, left: Expr, right: Expr, truth: bool) -> None:
     if not truth:
         operator = _OPPOSITE.get(operator, operator)
     if operator in (cst.GreaterThan, cst.GreaterThanEqual):
@@ -87,7 +88,7 @@ def _compared(h: HostEvaluator, operator: type, left: Expr, right: Expr, truth: 
         h.zeros.append(left - right)
 
 
-def _learn(h: HostEvaluator, test: cst.BaseExpression, scope: Scope, truth: bool) -> None:
+def _learn(h: HostState, test: cst.BaseExpression, scope: Scope, truth: bool) -> None:
     if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
         _learn(h, test.expression, scope, not truth)
     elif isinstance(test, cst.BooleanOperation):
@@ -112,10 +113,8 @@ def _learn(h: HostEvaluator, test: cst.BaseExpression, scope: Scope, truth: bool
         _learn_value(h, test, scope)
 
 
-def _learn_value(h: HostEvaluator, test: cst.BaseExpression, scope: Scope) -> None:
+def _learn_value(h: HostState, test: cst.BaseExpression, scope: Scope) -> None:
     """``test``, no comparison, is true."""
-    from kernlint.interpret.host import ContiguityTest
-
     called = test if isinstance(test, cst.Call) else None
     name = called.func.value if called is not None and isinstance(called.func, cst.Name) else ""
     if called is not None and name == "all" and len(called.args) == 1:
@@ -126,7 +125,7 @@ def _learn_value(h: HostEvaluator, test: cst.BaseExpression, scope: Scope) -> No
         make_contiguous(h, value.tensor)
 
 
-def _learn_each(h: HostEvaluator, clause: cst.BaseExpression, scope: Scope) -> None:
+def _learn_each(h: HostState, clause: cst.BaseExpression, scope: Scope) -> None:
     """``all(test(x) for x in (a, b))``, or ``all([...])`` of tests, is true."""
     if isinstance(clause, (cst.List, cst.Tuple)):
         for element in clause.elements:
@@ -140,7 +139,7 @@ def _learn_each(h: HostEvaluator, clause: cst.BaseExpression, scope: Scope) -> N
             _learn(h, clause.elt, inner, True)
 
 
-def _learn_one_of(h: HostEvaluator, test: cst.BooleanOperation, scope: Scope) -> None:
+def _learn_one_of(h: HostState, test: cst.BooleanOperation, scope: Scope) -> None:
     """``x.dtype == a or x.dtype == b`` is true: one of them is the case."""
     values: list[Any] = []
     node: cst.BaseExpression | None = None
@@ -166,7 +165,7 @@ def _learn_one_of(h: HostEvaluator, test: cst.BooleanOperation, scope: Scope) ->
         _one_of(h, node, h.eval(node, scope), values, scope)
 
 
-def _one_of(h: HostEvaluator, node: cst.BaseExpression, value: Any, allowed: Sequence[Any], scope: Scope) -> None:
+def _one_of(h: HostState, node: cst.BaseExpression, value: Any, allowed: Sequence[Any], scope: Scope) -> None:
     """``value``, written ``node``, is one of ``allowed``."""
     if len(allowed) == 1:
         _equate(h, node, value, node, allowed[0], scope)
@@ -189,10 +188,8 @@ def _one_of(h: HostEvaluator, node: cst.BaseExpression, value: Any, allowed: Seq
         h.rank(rank_of, numbers[0])
 
 
-def typed_by(h: HostEvaluator, node: cst.BaseExpression, value: Any, scope: Scope) -> Tensor | None:
+def typed_by(h: HostState, node: cst.BaseExpression, value: Any, scope: Scope) -> Tensor | None:
     """The tensor whose element type ``node`` asks for, where that is not known."""
-    from kernlint.interpret.host import DtypeOf
-
     if isinstance(value, DtypeOf) and value.tensor is not None:
         return h.current(value.tensor)
     if isinstance(value, Unknown) and isinstance(node, cst.Attribute) and node.attr.value == "dtype":
@@ -201,10 +198,8 @@ def typed_by(h: HostEvaluator, node: cst.BaseExpression, value: Any, scope: Scop
     return None
 
 
-def _ranked(h: HostEvaluator, node: cst.BaseExpression, value: Any, scope: Scope) -> Tensor | None:
+def _ranked(h: HostState, node: cst.BaseExpression, value: Any, scope: Scope) -> Tensor | None:
     """The tensor of unknown rank whose rank ``node`` asks for (``x.dim()``, ``len(x.shape)``)."""
-    from kernlint.interpret.host import ShapeOf
-
     if not isinstance(value, Unknown):
         return None
     asked = node.func if isinstance(node, cst.Call) else node
@@ -217,9 +212,7 @@ def _ranked(h: HostEvaluator, node: cst.BaseExpression, value: Any, scope: Scope
     return None
 
 
-def _equate(
-    h: HostEvaluator, left: cst.BaseExpression, a: Any, right: cst.BaseExpression, b: Any, scope: Scope
-) -> None:
+def _equate(h: HostState, left: cst.BaseExpression, a: Any, right: cst.BaseExpression, b: Any, scope: Scope) -> None:
     """``a``, written ``left``, is equal to ``b``, written ``right``."""
     one, other = typed_by(h, left, a, scope), typed_by(h, right, b, scope)
     if one is not None and other is not None:
@@ -238,9 +231,7 @@ def _equate(
     _equate_values(h, a, b)
 
 
-def _equate_values(h: HostEvaluator, a: Any, b: Any) -> None:
-    from kernlint.interpret.host import ShapeOf
-
+def _equate_values(h: HostState, a: Any, b: Any) -> None:
     for value, other in ((a, b), (b, a)):
         if isinstance(value, ShapeOf):
             if isinstance(other, ShapeOf):
@@ -252,9 +243,7 @@ def _equate_values(h: HostEvaluator, a: Any, b: Any) -> None:
                     # Known from here on, and not only when the program is read again.
                     exact = tuple(int(one) if isinstance(one, int) else one for one in other)
                     dense = ranked.storage.id in h.contiguous
-                    h.refine(
-                        ranked, shape=exact, strides=torch_ops.contiguous_strides(exact) if dense else ranked.strides
-                    )
+                    h.refine(ranked, shape=exact, strides=contiguous_strides(exact) if dense else ranked.strides)
                 _equate_values(h, found, tuple(other))
             return
     if isinstance(a, (tuple, list)) and isinstance(b, (tuple, list)):
@@ -270,7 +259,7 @@ def _equate_values(h: HostEvaluator, a: Any, b: Any) -> None:
                 return
 
 
-def equal_shapes(h: HostEvaluator, one: Tensor, other: Tensor) -> None:
+def equal_shapes(h: HostState, one: Tensor, other: Tensor) -> None:
     """Two tensors have one shape; where no rank is known yet, they will have it as soon as one is."""
     a, b = h.current(one), h.current(other)
     if a.shape is None and b.shape is None:
@@ -288,10 +277,10 @@ def open_size(value: Any) -> Symbol | None:
     return atoms[0] if len(atoms) == 1 and value == Expr.atom(atoms[0]) else None
 
 
-def make_contiguous(h: HostEvaluator, x: Tensor) -> None:
+def make_contiguous(h: HostState, x: Tensor) -> None:
     """``x`` is contiguous, as soon as its shape is known."""
     x = h.current(x)
     if x.shape is not None and x.strides is None:
-        h.refine(x, strides=torch_ops.contiguous_strides(x.shape))
+        h.refine(x, strides=contiguous_strides(x.shape))
     elif x.shape is None:
         h.contiguous.add(x.storage.id)

@@ -15,7 +15,7 @@ from kernlint.workload import Dtype, Expr, Size, Symbol
 from kernlint.workload import dtype as dt
 
 if TYPE_CHECKING:
-    from kernlint.interpret.host import HostEvaluator
+    from kernlint.interpret.host.state import HostState
 
 #: Element types that jaxtyping's names allow, the likeliest first.
 _FLOATS = (dt.FLOAT16, dt.BFLOAT16, dt.FLOAT32)
@@ -36,7 +36,7 @@ _WRAPPERS = frozenset({"Optional", "Annotated", "Union", "Final", "Required"})
 _LONGEST = 400
 
 
-def argument(h: HostEvaluator, name: str, annotation: cst.BaseExpression | None, integer: bool) -> Any:
+def argument(h: HostState, name: str, annotation: cst.BaseExpression | None, integer: bool) -> Any:
     """What an argument called ``name`` is as its ``annotation`` says; ``integer`` that its uses show a number where that says
     nothing."""
     kind = _plain(annotation) if annotation is not None else None
@@ -92,7 +92,7 @@ def _last(node: cst.BaseExpression) -> str:
     return (dotted_name(node) or "").split(".")[-1]
 
 
-def _jaxtyped(h: HostEvaluator, name: str, kind: cst.Subscript) -> Any:
+def _jaxtyped(h: HostState, name: str, kind: cst.Subscript) -> Any:
     """A tensor as jaxtyping describes it; None where ``kind`` is something else."""
     allowed = _JAXTYPING.get(_last(kind.value))
     parts = [e.slice.value for e in kind.slice if isinstance(e.slice, cst.Index)]

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from kernlint.interpret.values import Unknown
+from kernlint.interpret.python import Raised
+from kernlint.interpret.values import Namespace, Unknown
 from kernlint.records import dataclass
+
+if TYPE_CHECKING:
+    from kernlint.interpret.host.evaluator import HostEvaluator
 
 _NUMBERS = re.compile(r"v?(\d+(?:\.\d+)*)")
 
@@ -43,3 +47,18 @@ def parse(text: str) -> Version | Unknown:
         return Unknown("version")
     numbers = [int(n) for n in found[1].split(".")[:6]]
     return Version((*numbers, *[0] * (3 - len(numbers))))
+
+
+def demand(h: HostEvaluator, path: str) -> None:
+    """Raise, where a ``try`` is there to catch it, for what the Triton release does not have."""
+    head, _, name = path.rpartition(".")
+    if h.guarded and has(h, Namespace(head), name) is False:
+        raise Raised
+
+
+def has(h: HostEvaluator, owner: Any, name: Any) -> bool | None:
+    """Whether a module of Triton has ``name`` in the release that the program runs on; None where it is not known."""
+    if not isinstance(owner, Namespace) or not isinstance(name, str) or owner.path.split(".")[0] != "triton":
+        return None
+    path = f"{owner.path}.{name}"
+    return True if h.release.has_module(path) else h.release.has(path)

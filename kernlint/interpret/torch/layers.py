@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import libcst as cst
 
-from kernlint.interpret import torch_ops
+from kernlint.interpret.torch.arguments import tensors_in
+from kernlint.interpret.torch.functions import torch_function
 from kernlint.interpret.values import Builtin, Function, Instance, Unknown
 from kernlint.records import replace
 from kernlint.workload import Dtype, Expr, Tensor
@@ -14,7 +15,7 @@ from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 
 if TYPE_CHECKING:
-    from kernlint.interpret.host import HostEvaluator
+    from kernlint.interpret.host.state import HostState
 
 _ACTIVATIONS = {
     "ReLU": "relu",
@@ -79,7 +80,7 @@ _METHODS_THAT_RETURN_SELF = frozenset("cuda to eval train requires_grad_ cpu".sp
 _CASTS = {"half": dt.FLOAT16, "float": dt.FLOAT32, "double": dt.FLOAT64, "bfloat16": dt.BFLOAT16}
 
 
-def construct(h: HostEvaluator, path: str, args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> Any:
+def construct(h: HostState, path: str, args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> Any:
     """``torch.nn.X(...)``: an instance with the parameters that the layer creates."""
     name = path.rsplit(".", 1)[-1]
     if name in ("Parameter", "Buffer"):
@@ -129,7 +130,7 @@ def construct(h: HostEvaluator, path: str, args: list[Any], kwargs: dict[str, An
     return instance
 
 
-def attribute(h: HostEvaluator, instance: Instance, name: str) -> Any:
+def attribute(h: HostState, instance: Instance, name: str) -> Any:
     """An attribute that neither the instance nor its class defines: a method of ``nn.Module``."""
     if name in _METHODS_THAT_RETURN_SELF:
         return Builtin(
@@ -156,9 +157,9 @@ def attribute(h: HostEvaluator, instance: Instance, name: str) -> Any:
     return Unknown(f"attribute {name}")
 
 
-def _save(h: HostEvaluator, context: Instance, args: list[Any]) -> None:
+def _save(h: HostState, context: Instance, args: list[Any]) -> None:
     """``ctx.save_for_backward(...)``."""
-    h.save(torch_ops._tensors(args))
+    h.save(tensors_in(args))
     context.attrs["saved_tensors"] = tuple(args)
 
 
@@ -202,7 +203,7 @@ def _given(attrs: dict[str, Any], place: int, name: str) -> Any:
     return args[place] if len(args) > place else (attrs.get("_kwargs") or {}).get(name)
 
 
-def call(h: HostEvaluator, instance: Instance, args: list[Any], kwargs: dict[str, Any], node: Any) -> Any:
+def call(h: HostState, instance: Instance, args: list[Any], kwargs: dict[str, Any], node: Any) -> Any:
     """``layer(x)``."""
     name = instance.kind.rsplit(".", 1)[-1]
     x = args[0] if args else None
@@ -213,37 +214,30 @@ def call(h: HostEvaluator, instance: Instance, args: list[Any], kwargs: dict[str
                 x = h.call(layer, [x], {}, node)
         return x
     if name in _ACTIVATIONS:
-        return torch_ops.function(h, _ACTIVATIONS[name], [x], _settings(_ACTIVATIONS[name], attrs), node)
+        return torch_function(h, _ACTIVATIONS[name], [x], _settings(_ACTIVATIONS[name], attrs), node)
     if name == "Identity":
         return x
     if name.startswith("Dropout"):
-        return (
-            x
-            if _given(attrs, 0, "p") == 0 or not attrs["training"]
-            else torch_ops.function(h, "dropout", [x], {}, node)
-        )
+        return x if _given(attrs, 0, "p") == 0 or not attrs["training"] else torch_function(h, "dropout", [x], {}, node)
     if name == "Flatten":
-        return torch_ops.function(h, "flatten", [x, *(attrs["_args"] or [1])], {}, node)
+        return torch_function(h, "flatten", [x, *(attrs["_args"] or [1])], {}, node)
     if name == "Linear":
-        return torch_ops.function(h, "linear", [x, attrs.get("weight"), attrs.get("bias")], {}, node)
+        return torch_function(h, "linear", [x, attrs.get("weight"), attrs.get("bias")], {}, node)
     if name in ("Conv1d", "Conv2d", "Conv3d"):
         given = (attrs.get(k) for k in ("weight", "bias", "stride", "padding", "dilation", "groups"))
-        return torch_ops.function(h, name.lower(), [x, *given], {}, node)
+        return torch_function(h, name.lower(), [x, *given], {}, node)
     if name.startswith("ConvTranspose"):
-        geometry = [attrs.get(k) for k in ("stride", "padding", "output_padding", "groups", "dilation")]
-        function = f"conv_transpose{name[-2:].lower()}"
-        weight, bias = attrs.get("weight"), attrs.get("bias")
-        with h.inside(function, [x, weight, bias, *geometry], {}):
-            return torch_ops.transposed_convolution(h, function, x, weight, bias, node, *geometry)
+        given = (attrs.get(k) for k in ("weight", "bias", "stride", "padding", "output_padding", "groups", "dilation"))
+        return torch_function(h, f"conv_transpose{name[-2:].lower()}", [x, *given], {}, node)
     if name in ("LayerNorm", "RMSNorm", "GroupNorm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm2d"):
         if name.startswith("BatchNorm") and attrs["training"] and _given(attrs, 4, "track_running_stats") is not False:
             count = h.allocate(dt.INT64, (), "parameter", None, "num_batches_tracked")
             h.torch_op("add_", "elementwise", (count,), (count,), node, flops=1)
         return _normalised(h, name, x, attrs, node)
     if name == "Embedding":
-        return torch_ops.function(h, "embedding", [x, attrs.get("weight")], {}, node)
+        return torch_function(h, "embedding", [x, attrs.get("weight")], {}, node)
     if name == "Unfold":
-        return torch_ops.function(h, "unfold", [x, *attrs["_args"]], attrs["_kwargs"], node)
+        return torch_function(h, "unfold", [x, *attrs["_args"]], attrs["_kwargs"], node)
     if name.startswith(("MaxPool", "AvgPool", "AdaptiveAvgPool", "AdaptiveMaxPool")):
         snake = {
             "Max": "max_pool",
@@ -251,34 +245,34 @@ def call(h: HostEvaluator, instance: Instance, args: list[Any], kwargs: dict[str
             "AdaptiveAvg": "adaptive_avg_pool",
             "AdaptiveMax": "adaptive_max_pool",
         }
-        return torch_ops.function(
+        return torch_function(
             h, snake[name[: name.index("Pool")]] + name[-2:].lower(), [x, *attrs["_args"]], attrs["_kwargs"], node
         )
     if name in ("GRU", "LSTM", "RNN"):
         return _recurrent(h, name, instance, x, node)
     if name in _LOSSES:
-        return torch_ops.function(h, _LOSSES[name], args, _settings(_LOSSES[name], attrs), node)
+        return torch_function(h, _LOSSES[name], args, _settings(_LOSSES[name], attrs), node)
     h.unknown(f"layer {instance.kind or 'of unknown class'}")
     return Unknown(name)
 
 
-def _normalised(h: HostEvaluator, name: str, x: Any, attrs: dict[str, Any], node: Any) -> Any:
+def _normalised(h: HostState, name: str, x: Any, attrs: dict[str, Any], node: Any) -> Any:
     """A layer that normalises, as the function that it calls."""
     weight, bias, eps = (attrs.get(key) for key in ("weight", "bias", "eps"))
     if name in ("LayerNorm", "RMSNorm"):
         shape = attrs.get("normalized_shape")
         affine = [weight, bias] if name == "LayerNorm" else [weight]
         shape = shape if isinstance(shape, (tuple, list)) else (shape,)
-        return torch_ops.function(h, f"{name[:-4].lower()}_norm", [x, shape, *affine, eps], {}, node)
+        return torch_function(h, f"{name[:-4].lower()}_norm", [x, shape, *affine, eps], {}, node)
     if name == "GroupNorm":
-        return torch_ops.function(h, "group_norm", [x, attrs.get("num_groups"), weight, bias, eps], {}, node)
+        return torch_function(h, "group_norm", [x, attrs.get("num_groups"), weight, bias, eps], {}, node)
     statistics = [attrs.get("running_mean"), attrs.get("running_var")]
     function = "instance_norm" if name.startswith("Instance") else "batch_norm"
     options = {"eps": eps, "training": attrs["training"]}
-    return torch_ops.function(h, function, [x, *statistics, weight, bias], options, node)
+    return torch_function(h, function, [x, *statistics, weight, bias], options, node)
 
 
-def _recurrent(h: HostEvaluator, name: str, instance: Instance, x: Any, node: Any) -> Any:
+def _recurrent(h: HostState, name: str, instance: Instance, x: Any, node: Any) -> Any:
     hidden = instance.attrs.get("hidden_size")
     if not isinstance(x, Tensor) or x.shape is None or not isinstance(hidden, (int, Expr)):
         return Unknown(name)

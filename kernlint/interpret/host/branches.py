@@ -1,0 +1,97 @@
+"""Conditions that nobody can decide: which arm is followed, and what is known after it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import libcst as cst
+
+from kernlint.interpret.host import checks
+from kernlint.interpret.host.first_call import Recorded, bare
+from kernlint.interpret.host.values import ContiguityTest
+from kernlint.interpret.python import Break, Continue, Raised, Return
+from kernlint.interpret.values import Scope
+from kernlint.workload import Launch, Repeat, Tensor, TorchOp
+
+if TYPE_CHECKING:
+    from kernlint.interpret.host.evaluator import HostEvaluator
+
+
+def follow_branches(h: HostEvaluator, node: cst.If, test: Any, scope: Scope) -> None:
+    if isinstance(test, ContiguityTest):
+        # `if x.is_contiguous(): fast path` and its negation: take the path of a contiguous tensor.
+        h.assume(f"{test.tensor.name} is contiguous")
+        checks.make_contiguous(h, test.tensor)
+        h.run(node.body.body, scope)
+        return
+    if _only_raises(node.body):
+        if node.orelse is not None:
+            h.execute(node.orelse, scope)
+        checks.fails(h, node.test, scope)
+        return
+    before = dict(scope.vars)
+    outcomes: list[tuple[dict[str, Any], list[Recorded], Return | Continue | Break | None]] = []
+    for arm in (node.body, node.orelse):
+        scope.vars = dict(before)
+        leaves: Return | Continue | Break | None = None
+        with h.recording() as steps, h.doubting():
+            try:
+                if isinstance(arm, cst.If):
+                    h.exec_If(arm, scope)
+                elif arm is not None:
+                    h.run(arm.body.body if isinstance(arm, cst.Else) else arm.body, scope)
+            except (Return, Continue, Break) as way:
+                leaves = way.with_traceback(None)
+            except Raised:
+                continue
+        outcomes.append((scope.vars, steps, leaves))
+    scope.vars = before
+    if not outcomes:
+        raise Raised
+    # Follow the arm that launches more; of two alike, the one that falls through.
+    weight = [sum(isinstance(bare(s), (Launch, Repeat)) for s in steps) for _, steps, _ in outcomes]
+    best = max(range(len(outcomes)), key=lambda i: (weight[i], outcomes[i][2] is None, i))
+    vars, steps, leaves = outcomes[best]
+    if len(outcomes) > 1 and (weight[0] or weight[1]):
+        taken = "holds" if best == 0 else "does not hold"
+        h.assume(f"line {h.span(node.test).line}: `{h.code(node.test)}` {taken}")
+        checks.delimit(h, node.test, scope, best == 0)
+    for step in steps:
+        h.record(step)
+    left_out = [steps for index, (_, steps, _) in enumerate(outcomes) if index != best]
+    h.untaken |= {storage for untaken in left_out for step in untaken for storage in _written(step)}
+    if leaves is not None:
+        try:
+            raise leaves
+        finally:
+            del leaves, outcomes  # a frame that holds what it raises, and so itself, stays with all it knows
+    others = [o for i, o in enumerate(outcomes) if i != best and o[2] is None]
+    merged = dict(vars)
+    if not weight[best]:
+        for other, _, _ in others:
+            for name, value in other.items():
+                merged[name] = h.merge(merged[name], value, test, node) if name in merged else value
+    scope.vars = merged
+
+
+def _only_raises(body: cst.BaseSuite) -> bool:
+    """Whether a suite ends in ``raise`` (a guard)."""
+    if not body.body:
+        return False
+    last = body.body[-1]
+    if isinstance(last, cst.SimpleStatementLine):
+        return isinstance(last.body[-1], cst.Raise)
+    return isinstance(last, cst.Raise)
+
+
+def _written(recorded: Recorded) -> Iterator[int]:
+    """The storages that a step may give contents to."""
+    step = bare(recorded)
+    if isinstance(step, TorchOp) and step.kind != "alloc":
+        yield from (tensor.storage.id for tensor in step.writes)
+    elif isinstance(step, Launch):
+        yield from (value.storage.id for value in step.arguments.values() if isinstance(value, Tensor))
+    elif isinstance(step, Repeat):
+        for inner in step.body:
+            yield from _written(inner)
