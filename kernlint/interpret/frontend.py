@@ -150,6 +150,8 @@ class FrontEnd(Evaluator):
         self.found: dict[tuple[str, Span], Fault] = {}
         #: How many constructs around the current one may not be compiled at all.
         self.doubts = 0
+        #: Compile-time conditions around the statement, since the last run-time one.
+        self.choices = 0
         #: The switch of the kernel, off by default, under which alone the statement is compiled.
         self.switch = ""
         self.local_names: dict[cst.CSTNode, frozenset[str]] = {}
@@ -232,7 +234,7 @@ class FrontEnd(Evaluator):
 
     def execute(self, node: cst.CSTNode, scope: Scope) -> None:
         refused = _STATEMENTS.get(type(node))
-        if type(node) is cst.Raise and self.doubts:
+        if type(node) is cst.Raise and (self.doubts or self.choices):
             return  # behind a compile-time condition it stands for values that nobody is to pass
         if refused is not None and not self.target.speaks(refused[0]):
             self.fault("unsupported-syntax", node, f"{refused[1]} is not supported in a kernel", refused[0])
@@ -572,10 +574,21 @@ class FrontEnd(Evaluator):
 
     # -- control flow -----------------------------------------------------------------------------------------------
 
+    def exec_If(self, node: cst.If, scope: Scope) -> None:
+        self.choices += 1
+        try:
+            super().exec_If(node, scope)
+        finally:
+            self.choices -= 1
+
     def undecided(self, node: cst.If, test: Any, scope: Scope) -> None:
         if isinstance(test, Typed):
             self.demand_scalar_condition(test, node.test, "if")
-            self._runtime_if(node, scope)
+            choices, self.choices = self.choices, 0
+            try:
+                self._runtime_if(node, scope)
+            finally:
+                self.choices = choices
         else:
             self._compile_time_if(node, test, scope)
 

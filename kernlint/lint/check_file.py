@@ -260,8 +260,12 @@ class _Check:
                 failure = "too deeply nested to analyse"
             except Exception as error:
                 failure = _internal(error)
+            told = set()
             for (_, span), (finding, found_as) in best.items():
-                yield finding, span, found_as
+                same = finding.code, span.line, finding.message
+                if same not in told or found_as.finding.change is not None:
+                    told.add(same)
+                    yield finding, span, found_as
         if self.crashed and not failure:
             failure = "; ".join(sorted(self.crashed))
         if failure:
@@ -361,14 +365,10 @@ class _Check:
             for scope, priced in candidate.gains.items()
         }
         gain = Gain(self.job.settings.device, scopes) if scopes else None
-        proven = "info" if gain is None and rule.remark_if_open else found.severity
-        severity = self.job.settings.severity.get(rule.code, proven)
-        if not self._pays(rule, gain):
-            severity = "info"
         return Finding(
             code=rule.code,
             name=rule.name,
-            severity=severity,
+            severity=self._severity(found, gain),
             category=rule.category,
             message=self._said(found.message, span),
             file=self.file,
@@ -379,9 +379,17 @@ class _Check:
             gain=gain,
         )
 
+    def _severity(self, found: RuleFinding, gain: Gain | None) -> str:
+        """That of ``found``. What is only slow is a remark unless the change is sure to gain at sizes that the code tells."""
+        rule = found.rule
+        proven = found.severity
+        if proven == "warning" and rule.category not in NOT_ABOUT_SPEED and (gain is None or not gain.sure):
+            proven = "info"
+        return self.job.settings.severity.get(rule.code, proven) if self._pays(rule, gain) else "info"
+
     def _pays(self, rule: Rule, gain: Gain | None) -> bool:
-        """Whether the change of a finding is worth failing a build: whatever it gains where that is not the point. A choice
-        that somebody may have measured must be sure to gain."""
+        """Whether the change of a finding is worth making: whatever it gains where that is not the point. A choice that somebody
+        may have measured must be sure to gain."""
         if gain is None or rule.category in NOT_ABOUT_SPEED:
             return True
         least = self.job.settings.options.get((rule.code, MIN_GAIN.name), MIN_GAIN.default)
