@@ -282,12 +282,16 @@ class _Check:
         from kernlint.analysis import host_facts, target_for
         from kernlint.cost.device import find_device
         from kernlint.interpret.assume import parse_fact
+        from kernlint.interpret.pins import pinned, requirement_files
         from kernlint.interpret.program import Program, Question
         from kernlint.rules.registry import all_rules
         from kernlint.verdict.judge import Allowance
 
         device = find_device(self.job.settings.device)
         target = target_for(self.job.settings.target_triton, device)
+        if self.job.settings.target_triton is None:
+            target = pinned(module.path, target)
+            self.helpers |= set(map(str, requirement_files(module.path)))
         rules = [rule for rule in all_rules() if rule.code in self.codes]
         self.silent = {rule.code for rule in rules if rule.silent_if_open} - self.job.settings.asked
         asked = target if any(rule.category in NOT_ABOUT_SPEED for rule in rules) else None

@@ -83,12 +83,13 @@ def test_what_is_an_error(name: str, code: str, settings: dict[str, str]) -> Non
     assert levels(checked(name, **settings)).get(code) == "error"
 
 
-@pytest.mark.parametrize(
-    ("name", "code"),
-    [("cases/14-partial-block-absmax/bad.py", "KL737"), ("cases/22-pointer-overshoot/bad.py", "KL798")],
-)
-def test_what_may_go_wrong(name: str, code: str) -> None:
-    assert levels(checked(name)).get(code) == "warning"
+def test_what_may_go_wrong() -> None:
+    assert levels(checked("cases/22-pointer-overshoot/bad.py")).get("KL798") == "warning"
+
+
+def test_lanes_that_are_undefined_and_zero_with_the_compilers_of_today() -> None:
+    """The maximum is of magnitudes: it takes another compiler to see the fault, which somebody reported of one."""
+    assert levels(checked("cases/14-partial-block-absmax/bad.py")).get("KL737") == "info"
 
 
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in REPORTED.glob("cases/*/good.py")))
