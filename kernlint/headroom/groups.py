@@ -161,7 +161,9 @@ class _Grouping:
                 if maker is not None and self.home.get(maker.index) == home and self._is_barrier(maker):
                     return True
             if self._is_barrier(node):
-                readers = (self.home.get(reader) for use in node.writes for reader in self.graph.readers.get(use.value, ()))
+                readers = (
+                    self.home.get(reader) for use in node.writes for reader in self.graph.readers.get(use.value, ())
+                )
                 if home in readers:
                     return True
         return False
