@@ -283,7 +283,8 @@ class _Check:
         from kernlint.cost.device import find_device
         from kernlint.interpret.assume import parse_fact
         from kernlint.interpret.pins import pinned, requirement_files
-        from kernlint.interpret.program import Program, Question
+        from kernlint.interpret.program import Program
+        from kernlint.interpret.question import Question
         from kernlint.rules.registry import all_rules
         from kernlint.verdict.judge import Allowance
 
@@ -310,9 +311,27 @@ class _Check:
         for workload in program.workloads():
             for call, concerned in calls_for(workload, rules):
                 yield from self._of_workload(program, call, device, concerned)
+            yield from self._of_stated(program, workload, device, rules)
         rules = [rule for rule in rules if rule.bare]
         for workload in program.bare_kernels() if rules and not self.late else ():
             yield from self._of_workload(program, workload, device, rules)
+
+    def _of_stated(
+        self, program: Program, workload: Workload, device: Device, rules: list[Rule]
+    ) -> Iterator[Candidate]:
+        """What rules about speed find where open arguments have the types that checks, annotations and prose state."""
+        from kernlint.interpret.edits import NO_EDITS
+        from kernlint.interpret.evidence import stated
+
+        clues = {} if self.late else self._guarded("evidence", lambda: stated(program, workload), {})
+        concerned = [rule for rule in rules if rule.category not in NOT_ABOUT_SPEED and not rule.silent_if_open]
+        if not clues or not concerned:
+            return
+        typed = program.at(dtypes={name: clue.dtypes[0] for name, clue in clues.items()})
+        call = typed.workload(workload.entry, NO_EDITS)
+        assumed = tuple(f"assumed: `{name}` is {clue.dtypes[0]} ({clue.because})" for name, clue in clues.items())
+        for candidate in self._of_workload(typed, call, device, concerned) if call is not None else ():
+            yield replace(candidate, assumed=assumed)
 
     def _of_workload(
         self, program: Program, workload: Workload, device: Device, rules: list[Rule]
@@ -372,24 +391,26 @@ class _Check:
         return Finding(
             code=rule.code,
             name=rule.name,
-            severity=self._severity(found, gain),
+            severity=self._severity(candidate, gain),
             category=rule.category,
             message=self._said(found.message, span),
             file=self.file,
             place=_place(span),
             kernel=found.kernel,
-            evidence=tuple(self._fact(e.text, e.span) for e in found.evidence),
+            evidence=(*(self._fact(e.text, e.span) for e in found.evidence), *candidate.assumed),
             advice=self._said(found.change.method, span) if found.change is not None else "",
             gain=gain,
         )
 
-    def _severity(self, found: RuleFinding, gain: Gain | None) -> str:
-        """That of ``found``. What is only slow is a remark unless the change is sure to gain at sizes that the code tells."""
-        rule = found.rule
-        proven = found.severity
+    def _severity(self, candidate: Candidate, gain: Gain | None) -> str:
+        """What rests on an assumption is a remark, and so is what is only slow, unless the change is sure to gain at sizes that
+        the code tells."""
+        rule, proven = candidate.finding.rule, candidate.finding.severity
+        if candidate.assumed or not self._pays(rule, gain):
+            return "info"
         if proven == "warning" and rule.category not in NOT_ABOUT_SPEED and (gain is None or not gain.sure):
             proven = "info"
-        return self.job.settings.severity.get(rule.code, proven) if self._pays(rule, gain) else "info"
+        return self.job.settings.severity.get(rule.code, proven)
 
     def _pays(self, rule: Rule, gain: Gain | None) -> bool:
         """Whether the change of a finding is worth making: whatever it gains where that is not the point. A choice that somebody
@@ -419,7 +440,8 @@ class _Check:
         pays = self._pays(candidate.finding.rule, gain)
         change = candidate.finding.change
         program = candidate.program
-        if not pays or change is None or program is None or program.kernel.text != self.code:
+        unsure = bool(candidate.assumed) or not pays
+        if unsure or change is None or program is None or program.kernel.text != self.code:
             return None
         made = candidate.attempt.rewriting
         if made is None or not candidate.attempt.automatic:
