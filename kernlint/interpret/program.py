@@ -14,6 +14,7 @@ import libcst as cst
 
 from kernlint.errors import AnalysisError, UsageError
 from kernlint.interpret.api import Target
+from kernlint.interpret.earlier import Earlier, Readings
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.elsewhere import Elsewhere
 from kernlint.interpret.host.annotations import argument
@@ -126,13 +127,20 @@ class Program:
     that is called.
     """
 
-    def __init__(self, kernel: Module, reference: Module | None = None, question: Question | None = None) -> None:
+    def __init__(
+        self,
+        kernel: Module,
+        reference: Module | None = None,
+        question: Question | None = None,
+        earlier: Earlier | None = None,
+    ) -> None:
         self.kernel = kernel
         self.reference = reference
         self.question = question or Question()
         self._kernels: dict[Any, Kernel] = {}
         self._refused: dict[Any, tuple[Fault, ...]] = {}
         self._kernel_calls: KernelCalls = {}
+        self._earlier = None if earlier is None else Readings(earlier)
         #: By edits and the one entry that was followed, empty for all.
         self._read: dict[tuple[Edits, str], list[Workload]] = {}
         self._bare: dict[Edits, list[Workload]] = {}
@@ -431,7 +439,7 @@ class _Reading:
         }
         self.host = self.evaluator(question.host, question.overrides, sizes, resolved, edits, program._kernels)
         self.host.configuration, self.host.detailed = question.configuration, question.detailed
-        self.host.reads_kernels = question.kernels
+        self.host.reads_kernels, self.host.readings = question.kernels, program._earlier
         if not edits:
             self.host.target, self.host.refused = question.target, program._refused
             self.host.kernel_calls = program._kernel_calls
