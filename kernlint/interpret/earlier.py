@@ -16,7 +16,8 @@ import libcst as cst
 
 from kernlint import work
 from kernlint.interpret.edits import Literal
-from kernlint.interpret.values import Block, Deferred, Descriptor, Function, Jit, Namespace, Scope, Unknown, is_huge
+from kernlint.interpret.triton.values import Descriptor
+from kernlint.interpret.values import Deferred, Function, Jit, Namespace, Scope, Unknown, is_huge
 from kernlint.records import dataclass
 from kernlint.syntax.names import origin_of
 from kernlint.syntax.tree import Module
@@ -157,7 +158,7 @@ def _told(value: Any, seen: dict[int, Function]) -> Any:
         return Literal, int(value), value.span
     if value is None or isinstance(value, (bool, int, float, str, Expr, Dtype, Namespace)) or value is _MISSING:
         return None if is_huge(value) else (type(value), value)
-    if type(value) in (Unknown, Descriptor, Block) or isinstance(value, Unknown):
+    if isinstance(value, (Unknown, Descriptor)):
         return type(value), repr(value)
     if isinstance(value, (tuple, list)) and not is_huge(value):
         return type(value), tuple(_told(one, seen) for one in value)

@@ -36,6 +36,7 @@ from kernlint.work import OutOfWork
 if TYPE_CHECKING:
     from kernlint.cost.device import Device
     from kernlint.interpret.earlier import Earlier
+    from kernlint.interpret.evidence import Clue
     from kernlint.interpret.program import Program
     from kernlint.lint.fences import Fences
     from kernlint.lint.suppress import Suppression, Suppressions
@@ -328,7 +329,8 @@ class _Check:
         from kernlint.interpret.edits import NO_EDITS
         from kernlint.interpret.evidence import stated
 
-        clues = {} if self.late else self._guarded("evidence", lambda: stated(program, workload), {})
+        nothing: dict[str, Clue] = {}
+        clues = nothing if self.late else self._guarded("evidence", lambda: stated(program, workload), nothing)
         concerned = [rule for rule in rules if rule.category not in NOT_ABOUT_SPEED and not rule.silent_if_open]
         if not clues or not concerned:
             return
