@@ -88,7 +88,7 @@ def test_another_question_is_asked_anew(counted, other):
     with contextlib.suppress(KernlintError):
         analyze(text, **other)
     assert analyze(text) is first
-    questions = {seen.question(text, OPTIONS | one) for one in ({}, other)}
+    questions = {seen.question(Request(text, **one)) for one in ({}, other)}
     assert len(questions) == 2
 
 

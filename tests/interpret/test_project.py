@@ -11,6 +11,7 @@ from kernlint.analysis import Analysis, analysis
 from kernlint.errors import AnalysisError
 from kernlint.interpret.host.device import HostFacts
 from kernlint.interpret.project import CallSite, call_sites, project_root
+from kernlint.request import Request
 from kernlint.workload import dtype as dt
 
 KERNEL = """
@@ -66,7 +67,7 @@ def sites(project: Path, *functions: str) -> list[CallSite]:
 
 def ask(path: Path, **options: object) -> Analysis:
     options = {"project": True, **options}
-    return analysis(path.read_text(), path=str(path), **options)  # type: ignore[arg-type]
+    return analysis(Request(path.read_text(), path=str(path), **options))  # type: ignore[arg-type]
 
 
 def write(project: Path, name: str, text: str) -> None:
