@@ -13,15 +13,11 @@ import pytest
 
 from kernlint import analysis, analyze, seen
 from kernlint.errors import KernlintError
+from kernlint.request import Request
 
 ROOT = Path(__file__).parents[2]
 PAIR = ROOT / "fixtures" / "pairs" / "softmax-ok"
 KERNEL, REFERENCE = (PAIR / f"{name}.py" for name in ("before", "reference"))
-
-OPTIONS = {
-    "path": "kernel.py", "reference": None, "reference_path": "reference.py", "device": None, "scope": "gpu", "entry": None,
-    "overrides": None, "assumptions": (), "performance": None, "performance_path": "performance data",
-}  # fmt: skip
 
 HELPER = """
 import triton
