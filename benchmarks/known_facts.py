@@ -23,9 +23,9 @@ from pathlib import Path
 from kernlint.analysis import host_facts, target_for
 from kernlint.cost.device import find_device
 from kernlint.errors import KernlintError
+from kernlint.interpret.callers import CallSite, Nothing, call_sites
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
-from kernlint.interpret.project import CallSite, Nothing, call_sites
 from kernlint.interpret.question import Fact, Question
 from kernlint.interpret.reading.launching import may_launch
 from kernlint.syntax.dialect import dialect, has_kernel
@@ -118,7 +118,7 @@ def count_file(path: Path, reference: Path | None, project: bool) -> Count:
 
 def _sites(program: Program, workloads: Sequence[Workload], module: Module) -> list[CallSite]:
     entries = [workload.entry.replace(".backward", ".forward") for workload in workloads]
-    return call_sites(module.path, entries, may_launch(module), program.question.host) if entries else []
+    return call_sites(module, entries, may_launch(module), program.question.host) if entries else []
 
 
 def _called(program: Program, workload: Workload, sites: Sequence[CallSite]) -> Workload | None:

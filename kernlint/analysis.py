@@ -17,9 +17,10 @@ from kernlint.cost.traffic.accesses import assumed_trips
 from kernlint.errors import AnalysisError, UsageError
 from kernlint.interpret.api import Target, find_target
 from kernlint.interpret.assume import parse_fact
+from kernlint.interpret.callers import CallSite, call_sites
 from kernlint.interpret.host.device import HostFacts
 from kernlint.interpret.program import Program
-from kernlint.interpret.project import CallSite, call_sites, launchers
+from kernlint.interpret.project import launchers
 from kernlint.interpret.question import Question
 from kernlint.interpret.reading.launching import may_launch
 from kernlint.interpret.recorded import RecordedProgram, Recording
@@ -307,13 +308,12 @@ class _Judge:
         return replace(found, certainty=certainty, scenarios=(scenario,), base=base, undecided=wanted)
 
     def _calls(self) -> list[CallSite]:
-        """The calls of this program's functions in other files of its project."""
+        """The calls of this program's functions that it makes itself, as a script say, and those in its project."""
         if self._sites is None:
             kernel, program = self.reading.program.kernel, self.reading.program
             entries = [workload.entry.replace(".backward", ".forward") for workload in self.reading.workloads]
-            asked = self.reading.request.project
-            ways = may_launch(kernel)
-            self._sites = call_sites(kernel.path, entries, ways, program.question.host) if asked else []
+            ways, host = may_launch(kernel), program.question.host
+            self._sites = call_sites(kernel, entries, ways, host, self.reading.request.project)
         return self._sites
 
     def with_other_scenarios(self, judgement: Judgement) -> Judgement:
