@@ -12,6 +12,7 @@ from kernlint.interpret.assume import parse_fact, sweep
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
 from kernlint.interpret.question import Question
+from kernlint.request import Request
 from kernlint.syntax.tree import parse_module
 from kernlint.workload import Launch, Tensor, Workload
 from kernlint.workload import dtype as dt
@@ -405,7 +406,7 @@ def test_wrong_facts_are_refused(facts, message):
     from kernlint.analysis import read_program
 
     with pytest.raises(UsageError, match=message):
-        read_program(HEAD + OPEN, assumptions=facts)
+        read_program(Request(HEAD + OPEN, assumptions=tuple(facts)))
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from kernlint.errors import AnalysisError
 from kernlint.interpret.callers import CallSite, call_sites
 from kernlint.interpret.host.device import HostFacts
 from kernlint.interpret.project import project_root
+from kernlint.request import Request
 from kernlint.syntax.tree import parse_module
 from kernlint.workload import dtype as dt
 
@@ -69,7 +70,7 @@ def sites(project: Path, *functions: str) -> list[CallSite]:
 
 def ask(path: Path, **options: object) -> Analysis:
     options = {"project": True, **options}
-    return analysis(path.read_text(), path=str(path), **options)  # type: ignore[arg-type]
+    return analysis(Request(path.read_text(), path=str(path), **options))  # type: ignore[arg-type]
 
 
 def write(project: Path, name: str, text: str) -> None:
