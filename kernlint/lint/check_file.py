@@ -35,6 +35,8 @@ from kernlint.work import OutOfWork
 
 if TYPE_CHECKING:
     from kernlint.cost.device import Device
+    from kernlint.interpret.earlier import Earlier
+    from kernlint.interpret.evidence import Clue
     from kernlint.interpret.program import Program
     from kernlint.lint.fences import Fences
     from kernlint.lint.suppress import Suppression, Suppressions
@@ -93,21 +95,25 @@ class Result:
     helpers: tuple[tuple[str, str], ...] = ()
 
 
-def check_file(job: Job, begun: Callable[[Callable[[], Result]], None] | None = None) -> Result:
+def check_file(
+    job: Job, begun: Callable[[Callable[[], Result]], None] | None = None, earlier: Earlier | None = None
+) -> Result:
     """Everything that the selected rules find in the file, after suppression comments, in source order.
 
     What goes wrong is a finding too; nothing but a bug raises, and no bug of a rule does. ``begun`` is given, before anything is
-    done, what tells other threads what was found so far, without fixes.
+    done, what tells other threads what was found so far, without fixes. Where the file will be asked about again, ``earlier``
+    keeps what its kernels were found to do.
     """
-    check = _Check(job)
+    check = _Check(job, earlier)
     if begun is not None:
         begun(check.so_far)
     return check.result()
 
 
 class _Check:
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, earlier: Earlier | None) -> None:
         self.job = job
+        self.earlier = earlier
         #: The findings by code and place, and how they are told, once there may be any.
         self.best: dict[tuple[str, Span], tuple[Finding, Candidate]] = {}
         self.told: Callable[[Finding, Span], Iterator[tuple[Finding, str]]] | None = None
@@ -260,8 +266,12 @@ class _Check:
                 failure = "too deeply nested to analyse"
             except Exception as error:
                 failure = _internal(error)
+            told = set()
             for (_, span), (finding, found_as) in best.items():
-                yield finding, span, found_as
+                same = finding.code, span.line, finding.message
+                if same not in told or found_as.finding.change is not None:
+                    told.add(same)
+                    yield finding, span, found_as
         if self.crashed and not failure:
             failure = "; ".join(sorted(self.crashed))
         if failure:
@@ -278,6 +288,7 @@ class _Check:
         from kernlint.analysis import host_facts, target_for
         from kernlint.cost.device import find_device
         from kernlint.interpret.assume import parse_fact
+        from kernlint.interpret.pins import pinned, requirement_files
         from kernlint.interpret.program import Program
         from kernlint.interpret.question import Question
         from kernlint.rules.registry import all_rules
@@ -285,6 +296,9 @@ class _Check:
 
         device = find_device(self.job.settings.device)
         target = target_for(self.job.settings.target_triton, device)
+        if self.job.settings.target_triton is None:
+            target = pinned(module.path, target)
+            self.helpers |= set(map(str, requirement_files(module.path)))
         rules = [rule for rule in all_rules() if rule.code in self.codes]
         self.silent = {rule.code for rule in rules if rule.silent_if_open} - self.job.settings.asked
         asked = target if any(rule.category in NOT_ABOUT_SPEED for rule in rules) else None
@@ -295,7 +309,7 @@ class _Check:
         )
         self.allowance = Allowance(MOST_WORK)
         self.short = self.allowance.short
-        program = open_programs.enter_context(closing(Program(module, reference, question)))
+        program = open_programs.enter_context(closing(Program(module, reference, question, self.earlier)))
         # What was looked into, also while rules were asked and fixes tried.
         open_programs.callback(lambda: self.helpers.update(map(os.path.abspath, program.imported)))
         yield from self._of_workload(program, program.source_alone, device, [rule for rule in rules if rule.lexical])
@@ -315,7 +329,8 @@ class _Check:
         from kernlint.interpret.edits import NO_EDITS
         from kernlint.interpret.evidence import stated
 
-        clues = {} if self.late else self._guarded("evidence", lambda: stated(program, workload), {})
+        nothing: dict[str, Clue] = {}
+        clues = nothing if self.late else self._guarded("evidence", lambda: stated(program, workload), nothing)
         concerned = [rule for rule in rules if rule.category not in NOT_ABOUT_SPEED and not rule.silent_if_open]
         if not clues or not concerned:
             return
@@ -380,14 +395,10 @@ class _Check:
             for scope, priced in candidate.gains.items()
         }
         gain = Gain(self.job.settings.device, scopes) if scopes else None
-        proven = "info" if gain is None and rule.remark_if_open else found.severity
-        severity = self.job.settings.severity.get(rule.code, proven)
-        if candidate.assumed or not self._pays(rule, gain):
-            severity = "info"
         return Finding(
             code=rule.code,
             name=rule.name,
-            severity=severity,
+            severity=self._severity(candidate, gain),
             category=rule.category,
             message=self._said(found.message, span),
             file=self.file,
@@ -398,9 +409,19 @@ class _Check:
             gain=gain,
         )
 
+    def _severity(self, candidate: Candidate, gain: Gain | None) -> str:
+        """What rests on an assumption is a remark, and so is what is only slow, unless the change is sure to gain at sizes that
+        the code tells."""
+        rule, proven = candidate.finding.rule, candidate.finding.severity
+        if candidate.assumed or not self._pays(rule, gain):
+            return "info"
+        if proven == "warning" and rule.category not in NOT_ABOUT_SPEED and (gain is None or not gain.sure):
+            proven = "info"
+        return self.job.settings.severity.get(rule.code, proven)
+
     def _pays(self, rule: Rule, gain: Gain | None) -> bool:
-        """Whether the change of a finding is worth failing a build: whatever it gains where that is not the point. A choice
-        that somebody may have measured must be sure to gain."""
+        """Whether the change of a finding is worth making: whatever it gains where that is not the point. A choice that somebody
+        may have measured must be sure to gain."""
         if gain is None or rule.category in NOT_ABOUT_SPEED:
             return True
         least = self.job.settings.options.get((rule.code, MIN_GAIN.name), MIN_GAIN.default)

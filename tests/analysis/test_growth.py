@@ -11,6 +11,7 @@ from kernlint.headroom import headroom
 from kernlint.lint import check_file as checking
 from kernlint.lint.check_file import Job, check_file
 from kernlint.lint.settings import FileSettings
+from kernlint.request import Request
 from kernlint.rules.proofs.kernel_copies import _functions as functions_of
 from kernlint.rules.proofs.kernel_copies import _without as renamed
 from kernlint.rules.registry import all_rules
@@ -157,9 +158,9 @@ def test_fixes_that_are_too_much_work_are_named(monkeypatch):
 
 def test_a_verdict_says_what_was_not_looked_at(monkeypatch):
     source = growth.layers(2)
-    assert "looked at" not in analysis.analysis(source).verdict.reason
+    assert "looked at" not in analysis.analysis(Request(source)).verdict.reason
     monkeypatch.setattr(analysis, "MOST_WORK", 0)
-    verdict = analysis.analysis(source).verdict
+    verdict = analysis.analysis(Request(source)).verdict
     assert not verdict.worth_optimizing
     assert "Not everything was looked at" in verdict.reason and "KL201" in verdict.reason
 
