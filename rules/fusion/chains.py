@@ -15,6 +15,7 @@ from kernlint.rules.proofs.step_graph import (
     places_of,
     replaced,
     sequences,
+    steps_at,
     without_allocations,
 )
 from kernlint.workload import HostSync, Launch, Step, Tensor, TorchOp, Workload
@@ -87,6 +88,20 @@ class Fuse:
             return workload
         fused = replace(workload, steps=replaced(workload.steps, chain.steps, chain.fused))
         return without_allocations(fused, {t.storage.id for t in chain.passed})
+
+
+def chain_at(workload: Workload, members: tuple[Place, ...]) -> Chain | None:
+    """The chain of the steps at ``members``; None where they no longer form one."""
+    wanted = steps_at(workload, members)
+    if wanted is None:
+        return None
+    places = places_of(workload)
+    for steps, looped in sequences(workload.steps):
+        indices = [i for one in wanted for i, step in enumerate(steps) if step is one]
+        if len(indices) == len(wanted):
+            grown = _grown(workload, steps, indices[0], places, looped, len(wanted))
+            return next((chain for chain, found in grown if found == indices), None)
+    return None
 
 
 # -- growing a chain --------------------------------------------------------------------------------------------------
