@@ -35,6 +35,7 @@ from kernlint.work import OutOfWork
 
 if TYPE_CHECKING:
     from kernlint.cost.device import Device
+    from kernlint.interpret.earlier import Earlier
     from kernlint.interpret.evidence import Clue
     from kernlint.interpret.program import Program
     from kernlint.lint.fences import Fences
@@ -94,21 +95,25 @@ class Result:
     helpers: tuple[tuple[str, str], ...] = ()
 
 
-def check_file(job: Job, begun: Callable[[Callable[[], Result]], None] | None = None) -> Result:
+def check_file(
+    job: Job, begun: Callable[[Callable[[], Result]], None] | None = None, earlier: Earlier | None = None
+) -> Result:
     """Everything that the selected rules find in the file, after suppression comments, in source order.
 
     What goes wrong is a finding too; nothing but a bug raises, and no bug of a rule does. ``begun`` is given, before anything is
-    done, what tells other threads what was found so far, without fixes.
+    done, what tells other threads what was found so far, without fixes. Where the file will be asked about again, ``earlier``
+    keeps what its kernels were found to do.
     """
-    check = _Check(job)
+    check = _Check(job, earlier)
     if begun is not None:
         begun(check.so_far)
     return check.result()
 
 
 class _Check:
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, earlier: Earlier | None) -> None:
         self.job = job
+        self.earlier = earlier
         #: The findings by code and place, and how they are told, once there may be any.
         self.best: dict[tuple[str, Span], tuple[Finding, Candidate]] = {}
         self.told: Callable[[Finding, Span], Iterator[tuple[Finding, str]]] | None = None
@@ -304,7 +309,7 @@ class _Check:
         )
         self.allowance = Allowance(MOST_WORK)
         self.short = self.allowance.short
-        program = open_programs.enter_context(closing(Program(module, reference, question)))
+        program = open_programs.enter_context(closing(Program(module, reference, question, self.earlier)))
         # What was looked into, also while rules were asked and fixes tried.
         open_programs.callback(lambda: self.helpers.update(map(os.path.abspath, program.imported)))
         yield from self._of_workload(program, program.source_alone, device, [rule for rule in rules if rule.lexical])

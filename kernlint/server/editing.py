@@ -15,6 +15,7 @@ from kernlint.lint.model import Edit, Finding, Place
 from kernlint.records import dataclass
 
 if TYPE_CHECKING:
+    from kernlint.interpret.earlier import Earlier
     from kernlint.lint.check_file import Job
     from kernlint.lint.config import Configurations
 
@@ -51,7 +52,7 @@ def findings(text: str, asked: Asked, fixes: bool = False, reference: str | None
         return Found(())
     if reference is not None:
         job = replace(job, reference=("reference.py", encoded(reference)))
-    result = check_file(job)
+    result = check_file(job, earlier=_earlier())
     beside = {path for path, _ in result.helpers}
     if job.settings.reference is not None:
         beside.add(os.path.abspath(job.settings.reference))
@@ -165,6 +166,14 @@ def _configurations_of(said: tuple[Any, ...], generation: int, isolated: bool) -
         parse_selector(selector)
     choice = Choice(select, extend_select, ignore) if select is not None or extend_select or ignore else None
     return Configurations(Overrides(choice=choice, device=device and device_id(device)), isolated=isolated)
+
+
+@lru_cache(maxsize=1)
+def _earlier() -> Earlier:
+    """What this process knows of kernels from earlier versions of documents."""
+    from kernlint.interpret.earlier import Earlier
+
+    return Earlier()
 
 
 def _all(groups: Iterable[Iterable[str]]) -> list[str]:

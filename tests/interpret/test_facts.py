@@ -136,6 +136,31 @@ def test_extents_and_more_are_unpacked_together():
     assert str(found.first_call().launches()[0].grid[0]) == "x.shape[0]*x.shape[1]"
 
 
+def test_where_one_way_raises_another_is_taken():
+    found = read("""
+        def bins(n):
+            for count in (8, 4):
+                if n <= 64 // count:
+                    return count
+            raise ValueError
+
+        def f(x):
+            M, N = x.shape
+            k[(bins(N),)](x, torch.empty_like(x), x.numel(), 2.0, BLOCK=1024)
+        """, "f")  # fmt: skip
+    assert found.first_call().launches()[0].grid == (4,)
+    assert any("holds" in assumption for assumption in found.assumptions)
+
+
+def test_numbers_are_told_by_what_grids_and_sizes_are_made_of():
+    found = read("""
+        def f(m, n, block):
+            x = torch.randn(m, n, device="cuda")
+            k[((m * n) // block,)](x, x, m * n, 2.0, BLOCK=1024)
+        """)
+    assert argument(found) == "x: float32[m, n]" and str(found.first_call().launches()[0].grid[0]) == "m*n // block"
+
+
 @pytest.mark.parametrize(
     "loop", ["for part in parts(x): outs.append(g(part))", "outs = [g(part) for part in parts(x)]"]
 )
