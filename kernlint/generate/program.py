@@ -1,35 +1,24 @@
-"""A program's call written anew from its reference: what torch computes there, as kernels of known good forms."""
+"""A program's call written anew: what is to be computed, as kernels of known good forms."""
 
 from __future__ import annotations
 
-import ast
-import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
-from kernlint.errors import UsageError
 from kernlint.generate.attention_kernel import AttentionWriter
-from kernlint.generate.calls.reader import Reader
-from kernlint.generate.host import Host, allocation, launch_text, returned, values_of
+from kernlint.generate.computation import Computation, Lost, constants_of, decisive, extents_among, is_hopeless
+from kernlint.generate.host import Host, allocation, launch_text, returned
 from kernlint.generate.kernel import Kernel
-from kernlint.generate.lifted import lifted, seen, with_known_arguments
-from kernlint.generate.opened import Differs
 from kernlint.generate.parts import in_parts
 from kernlint.generate.plan import plan
 from kernlint.generate.product_kernel import ProductWriter
 from kernlint.generate.terms import Buffer
 from kernlint.generate.tile_kernel import TileWriter
-from kernlint.generate.values import CannotGenerate, Divided, Named, Unbound, Value, exchanged
+from kernlint.generate.values import CannotGenerate, Divided, Unbound, Value, exchanged
 from kernlint.generate.work import Work
-from kernlint.interpret.edits import NO_EDITS
-from kernlint.interpret.host.loops import SHORT_LOOP
 from kernlint.interpret.program import Program
-from kernlint.interpret.question import Fact
 from kernlint.interpret.torch.shapes import contiguous_strides
-from kernlint.records import replace
-from kernlint.workload import Dtype, Expr, Opaque, Repeat, Symbol, Tensor, TorchOp, Workload
-from kernlint.workload.expr import Atom, lift
+from kernlint.workload import Dtype, Expr, Symbol, Tensor
 
 _WRITERS: Mapping[str, type[ProductWriter] | type[AttentionWriter]] = {
     "product": ProductWriter,
@@ -37,9 +26,6 @@ _WRITERS: Mapping[str, type[ProductWriter] | type[AttentionWriter]] = {
 }
 #: Kernels of one call up to which it is worth writing them.
 _MOST_KERNELS = 8
-
-#: What sizes are taken to be that nothing tells.
-_ANY = 2048
 
 
 class Rewritten:
@@ -52,23 +38,23 @@ class Rewritten:
 
 def rewritten(program: Program, entry: str, itself: bool = False) -> Rewritten:
     """``entry`` of ``program`` with the computation of the reference, or of ``itself``. Raises :class:`CannotGenerate`."""
-    constants = _constants(program)
+    constants = constants_of(program)
     sizes: dict[str, Expr] = {name: Expr.atom(Symbol(name)) for name, v in constants.items() if isinstance(v, int)}
     if itself:
-        sizes = _extents(program, entry, constants, sizes)
+        sizes = extents_among(program, entry, constants, sizes)
     hopeless: bool | None = None
     for _ in range(2 * len(constants) + 2):
         try:
-            return _Writing(program, entry, constants, sizes, itself).write()
+            return _Writing(Computation(program, entry, constants, sizes, itself), program.kernel.text).write()
         except RecursionError:
             raise CannotGenerate("the reference nests too deep") from None
-        except _Lost:
+        except Lost:
             if hopeless is None:
-                hopeless = _is_hopeless(program, entry, constants, itself)
+                hopeless = is_hopeless(program, entry, constants, itself)
             if hopeless:
                 sizes = {}
             else:
-                del sizes[_decisive(program, entry, constants, sizes, itself)]
+                del sizes[decisive(program, entry, constants, sizes, itself)]
         except Divided as found:
             sizes = {name: size.substitute({Symbol(found.name): found.whole}) for name, size in sizes.items()}
         except Unbound as found:
@@ -80,211 +66,16 @@ def rewritten(program: Program, entry: str, itself: bool = False) -> Rewritten:
     raise CannotGenerate("its sizes are not known")
 
 
-def _extents(
-    program: Program, entry: str, constants: Mapping[str, int | float], sizes: dict[str, Expr]
-) -> dict[str, Expr]:
-    """Those of ``sizes`` that a tensor is large by: all others say how a program goes about it."""
-    overrides = {**program.question.overrides, **{name: sizes.get(name, n) for name, n in constants.items()}}
-    asked = replace(program.question, overrides=overrides, detailed=True, kernels=False)
-    workload = program.variant(program.kernel, asked).workload(entry, NO_EDITS)
-    if workload is None:
-        return {}
-    tensors = [one for one in (*workload.arguments.values(), *workload.held.values()) if isinstance(one, Tensor)]
-    used = {atom for tensor in tensors for extent in tensor.shape or () for atom in lift(extent).atoms()}
-    return {name: size for name, size in sizes.items() if Symbol(name) in used}
-
-
-def _is_hopeless(program: Program, entry: str, constants: Mapping[str, int | float], itself: bool) -> bool:
-    """Whether the reference is not followed to its end even where no size is open, so that it is in vain to look for those that may
-    be."""
-    try:
-        return _Writing(program, entry, constants, {}, itself).lost
-    except (CannotGenerate, Unbound):
-        return True
-
-
-def _decisive(
-    program: Program, entry: str, constants: Mapping[str, int | float], sizes: Mapping[str, Expr], itself: bool
-) -> str:
-    """The size that has to be a number for the reference to be followed: the one that does alone, else the smallest."""
-    order = sorted(sizes, key=lambda name: constants[name])
-    for name in order:
-        try:
-            _Writing(program, entry, constants, {n: size for n, size in sizes.items() if n != name}, itself)
-        except _Lost:
-            continue
-        except (CannotGenerate, Unbound, Divided):
-            pass
-        return name
-    return order[0]
-
-
-class _Lost(Exception):
-    """The reference is not followed to its end while so many sizes are open."""
-
-
-def _constants(program: Program) -> dict[str, int | float]:
-    """The numbers that the module of the reference (of the kernel, where they are one) gives names to, as they are in force."""
-    module = program.reference or program.kernel
-    found: dict[str, int | float] = {}
-    for statement in ast.parse(module.text).body:
-        if (
-            isinstance(statement, ast.Assign)
-            and len(statement.targets) == 1
-            and isinstance(statement.targets[0], ast.Name)
-        ):
-            try:
-                value = ast.literal_eval(statement.value)
-            except ValueError:
-                continue
-            if type(value) in (int, float) and math.isfinite(value):
-                found[statement.targets[0].id] = value
-    return {
-        **found,
-        **{name: v for name, v in program.question.overrides.items() if name in found and type(v) in (int, float)},
-    }
-
-
-def _numbers(sizes: Mapping[str, Expr], constants: Mapping[str, int | float]) -> dict[Atom, float]:
-    """What the symbols in ``sizes`` are at the sizes in force."""
-    found: dict[Atom, float] = {Symbol(n): constants[n] for n, size in sizes.items() if size == Expr.atom(Symbol(n))}
-    for _ in range(3):
-        for name, size in sizes.items():
-            new = [atom for atom in size.atoms() if atom not in found]
-            if len(new) == 1:
-                rest = size.coefficient(new[0])
-                known = rest.evaluate(found) if rest is not None else None
-                if known:
-                    found[new[0]] = constants[name] // known
-    return found
-
-
 class _Writing:
-    """One attempt, with ``open_sizes`` in the place of the module's numbers of these names."""
+    """One attempt at what ``made`` says, for the module ``text``."""
 
-    def __init__(
-        self,
-        program: Program,
-        entry: str,
-        constants: Mapping[str, int | float],
-        open_sizes: Mapping[str, Expr],
-        itself: bool,
-    ) -> None:
-        overrides: dict[str, Any] = dict(program.question.overrides)
-        for name, value in constants.items():
-            if name in open_sizes:
-                overrides[name] = open_sizes[name]
-            elif isinstance(value, float):
-                overrides[name] = Named(value, name)
-        self.sizes = _numbers(open_sizes, constants)
-        #: The arguments whose element type is known from what happens to them.
-        untold: set[str] = set()
-        self.text = program.kernel.text
-        question = replace(program.question, overrides=overrides, detailed=True, kernels=False)
-        workload = program.variant(program.kernel, question).workload(entry, NO_EDITS)
-        if workload is None:
-            raise CannotGenerate(f"`{entry}` is not followed")
-        module = program.reference or program.kernel
-        for word in ("autocast", "set_default_dtype"):
-            if re.search(rf"\b{word}\b", module.text):
-                raise CannotGenerate(f"the computation changes element types behind the scenes ({word})")
-        if itself or workload.reference is None:
-            untold = {name for name, one in workload.arguments.items() if isinstance(one, Tensor) and one.dtype is None}
-            workload = with_known_arguments(workload)
-            values = self._lifted(program, workload, open_sizes, constants)
-        else:
-            self._check_followed(workload.reference)
-            reader = Reader(workload.reference, self.sizes)
-            values = [seen(reader, tensor) for tensor in values_of(workload.reference.result)]
-        self.workload: Workload = workload
-        self.reference: Workload = workload if itself else workload.reference or workload
-        #: The values of the tensors that are returned, by their identity.
-        self.results = dict(zip(map(id, values_of(self.reference.result)), values))
-        self.host = Host(workload.arguments, workload.held, ())
+    def __init__(self, made: Computation, text: str) -> None:
+        self.sizes, self.workload, self.reference = made.sizes, made.workload, made.model
+        self.computation, self.text = made, text
+        self.host = Host(made.workload.arguments, made.workload.held, ())
         self.names: dict[int, str] = {}
         self.buffers: dict[int, Buffer] = {}
         self.used_inputs: dict[str, Tensor] = {}
-        self.untold = untold
-
-    def _lifted(
-        self, program: Program, workload: Workload, sizes: Mapping[str, Expr], constants: Mapping[str, int | float]
-    ) -> list[Value]:
-        """The results as ``workload``, which has no reference, computes them itself."""
-        tensors = [one for one in (*workload.arguments.values(), *workload.held.values()) if isinstance(one, Tensor)]
-        atoms = {atom for tensor in tensors for extent in tensor.shape or () for atom in lift(extent).atoms()}
-        told = sorted(atom for atom in atoms if isinstance(atom, Symbol) and atom not in self.sizes)
-        self.sizes |= dict.fromkeys(told, _ANY)
-
-        def read(at: Mapping[Symbol, int]) -> Workload:
-            numbers = {name: lift(size).evaluate(at) for name, size in sizes.items()}  # type: ignore[arg-type]
-            overrides = {**program.question.overrides, **{n: int(one) for n, one in numbers.items() if one is not None}}
-            facts = (*program.question.facts, *(Fact(one.name, size=at[one]) for one in told))
-            asked = replace(program.question, overrides=overrides, facts=facts, detailed=True)
-            try:
-                found = program.variant(program.kernel, asked).workload(workload.entry, NO_EDITS)
-            except UsageError as error:
-                raise CannotGenerate(str(error)) from None
-            if found is None:
-                raise CannotGenerate(f"`{workload.entry}` is not followed")
-            return found
-
-        try:
-            made = lifted(read, {one: int(n) for one, n in self.sizes.items() if isinstance(one, Symbol)})
-            if len(values_of(workload.result)) != len(made):
-                raise Differs("a result that depends on the sizes")
-        except Differs as error:
-            self.lost = True
-            if sizes:
-                raise _Lost from None
-            raise CannotGenerate(str(error)) from None
-        self.lost = False
-        return made
-
-    def _check_followed(self, reference: Workload) -> None:
-        """Raise :class:`Unbound` for a size without which the reference is not followed."""
-        lost = [
-            s
-            for s in reference.steps
-            if isinstance(s, TorchOp) and (s.call is None or not s.writes or s.writes[0].shape is None)
-        ]
-        loops = [s for s in reference.steps if isinstance(s, Repeat) and (s.round is None or self._is_short(s))]
-        for loop in loops:
-            for atom in lift(loop.count if loop.count is not None else 0).atoms():
-                if isinstance(atom, Symbol):
-                    raise Unbound(atom.name)
-        self.lost = bool(lost or loops or reference.unknowns or reference.open_choices)
-        if self.lost and self.sizes:
-            raise _Lost
-        if reference.open_choices:
-            raise CannotGenerate("what the reference does depends on a condition that is not known")
-        if reference.unknowns:
-            raise CannotGenerate(f"the reference is not followed to its end ({reference.unknowns[0]})")
-
-    def _is_short(self, loop: Repeat) -> bool:
-        """Whether the rounds of ``loop`` are better written one after the other."""
-        rounds = lift(loop.count).evaluate(self.sizes) if loop.count is not None else None
-        return rounds is not None and rounds <= SHORT_LOOP
-
-    def _look_for_parts(self, outputs: Iterable[Value]) -> None:
-        """Raise :class:`Divided` for a size that is divided without a rest."""
-        seen: set[int] = set()
-        values = [value for one in outputs for value in one.walk(seen)]
-        sizes = [size for value in values for size in (*value.shape, *value.attributes.get("over", ()))]
-        sizes += [place for value in values for view in value.operands for place in view.index]
-        for size in map(lift, sizes):
-            for atom in size.atoms():
-                if not isinstance(atom, Opaque) or atom.op != "floordiv":
-                    continue
-                whole, part = atom.args
-                if (-whole).is_natural:
-                    whole = -whole  # rounded up
-                (symbol, *others) = whole.atoms() or (None,)
-                if others or not isinstance(symbol, Symbol) or whole != Expr.atom(symbol) or part.value == 1:
-                    continue
-                first, second = whole.evaluate(self.sizes), part.evaluate(self.sizes)
-                if first and second and first % second == 0:
-                    inner = f"{symbol.name}_PER_{part}" if part.value is None else f"{symbol.name}_PART"
-                    raise Divided(symbol.name, part * Expr.atom(Symbol(inner)))
 
     # -- inputs -----------------------------------------------------------------------------------------------------
 
@@ -336,8 +127,8 @@ class _Writing:
     # -- all of it --------------------------------------------------------------------------------------------------
 
     def write(self) -> Rewritten:
-        outputs = self.results
-        self._look_for_parts(outputs.values())
+        outputs = self.computation.results
+        self.computation.check_parts(outputs.values())
         works = plan(list({id(v): v for v in outputs.values()}.values()), self.sizes)
         whole = outputs, works
         for _ in range(_MOST_KERNELS):
@@ -383,7 +174,9 @@ class _Writing:
             if known and not name.startswith("self."):
                 found.append(f"assert {' and '.join(f'{name}.shape[{axis}] == {n}' for axis, n in known)}")
         told = [
-            f"{name}.dtype == torch.{self.used_inputs[name].dtype}" for name in self.used_inputs if name in self.untold
+            f"{name}.dtype == torch.{self.used_inputs[name].dtype}"
+            for name in self.used_inputs
+            if name in self.computation.told
         ]
         return [*found, *([f"assert {' and '.join(told)}"] if told else [])]
 

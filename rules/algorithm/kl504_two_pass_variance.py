@@ -32,6 +32,7 @@ class TwoPassVariance(Rule):
     code = "KL504"
     name = "two-pass-variance"
     category = "algorithm"
+    operator = "generate"
     severity = "warning"
     silent_if_open = True
     summary = "a row is read once for its mean and a second time for its variance"

@@ -71,6 +71,7 @@ class RepeatedRowPass(Rule):
     code = "KL505"
     name = "repeated-row-pass"
     category = "algorithm"
+    operator = "generate"
     severity = "warning"
     summary = "a row that would fit on chip is read from memory in several loops"
     what_it_does = """
