@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from kernlint.errors import UsageError
 from kernlint.generate.attention_kernel import AttentionWriter
 from kernlint.generate.calls.reader import Reader
 from kernlint.generate.host import Host, allocation, launch_text, returned, values_of
@@ -49,25 +50,25 @@ class Rewritten:
         self.body = body
 
 
-def rewritten(program: Program, entry: str) -> Rewritten:
-    """``entry`` of ``program`` with the computation of the reference. Raises :class:`CannotGenerate`."""
+def rewritten(program: Program, entry: str, itself: bool = False) -> Rewritten:
+    """``entry`` of ``program`` with the computation of the reference, or of ``itself``. Raises :class:`CannotGenerate`."""
     constants = _constants(program)
     sizes: dict[str, Expr] = {name: Expr.atom(Symbol(name)) for name, v in constants.items() if isinstance(v, int)}
-    if program.reference is None:
+    if itself:
         sizes = _extents(program, entry, constants, sizes)
     hopeless: bool | None = None
     for _ in range(2 * len(constants) + 2):
         try:
-            return _Writing(program, entry, constants, sizes).write()
+            return _Writing(program, entry, constants, sizes, itself).write()
         except RecursionError:
             raise CannotGenerate("the reference nests too deep") from None
         except _Lost:
             if hopeless is None:
-                hopeless = _is_hopeless(program, entry, constants)
+                hopeless = _is_hopeless(program, entry, constants, itself)
             if hopeless:
                 sizes = {}
             else:
-                del sizes[_decisive(program, entry, constants, sizes)]
+                del sizes[_decisive(program, entry, constants, sizes, itself)]
         except Divided as found:
             sizes = {name: size.substitute({Symbol(found.name): found.whole}) for name, size in sizes.items()}
         except Unbound as found:
@@ -93,21 +94,23 @@ def _extents(
     return {name: size for name, size in sizes.items() if Symbol(name) in used}
 
 
-def _is_hopeless(program: Program, entry: str, constants: Mapping[str, int | float]) -> bool:
+def _is_hopeless(program: Program, entry: str, constants: Mapping[str, int | float], itself: bool) -> bool:
     """Whether the reference is not followed to its end even where no size is open, so that it is in vain to look for those that may
     be."""
     try:
-        return _Writing(program, entry, constants, {}).lost
+        return _Writing(program, entry, constants, {}, itself).lost
     except (CannotGenerate, Unbound):
         return True
 
 
-def _decisive(program: Program, entry: str, constants: Mapping[str, int | float], sizes: Mapping[str, Expr]) -> str:
+def _decisive(
+    program: Program, entry: str, constants: Mapping[str, int | float], sizes: Mapping[str, Expr], itself: bool
+) -> str:
     """The size that has to be a number for the reference to be followed: the one that does alone, else the smallest."""
     order = sorted(sizes, key=lambda name: constants[name])
     for name in order:
         try:
-            _Writing(program, entry, constants, {n: size for n, size in sizes.items() if n != name})
+            _Writing(program, entry, constants, {n: size for n, size in sizes.items() if n != name}, itself)
         except _Lost:
             continue
         except (CannotGenerate, Unbound, Divided):
@@ -160,7 +163,12 @@ class _Writing:
     """One attempt, with ``open_sizes`` in the place of the module's numbers of these names."""
 
     def __init__(
-        self, program: Program, entry: str, constants: Mapping[str, int | float], open_sizes: Mapping[str, Expr]
+        self,
+        program: Program,
+        entry: str,
+        constants: Mapping[str, int | float],
+        open_sizes: Mapping[str, Expr],
+        itself: bool,
     ) -> None:
         overrides: dict[str, Any] = dict(program.question.overrides)
         for name, value in constants.items():
@@ -180,7 +188,7 @@ class _Writing:
         for word in ("autocast", "set_default_dtype"):
             if re.search(rf"\b{word}\b", module.text):
                 raise CannotGenerate(f"the computation changes element types behind the scenes ({word})")
-        if workload.reference is None:
+        if itself or workload.reference is None:
             untold = {name for name, one in workload.arguments.items() if isinstance(one, Tensor) and one.dtype is None}
             workload = with_known_arguments(workload)
             values = self._lifted(program, workload, open_sizes, constants)
@@ -189,7 +197,7 @@ class _Writing:
             reader = Reader(workload.reference, self.sizes)
             values = [seen(reader, tensor) for tensor in values_of(workload.reference.result)]
         self.workload: Workload = workload
-        self.reference: Workload = workload.reference or workload
+        self.reference: Workload = workload if itself else workload.reference or workload
         #: The values of the tensors that are returned, by their identity.
         self.results = dict(zip(map(id, values_of(self.reference.result)), values))
         self.host = Host(workload.arguments, workload.held, ())
@@ -202,7 +210,9 @@ class _Writing:
         self, program: Program, workload: Workload, sizes: Mapping[str, Expr], constants: Mapping[str, int | float]
     ) -> list[Value]:
         """The results as ``workload``, which has no reference, computes them itself."""
-        told = [Symbol(name) for name in workload.symbols if Symbol(name) not in self.sizes]
+        tensors = [one for one in (*workload.arguments.values(), *workload.held.values()) if isinstance(one, Tensor)]
+        atoms = {atom for tensor in tensors for extent in tensor.shape or () for atom in lift(extent).atoms()}
+        told = sorted(atom for atom in atoms if isinstance(atom, Symbol) and atom not in self.sizes)
         self.sizes |= dict.fromkeys(told, _ANY)
 
         def read(at: Mapping[Symbol, int]) -> Workload:
@@ -210,7 +220,10 @@ class _Writing:
             overrides = {**program.question.overrides, **{n: int(one) for n, one in numbers.items() if one is not None}}
             facts = (*program.question.facts, *(Fact(one.name, size=at[one]) for one in told))
             asked = replace(program.question, overrides=overrides, facts=facts, detailed=True)
-            found = program.variant(program.kernel, asked).workload(workload.entry, NO_EDITS)
+            try:
+                found = program.variant(program.kernel, asked).workload(workload.entry, NO_EDITS)
+            except UsageError as error:
+                raise CannotGenerate(str(error)) from None
             if found is None:
                 raise CannotGenerate(f"`{workload.entry}` is not followed")
             return found
