@@ -10,7 +10,7 @@ from kernlint.generate.kernel import MOST_BESIDE, WIDE, Kernel, NextPower, count
 from kernlint.generate.printer import Names, Printer
 from kernlint.generate.product_tiles import fits
 from kernlint.generate.spelling import Spelled, wrapped
-from kernlint.generate.terms import CHUNK, COLUMNS, Buffer, Term, Terms
+from kernlint.generate.terms import CHUNK, COLUMNS, Bounds, Buffer, Term, Terms
 from kernlint.generate.values import CannotGenerate, Value, lane, looked_through
 from kernlint.generate.work import Work
 from kernlint.records import dataclass
@@ -83,8 +83,8 @@ class Contraction:
         self.address = lift(0)
         for place, stride in zip(stored, out.strides):
             self.address = self.address + place * stride
-        self.bounds = tuple(
-            (low, *looked_through((place,), self.places), high) for low, place, high in self.root.bounds
+        self.bounds: Bounds = tuple(
+            (low, looked_through((place,), self.places)[0], high) for low, place, high in self.root.bounds
         )
         if work.chunks:
             self.result = self.accumulator

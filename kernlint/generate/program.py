@@ -94,6 +94,14 @@ def _decisive(program: Program, entry: str, constants: Mapping[str, int | float]
     return order[0]
 
 
+def _is_known(result: Any) -> bool:
+    try:
+        values_of(result)
+        return True
+    except CannotGenerate:
+        return False
+
+
 class _Lost(Exception):
     """The reference is not followed to its end while so many sizes are open."""
 
@@ -187,7 +195,9 @@ class _Writing:
             for atom in lift(loop.count if loop.count is not None else 0).atoms():
                 if isinstance(atom, Symbol):
                     raise Unbound(atom.name)
-        self.lost = bool(lost or loops or reference.unknowns or reference.open_choices)
+        self.lost = bool(
+            lost or loops or reference.unknowns or reference.open_choices or not _is_known(reference.result)
+        )
         if self.lost and self.sizes:
             raise _Lost
         if reference.open_choices:
@@ -297,8 +307,7 @@ class _Writing:
             self._store(target, id(target) in finals)
         device, allocated = self._device(), set[int]()
         for number, work in enumerate(works):
-            kernel = self._kernel(work, self._kernel_name(number, len(works)))
-            kernel.check_grid(self.sizes)
+            kernel = self._kernel(work, self._kernel_name(number, len(works))).launched(self.sizes)
             kernels.append(kernel)
             for target in {id(root.target): root.target for root in work.roots}.values():
                 if id(target) not in allocated:
@@ -307,7 +316,7 @@ class _Writing:
                         allocation(self.buffers[id(target)], self.names[id(target)], self.host, self._type, device)
                     )
             body += launch_text(kernel, self.host, self.names)
-        body.append(f"return {returned(self.reference.result, lambda t: self._result(outputs[id(t)]))}")
+        body.append(f"return {returned(self.reference.result, lambda t: self._result(outputs[id(t)]), self.host)}")
         prepared = [f"{name} = {name}.contiguous()" for name in self.used_inputs if not name.startswith("self.")]
         sizes = self.host.size_lines()
         parts = [f"assert {' and '.join(self.host.divisions)}"] if self.host.divisions else []

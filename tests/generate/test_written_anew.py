@@ -332,6 +332,64 @@ CASES = {
         },
         1,
     ),
+    "padded image": (
+        {
+            "forward": "return torch.relu(F.conv2d(x, w, c, 2, 1)) + y",
+            "inputs": "torch.randn(2, 24, H, 15), torch.randn(40, 24, 3, 3), torch.randn(40), torch.randn(2, 40, (H + 1) // 2, 8)",
+            "arguments": "x, w, c, y",
+            "constants": "H = 21",
+        },
+        1,
+    ),
+    "volume": (
+        {
+            "forward": "return self.layer(x)",
+            "inputs": "torch.randn(2, 9, 5, H, 6)",
+            "init": "self.layer = nn.Conv3d(c, 12, (3, 2, 3), padding=(1, 0, 2), dilation=(1, 2, 1))",
+            "parameters": "c",
+            "given": "9",
+            "constants": "H = 21",
+        },
+        1,
+    ),
+    "groups of channels": (
+        {
+            "forward": "return F.gelu(F.conv2d(x, w, c, padding=1, groups=4)) * 2.0",
+            "inputs": "torch.randn(2, 48, H, 9), torch.randn(64, 12, 3, 3), torch.randn(64)",
+            "arguments": "x, w, c",
+            "constants": "H = 21",
+        },
+        1,
+    ),
+    "two filters for each channel": (
+        {
+            "forward": "return F.conv2d(x, w, stride=2, groups=K)",
+            "inputs": "torch.randn(2, K, 17, 9), torch.randn(2 * K, 1, 3, 3)",
+            "arguments": "x, w",
+            "constants": "K = 6",
+        },
+        1,
+    ),
+    "transposed line": (
+        {
+            "forward": "return F.conv_transpose1d(x, w, c, 3, 2, 1, 2, 2), F.conv_transpose1d(x, v, stride=4, dilation=2, groups=2)",
+            "inputs": "torch.randn(2, 24, H), torch.randn(24, 20, 5), torch.randn(40), torch.randn(24, 20, 3)",
+            "arguments": "x, w, c, v",
+            "constants": "H = 21",
+        },
+        2,
+    ),
+    "transposed image": (
+        {
+            "forward": "return F.leaky_relu(self.layer(x), 0.1)",
+            "inputs": "torch.randn(2, C, H, 7)",
+            "init": "self.layer = nn.ConvTranspose2d(c, 24, 3, stride=2, padding=1, output_padding=1)",
+            "parameters": "c",
+            "given": "C",
+            "constants": "C = 20\nH = 11",
+        },
+        1,
+    ),
     "pooled": ({"forward": "return F.max_pool2d(x, 3, 2, 1) - F.avg_pool2d(x, 3, 2, 1)", "inputs": "torch.randn(2, B, 40, 31)"}, 1),
     "instances": ({"forward": "return F.selu(F.instance_norm(x))", "inputs": "torch.randn(3, B, 9, 11)"}, 1),
     "counted": (
@@ -572,6 +630,8 @@ def test_generated_kernels_compute_it(tmp_path: Path, name: str, sizes: str) -> 
             .replace("B = 7", "B = 3")
             .replace("T = 70\n", "T = 37\n")
             .replace("T = 70000", "T = 333")
+            .replace("H = 21", "H = 19")
+            .replace("H = 11", "H = 14")
             .replace("00000", "0001")
         )
     (tmp_path / "reference.py").write_text(reference)
