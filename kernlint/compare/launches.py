@@ -10,12 +10,13 @@ from kernlint.compare.columns import ARITHMETIC, Column, NotCompared, Points, li
 from kernlint.compare.elements import Elements, extents
 from kernlint.compare.kernels import Lanes, Reading
 from kernlint.compare.operations import held
-from kernlint.compare.solve import bounds, solutions
+from kernlint.compare.solve import solutions
 from kernlint.generate.values import Value
 from kernlint.records import dataclass
 from kernlint.workload import Access, Atomic, Lane, Launch, Loop, Store, Tensor
 from kernlint.workload import values as ssa
 from kernlint.workload.expr import Atom, LoopIndex, ProgramId, lift
+from kernlint.workload.ranges import bounds
 
 #: Programs that may write one element: more than one for atomics, and for what writes the same twice.
 _MOST_WRITERS = 1 << 12

@@ -40,6 +40,8 @@ class Program:
         self._kernels: dict[Any, Kernel] = {}
         self._refused: dict[Any, tuple[Fault, ...]] = {}
         self._kernel_calls: KernelCalls = {}
+        #: The functions that apply private autograd functions, by the entry that is the backward pass of these.
+        self._callers: dict[str, str] = {}
         #: By edits and the one entry that was followed, empty for all.
         self._read: dict[tuple[Edits, str], list[Workload]] = {}
         self._bare: dict[Edits, list[Workload]] = {}
@@ -59,7 +61,9 @@ class Program:
         #: Whether only the entry that is asked about is followed: what others tell of its symbols is known.
         self._focused = False
         self._at: dict[Any, Program] = {}
-        self._integers: set[str] = set()
+        #: What reading has shown of the arguments of each function or class, beside what was said.
+        self._learned: dict[str, dict[Symbol, Size]] = {}
+        self._integers: set[tuple[str, str]] = set()
         self._needed: set[tuple[str, str]] = set()
         self._asked_vendor = False
         self._readings: WeakSet[ModuleReading] = WeakSet()
@@ -218,7 +222,12 @@ class Program:
         overrides = {**self.question.overrides, **(constants or {})}
         other = self.variant(self.kernel, replace(self.question, overrides=overrides, facts=facts))
         told = other._resolved  # what the user says of sizes
-        other._resolved = _close({**self._resolved, **(sizes or {})}) if not constants else {**told, **(sizes or {})}
+        if constants:
+            other._resolved = {**told, **(sizes or {})}
+        else:
+            other._resolved = _close({**self._resolved, **(sizes or {})})
+            other._learned = {owner: _close({**known, **(sizes or {})}) for owner, known in self._learned.items()}
+        other._callers = self._callers
         # The types of arguments that reading has shown are the same in any call.
         other._integers, other._needed = set(self._integers), set(self._needed)
         if key is not None:
@@ -230,8 +239,9 @@ class Program:
         """The same program where every tuner takes its configuration of this number."""
         if configuration not in self._under:
             other = self.variant(self.kernel, replace(self.question, configuration=configuration))
-            other._resolved, other._integers, other._needed = (
+            other._resolved, other._learned, other._integers, other._needed = (
                 dict(self._resolved),
+                dict(self._learned),
                 set(self._integers),
                 set(self._needed),
             )
@@ -265,7 +275,12 @@ class Program:
 
     def settled(self, tensor: str) -> bool:
         """Whether a check of the program ties a size of ``tensor`` to another one."""
-        return any(symbol.name.startswith((f"{tensor}.shape[", f"{tensor}.numel")) for symbol in self._resolved)
+        sizes = (f"{tensor}.shape[", f"{tensor}.numel")
+        return any(s.name.startswith(sizes) for known in (self._resolved, *self._learned.values()) for s in known)
+
+    def resolved_of(self, owner: str) -> Mapping[Symbol, Size]:
+        """What is known so far of the sizes of arguments of the function or class ``owner``."""
+        return self._learned.get(owner, self._resolved)
 
     def _follow(self, edits: Edits, only: str) -> list[Workload]:
         for last in (False,) * (_ROUNDS - 1) + (True,):
@@ -278,8 +293,8 @@ class Program:
                 break
             self._integers |= reading.host.integers
             self._needed |= reading.host.needed
-            new = {symbol: value for symbol, value in reading.learned().items() if symbol not in self._resolved}
-            self._resolved = _close({**self._resolved, **new})
+            for owner, found in reading.host.learned_of.items():
+                self._learned[owner] = _close({**found, **self.resolved_of(owner)})
         if not edits and not only:
             reading.check_used()
         if reading.host.journal is not None:
@@ -291,7 +306,7 @@ class Program:
         """Whether ``reading`` has found out what was not known before: the program is then read once more."""
         host = reading.host
         return bool(
-            reading.learned().keys() - self._resolved.keys()
+            any(found.keys() - self.resolved_of(owner).keys() for owner, found in host.learned_of.items())
             or host.integers - self._integers
             or host.needed - self._needed
         )

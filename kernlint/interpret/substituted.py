@@ -217,6 +217,8 @@ class Substitution:
         yielded tells what it has learned since."""
         host = self.host
         saved = dict(vars(host))
+        if entry.following:
+            host.turn_to(entry.following)
         known = {name: getattr(host, name) for name in _LEARNED}
         vars(host).update({name: value.copy() for name, value in known.items()})
         host.numbers = {entry.function: dict(entry.numbers)} if entry.function is not None else {}

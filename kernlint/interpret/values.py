@@ -26,8 +26,18 @@ class Unknown:
 
 @dataclass(frozen=True)
 class Rest(Unknown):
-    """Stands in a list for ``*items`` of unknown length: among arguments, nobody knows which parameters it and what follows
-    reach."""
+    """Stands in a list for the items ``of`` something whose length is not known: among arguments, nobody knows which parameters
+    it and what follows reach."""
+
+    of: Any = None
+
+
+class Yielded(list[Any]):
+    """What a generator yields, first to last."""
+
+
+#: The name, which no program has, of what a generator has yielded so far.
+YIELDED = "yield"
 
 
 @dataclass(frozen=True)

@@ -303,9 +303,27 @@ class _Check:
         for workload in program.workloads():
             for call, concerned in calls_for(workload, rules):
                 yield from self._of_workload(program, call, device, concerned)
+            yield from self._of_stated(program, workload, device, rules)
         rules = [rule for rule in rules if rule.bare]
         for workload in program.bare_kernels() if rules and not self.late else ():
             yield from self._of_workload(program, workload, device, rules)
+
+    def _of_stated(
+        self, program: Program, workload: Workload, device: Device, rules: list[Rule]
+    ) -> Iterator[Candidate]:
+        """What rules about speed find where open arguments have the types that checks, annotations and prose state."""
+        from kernlint.interpret.edits import NO_EDITS
+        from kernlint.interpret.evidence import stated
+
+        clues = {} if self.late else self._guarded("evidence", lambda: stated(program, workload), {})
+        concerned = [rule for rule in rules if rule.category not in NOT_ABOUT_SPEED and not rule.silent_if_open]
+        if not clues or not concerned:
+            return
+        typed = program.at(dtypes={name: clue.dtypes[0] for name, clue in clues.items()})
+        call = typed.workload(workload.entry, NO_EDITS)
+        assumed = tuple(f"assumed: `{name}` is {clue.dtypes[0]} ({clue.because})" for name, clue in clues.items())
+        for candidate in self._of_workload(typed, call, device, concerned) if call is not None else ():
+            yield replace(candidate, assumed=assumed)
 
     def _of_workload(
         self, program: Program, workload: Workload, device: Device, rules: list[Rule]
@@ -364,7 +382,7 @@ class _Check:
         gain = Gain(self.job.settings.device, scopes) if scopes else None
         proven = "info" if gain is None and rule.remark_if_open else found.severity
         severity = self.job.settings.severity.get(rule.code, proven)
-        if not self._pays(rule, gain):
+        if candidate.assumed or not self._pays(rule, gain):
             severity = "info"
         return Finding(
             code=rule.code,
@@ -375,7 +393,7 @@ class _Check:
             file=self.file,
             place=_place(span),
             kernel=found.kernel,
-            evidence=tuple(self._fact(e.text, e.span) for e in found.evidence),
+            evidence=(*(self._fact(e.text, e.span) for e in found.evidence), *candidate.assumed),
             advice=self._said(found.change.method, span) if found.change is not None else "",
             gain=gain,
         )
@@ -408,7 +426,8 @@ class _Check:
         pays = self._pays(candidate.finding.rule, gain)
         change = candidate.finding.change
         program = candidate.program
-        if not pays or change is None or program is None or program.kernel.text != self.code:
+        unsure = bool(candidate.assumed) or not pays
+        if unsure or change is None or program is None or program.kernel.text != self.code:
             return None
         made = candidate.attempt.rewriting
         if made is None or not candidate.attempt.automatic:

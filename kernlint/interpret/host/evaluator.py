@@ -266,7 +266,7 @@ class HostEvaluator(HostOperators):
                 return self.symbol_for(
                     value.tensor, f"{value.what}[{index}]" if value.what == "shape" else f"stride({index})"
                 )
-            return Unknown("shape slice")
+            return self.part_of_shape(value, index)
         if isinstance(value, Instance) and "_items" in value.attrs:
             value = value.attrs["_items"]
         if isinstance(value, Instance) and value.kind == "device properties":
@@ -406,10 +406,12 @@ class HostEvaluator(HostOperators):
         return isinstance(function, Namespace) and function.path == "torch.cuda.graph"
 
     def exec_Assert(self, node: cst.Assert, scope: Scope) -> None:
-        """A check the program makes is a fact about its arguments."""
+        """A check the program makes is a fact about its arguments; nothing else depends on what comes of it."""
+        choices = self.open_choices
         if self.truth(self.eval(node.test, scope)) is False:
             self.contradict(node, f"`assert {self.code(node.test)}` fails")
         checks.holds(self, node.test, scope)
+        self.open_choices = choices
 
     def tested(self, value: Any, node: cst.BaseExpression) -> None:
         if isinstance(value, Tensor) and not self.perhaps_number(value):

@@ -35,6 +35,10 @@ _OP_NAMES = {
 }
 
 
+#: Operators that make whole numbers of whole numbers.
+_WHOLE = frozenset({"+", "-", "*", "//", "%"})
+
+
 class HostOperators(HostState):
     """Python's operators, down to the torch functions that they stand for."""
 
@@ -50,7 +54,10 @@ class HostOperators(HostState):
             if name == "/" and not isinstance(a, Tensor):
                 # torch divides a number by a tensor in two steps.
                 a, b, name = self._operator("reciprocal", [b], node), a, "*"
-            return self._operator(_OP_NAMES.get(name, name), [a, b], node)
+            result = self._operator(_OP_NAMES.get(name, name), [a, b], node)
+            if isinstance(result, Tensor) and name in _WHOLE:
+                self.computed_from[result.storage.id] = tuple(x for x in (a, b) if isinstance(x, Tensor))
+            return result
         if isinstance(a, ReadValue) or isinstance(b, ReadValue):
             return computed_from_read(name, (a, b))
         if all(isinstance(v, (int, float, Expr, OpenFloat)) for v in (a, b)) and (

@@ -15,7 +15,7 @@ import libcst as cst
 from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Raised, Return
 from kernlint.interpret.python.expressions import Expressions
 from kernlint.interpret.python.operators import AUGMENTED, BINARY
-from kernlint.interpret.values import Class, Function, Jit, Rest, Scope, Unknown
+from kernlint.interpret.values import YIELDED, Class, Function, Jit, Rest, Scope, Unknown, Yielded
 from kernlint.syntax.names import dotted_name
 
 MAX_DEPTH = 40
@@ -119,6 +119,8 @@ class Evaluator(Expressions):
     def exec_With(self, node: cst.With, scope: Scope) -> None:
         for item in node.items:
             value = self.eval(item.item, scope)
+            if isinstance(value, Yielded):  # of a function that ``contextmanager`` decorates
+                value = value[0] if value else None
             if item.asname is not None:
                 self.assign(item.asname.name, value, scope)
         self.run(node.body.body, scope)
@@ -184,10 +186,13 @@ class Evaluator(Expressions):
             self.bind(function, args, kwargs, scope)
             if isinstance(function.node, cst.Lambda):
                 return self.eval(function.node.body, scope)
+            generates = self.module.of(cst.Yield) and self.module.own(function.node.body, cst.Yield)
+            if generates:
+                scope.vars[YIELDED] = Yielded()
             self.run(function.node.body.body, scope)
-            return None
+            return scope.vars[YIELDED] if generates else None
         except Return as result:
-            return result.value
+            return scope.vars.get(YIELDED, result.value)
         finally:
             self.calls.pop()
             self.modules.pop()

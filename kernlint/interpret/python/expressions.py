@@ -12,8 +12,10 @@ import libcst as cst
 from kernlint.interpret.edits import Literal
 from kernlint.interpret.python.control import OutOfBudget
 from kernlint.interpret.python.environment import Environment
+from kernlint.interpret.python.methods import extend
 from kernlint.interpret.python.operators import BINARY, COMPARE, bounded
 from kernlint.interpret.values import (
+    YIELDED,
     Function,
     Instance,
     Presumed,
@@ -84,7 +86,7 @@ class Expressions(Environment):
             value = self.eval(element.value, scope)
             if type(element) is cst.StarredElement:
                 items = self.iterate(value)
-                values.extend(items if items is not None else [Rest()])
+                values.extend(items if items is not None else [Rest(of=value)])
             else:
                 values.append(value)
         return values
@@ -161,6 +163,17 @@ class Expressions(Environment):
             body, orelse = self.eval(node.body, scope), self.eval(node.orelse, scope)
             return self.merge(body, orelse, test, node)
         return self.eval(node.body if truth else node.orelse, scope)
+
+    def eval_Yield(self, node: cst.Yield, scope: Scope) -> Any:
+        """A generator is followed to its end when it is called: what it yields is the list of that."""
+        yielded, value = scope.get(YIELDED), node.value
+        if isinstance(value, cst.From):
+            items = self.iterate(self.eval(value.item, scope)) or [Rest()]
+        else:
+            items = [self.eval(value, scope) if value is not None else None]
+        if isinstance(yielded, list):
+            extend(yielded, items)
+        return None
 
     def eval_Lambda(self, node: cst.Lambda, scope: Scope) -> Any:
         self.captured.append(scope)
@@ -267,11 +280,25 @@ class Expressions(Environment):
         if items is None:
             items = [Unknown("unpacked")] * len(elements)
         star = next((i for i, e in enumerate(elements) if type(e) is cst.StarredElement), None)
+        items = self._without_rest(items, len(elements)) if star is None else items
         if star is not None:
             tail = len(elements) - star - 1
             items = [*items[:star], items[star : len(items) - tail], *items[len(items) - tail :]]
         for element, item in zip(elements, items):
             self.assign(element.value, item, scope)
+
+    def _without_rest(self, items: list[Any], count: int) -> list[Any]:
+        """``items`` that are unpacked into ``count`` names: what stands for several of them (``*x.shape, x.device``) is as long as
+        that takes."""
+        rests = [place for place, item in enumerate(items) if isinstance(item, Rest)]
+        missing = count - len(items) + 1
+        if not rests or len(rests) > 1 or missing < 0:
+            return [Unknown("unpacked")] * count if rests else items
+        place = rests[0]
+        found = self.unpack(items[place].of, missing, False)
+        if found is None or len(found) != missing:
+            found = [Unknown("unpacked")] * missing
+        return [*items[:place], *found, *items[place + 1 :]]
 
 
 @lru_cache(maxsize=4096)

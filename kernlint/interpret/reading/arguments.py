@@ -105,7 +105,7 @@ class ArgumentReading(ModuleReading):
     def _from_annotation(self, param: cst.Param, function: Function) -> Any:
         name = param.name.value
         annotation = param.annotation.annotation if param.annotation is not None else None
-        return argument(self.host, name, annotation, name in self.program._integers)
+        return argument(self.host, name, annotation, (self.host.owner, name) in self.program._integers)
 
     def check_used(self) -> None:
         """Complain of names the user gave that nothing has, and of facts that contradict the code."""

@@ -95,7 +95,7 @@ def _tensors_of(result: Any) -> Any:
         if isinstance(value, Tensor):
             return value
         if isinstance(value, (tuple, list)):
-            return type(value)(map(nested, value))
+            return (tuple if isinstance(value, tuple) else list)(map(nested, value))
         if isinstance(value, dict):
             return {key: nested(one) for key, one in value.items()}
         return None

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 import libcst as cst
 
@@ -44,7 +45,8 @@ class Reading(KernelReading):
             if workload is not None:
                 return [workload]
         if self.only:
-            candidates = [value for value in candidates if self.only in _entries(value)]
+            caller = self.program._callers.get(self.only)
+            candidates = [v for v in candidates if self.only in _entries(v) or entry_name(v) == caller]
         public = [w for value in candidates if not value.name.startswith("_") for w in self._launching(value)]
         return public or [w for value in candidates if value.name.startswith("_") for w in self._launching(value)]
 
@@ -62,6 +64,7 @@ class Reading(KernelReading):
     def _launching(self, value: Function | Class) -> Iterator[Workload]:
         """The workload of a function or layer, if it launches anything."""
         workload = None
+        passes = len(self.host.passes)
         if isinstance(value, Class):
             workload = self._of_class(value)
         elif isinstance(value.node, cst.FunctionDef):
@@ -76,6 +79,20 @@ class Reading(KernelReading):
             backward = self._of_backward(value)
             if backward.first_call().launches():
                 yield backward
+        if isinstance(value, Function):
+            yield from self._behind(value, {one[0].name: one for one in reversed(self.host.passes[passes:])})
+
+    def _behind(
+        self, function: Function, passes: Mapping[str, tuple[Class, Any, Sequence[Any], Any]]
+    ) -> Iterator[Workload]:
+        """The backward passes of the private autograd functions of the module that ``function`` has applied, which nobody can call
+        but through it."""
+        for name, (cls, _, arguments, _) in passes.items():
+            ours = cls.module is self.kernel_module and name.startswith("_") and "backward" in cls.scope.vars
+            if ours and self.program._callers.setdefault(f"{name}.backward", function.symbol) == function.symbol:
+                backward = self._of_backward(cls, [*arguments])
+                if backward.first_call().launches():
+                    yield backward
 
     def _named(self, entry: str) -> Workload:
         head, _, method = entry.partition(".")

@@ -9,6 +9,7 @@ from typing import Any
 import libcst as cst
 
 from kernlint.errors import AnalysisError
+from kernlint.interpret.host.autograd import before_arguments, forward_pass
 from kernlint.interpret.host.objects import class_attribute, construct
 from kernlint.interpret.python.control import OutOfBudget
 from kernlint.interpret.reading.calls import CallReading
@@ -57,6 +58,7 @@ class ModelReading(CallReading):
 
     def _instance(self, cls: Class) -> tuple[list[Any], list[Any] | None, Any]:
         """The arguments of the constructor, those of ``forward`` where they are told, and an object of ``cls``."""
+        self.host.turn_to(cls.name)
         scope = self._inputs_scope()
         init = (self._call_list(scope, "get_init_inputs") or []) if scope is not None else []
         arguments = self._inputs()
@@ -74,28 +76,35 @@ class ModelReading(CallReading):
         forward = cls.scope.vars.get("forward")
         if not isinstance(forward, Function):
             return None
-        first: Any = Instance(None, "torch.autograd.function.FunctionCtx")
-        if not is_autograd(cls):
-            first = self._guard(lambda: construct(self.host, cls, [], {}), Unknown("layer"))
-        given = self._arguments(forward, None, skip=1)
-        return self._follow(forward, [first, *given], entry_name(cls), given)
+        self.host.turn_to(cls.name)
+        if is_autograd(cls):
+            first = before_arguments(self.host, cls, forward, Instance(None, "torch.autograd.function.FunctionCtx"))
+        else:
+            first = [self._guard(lambda: construct(self.host, cls, [], {}), Unknown("layer"))]
+        given = self._arguments(forward, None, skip=len(first))
+        return self._follow(forward, [*first, *given], entry_name(cls), given)
 
-    def _of_backward(self, cls: Class) -> Workload:
-        """The ``backward`` of an autograd function, after its ``forward``: on gradients like the results of that, and on what it has
-        saved."""
+    def _of_backward(self, cls: Class, inputs: list[Any] | None = None) -> Workload:
+        """The ``backward`` of an autograd function, after its ``forward`` on ``inputs`` (None: unknown ones): on gradients like the
+        results of that, and on what it has saved."""
+        self.host.turn_to(cls.name)
         forward, backward = (class_attribute(self.host, cls, name, None) for name in ("forward", "backward"))
-        context = Instance(None, "torch.autograd.function.FunctionCtx", {"needs_input_grad": (True,) * _MOST_GRADIENTS})
+        context = Instance(None, "torch.autograd.function.FunctionCtx")
         results: list[Tensor] = []
-        inputs: list[Any] = []
         if isinstance(forward, Function):
-            inputs = self._arguments(forward, None, skip=1)
+            if inputs is None:
+                inputs = self._arguments(forward, None, skip=len(before_arguments(self.host, cls, forward, context)))
             with self.host.recording():  # whose steps another call makes
-                results = list(
-                    tensors_in([self._guard(partial(self.host.invoke, forward, [context, *inputs], {}), None)])
-                )
+                self.host.differentiated = True
+                passed = partial(forward_pass, self.host, cls, forward, inputs, {})
+                context, result = self._guard(passed, (context, None))
+                self.host.differentiated = False
+                results = list(tensors_in([result]))
+        context.attrs["needs_input_grad"] = (True,) * _MOST_GRADIENTS
         assert isinstance(backward, Function)
+        first = before_arguments(self.host, cls, backward, context)
         asserted = {name: getattr(self.host, name) for name in _HINTS}
-        gradients = self._arguments(backward, None, skip=1)
+        gradients = self._arguments(backward, None, skip=len(first))
         for name, value in asserted.items():
             setattr(self.host, name, value)
         for place, gradient in enumerate(gradients):
@@ -111,9 +120,10 @@ class ModelReading(CallReading):
                 )
                 gradients[place] = replace(gradient, dtype=known[0], shape=known[1], strides=strides)
         # Its symbols are those of the forward pass, so what the user says of that counts here too.
-        return self._follow(backward, [context, *gradients], f"{cls.name}.backward", [*gradients, *inputs])
+        return self._follow(backward, [*first, *gradients], f"{cls.name}.backward", [*gradients, *(inputs or ())])
 
     def _of_function(self, function: Function) -> Workload:
+        self.host.turn_to(function.symbol)
         given = self._arguments(function, None, skip=0)
         return self._follow(function, given, function.symbol, given)
 
@@ -127,6 +137,7 @@ class ModelReading(CallReading):
         forward = model.scope.vars.get("forward")
         if not isinstance(forward, Function):
             return None
+        self.host.turn_to(model.name)
         instance = self._guard(lambda: construct(self.host, model, list(init), {}), Unknown("model"))
         try:
             return self._follow(forward, [instance, *arguments], f"{model.name}.forward", arguments)
@@ -135,6 +146,7 @@ class ModelReading(CallReading):
 
     def _with_inputs(self, function: Function, inputs: list[Any]) -> Workload | None:
         """The workload of ``function`` on what the reference's ``get_inputs`` gives; None where it launches nothing then."""
+        self.host.turn_to(function.symbol)
         # It may refuse their types: harnesses cast what get_inputs gives.
         for values in (inputs, [replace(x, dtype=None) if isinstance(x, Tensor) else x for x in inputs]):
             given = self._arguments(function, values, skip=0)

@@ -50,6 +50,7 @@ class ModuleReading:
         self.host = self.evaluator(question.host, question.overrides, sizes, resolved, edits, program._kernels)
         self.host.configuration, self.host.detailed = question.configuration, question.detailed
         self.host.reads_kernels = question.kernels
+        self.host.resolved_of = program.resolved_of
         if not edits:
             self.host.target, self.host.refused = question.target, program._refused
             self.host.kernel_calls = program._kernel_calls
@@ -75,9 +76,6 @@ class ModuleReading:
         self.kernel_module.forget()
         vars(self.host).clear()
         vars(self).clear()
-
-    def learned(self) -> dict[Symbol, Size]:
-        return self.host.learned
 
     def _module_scope(self, module: Module) -> Scope:
         scope = Scope()
