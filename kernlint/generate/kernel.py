@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import field
 
-from kernlint.generate.terms import Buffer
+from kernlint.generate.terms import Buffer, Term
 from kernlint.generate.values import CannotGenerate, Named
 from kernlint.interpret.torch.shapes import product
 from kernlint.records import dataclass, replace
@@ -112,6 +112,19 @@ def is_large(elements: float) -> bool:
 def product_of(extents: Iterable[Size]) -> Size:
     """Elements of a space with these extents."""
     return product(tuple(extents))
+
+
+def arguments(text: str, read: Iterable[Buffer], written: Iterable[Buffer]) -> list[tuple[Buffer, bool]]:
+    """The buffers of a kernel whose body is ``text``, each once, with whether it is written."""
+    changed = {buffer.name: buffer for buffer in written}
+    found = [(one, False) for one in read if f"{one.name}_ptr" in text and one.name not in changed]
+    return [*found, *((one, True) for one in changed.values())]
+
+
+def check_in_place(terms: Iterable[Term], name: str, address: Expr) -> None:
+    """Raise :class:`CannotGenerate` where ``terms`` read of the buffer ``name``, which is written at ``address``, other elements."""
+    if any(term.op == "load" and term.buffer == name and term.address != address for term in terms):
+        raise CannotGenerate("an argument that is changed in place while other elements of it are needed")
 
 
 def next_power(total: Size) -> NextPower | int:

@@ -20,7 +20,7 @@ from kernlint.generate.product_kernel import ProductWriter
 from kernlint.generate.terms import Buffer
 from kernlint.generate.tile_kernel import TileWriter
 from kernlint.generate.values import CannotGenerate, Divided, Named, Unbound, Value, exchanged
-from kernlint.generate.work import Work
+from kernlint.generate.work import Work, inputs_of
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.host.loops import SHORT_LOOP
 from kernlint.interpret.program import Program
@@ -188,6 +188,7 @@ class _Writing:
         for word in ("autocast", "set_default_dtype"):
             if re.search(rf"\b{word}\b", module.text):
                 raise CannotGenerate(f"the computation changes element types behind the scenes ({word})")
+        updates: dict[str, Value] = {}
         if workload.reference is None:
             untold = {name for name, one in workload.arguments.items() if isinstance(one, Tensor) and one.dtype is None}
             workload = with_known_arguments(workload)
@@ -195,7 +196,10 @@ class _Writing:
         else:
             self._check_followed(workload.reference)
             reader = Reader(workload.reference, self.sizes)
+            updates = reader.updates()
             values = [seen(reader, tensor) for tensor in values_of(workload.reference.result)]
+        #: What arguments become that are changed in place, by their paths in the reference.
+        self.updates: dict[str, Value] = updates
         self.workload: Workload = workload
         self.reference: Workload = workload.reference or workload
         #: The values of the tensors that are returned, by their identity.
@@ -330,10 +334,28 @@ class _Writing:
         self.buffers[id(value)] = Buffer(name.lower(), value, contiguous_strides(value.shape))
         return self.buffers[id(value)]
 
+    def _update(self, path: str, value: Value, works: Sequence[Work]) -> None:
+        """``value`` goes to the memory of the input ``path``, which no kernel may read after that."""
+        read = [[one for one in inputs_of(work, works) if one.attributes["path"] == path] for work in works]
+        own = next((one for found in read for one in found), None)
+        first = next(number for number, work in enumerate(works) if any(root.target is value for root in work.roots))
+        if any(read[first + 1 :]):
+            raise CannotGenerate(f"`{path}` is changed in place before all is read of it")
+        expression, tensor = self._here(path)
+        if tensor.shape != value.shape or tensor.dtype != value.dtype or not tensor.is_contiguous:
+            raise CannotGenerate(f"`{expression}`, which is changed in place, is another tensor in the program")
+        self.used_inputs[expression] = tensor
+        self.names[id(value)] = expression
+        buffer = None if own is None else self._buffer(own)
+        name = expression.rpartition(".")[2] if buffer is None else buffer.name
+        self.buffers[id(value)] = Buffer(name, value, contiguous_strides(value.shape))
+
     # -- all of it --------------------------------------------------------------------------------------------------
 
     def write(self) -> Rewritten:
-        outputs = self.results
+        outputs: dict[Any, Value] = {**self.results, **self.updates}
+        if not outputs:
+            raise CannotGenerate("nothing is returned or changed that is a tensor")
         self._look_for_parts(outputs.values())
         works = plan(list({id(v): v for v in outputs.values()}.values()), self.sizes)
         whole = outputs, works
@@ -352,9 +374,13 @@ class _Writing:
         body: list[str] = []
         kernels: list[Kernel] = []
         targets = list({id(root.target): root.target for work in works for root in work.roots}.values())
-        for target in targets:
-            self._store(target, id(target) in finals)
         device, allocated = self._device(), set[int]()
+        for path in self.updates:
+            self._update(path, outputs[path], works)
+            allocated.add(id(outputs[path]))
+        for target in targets:
+            if id(target) not in allocated:
+                self._store(target, id(target) in finals)
         for number, work in enumerate(works):
             kernel = self._kernel(work, self._kernel_name(number, len(works))).launched(self.sizes)
             kernels.append(kernel)
@@ -366,7 +392,12 @@ class _Writing:
                     )
             body += launch_text(kernel, self.host, self.names)
         body.append(f"return {returned(self.reference.result, lambda t: self._result(outputs[id(t)]), self.host)}")
-        prepared = [f"{name} = {name}.contiguous()" for name in self.used_inputs if not name.startswith("self.")]
+        changed = {self.names[id(outputs[path])] for path in self.updates}
+        prepared = [
+            f"assert {name}.is_contiguous()" if name in changed else f"{name} = {name}.contiguous()"
+            for name in self.used_inputs
+            if not name.startswith("self.")
+        ]
         sizes = self.host.size_lines()
         parts = [f"assert {' and '.join(self.host.divisions)}"] if self.host.divisions else []
         return Rewritten(kernels, [*self._checks(), *prepared, *sizes, *parts, *body])

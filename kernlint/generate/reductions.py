@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from kernlint.generate.axes import Output
 from kernlint.generate.kernel import RESERVED, product_of
 from kernlint.generate.printer import Printer
-from kernlint.generate.spelling import wrapped
+from kernlint.generate.spelling import extreme, wrapped
 from kernlint.generate.terms import CHUNK, COLUMNS, Term
 from kernlint.generate.values import CannotGenerate
 from kernlint.workload import Expr, Lane
@@ -28,7 +28,22 @@ class Whole:
         self.tile = tile
 
     def over_columns(self, function: str, text: str) -> str:
-        return f"tl.{function}({text}, axis=0)" if self.tile.flat else f"tl.{function}({text}, axis=1)[:, None]"
+        return self._reduced(f"tl.{function}({text}, axis=%d)")
+
+    def _reduced(self, call: str) -> str:
+        return call % 0 if self.tile.flat else f"{call % 1}[:, None]"
+
+    def extreme(self, term: Term, text: str) -> str:
+        """The largest or smallest of ``text``, NaN where one is; sums of exponentials beside it say that themselves."""
+        if not term.dtype.is_float or self._is_level(term):
+            return self.over_columns(term.kind, text)
+        return self._reduced(f"tl.reduce({text}, %d, {self.tile.helper(f'{term.kind}imum')})")
+
+    def _is_level(self, term: Term) -> bool:
+        """Whether each result that ``term`` goes into holds the sum of exponentials below it too."""
+        total = self.beside(term, "expsum")
+        parts = [{id(t) for t in one.term.walk(set())} for one in self.tile.outputs]
+        return all(id(total) in part or id(term) not in part for part in parts)
 
     def body(self, printer: Printer, term: Term, outside: str) -> str:
         """What is reduced, ``outside`` where there are no columns."""
@@ -52,7 +67,7 @@ class Whole:
         if kind == "sum":
             printer.bind(term, self.over_columns("sum", self.body(printer, term, "0.0")), term.name or "total")
         elif kind in ("max", "min"):
-            printer.bind(term, self.over_columns(kind, self.body(printer, term, worst(term))), term.name or kind)
+            printer.bind(term, self.extreme(term, self.body(printer, term, worst(term))), term.name or kind)
         elif kind == "m2":
             total = self.beside(term, "sum")
             count = wrapped(printer.expression(lift(product_of(term.over))), 7)
@@ -218,7 +233,12 @@ class Loop:
                 value = "" if term.kind == "sum" else f"{worst(term)}, "
                 printer.lines.append(f"{name} = {start}{shape}, {value}dtype=tl.{term.dtype})")
                 updates.append(self._accumulation(term, name))
-                after.append((term, self.whole.over_columns(term.kind, name)))
+                after.append(
+                    (
+                        term,
+                        self.whole.extreme(term, name) if term.kind != "sum" else self.whole.over_columns("sum", name),
+                    )
+                )
             elif term.kind == "expsum":
                 weighted = [one for one in ready if one.kind == "weighted" and one.operands[0] is term.operands[0]]
                 updates.append(self._online(printer, term, weighted))
@@ -246,7 +266,8 @@ class Loop:
             if term.kind == "sum":
                 inner.lines.append(f"{name} += {self.whole.body(inner, term, '0.0')}")
             else:
-                inner.lines.append(f"{name} = tl.{term.kind}imum({name}, {self.whole.body(inner, term, worst(term))})")
+                text = self.whole.body(inner, term, worst(term))
+                inner.lines.append(f"{name} = {extreme(f'{term.kind}imum', name, text, term.dtype)}")
 
         return update
 

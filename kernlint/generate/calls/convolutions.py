@@ -120,10 +120,10 @@ def _transposed(
     common = math.gcd(stride, step)
     apart = stride // common  # how far taps are apart that a place of the result meets
     taps = -(-geometry.taps[d] // apart)
-    if stride == 1:
-        axes, seen, (whole,), offset = (extents[1],), (result,), at[:1], lift(0)
-    else:
-        whole, offset = at[0], at[1]
+    axes: tuple[Size, ...] = (extents[1],)
+    seen: tuple[Expr, ...] = (result,)
+    whole, offset = (*at, lift(0))[:2]
+    if stride > 1:
         axes = (ex.simplify(lift(ex.ceildiv(extents[1], stride))), stride)
         seen = (lift(ex.floordiv(result, stride)), lift(ex.mod(result, stride)))
     met = offset + pad
