@@ -12,6 +12,7 @@ from kernlint.interpret.assume import parse_fact, sweep
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
 from kernlint.interpret.question import Question
+from kernlint.request import Request
 from kernlint.syntax.tree import parse_module
 from kernlint.workload import Launch, Tensor, Workload
 from kernlint.workload import dtype as dt
@@ -133,6 +134,31 @@ def test_extents_and_more_are_unpacked_together():
         """)
     assert argument(found) == "x: unknown[x.shape[0], x.shape[1], x.shape[2]]"
     assert str(found.first_call().launches()[0].grid[0]) == "x.shape[0]*x.shape[1]"
+
+
+def test_where_one_way_raises_another_is_taken():
+    found = read("""
+        def bins(n):
+            for count in (8, 4):
+                if n <= 64 // count:
+                    return count
+            raise ValueError
+
+        def f(x):
+            M, N = x.shape
+            k[(bins(N),)](x, torch.empty_like(x), x.numel(), 2.0, BLOCK=1024)
+        """, "f")  # fmt: skip
+    assert found.first_call().launches()[0].grid == (4,)
+    assert any("holds" in assumption for assumption in found.assumptions)
+
+
+def test_numbers_are_told_by_what_grids_and_sizes_are_made_of():
+    found = read("""
+        def f(m, n, block):
+            x = torch.randn(m, n, device="cuda")
+            k[((m * n) // block,)](x, x, m * n, 2.0, BLOCK=1024)
+        """)
+    assert argument(found) == "x: float32[m, n]" and str(found.first_call().launches()[0].grid[0]) == "m*n // block"
 
 
 @pytest.mark.parametrize(
@@ -380,7 +406,7 @@ def test_wrong_facts_are_refused(facts, message):
     from kernlint.analysis import read_program
 
     with pytest.raises(UsageError, match=message):
-        read_program(HEAD + OPEN, assumptions=facts)
+        read_program(Request(HEAD + OPEN, assumptions=tuple(facts)))
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,7 @@ import pytest
 from kernlint.analysis import read_program
 from kernlint.cost.estimate import estimate
 from kernlint.fix import fix_source
+from kernlint.request import Request
 from kernlint.rules.finding import Context
 from kernlint.rules.registry import find_rule
 from kernlint.verdict.candidate import Candidate
@@ -114,7 +115,7 @@ _UPCAST = """
 
 
 def _candidates(source: str, code: str) -> list[Candidate]:
-    reading = read_program(textwrap.dedent(source))
+    reading = read_program(Request(textwrap.dedent(source)))
     gpu = reading.device
     return [
         candidate
@@ -159,7 +160,7 @@ def test_the_literal_of_one_configuration_is_not_the_tile_of_all() -> None:
     configs = [f'triton.Config({{"BM": 64, "BN": {n}, "BK": 32}}, num_warps=4)' for n in (64, 128)]
     made = set()
     for order in itertools.permutations(configs):
-        result = fix_source(textwrap.dedent(_UPCAST.format(configs=", ".join(order))), rules=["KL103"])
+        result = fix_source(Request(textwrap.dedent(_UPCAST.format(configs=", ".join(order)))), rules=["KL103"])
         assert result.applied, result.refused
         assert '"BK": 64' not in result.after
         made.add(result.after.partition("@triton.jit")[2])

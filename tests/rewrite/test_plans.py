@@ -12,7 +12,8 @@ import pytest
 from kernlint.analysis import read_program
 from kernlint.cost.estimate import estimate
 from kernlint.errors import AnalysisError
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
+from kernlint.request import Request
 from kernlint.rewrite.text import apply_edits
 from kernlint.rules.base import NOT_ABOUT_SPEED, Rule
 from kernlint.rules.finding import Context
@@ -138,8 +139,8 @@ def disagreements(before: Workload, plan: Workload, edited: Workload) -> list[st
 
 def check(source: str, rules: Iterable[Rule], device: str, reference: str | None = None) -> int:
     """Hold every fix of ``rules`` in ``source`` against its plan; how many there were."""
-    options = {"path": "kernel.py", "reference": reference, "device": device}
-    reading = read_program(source, **options)
+    asked = Request(source, reference=reference, device=device)
+    reading = read_program(asked)
     count = 0
     for workload in reading.workloads:
         context = Context(reading.program, workload, reading.device, price=lambda w: estimate(w, reading.device))
@@ -149,7 +150,7 @@ def check(source: str, rules: Iterable[Rule], device: str, reference: str | None
                 continue
             count += 1
             plan = context.after(change.variant)
-            after = read_program(apply_edits(reading.task.kernel.text, made.edits), **options)
+            after = read_program(replace(asked, source=apply_edits(reading.task.kernel.text, made.edits)))
             edited = next(one for one in after.workloads if one.entry == workload.entry)
             assert plan is not None
             assert not disagreements(workload, plan, edited), candidate.finding.rule.code

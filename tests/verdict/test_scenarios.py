@@ -11,6 +11,7 @@ import pytest
 from kernlint.analysis import Analysis, analysis
 from kernlint.interpret.evidence import _beside
 from kernlint.interpret.ladder import _role
+from kernlint.request import Request
 from kernlint.schema import load
 
 STREAM = """
@@ -60,7 +61,7 @@ UPCAST = """
 
 @cache
 def ask(source: str, *assumptions: str) -> Analysis:
-    return analysis(textwrap.dedent(source), assumptions=assumptions)
+    return analysis(Request(textwrap.dedent(source), assumptions=tuple(assumptions)))
 
 
 def stream(kernel: str = "copy", value: str = "x * 2", annotation: str = "", check: str = "pass") -> Analysis:

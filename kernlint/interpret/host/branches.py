@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -11,7 +11,7 @@ from kernlint.interpret.host import checks
 from kernlint.interpret.host.first_call import Recorded, bare
 from kernlint.interpret.host.values import ContiguityTest
 from kernlint.interpret.python.control import Break, Continue, Raised, Return
-from kernlint.interpret.values import Scope
+from kernlint.interpret.values import Comparison, Scope
 from kernlint.workload import Launch, Repeat, Tensor, TorchOp
 
 if TYPE_CHECKING:
@@ -70,6 +70,12 @@ def follow_branches(h: HostEvaluator, node: cst.If, test: Any, scope: Scope) -> 
     elif first and leaves is None and isinstance(outcomes[1 - best][2] if len(outcomes) > 1 else None, Return):
         # What returns before anything is launched is no call that launches.
         (checks.holds if best == 0 else checks.fails)(h, node.test, scope)
+    if leaves is None and h.ways_out:
+        h.ways_out[-1] += [
+            _way_out(h, node, arm, skipped, way)
+            for arm, (_, skipped, way) in enumerate(outcomes)
+            if arm != best and isinstance(way, Return)
+        ]
     for step in steps:
         h.record(step)
     left_out = [steps for index, (_, steps, _) in enumerate(outcomes) if index != best]
@@ -81,14 +87,28 @@ def follow_branches(h: HostEvaluator, node: cst.If, test: Any, scope: Scope) -> 
             del leaves, outcomes  # a frame that holds what it raises, and so itself, stays with all it knows
     others = [o for i, o in enumerate(outcomes) if i != best and o[2] is None]
     merged = dict(vars)
+    holds = test.denied if best and isinstance(test, Comparison) else test
     if not weight[best]:
         for other, _, _ in others:
             for name, value in other.items():
-                merged[name] = h.merge(merged[name], value, test, node) if name in merged else value
+                merged[name] = h.merge(merged[name], value, holds, node) if name in merged else value
             for name in narrowed:
                 if getattr(other.get(name), "dtype", None) != getattr(vars.get(name), "dtype", None):
                     merged[name] = before[name]  # its type is known on one way alone
     scope.vars = merged
+
+
+def _way_out(h: HostEvaluator, node: cst.If, arm: int, steps: list[Recorded], leaves: Return) -> Callable[[], Any]:
+    """What follows one arm of ``node``, which ``leaves`` the function."""
+    value, line, code = leaves.value, h.span(node.test).line, h.code(node.test)
+
+    def follow() -> Any:
+        h.assume(f"line {line}: `{code}` {'holds' if arm == 0 else 'does not hold'}")
+        for step in steps:
+            h.record(step)
+        return value
+
+    return follow
 
 
 def _only_raises(body: cst.BaseSuite) -> bool:

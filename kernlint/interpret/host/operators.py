@@ -13,7 +13,18 @@ from kernlint.interpret.python.methods import extend
 from kernlint.interpret.python.operators import python_compare, same
 from kernlint.interpret.torch.elementwise import elementwise
 from kernlint.interpret.torch.functions import torch_function
-from kernlint.interpret.values import Class, Config, Function, Jit, Namespace, OpenFloat, ReadValue, Unknown
+from kernlint.interpret.values import (
+    Class,
+    Comparison,
+    Config,
+    Function,
+    Guess,
+    Jit,
+    Namespace,
+    OpenFloat,
+    ReadValue,
+    Unknown,
+)
 from kernlint.records import replace
 from kernlint.workload import Dtype, Expr, Tensor
 from kernlint.workload import dtype as dt
@@ -101,7 +112,9 @@ class HostOperators(HostState):
         if same(a, b):
             return a
         if isinstance(a, (int, Expr)) and isinstance(b, (int, Expr)) and not isinstance(a, bool):
-            return a if isinstance(a, int) and not isinstance(b, int) else b
+            bounded = test.chosen(a, b) if isinstance(test, Comparison) else None
+            guess = a if isinstance(a, int) and not isinstance(b, int) else b
+            return bounded if bounded is not None else Guess(guess) if isinstance(guess, int) else guess
         if isinstance(a, Tensor) and isinstance(b, Tensor):
             return either(a, b)
         if isinstance(a, ReadValue) and isinstance(b, ReadValue):

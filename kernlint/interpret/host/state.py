@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import libcst as cst
 
 from kernlint.interpret.api import Target
+from kernlint.interpret.earlier import Readings
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.host import checks
 from kernlint.interpret.host.device import HostFacts
@@ -105,6 +106,8 @@ class HostState(Recording):
         self.refused: dict[Any, tuple[Fault, ...]] = {}
         #: The tensors by their shapes (by identity) that were asked for.
         self.shapes_told: dict[int, tuple[Any, Tensor]] = {}
+        #: What earlier versions of the program tell of its kernels, where there are any.
+        self.readings: Readings | None = None
         #: How the kernels of the launches (under their first configurations) came about, where anybody may read them again.
         self.kernel_calls: KernelCalls | None = None
         #: Gives the value of a name in another module of the same tree (importing module, package, level); None where
