@@ -11,7 +11,7 @@ from math import prod
 from kernlint.generate.spelling import REPEATS, Spelled, expression, number, operation, wrapped
 from kernlint.generate.terms import Bounds, Term, Terms
 from kernlint.generate.values import CannotGenerate, Named, lanes_of
-from kernlint.workload import Expr, Lane, Opaque, Size, Symbol
+from kernlint.workload import Dtype, Expr, Lane, Opaque, Size, Symbol
 from kernlint.workload import dtype as dt
 from kernlint.workload.expr import Monomial, lift
 
@@ -175,12 +175,17 @@ class Printer:
             raise CannotGenerate("a reduction inside another")
         if term.op == "div" and self.reciprocals and term.operands[0].in_columns and not term.operands[1].in_columns:
             # One division for each row, and a multiplication for each element.
-            over = self.terms.new("reciprocal", term.dtype, (term.operands[1],))
+            over = self._reciprocal(term.operands[1], term.dtype)
             return operation("mul", [self._converted(one, term) for one in (term.operands[0], over)], term.dtype)
         operands = [self._converted(one, term) for one in term.operands]
         if term.op in REPEATS and operands[0][1] < 9:
             operands[0] = self.bind(term.operands[0], operands[0][0])
         return operation(term.op, operands, term.dtype)
+
+    def _reciprocal(self, term: Term, dtype: Dtype) -> Term:
+        if term.op == "number" and type(term.number) in (int, float) and term.number:
+            return self.terms.new("number", dtype, number=1.0 / term.number)
+        return self.terms.new("reciprocal", dtype, (term,))
 
     def _converted(self, operand: Term, term: Term) -> Spelled:
         """``operand`` as arithmetic of the result's type takes it."""

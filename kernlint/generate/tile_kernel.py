@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kernlint.cost.arithmetic import slots_of
 from kernlint.generate.axes import Axes, Axis, Output, flat_lane
+from kernlint.generate.column_loops import Loop, counted_of, is_count
 from kernlint.generate.helpers import helper
 from kernlint.generate.kernel import (
     RESERVED,
@@ -23,7 +24,7 @@ from kernlint.generate.kernel import (
 from kernlint.generate.parts import GRAIN
 from kernlint.generate.printer import Names, Printer
 from kernlint.generate.recurrences import Recurrences
-from kernlint.generate.reductions import Loop, Whole, counted_of, is_count
+from kernlint.generate.reductions import Whole
 from kernlint.generate.spelling import SIGNS, wrapped
 from kernlint.generate.terms import CHUNK, COLUMNS, Buffer, Term, Terms
 from kernlint.generate.tiles import HELD_ROW, Form, extents_of, parts_of
