@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from kernlint.errors import UsageError
 from kernlint.generate.calls.reader import Reader
 from kernlint.generate.host import values_of
 from kernlint.generate.lifted import lifted, seen, with_known_arguments
@@ -53,7 +54,12 @@ class Computation:
     """What ``entry`` of ``program`` computes, with ``open_sizes`` in the place of the module's numbers of these names."""
 
     def __init__(
-        self, program: Program, entry: str, constants: Mapping[str, int | float], open_sizes: Mapping[str, Expr]
+        self,
+        program: Program,
+        entry: str,
+        constants: Mapping[str, int | float],
+        open_sizes: Mapping[str, Expr],
+        itself: bool,
     ) -> None:
         overrides: dict[str, Any] = dict(program.question.overrides)
         for name, value in constants.items():
@@ -74,7 +80,7 @@ class Computation:
             if re.search(rf"\b{word}\b", module.text):
                 raise CannotGenerate(f"the computation changes element types behind the scenes ({word})")
         updates: dict[str, Value] = {}
-        if workload.reference is None:
+        if itself or workload.reference is None:
             untold = {name for name, one in workload.arguments.items() if isinstance(one, Tensor) and one.dtype is None}
             workload = with_known_arguments(workload)
             values = self._lifted(program, workload, open_sizes, constants)
@@ -86,7 +92,7 @@ class Computation:
         #: What arguments become that are changed in place, by their paths in the reference.
         self.updates: dict[str, Value] = updates
         self.workload: Workload = workload
-        self.reference: Workload = workload.reference or workload
+        self.reference: Workload = workload if itself else workload.reference or workload
         #: The values of the tensors that are returned, by their identity.
         self.results = dict(zip(map(id, values_of(self.reference.result)), values))
         self.untold = untold
@@ -95,7 +101,9 @@ class Computation:
         self, program: Program, workload: Workload, sizes: Mapping[str, Expr], constants: Mapping[str, int | float]
     ) -> list[Value]:
         """The results as ``workload``, which has no reference, computes them itself."""
-        told = [Symbol(name) for name in workload.symbols if Symbol(name) not in self.sizes]
+        tensors = [one for one in (*workload.arguments.values(), *workload.held.values()) if isinstance(one, Tensor)]
+        atoms = {atom for tensor in tensors for extent in tensor.shape or () for atom in lift(extent).atoms()}
+        told = sorted(atom for atom in atoms if isinstance(atom, Symbol) and atom not in self.sizes)
         self.sizes |= dict.fromkeys(told, _ANY)
 
         def read(at: Mapping[Symbol, int]) -> Workload:
@@ -103,7 +111,10 @@ class Computation:
             overrides = {**program.question.overrides, **{n: int(one) for n, one in numbers.items() if one is not None}}
             facts = (*program.question.facts, *(Fact(one.name, size=at[one]) for one in told))
             asked = replace(program.question, overrides=overrides, facts=facts, detailed=True)
-            found = program.variant(program.kernel, asked).workload(workload.entry, NO_EDITS)
+            try:
+                found = program.variant(program.kernel, asked).workload(workload.entry, NO_EDITS)
+            except UsageError as error:
+                raise CannotGenerate(str(error)) from None
             if found is None:
                 raise CannotGenerate(f"`{workload.entry}` is not followed")
             return found

@@ -16,25 +16,25 @@ from kernlint.workload import Expr, Symbol, Tensor
 from kernlint.workload.expr import lift
 
 
-def rewritten(program: Program, entry: str) -> Rewritten:
-    """``entry`` of ``program`` with the computation of the reference. Raises :class:`CannotGenerate`."""
+def rewritten(program: Program, entry: str, itself: bool = False) -> Rewritten:
+    """``entry`` of ``program`` with the computation of the reference, or of ``itself``. Raises :class:`CannotGenerate`."""
     constants = _constants(program)
     sizes: dict[str, Expr] = {name: Expr.atom(Symbol(name)) for name, v in constants.items() if isinstance(v, int)}
-    if program.reference is None:
+    if itself:
         sizes = _extents(program, entry, constants, sizes)
     hopeless: bool | None = None
     for _ in range(2 * len(constants) + 2):
         try:
-            return Writing(program, entry, constants, sizes).write()
+            return Writing(program, entry, constants, sizes, itself).write()
         except RecursionError:
             raise CannotGenerate("the reference nests too deep") from None
         except Lost:
             if hopeless is None:
-                hopeless = _is_hopeless(program, entry, constants)
+                hopeless = _is_hopeless(program, entry, constants, itself)
             if hopeless:
                 sizes = {}
             else:
-                del sizes[_decisive(program, entry, constants, sizes)]
+                del sizes[_decisive(program, entry, constants, sizes, itself)]
         except Divided as found:
             sizes = {name: size.substitute({Symbol(found.name): found.whole}) for name, size in sizes.items()}
         except Unbound as found:
@@ -60,21 +60,23 @@ def _extents(
     return {name: size for name, size in sizes.items() if Symbol(name) in used}
 
 
-def _is_hopeless(program: Program, entry: str, constants: Mapping[str, int | float]) -> bool:
+def _is_hopeless(program: Program, entry: str, constants: Mapping[str, int | float], itself: bool) -> bool:
     """Whether the reference is not followed to its end even where no size is open, so that it is in vain to look for those that may
     be."""
     try:
-        return Writing(program, entry, constants, {}).lost
+        return Writing(program, entry, constants, {}, itself).lost
     except (CannotGenerate, Unbound):
         return True
 
 
-def _decisive(program: Program, entry: str, constants: Mapping[str, int | float], sizes: Mapping[str, Expr]) -> str:
+def _decisive(
+    program: Program, entry: str, constants: Mapping[str, int | float], sizes: Mapping[str, Expr], itself: bool
+) -> str:
     """The size that has to be a number for the reference to be followed: the one that does alone, else the smallest."""
     order = sorted(sizes, key=lambda name: constants[name])
     for name in order:
         try:
-            Writing(program, entry, constants, {n: size for n, size in sizes.items() if n != name})
+            Writing(program, entry, constants, {n: size for n, size in sizes.items() if n != name}, itself)
         except Lost:
             continue
         except (CannotGenerate, Unbound, Divided):

@@ -41,9 +41,14 @@ class Writing(Computation):
     """Writes kernels for what is computed."""
 
     def __init__(
-        self, program: Program, entry: str, constants: Mapping[str, int | float], open_sizes: Mapping[str, Expr]
+        self,
+        program: Program,
+        entry: str,
+        constants: Mapping[str, int | float],
+        open_sizes: Mapping[str, Expr],
+        itself: bool,
     ) -> None:
-        super().__init__(program, entry, constants, open_sizes)
+        super().__init__(program, entry, constants, open_sizes, itself)
         self.host = Host(self.workload.arguments, self.workload.held, ())
         self.names: dict[int, str] = {}
         self.buffers: dict[int, Buffer] = {}
