@@ -339,6 +339,9 @@ Node = Union[Load, Store, Atomic, Dot, Reduce, Scan, Compute, Loop, Branch]
 #: Conditions inside conditions.
 _NESTED = 4
 
+#: The note on a kernel that loads the addresses of what it works on, as a product of each of a list of problems does.
+BEHIND_ADDRESSES = "what loaded addresses point to"
+
 
 @dataclass(frozen=True)
 class Kernel:
