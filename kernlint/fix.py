@@ -292,7 +292,7 @@ def _first_choices(found: _Found, left: list[Candidate], asked: _Question) -> li
     if chosen is None:
         return []
     anew = any(one.anew for one in asked.done)
-    first = [one for one in (chosen, proposal) if one is not None and (one.finding.cause is None or not anew)]
+    first = [one for one in (chosen, proposal) if one is not None and not (one.anew and anew)]
     if chosen.finding.cause is not None:
         best = best_candidate([one for one in left if one.finding.cause is None], asked.scope)
         first = [*first[:1], *([best] if best is not None else [])]
@@ -347,7 +347,7 @@ def _made(version: _Version, found: _Found, candidate: Candidate) -> _Version | 
             gain,
             mends,
             rule.tuning,
-            finding.cause is not None,
+            candidate.anew,
         )
     )
     return after
@@ -410,7 +410,7 @@ def _gain(before: Workload, after: Workload, version: _Version, candidate: Candi
         short = new_us > promised * slack and found.middle < WORTH
         if short or new_us > old_us * (1 + 1e-9):
             raise CannotRewrite(f"the rewritten source would take {new_us:.1f} us, not the predicted {promised:.1f} us")
-    if candidate.finding.cause is not None and (found.middle < WORTH or found.low < 1.0):
+    if candidate.anew and (found.middle < WORTH or found.low < 1.0):
         raise CannotRewrite(f"kernels written anew would take {new_us:.1f} us, the program takes {old_us:.1f} us")
     return found
 
