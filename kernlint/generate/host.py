@@ -154,26 +154,39 @@ def allocation(buffer: Buffer, name: str, host: Host, like: Callable[[Dtype], st
     return f"{name} = torch.empty({shape}, device={device}, dtype={like(buffer.value.dtype)})"
 
 
-def returned(result: Any, spell: Callable[[Tensor], str]) -> str:
+def returned(result: Any, spell: Callable[[Tensor], str], host: Host) -> str:
     """The expression that is returned."""
     if isinstance(result, Tensor):
         return spell(result)
-    if isinstance(result, tuple):
-        return (
-            ", ".join(returned(one, spell) for one in result) if len(result) > 1 else f"({returned(result[0], spell)},)"
-        )
-    if isinstance(result, list):
-        return f"[{', '.join(returned(one, spell) for one in result)}]"
+    if isinstance(result, (tuple, list)):
+        texts = [returned(one, spell, host) for one in result]
+        texts = [f"({text})" if type(one) is tuple and len(one) > 1 else text for text, one in zip(texts, result)]
+        if isinstance(result, list):
+            return f"[{', '.join(texts)}]"
+        return ", ".join(texts) if len(texts) > 1 else f"({''.join(f'{text},' for text in texts)})"
     if isinstance(result, dict):
-        return "{" + ", ".join(f"{key!r}: {returned(one, spell)}" for key, one in result.items()) + "}"
-    raise CannotGenerate("a result that is no tensor")
+        return "{" + ", ".join(f"{key!r}: {returned(one, spell, host)}" for key, one in result.items()) + "}"
+    if isinstance(result, Named):
+        return host.number(result)
+    if isinstance(result, Expr):
+        return host.expression(result)[0]
+    assert is_plain(result)
+    return repr(result)
+
+
+def is_plain(value: Any) -> bool:
+    """Whether ``value`` is one that a function may return as it is."""
+    return value is None or isinstance(value, (bool, int, float, str))
 
 
 def values_of(result: Any) -> list[Tensor]:
+    """The tensors of ``result``. Raises :class:`CannotGenerate` where it holds what is not known."""
     if isinstance(result, Tensor):
         return [result]
     if isinstance(result, (tuple, list)):
         return [t for one in result for t in values_of(one)]
     if isinstance(result, dict):
         return [t for one in result.values() for t in values_of(one)]
-    raise CannotGenerate("a result that is no tensor")
+    if is_plain(result) or isinstance(result, Expr):
+        return []
+    raise CannotGenerate("a result that is not known")
