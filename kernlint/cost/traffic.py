@@ -37,7 +37,7 @@ from kernlint.workload import (
     Tensor,
     concrete,
 )
-from kernlint.workload.expr import Atom, lift
+from kernlint.workload.expr import Atom, lift, mostly
 from kernlint.workload.kernel import Bounds
 
 #: The unit in which L2 and DRAM answer on NVIDIA hardware (CUDA C++ Best Practices Guide, "Coalesced access").
@@ -261,8 +261,8 @@ class Probe:
         return points
 
     def likely(self, size: Size | None) -> Size | None:
-        """``size`` with the loaded bounds of segments as they are in the mean."""
-        return size.substitute(self.bounds) if self.bounds and isinstance(size, Expr) else size
+        """``size`` with the loaded bounds of segments as they are in the mean, and what was not followed as it mostly is."""
+        return mostly(size.substitute(self.bounds)) if isinstance(size, Expr) else size
 
     def mean(self, size: Size | None) -> float | None:
         """Mean over the grid of a size that may depend on program ids; None when it cannot be evaluated."""
@@ -547,6 +547,9 @@ def _anywhere(
     run = _contiguous_run(access) * size
     rows = max(1.0, active * size / run) if active else 0.0
     sectors = rows * _sectors_of_run(run, size, aligned=False)
+    if isinstance(access, Store) and not gather and active:
+        # Each element is written once: an arm of a persistent loop that stores now and then is not known to be that.
+        executions = min(executions, whole / (active * size * programs))
     program_bytes = sectors * SECTOR_BYTES * executions
     footprint = min(program_bytes * programs, whole)
     return AccessTraffic(

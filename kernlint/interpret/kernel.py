@@ -125,7 +125,6 @@ class KernelEvaluator(Evaluator):
         self.faults: dict[tuple[str, Span], Fault] = {}
         self.barriers = 0
         self.random: list[Narrow] = []
-        self.likely: dict[Atom, Expr] = {}
         self.recorder: Recorder | None = None
         self.coarse: dict[Span, Coarse] = {}
         #: The masks, by the loads that decide them, of which the branch that is being followed makes sure that some hold.
@@ -156,6 +155,14 @@ class KernelEvaluator(Evaluator):
         """An integer that was not followed, different from any other."""
         self.next_key += 1
         return ex.opaque("unknown", key=self.next_key)
+
+    def chosen_index(self, x: Expr, y: Expr) -> Expr:
+        """An integer that is one or the other: mostly the one that was followed and is no constant, as a clamped index is; of
+        two constants the larger, as what most programs wait for is the one with the most to do."""
+        self.next_key += 1
+        followed = [one for one in (y, x) if not any(map(_lost, one.atoms()))]
+        followed.sort(key=lambda one: -math.inf if one.value is None else -one.value)
+        return ex.opaque("unknown", *(_told(followed[0]) if followed else ()), key=self.next_key)
 
     @contextmanager
     def recording(self) -> Iterator[list[Node]]:
@@ -456,7 +463,7 @@ class KernelEvaluator(Evaluator):
             return left
         expr = left.expr if left.expr is not None and left.expr == right.expr else None
         if expr is None and left.expr is not None and right.expr is not None:
-            expr = self.unknown_index()
+            expr = self.chosen_index(left.expr, right.expr)
         dtype = left.dtype if left.dtype == right.dtype else _promoted(left.dtype, right.dtype)
         return Block(
             dtype,
@@ -888,6 +895,21 @@ class KernelEvaluator(Evaluator):
         return start, steps, carried
 
 
+def _lost(atom: ex.Atom) -> bool:
+    """An integer of which nothing is known."""
+    return isinstance(atom, ex.Opaque) and atom.op == "unknown" and not atom.args
+
+
+def _told(expr: Expr) -> tuple[Expr, ...]:
+    """What there is to say of an index that mostly is ``expr``: of one that was chosen before, what was said of it."""
+    for monomial, coefficient in expr.terms.items():
+        if (len(expr.terms), len(monomial), coefficient) == (1, 1, 1):
+            (atom,) = monomial
+            if isinstance(atom, ex.Opaque) and atom.op == "unknown":
+                return atom.args
+    return (expr,)
+
+
 def read_kernel(
     jit: Jit,
     arguments: Mapping[str, Any],
@@ -945,7 +967,6 @@ def read_kernel(
         assumed=tuple(assumed),
         dims=max(evaluator.dims, len(grid)),
         random=tuple(dict.fromkeys(evaluator.random)),
-        likely=tuple(evaluator.likely.items()),
         read=evaluator.recorder.values if evaluator.recorder is not None else None,
         coarse=tuple(evaluator.coarse.values()),
         faults=tuple(sorted(evaluator.faults.values(), key=lambda fault: (fault.span, fault.kind))),

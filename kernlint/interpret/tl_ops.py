@@ -294,6 +294,20 @@ def _hint(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> 
     return args[0] if args else kwargs.get("input")
 
 
+def _max_contiguous(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    """``tl.max_contiguous(x, n)``: a clamped index, of which the compiler would not see it, goes in steps of one for ``n`` elements."""
+    value, claimed = _hint(k, args, kwargs, node), _get(args, kwargs, 1, "values")
+    run = _int(claimed[0] if isinstance(claimed, (tuple, list)) and claimed else claimed)
+    if not isinstance(value, Block) or value.expr is None or run is None:
+        return value
+
+    def told(atom: ex.Atom) -> Expr | None:
+        clamped = isinstance(atom, ex.Opaque) and atom.op == "unknown" and len(atom.args) == 1
+        return ex.opaque("unknown", atom.args[0], run, key=atom.key) if clamped else None  # type: ignore[union-attr]
+
+    return replace(value, expr=value.expr.rewrite(told))
+
+
 def _assume(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     """``tl.assume(condition)``: a fault where the first program of the grid breaks it."""
     value = args[0] if args else kwargs.get("cond")
@@ -851,9 +865,7 @@ def _where(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
             result, shape=shape, loads=result.loads | condition.loads, carried=result.carried | condition.carried
         )
     is_index = x.expr is not None and y.expr is not None and not x.base
-    expr = k.unknown_index() if is_index else None
-    if expr is not None:
-        _note_likely(k, expr, x, y)
+    expr = k.chosen_index(x.expr, y.expr) if is_index else None
     if x.base:
         return replace(result, base=x.base, expr=k.unknown_index(), dtype=x.dtype)
     for arm in (x, y):
@@ -868,16 +880,6 @@ def _where(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
         nonnegative=both,
         form=numerics.of_where(k.perhaps_empty(condition), x, y),
     )
-
-
-def _note_likely(k: KernelEvaluator, chosen: Expr, x: Block, y: Block) -> None:
-    """Remember what ``chosen`` is where it is no constant: a clamped index, say."""
-    for value, other in ((x, y), (y, x)):
-        if value.expr is None or other.expr is None or len(value.shape) > 1:
-            continue
-        if value.expr.value is None and other.expr.value is not None:
-            (atom,) = chosen.atoms()
-            k.likely[atom] = value.expr
 
 
 def _chosen(condition: Block | None, x: Block, y: Block, shape: tuple[int, ...]) -> tuple[Pad, ...]:
@@ -1117,7 +1119,7 @@ _TABLE: dict[str, Callable[..., Any]] = {
     "cat": _cat,
     "flip": lambda k, a, kw, n: a[0].computed(),
     "multiple_of": _multiple_of,
-    "max_contiguous": _hint,
+    "max_contiguous": _max_contiguous,
     "max_constancy": _hint,
     "assume": _assume,
     "static_assert": _nothing,
