@@ -36,7 +36,14 @@ DEVICE = "a100-80gb-sxm"
 LEAST_US = 50.0
 #: What ``do_bench`` writes between two calls.
 FLUSHED_BYTES = 256 << 20
-_DEFAULTS = {"rand": "float32", "randn": "float32", "zeros": "float32", "ones": "float32", "empty": "float32", "randint": "int64"}
+_DEFAULTS = {
+    "rand": "float32",
+    "randn": "float32",
+    "zeros": "float32",
+    "ones": "float32",
+    "empty": "float32",
+    "randint": "int64",
+}
 _CASTS = {"half": "float16", "float": "float32", "bfloat16": "bfloat16", "int": "int32", "long": "int64"}
 
 
@@ -64,7 +71,11 @@ class Script:
         """None where the script is made otherwise."""
         tree = ast.parse(text)
         functions = {
-            one.name: one for c in tree.body if isinstance(c, ast.ClassDef) for one in c.body if isinstance(one, ast.FunctionDef)
+            one.name: one
+            for c in tree.body
+            if isinstance(c, ast.ClassDef)
+            for one in c.body
+            if isinstance(one, ast.FunctionDef)
         }
         call, make = functions.get("call_op"), functions.get("get_input_tensors")
         if call is None or make is None or any("self." in ast.unparse(one) for one in call.body):
@@ -74,7 +85,9 @@ class Script:
             if isinstance(node, ast.Assign) and len(node.targets) == 1 and isinstance(node.targets[0], ast.Name):
                 types[node.targets[0].id] = _type(node.value, types)
         kept = [
-            node.args[0] for node in ast.walk(make) if isinstance(node, ast.Call) and ast.unparse(node.func) == "self.input_tensors.append"
+            node.args[0]
+            for node in ast.walk(make)
+            if isinstance(node, ast.Call) and ast.unparse(node.func) == "self.input_tensors.append"
         ]
         if not kept:
             return None
@@ -93,8 +106,15 @@ class Script:
         """The source of a function whose arguments are the tensors."""
         names = ", ".join(f"t{index}" for index in range(len(self.types)))
         value = f"({names})" if len(self.types) > 1 else names
-        lines = [*(f"{alias} = {name}" for name, alias in self.aliases), "", f"def bench_entry({names}):", f"    {self.argument} = {value}"]
-        return "\n".join(lines) + "\n" + textwrap.indent("\n".join(ast.unparse(one) for one in self.body), "    ") + "\n"
+        lines = [
+            *(f"{alias} = {name}" for name, alias in self.aliases),
+            "",
+            f"def bench_entry({names}):",
+            f"    {self.argument} = {value}",
+        ]
+        return (
+            "\n".join(lines) + "\n" + textwrap.indent("\n".join(ast.unparse(one) for one in self.body), "    ") + "\n"
+        )
 
 
 def _type(value: ast.expr, known: dict[str, str | None]) -> str | None:
@@ -148,7 +168,9 @@ def _workload(script: Script | None, source: Path, sizes: object, device: Device
     facts = [f"t{i}:{kind}[{','.join(map(str, shape))}]" for i, (kind, shape) in enumerate(zip(script.types, shapes))]
     try:
         module = parse_module(source.read_text() + "\n\n" + script.entry(), f"{source.stem}.py")
-        question = Question("bench_entry", {}, tuple(map(parse_fact, facts)), host_facts(device), target_for(None, device))
+        question = Question(
+            "bench_entry", {}, tuple(map(parse_fact, facts)), host_facts(device), target_for(None, device)
+        )
         (workload,) = Program(module, None, question).workloads()
     except KernlintError as error:
         return type(error).__name__
@@ -175,7 +197,9 @@ def line(name: str, errors: Sequence[float]) -> str:
     """One line of figures; ``errors`` are ln(predicted / measured)."""
     size = [abs(error) for error in errors]
     within = [f"within {limit}x {sum(one < math.log(limit) for one in size) / len(size):4.0%}" for limit in (1.5, 2)]
-    figures = f"median {statistics.median(size):.3f}  mean {statistics.fmean(size):.3f}  bias {statistics.fmean(errors):+.3f}"
+    figures = (
+        f"median {statistics.median(size):.3f}  mean {statistics.fmean(size):.3f}  bias {statistics.fmean(errors):+.3f}"
+    )
     return f"{name:32} {len(size):4}  {'  '.join(within)}  {figures}"
 
 
@@ -199,7 +223,9 @@ def main(arguments: Sequence[str]) -> None:
         error = math.log(step.total_gpu_us / row.us)
         errors.setdefault(row.name, []).append(error)
         terms = " ".join(f"{name}={us:.0f}" for name, us in step.terms.items() if us > 0.1 * step.gpu_us)
-        said.append((abs(error), f"{row.us:10.1f} {step.total_gpu_us:10.1f} {row.name} {step.kind} {step.bound} {terms}"))
+        said.append(
+            (abs(error), f"{row.us:10.1f} {step.total_gpu_us:10.1f} {row.name} {step.kind} {step.bound} {terms}")
+        )
     print(f"not compared: {dict(refused)}")
     print(line(options.rows, [error for found in errors.values() for error in found]))
     if options.worst:

@@ -24,8 +24,10 @@ from kernlint.analysis import host_facts, target_for
 from kernlint.cost.device import find_device
 from kernlint.errors import KernlintError
 from kernlint.interpret.edits import NO_EDITS
-from kernlint.interpret.program import Fact, Program, Question, may_launch
+from kernlint.interpret.program import Program
 from kernlint.interpret.project import CallSite, Nothing, call_sites
+from kernlint.interpret.question import Fact, Question
+from kernlint.interpret.reading.launching import may_launch
 from kernlint.syntax.dialect import dialect, has_kernel
 from kernlint.syntax.source import read_source
 from kernlint.syntax.tree import Module, parse_module

@@ -22,7 +22,8 @@ from kernlint.cost.device import find_device
 from kernlint.errors import KernlintError
 from kernlint.interpret.agreement import differences
 from kernlint.interpret.edits import NO_EDITS
-from kernlint.interpret.program import Program, Question
+from kernlint.interpret.program import Program
+from kernlint.interpret.question import Question
 from kernlint.interpret.recorded import RecordedProgram, Recording
 from kernlint.records import dataclass
 from kernlint.syntax.source import read_source

@@ -11,13 +11,15 @@ import kernlint.syntax  # noqa: F401 - which imports LibCST its own way
 from kernlint import seen
 from kernlint.cost.device import Device, UnknownDevice, find_device
 from kernlint.cost.estimate import MODEL_VERSION, estimate
-from kernlint.cost.traffic import assumed_trips
+from kernlint.cost.traffic.accesses import assumed_trips
 from kernlint.errors import AnalysisError, UsageError
 from kernlint.interpret.api import Target, find_target
 from kernlint.interpret.assume import parse_fact
 from kernlint.interpret.host.device import HostFacts
-from kernlint.interpret.program import Program, Question, may_launch
+from kernlint.interpret.program import Program
 from kernlint.interpret.project import CallSite, call_sites, launchers
+from kernlint.interpret.question import Question
+from kernlint.interpret.reading.launching import may_launch
 from kernlint.interpret.recorded import RecordedProgram, Recording
 from kernlint.perf.model import Performance
 from kernlint.perf.read import read_performance

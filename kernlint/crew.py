@@ -374,8 +374,8 @@ _NEARLY = 0.8
 #: analysis waits for nothing else.
 _LOADED = 15.0
 
-#: Objects made and not freed since the last look for garbage before there is another: some tens of megabytes.
-_GARBAGE = 500_000
+#: Objects made and not freed since the last look for garbage before there is another: some megabytes.
+_GARBAGE = 50_000
 
 #: Sent by a worker that has imported everything: only then does the time of its first job begin.
 _READY = "ready"

@@ -10,7 +10,8 @@ from pathlib import PurePath
 from typing import Any
 
 from kernlint.analysis import Analysis, Reading, best_change, read_program, with_what_is_wrong
-from kernlint.cost.estimate import estimate, speedup
+from kernlint.cost.comparing import speedup
+from kernlint.cost.estimate import estimate
 from kernlint.errors import KernlintError, SourceError
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.records import dataclass

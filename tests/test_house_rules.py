@@ -31,7 +31,7 @@ STAGES = (
 )
 
 #: The same inside `kernlint.interpret`, whose other modules come before or after these and are not held to an order yet.
-INTERPRETERS = ("python", "torch", "host", "program", "project", "recorded")
+INTERPRETERS = ("python", "triton", "frontend", "torch", "host", "reading", "program", "project", "recorded")
 
 #: Codemods that make what one rule describes: what they do is not an operator yet. No name is added here.
 BOUND_TO_A_RULE = frozenset(

@@ -77,7 +77,7 @@ def _verdict(found: Analysis) -> dict[str, Any]:
 
 
 def _times(found: Analysis) -> dict[str, Any]:
-    from kernlint.cost.estimate import speedup
+    from kernlint.cost.comparing import speedup
 
     before, reference = found.judgement.before, found.judgement.reference
     headroom, chosen = found.verdict.details.headroom, found.verdict.details.estimate.chosen

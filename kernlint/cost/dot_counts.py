@@ -20,7 +20,7 @@ from kernlint.cost.dot_lowering import (
     warps_of,
 )
 from kernlint.cost.dot_occupancy import resident_programs, spilled_bytes
-from kernlint.cost.traffic import SECTOR_BYTES
+from kernlint.cost.traffic.model import SECTOR_BYTES
 from kernlint.records import dataclass
 
 if TYPE_CHECKING:

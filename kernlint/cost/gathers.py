@@ -12,7 +12,7 @@ from functools import lru_cache
 
 from kernlint.cost.device import Device
 from kernlint.cost.fitted import fitted
-from kernlint.cost.traffic import Traffic
+from kernlint.cost.traffic.model import Traffic
 from kernlint.records import dataclass
 from kernlint.workload import Expr, Lane, Launch, Load, Opaque
 

@@ -26,7 +26,7 @@ from kernlint.cost.convolutions import Convolution, convolution_of, floor_us, te
 from kernlint.cost.convolutions import rates as convolution_rates
 from kernlint.cost.device import Device, find_device
 from kernlint.cost.fitted import fitted
-from kernlint.cost.programs import ramp, widen
+from kernlint.cost.programs.scale import ramp, widen
 from kernlint.cost.result import KernelTime
 from kernlint.records import dataclass
 from kernlint.workload import Dtype, Tensor, TorchOp, concrete

@@ -155,7 +155,7 @@ class Printer:
             assert term.address is not None
             return self.expression(term.address)
         if term.op == "load":
-            return self._load(term), 9
+            return self.load(term), 9
         if term.op == "choose" and _is_zero_outside(term):
             return self.spell(term.operands[0])
         if term.op == "choose":
@@ -200,7 +200,7 @@ class Printer:
             return f"({spelled[0]}).to(tl.{term.dtype})", 9
         return spelled
 
-    def _load(self, term: Term, raw: bool = False) -> str:
+    def load(self, term: Term, raw: bool = False) -> str:
         """A load, converted to what is computed in unless ``raw``."""
         assert term.address is not None
         address = self.expression(term.address)[0]

@@ -55,3 +55,13 @@ def default_tile(m: float, n: float, k: float, batch: float, bits: int) -> Tile:
     depth = {8: 128, 16: 64}.get(bits, 32)
     depth = max(16, min(depth, 1 << max(4, int(k - 1).bit_length())))
     return Tile(best[0], best[1], depth, best[2], 3, best[3])
+
+
+def attention_tile(m: float, held: float, batch: float, bits: int) -> Tile:
+    """A tile of attention: rows, keys of a step, and the elements of a row that a program has."""
+    rows, keys, warps = (128, 64, 4 if held <= 64 else 8) if bits == 16 else (64, 32, 4)
+    if held > 128:
+        rows, keys = 64, 32
+    while rows > 16 and (rows >= 2 * m or (rows > 64 and math.ceil(m / rows) * batch < _SMS)):
+        rows //= 2
+    return Tile(rows, int(held), keys, min(warps, max(4, rows // 16)), 2 if held > 128 or bits == 32 else 3, 1)

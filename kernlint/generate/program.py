@@ -8,15 +8,17 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from kernlint.generate.attention_kernel import AttentionWriter
 from kernlint.generate.calls.reader import Reader
 from kernlint.generate.host import Host, allocation, launch_text, returned, values_of
 from kernlint.generate.kernel import Kernel
 from kernlint.generate.parts import in_parts
-from kernlint.generate.plan import Work, plan, view_value
+from kernlint.generate.plan import plan, view_value
 from kernlint.generate.product_kernel import ProductWriter
 from kernlint.generate.terms import Buffer
 from kernlint.generate.tile_kernel import TileWriter
 from kernlint.generate.values import CannotGenerate, Named, Unbound, Value, exchanged
+from kernlint.generate.work import Work
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.host.loops import SHORT_LOOP
 from kernlint.interpret.program import Program
@@ -25,6 +27,10 @@ from kernlint.records import replace
 from kernlint.workload import Dtype, Expr, Opaque, Repeat, Symbol, Tensor, TorchOp, Workload
 from kernlint.workload.expr import Atom, lift
 
+_WRITERS: Mapping[str, type[ProductWriter] | type[AttentionWriter]] = {
+    "product": ProductWriter,
+    "attention": AttentionWriter,
+}
 #: Kernels of one call up to which it is worth writing them.
 _MOST_KERNELS = 8
 
@@ -330,7 +336,7 @@ class _Writing:
                 return known or (Buffer("x", value, contiguous_strides(value.shape)) if id(value) in stored else None)
 
             if work.product is not None:
-                chunks = ProductWriter(work, "", buffer_of, self.sizes).chunks
+                chunks = _WRITERS[work.product.op](work, "", buffer_of, self.sizes).chunks
                 if chunks:
                     return {id(work.product): in_parts(work.product, chunks)}
                 continue
@@ -350,9 +356,9 @@ class _Writing:
             return self._here(value.attributes["path"])[0]
         return self.names[id(value)]
 
-    def _kernel(self, work: Any, name: str) -> Kernel:
+    def _kernel(self, work: Work, name: str) -> Kernel:
         if work.product is not None:
-            return ProductWriter(work, name, self._buffer, self.sizes).write()
+            return _WRITERS[work.product.op](work, name, self._buffer, self.sizes).write()
         return TileWriter(work, name, self._buffer, self.sizes).write()
 
     def _kernel_name(self, number: int, count: int) -> str:

@@ -101,8 +101,8 @@ class Terms:
         #: Loads that nothing guards, by buffer and address.
         self._free: dict[tuple[str, Expr], Term] = {}
         self.loaded: dict[int, Term] = {}
-        #: Products that are made here, by value and place: the accumulator.
-        self.products: dict[tuple[int, tuple[Expr, ...]], Term] = {}
+        #: What stands for the values that this kernel is built around, by identity: each is looked at from one place.
+        self.accumulators: dict[int, Term] = {}
         self.buffers: dict[str, Buffer] = {}
         self.recurrences: list[Recurrence] = []
         #: The number of a recurrence, by what stands for its states and its place.
@@ -127,8 +127,8 @@ class Terms:
         if buffer is not None:
             return self._load(buffer, index, bounds)
         op = value.op
-        if op == "product" and (id(value), index) in self.products:
-            return self.products[id(value), index]
+        if id(value) in self.accumulators:
+            return self.accumulators[id(value)]
         if op == "number":
             return self.new("number", register_type(value.dtype), number=value.attributes["value"])
         if op == "place":
@@ -150,7 +150,7 @@ class Terms:
             # The kernel that makes it reduces its own part of the columns: what it stores is a state of that reduction.
             term = self.view(value.operands[0], index[:-1])
             return self.new("state", value.dtype, (term,), lanes=term.lanes, kind=value.attributes["state"])
-        if op in ("product", "library", "input"):
+        if op in ("product", "attention", "scores", "library", "input"):
             raise CannotGenerate(f"a {op} inside another kernel")
         operands = tuple(self.view(one, index, bounds) for one in value.operands)
         if op == "cast":

@@ -18,7 +18,6 @@ from kernlint.generate.kernel import (
     product_of,
 )
 from kernlint.generate.parts import GRAIN
-from kernlint.generate.plan import Work
 from kernlint.generate.printer import Names, Printer
 from kernlint.generate.recurrences import Recurrences
 from kernlint.generate.reductions import Loop, Whole, counted_of, is_count
@@ -27,6 +26,7 @@ from kernlint.generate.terms import CHUNK, COLUMNS, Buffer, Term, Terms
 from kernlint.generate.tiles import HELD_ROW, Form, extents_of, parts_of
 from kernlint.generate.values import CannotGenerate, Value
 from kernlint.generate.weighted import beside
+from kernlint.generate.work import Work
 from kernlint.records import replace
 from kernlint.workload import Lane, Size
 from kernlint.workload.expr import Atom, lift

@@ -58,8 +58,9 @@ class Value:
     below the maximum, last: of a scan; over the extents ``attributes["over"]``), ``scan`` (state ``attributes["state"]`` of a recurrence
     along the last axis, after the update at each place: the first half of the operands are what the states begin with, over the other
     axes, the second half what they become; ``attributes["carried"]`` stand for them before that), ``carried``,
-    ``product`` (operands 0 and 1 multiplied and summed over
-    ``attributes["over"]``), ``choose`` (operand ``i`` where the bounds ``attributes["cases"][i]`` hold, the first that do), ``pick``
+    ``product`` (operands 0 and 1 multiplied and summed over ``attributes["over"]``), ``attention``
+    (:mod:`kernlint.generate.calls.shares`), ``choose`` (operand ``i`` where the bounds ``attributes["cases"][i]`` hold, the first that
+    do), ``pick``
     (operand 0 at a place that the other operands tell), ``partial`` (the ``attributes["state"]`` of the reduction that is its
     operand in each of ``attributes["chunks"]`` equal parts of what is reduced, along a last axis), ``library`` (what
     ``attributes["call"]`` returns) or the name of an elementwise function of torch's. ``dtype`` is torch's for it.

@@ -7,8 +7,9 @@ from dataclasses import field
 
 from kernlint.cost.device import Device
 from kernlint.cost.dot_launch import kernel_time
-from kernlint.cost.estimate import Estimate, StepTime
-from kernlint.cost.traffic import traffic
+from kernlint.cost.estimate import Estimate
+from kernlint.cost.result import StepTime
+from kernlint.cost.traffic.accesses import traffic
 from kernlint.headroom import kernels
 from kernlint.headroom.graph import COLUMN, KERNEL, LIBRARY, PRODUCT, TOTAL, Graph, Node, Use, graph_of
 from kernlint.headroom.groups import group_of

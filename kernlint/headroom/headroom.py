@@ -12,7 +12,7 @@ from kernlint.cost.device import Device
 from kernlint.cost.estimate import Estimate
 from kernlint.cost.fitted import fitted
 from kernlint.cost.host import host_time
-from kernlint.cost.programs import INTERVAL_80
+from kernlint.cost.programs.constants import INTERVAL_80
 from kernlint.headroom import kernels
 from kernlint.headroom.bound import Bound, bound_of
 from kernlint.headroom.causes import Cause, causes_of

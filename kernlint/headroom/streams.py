@@ -6,7 +6,8 @@ import math
 from collections.abc import Iterator, Sequence
 
 from kernlint.cost.device import Device
-from kernlint.cost.traffic import Traffic, traffic
+from kernlint.cost.traffic.accesses import traffic
+from kernlint.cost.traffic.model import Traffic
 from kernlint.headroom.graph import COLUMN, ROW, SCAN, SPECIAL, TOTAL, Node, Use
 from kernlint.headroom.groups import LONGEST_ROW, Group
 from kernlint.records import replace

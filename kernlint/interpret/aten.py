@@ -12,7 +12,7 @@ Call = tuple[str, Args, dict[str, Any]]
 
 
 def translated(name: str, args: Args, kwargs: Mapping[str, Any]) -> Call:
-    """The name and the arguments of the function that :mod:`~kernlint.interpret.torch_ops` knows ``aten::name`` by."""
+    """The name and the arguments of the function that :mod:`~kernlint.interpret.torch` knows ``aten::name`` by."""
     change = _CHANGED.get(name)
     kwargs = {k: v for k, v in kwargs.items() if v is not None and k not in ("layout", "pin_memory", "device")}
     if change is not None:

@@ -14,7 +14,21 @@ from kernlint.interpret.program import Program
 from kernlint.records import dataclass
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
-from kernlint.workload import Access, Dot, Dtype, Expr, Launch, Loop, Opaque, Symbol, Tensor, Workload, concrete
+from kernlint.workload import (
+    Access,
+    Dot,
+    Dtype,
+    Expr,
+    HostSync,
+    Launch,
+    Loop,
+    Opaque,
+    Symbol,
+    Tensor,
+    TorchOp,
+    Workload,
+    concrete,
+)
 from kernlint.workload import dtype as dt
 
 #: Where a clue is from, the weightiest first.
@@ -83,9 +97,8 @@ def _derived(workload: Workload, tensor: Tensor) -> bool:
     """Whether the type of something launched may follow from that of ``tensor``: a step reads it, or something launched has no
     type of its own."""
     for step, _ in workload.first_call().walk():
-        if isinstance(step, Launch):
-            continue
-        if any(t.storage.id == tensor.storage.id for t in getattr(step, "reads", ()) or () if isinstance(t, Tensor)):
+        read = step.reads if isinstance(step, TorchOp) else (step.reads,) if isinstance(step, HostSync) else ()
+        if any(one is not None and one.storage.id == tensor.storage.id for one in read):
             return True
     return False
 

@@ -22,8 +22,11 @@ from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.host.evaluator import HostEvaluator
 from kernlint.interpret.host.objects import class_attribute
 from kernlint.interpret.imports import imported_file, module_file
-from kernlint.interpret.program import Program, Question, _guarded_main, _Reading
-from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Return
+from kernlint.interpret.program import Program
+from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Raised, Return
+from kernlint.interpret.question import Question
+from kernlint.interpret.reading.entries import Reading
+from kernlint.interpret.reading.modules import is_guarded_main
 from kernlint.interpret.values import Class, Function, Instance, Jit, Namespace, Presumed, Scope, Unknown
 from kernlint.records import dataclass
 from kernlint.syntax.guard import check_depth
@@ -226,7 +229,7 @@ def _shown(path: str) -> str:
     return path if relative.startswith("..") else relative
 
 
-class _CallerReading(_Reading):
+class _CallerReading(Reading):
     """A caller, whose imports are looked for in the whole project."""
 
     evaluator: ClassVar[type[HostEvaluator]] = _Watching
@@ -347,11 +350,11 @@ def _uses(statement: cst.CSTNode, aliases: frozenset[str], module: Module) -> It
     """Functions, classes and blocks behind ``if __name__ == "__main__"`` in which one of ``aliases`` is called."""
     nodes = (*module.within(statement, cst.Name), *(a.attr for a in module.within(statement, cst.Attribute)))
     calls = any(node.value in aliases for node in nodes)
-    if calls and (isinstance(statement, (cst.FunctionDef, cst.ClassDef)) or _guarded_main(statement)):
+    if calls and (isinstance(statement, (cst.FunctionDef, cst.ClassDef)) or is_guarded_main(statement)):
         yield statement
 
 
-def _try(reading: _Reading, node: cst.CSTNode) -> None:
+def _try(reading: Reading, node: cst.CSTNode) -> None:
     """Follow what ``node`` defines as somebody would call it."""
     host = reading.host
     if host.budget < 1000:
@@ -380,7 +383,7 @@ def _try(reading: _Reading, node: cst.CSTNode) -> None:
         host.budget = kept + max(0, host.budget)
 
 
-def _call_test(reading: _Reading, function: Function, first: Sequence[Any] = ()) -> None:
+def _call_test(reading: Reading, function: Function, first: Sequence[Any] = ()) -> None:
     """Call ``function``, once for each of the first sets of values that its parametrization gives."""
     for case in _cases(reading, function):
         given = [
@@ -399,7 +402,7 @@ def _names(function: Function) -> list[str]:
     return [p.name.value for p in (*node.params.posonly_params, *node.params.params)]
 
 
-def _cases(reading: _Reading, function: Function) -> list[dict[str, Any]]:
+def _cases(reading: Reading, function: Function) -> list[dict[str, Any]]:
     """Values by parameter from ``pytest.mark.parametrize``; one empty set where there is none."""
     host = reading.host
     columns: list[tuple[list[str], list[Any]]] = []
@@ -433,7 +436,7 @@ def _cases(reading: _Reading, function: Function) -> list[dict[str, Any]]:
     return cases
 
 
-def _call_methods(reading: _Reading, cls: Class) -> None:
+def _call_methods(reading: Reading, cls: Class) -> None:
     """Make an object of ``cls`` and call the methods that say something."""
     host = reading.host
     instance: Any = Instance(cls)

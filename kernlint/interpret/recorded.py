@@ -25,8 +25,11 @@ from kernlint.interpret.host.tuners import repeating, swept
 from kernlint.interpret.host.values import HostDescriptor
 from kernlint.interpret.imports import load_file
 from kernlint.interpret.loops import Looped, folded
-from kernlint.interpret.program import Program, Question, _Reading, open_symbols
-from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised, Return
+from kernlint.interpret.program import Program
+from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Raised, Return
+from kernlint.interpret.question import Question
+from kernlint.interpret.reading.calls import open_symbols
+from kernlint.interpret.reading.entries import Reading
 from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.functions import torch_function
 from kernlint.interpret.values import Config, Function, Jit, Scope, Unknown
@@ -188,7 +191,7 @@ class _Version:
     made: dict[int, Tensor] = field(default_factory=dict)
 
 
-class _Replay(_Reading):
+class _Replay(Reading):
     """Makes workloads of what was traced."""
 
     evaluator: ClassVar[type[HostEvaluator]] = _Host

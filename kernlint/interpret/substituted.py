@@ -18,7 +18,7 @@ import libcst as cst
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.host.first_call import Recorded, bare
 from kernlint.interpret.host.journal import Entry, Journal, OutOfReach, alike
-from kernlint.interpret.python import Break, Continue, OutOfBudget, Raised
+from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Raised
 from kernlint.records import dataclass, replace
 from kernlint.syntax.tree import Module
 from kernlint.workload import Expr, Launch, Repeat, Span, Step, Workload
@@ -75,7 +75,7 @@ class Substitution:
         first = _with(first, exchanged) if first is not None else None
         changed = replace(before, steps=steps, first_steps=first, reference=None)
         if before.symbols or any(_is_open(launch) for launch in exchanged.values()):
-            from kernlint.interpret.program import open_symbols
+            from kernlint.interpret.reading.calls import open_symbols
 
             changed = replace(changed, symbols=open_symbols(changed.first_call()))
         return changed
@@ -217,6 +217,8 @@ class Substitution:
         yielded tells what it has learned since."""
         host = self.host
         saved = dict(vars(host))
+        if entry.following:
+            host.turn_to(entry.following)
         known = {name: getattr(host, name) for name in _LEARNED}
         vars(host).update({name: value.copy() for name, value in known.items()})
         host.numbers = {entry.function: dict(entry.numbers)} if entry.function is not None else {}

@@ -278,7 +278,8 @@ class _Check:
         from kernlint.analysis import host_facts, target_for
         from kernlint.cost.device import find_device
         from kernlint.interpret.assume import parse_fact
-        from kernlint.interpret.program import Program, Question
+        from kernlint.interpret.program import Program
+        from kernlint.interpret.question import Question
         from kernlint.rules.registry import all_rules
         from kernlint.verdict.judge import Allowance
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import libcst as cst
 
-from kernlint.interpret.values import Block
+from kernlint.interpret.triton.values import Block
 from kernlint.records import dataclass
 from kernlint.rewrite.call_path import CallPath, Stage
 from kernlint.rewrite.editor import Editor

@@ -9,7 +9,7 @@ from typing import Any
 
 import libcst as cst
 
-from kernlint.interpret.values import Block
+from kernlint.interpret.triton.values import Block
 from kernlint.records import dataclass
 from kernlint.rewrite.canonical import Canonical
 from kernlint.rewrite.comments import text_of

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from kernlint.interpret.values import Block
+from kernlint.interpret.triton.values import Block
 from kernlint.rewrite.bindings import keeps_value, suite
 from kernlint.rewrite.conversions import origin_expression
 from kernlint.rewrite.effects import Effects

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import libcst as cst
 
-from kernlint.interpret.tiles import shift_lanes
-from kernlint.interpret.values import Block
+from kernlint.interpret.triton.tiles import shift_lanes
+from kernlint.interpret.triton.values import Block
 from kernlint.rewrite.editor import Editor
 from kernlint.rewrite.function import FunctionSource, LaunchSource, argument, callee
 from kernlint.rewrite.text import CannotRewrite

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import libcst as cst
 
-from kernlint.interpret.values import Block
+from kernlint.interpret.triton.values import Block
 from kernlint.rewrite.editor import Editor
 from kernlint.rewrite.effects import Effects, Rewriting
 from kernlint.rewrite.function import FunctionSource, LaunchSource, callee, indexing

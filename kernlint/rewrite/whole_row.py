@@ -8,7 +8,7 @@ from dataclasses import field
 
 import libcst as cst
 
-from kernlint.interpret.values import Block
+from kernlint.interpret.triton.values import Block
 from kernlint.records import dataclass
 from kernlint.rewrite.effects import Effects
 from kernlint.rewrite.function import LaunchSource, argument

@@ -200,7 +200,7 @@ def fix_source(task: Task, rules: Sequence[str], follow_ups: bool, unsafe: bool)
 def compare(before: Task, after: Task) -> Answer:
     """Whether the second version is predicted to be faster, and what is left to gain then."""
     from kernlint.analysis import read_program
-    from kernlint.cost.estimate import speedup
+    from kernlint.cost.comparing import speedup
     from kernlint.verdict.speedup import round_ratio, round_us
 
     scope = before.scope

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import MISSING, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import libcst as cst
 
@@ -28,6 +29,8 @@ _ONE_STRING = re.compile(
     re.DOTALL,
 )
 _BLANK = " \t\f\r\n\\"
+#: An opening bracket and what is blank behind it.
+_OPENING = re.compile(r"\([ \t\f\r\n\\]*")
 
 
 class Unusual(Exception):
@@ -156,6 +159,16 @@ _COMPARED = {
     )
 }  # fmt: skip
 
+
+class _Part(NamedTuple):
+    """Where the first of several operands stand that Python has in one node."""
+
+    lineno: int
+    col_offset: int
+    end_lineno: int
+    end_col_offset: int
+
+
 _NONE: tuple[()] = ()
 _Brackets = tuple[Sequence[cst.LeftParen], Sequence[cst.RightParen]]
 
@@ -174,6 +187,10 @@ class LightTree:
         self._ascii = text.isascii()
         # Brackets in comments close nothing.
         self._bare = _COMMENT.sub(_blanked, text) if "#" in text else text
+        #: How many opening brackets stand right before a place, where there are any.
+        self._opened: dict[int, int] = {}
+        for match in _OPENING.finditer(self._bare):
+            self._opened[match.end()] = self._opened.get(match.start(), 0) + 1
         self.tree: cst.Module = _maker(cst.Module, "body", "has_trailing_newline")(
             self._statements(python.body), text.endswith(("\n", "\r"))
         )
@@ -196,18 +213,6 @@ class LightTree:
     def _source(self, node: Any) -> str:
         return self._text[self._start(node) : self._end(node)]
 
-    def _before(self, offset: int) -> int:
-        """How many opening brackets stand right before ``offset``."""
-        bare, count = self._bare, 0
-        while offset:
-            offset -= 1
-            letter = bare[offset]
-            if letter == "(":
-                count += 1
-            elif letter not in _BLANK:
-                break
-        return count
-
     def _behind(self, offset: int, most: int) -> int:
         """How many closing brackets stand right behind ``offset``, up to ``most``."""
         bare, count = self._bare, 0
@@ -220,6 +225,15 @@ class LightTree:
             offset += 1
         return count
 
+    def _whole_end(self, value: Any, node: Any) -> tuple[int, int]:
+        """Line and column behind ``value``, which is made of ``node``, and behind the brackets that are its own."""
+        offset = self._end(node)
+        closing = value.rpar[1:] if type(value) in (cst.Tuple, cst.GeneratorExp) else value.rpar
+        for _ in closing:
+            offset = self._bare.index(")", offset) + 1
+        line = bisect_right(self._starts, offset)
+        return line, len(self._text[self._starts[line - 1] : offset].encode("utf-8", "surrogatepass"))
+
     def _next(self, offset: int) -> str:
         """The first letter at ``offset`` or behind it that is neither blank nor a closing bracket."""
         bare = self._bare
@@ -229,7 +243,7 @@ class LightTree:
 
     def _brackets(self, node: Any, without: int = 0) -> _Brackets:
         """The brackets around ``node`` that are its own; the innermost ones but for those of a call ``without`` other arguments."""
-        before = self._before(self._start(node)) - without
+        before = self._opened.get(self._start(node), 0) - without
         count = self._behind(self._end(node), before) if before > 0 else 0
         if not count:
             return _NONE, _NONE
@@ -351,7 +365,7 @@ class LightTree:
     def _of_with(self, node: ast.With | ast.AsyncWith) -> Any:
         items = []
         for item in node.items:
-            if self._before(self._start(item.context_expr)):
+            if self._start(item.context_expr) in self._opened:
                 raise Unusual("with")
             asname = _as_name(self._value(item.optional_vars)) if item.optional_vars is not None else None
             items.append(_with_item(self._value(item.context_expr), asname))
@@ -453,7 +467,7 @@ class LightTree:
             raise Unusual(type(node).__name__)
         lpar, rpar = self._brackets(node, without)
         # Its own brackets count, but those that it has as the one argument of a call are the call's.
-        if make is LightTree._of_generator and not (without and not self._before(self._start(node))):
+        if make is LightTree._of_generator and not (without and self._start(node) not in self._opened):
             lpar, rpar = (_left(), *lpar), (_right(), *rpar)
         found = make(self, node, lpar, rpar)
         # LibCST counts the brackets of these out.
@@ -525,8 +539,9 @@ class LightTree:
     def _of_boolean(self, node: ast.BoolOp, *brackets: Any) -> Any:
         operator = _BOOLEAN[type(node.op)]
         first, *inner, last = map(self._value, node.values)
-        for value in inner:
+        for value, other in zip(inner, node.values[1:]):
             first = _boolean(first, operator(), value, _NONE, _NONE)
+            self.counterparts[id(first)] = _Part(node.lineno, node.col_offset, *self._whole_end(value, other))
         return _boolean(first, operator(), last, *brackets)
 
     def _of_unary(self, node: ast.UnaryOp, *brackets: Any) -> Any:

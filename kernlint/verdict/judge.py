@@ -9,8 +9,9 @@ from functools import cached_property
 from typing import TypeVar
 
 from kernlint import work
+from kernlint.cost.comparing import Comparison
 from kernlint.cost.device import Device
-from kernlint.cost.estimate import Comparison, Estimate, Estimator, estimate
+from kernlint.cost.estimate import Estimate, Estimator, estimate
 from kernlint.headroom.headroom import Headroom
 from kernlint.interpret.program import Program
 from kernlint.records import dataclass

@@ -15,8 +15,9 @@ from kernlint.interpret.api import Target
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.evidence import SOURCES, Clue, clues, is_data, open_names, untyped
 from kernlint.interpret.ladder import MIDDLE, RUNGS, ladder
-from kernlint.interpret.program import Fact, Program
+from kernlint.interpret.program import Program
 from kernlint.interpret.project import CallSite, Nothing
+from kernlint.interpret.question import Fact
 from kernlint.records import dataclass, replace
 from kernlint.verdict.model import AssumedFact
 from kernlint.workload import Dtype, Size, Symbol, Tensor, Workload, concrete

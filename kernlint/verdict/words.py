@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from kernlint.cost.classes import unmeasured
 from kernlint.cost.device import Device
-from kernlint.cost.traffic import assumed_trips
+from kernlint.cost.traffic.accesses import assumed_trips
 from kernlint.headroom.causes import Cause
 from kernlint.headroom.headroom import Headroom, described
 from kernlint.rules.finding import Finding

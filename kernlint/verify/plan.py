@@ -14,7 +14,8 @@ from kernlint.cost.estimate import estimate
 from kernlint.errors import AnalysisError, KernlintError
 from kernlint.fix import Fixed, fix_source
 from kernlint.interpret.assume import parse_fact
-from kernlint.interpret.program import Program, Question
+from kernlint.interpret.program import Program
+from kernlint.interpret.question import Question
 from kernlint.records import dataclass
 from kernlint.rewrite.effects import NUMERICS
 from kernlint.syntax.source import STDIN_NAME, SourceText

@@ -10,7 +10,8 @@ from kernlint.analysis import DEFAULT_DEVICE
 from kernlint.cost.device import find_device
 from kernlint.errors import AnalysisError, KernlintError, SourceError
 from kernlint.interpret.assume import parse_fact
-from kernlint.interpret.program import Program, Question
+from kernlint.interpret.program import Program
+from kernlint.interpret.question import Question
 from kernlint.interpret.recorded import Recording
 from kernlint.records import dataclass
 from kernlint.syntax.source import STDIN_NAME, SourceText

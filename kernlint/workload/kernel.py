@@ -337,9 +337,9 @@ class Kernel:
 
     ``complete`` is false when something in the body was not followed; ``notes`` then say what. ``assumed`` names the
     constexprs that no source fixes, with the value taken for them. ``faults`` is what is wrong in it, in source order.
-    ``random`` are the 32-bit offsets of random numbers. ``likely`` holds what values from memory mostly are. ``may_leave`` says that a return
-    stands behind nested conditions, so that some programs may not get to what follows, ``counts_programs`` that it asks how
-    many programs there are. ``coarse`` are the divisions that leave quotients out. ``read`` tells what the source
+    ``random`` are the 32-bit offsets of random numbers. ``likely`` holds what values from memory mostly are. ``may_leave`` says
+    that a return stands behind nested conditions, so that some programs may not get to what follows, ``counts_programs`` that it
+    asks how many programs there are. ``coarse`` are the divisions that leave quotients out. ``read`` tells what the source
     computes.
     """
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from kernlint.interpret.kernel import ASSUMED_CONSTEXPR
+from kernlint.interpret.triton.reading import ASSUMED_CONSTEXPR
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.correctness.bounds import followed, sizes_told

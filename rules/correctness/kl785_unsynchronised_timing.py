@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 import libcst as cst
 
-from kernlint.interpret.program import may_launch
+from kernlint.interpret.reading.launching import may_launch
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
 from kernlint.rules.finding import Context, Evidence, Finding

@@ -8,7 +8,8 @@ import pytest
 
 from kernlint.errors import UsageError
 from kernlint.interpret.assume import parse_fact
-from kernlint.interpret.program import Program, Question
+from kernlint.interpret.program import Program
+from kernlint.interpret.question import Question
 from kernlint.syntax.tree import parse_module
 from kernlint.workload import HostSync, Launch, Repeat, Tensor, TorchOp, Workload, concrete
 

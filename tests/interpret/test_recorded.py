@@ -12,7 +12,8 @@ from kernlint.interpret.agreement import differences
 from kernlint.interpret.aten import translated
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.loops import Looped, folded
-from kernlint.interpret.program import Program, Question
+from kernlint.interpret.program import Program
+from kernlint.interpret.question import Question
 from kernlint.interpret.recorded import RecordedProgram, Recording
 from kernlint.syntax.tree import parse_module
 from kernlint.workload import Launch, Repeat, TorchOp, Workload

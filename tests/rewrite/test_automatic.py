@@ -11,7 +11,8 @@ from kernlint.cost.device import find_device
 from kernlint.cost.estimate import estimate
 from kernlint.errors import AnalysisError
 from kernlint.fix import fix_source
-from kernlint.interpret.program import Program, Question
+from kernlint.interpret.program import Program
+from kernlint.interpret.question import Question
 from kernlint.rules.base import NOT_ABOUT_SPEED, Rule
 from kernlint.rules.finding import Context
 from kernlint.rules.registry import all_rules

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kernlint.interpret.program import Program, Question
+from kernlint.interpret.program import Program
+from kernlint.interpret.question import Question
 from kernlint.lint.check_file import Job, check_file
 from kernlint.lint.model import Finding
 from kernlint.lint.settings import FileSettings

@@ -137,6 +137,11 @@ def test_a_type_that_a_check_fixes_is_no_assumption():
     assert "x" not in types(found)
 
 
+def test_a_call_that_waits_for_a_value_is_answered_too():
+    found = stream(check="if x.sum().item() > 0: pass")
+    assert found.verdict.details is not None and found.judgement.certainty == "assumed"
+
+
 def test_nothing_to_go_by_is_not_decided():
     source = STREAM.format(kernel="copy", value="x", annotation="", check="from elsewhere import grid_of").replace(
         "(triton.cdiv(n, 1024),)", "(grid_of(x),)"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kernlint.generate.calls.products import multiplied
-from kernlint.generate.calls.writer import Writer, per_channel
+from kernlint.generate.calls.writer import Writer, fixed, per_channel
 from kernlint.generate.values import (
     CannotGenerate,
     Unbound,
@@ -99,6 +99,7 @@ def _implicit_product(
 
 
 def per_axis(value: Any, rank: int) -> list[int] | None:
+    value = fixed(value)
     values = list(value) if isinstance(value, tuple) else [value] * rank
     return values if len(values) == rank and all(isinstance(one, int) for one in values) else None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -10,7 +10,7 @@ import libcst as cst
 from kernlint.interpret.host import checks
 from kernlint.interpret.host.first_call import Recorded, bare
 from kernlint.interpret.host.values import ContiguityTest
-from kernlint.interpret.python import Break, Continue, Raised, Return
+from kernlint.interpret.python.control import Break, Continue, Raised, Return
 from kernlint.interpret.values import Scope
 from kernlint.workload import Launch, Repeat, Tensor, TorchOp
 
@@ -30,10 +30,20 @@ def follow_branches(h: HostEvaluator, node: cst.If, test: Any, scope: Scope) -> 
             h.execute(node.orelse, scope)
         checks.fails(h, node.test, scope)
         return
+    allowed = _else_raises(node) if not h.doubts else ()
+    checks.one_holds(h, allowed, scope)
+    if len(allowed) == 1:
+        h.run(node.body.body, scope)
+        return
+    first = not h.doubts and len(h.calls) == 1 and not any(map(_launches, h.sinks))
     before = dict(scope.vars)
     outcomes: list[tuple[dict[str, Any], list[Recorded], Return | Continue | Break | None]] = []
+    narrowed: dict[str, Tensor] = {}
     for arm in (node.body, node.orelse):
         scope.vars = dict(before)
+        known = checks.narrowed(h, node.test, scope, arm is node.body)
+        narrowed |= known
+        scope.vars |= known
         leaves: Return | Continue | Break | None = None
         with h.recording() as steps, h.doubting():
             try:
@@ -50,13 +60,16 @@ def follow_branches(h: HostEvaluator, node: cst.If, test: Any, scope: Scope) -> 
     if not outcomes:
         raise Raised
     # Follow the arm that launches more; of two alike, the one that falls through.
-    weight = [sum(isinstance(bare(s), (Launch, Repeat)) for s in steps) for _, steps, _ in outcomes]
+    weight = [_launches(steps) for _, steps, _ in outcomes]
     best = max(range(len(outcomes)), key=lambda i: (weight[i], outcomes[i][2] is None, i))
     vars, steps, leaves = outcomes[best]
     if len(outcomes) > 1 and (weight[0] or weight[1]):
         taken = "holds" if best == 0 else "does not hold"
         h.assume(f"line {h.span(node.test).line}: `{h.code(node.test)}` {taken}")
         checks.delimit(h, node.test, scope, best == 0)
+    elif first and leaves is None and isinstance(outcomes[1 - best][2] if len(outcomes) > 1 else None, Return):
+        # What returns before anything is launched is no call that launches.
+        (checks.holds if best == 0 else checks.fails)(h, node.test, scope)
     for step in steps:
         h.record(step)
     left_out = [steps for index, (_, steps, _) in enumerate(outcomes) if index != best]
@@ -72,6 +85,9 @@ def follow_branches(h: HostEvaluator, node: cst.If, test: Any, scope: Scope) -> 
         for other, _, _ in others:
             for name, value in other.items():
                 merged[name] = h.merge(merged[name], value, test, node) if name in merged else value
+            for name in narrowed:
+                if getattr(other.get(name), "dtype", None) != getattr(vars.get(name), "dtype", None):
+                    merged[name] = before[name]  # its type is known on one way alone
     scope.vars = merged
 
 
@@ -83,6 +99,21 @@ def _only_raises(body: cst.BaseSuite) -> bool:
     if isinstance(last, cst.SimpleStatementLine):
         return isinstance(last.body[-1], cst.Raise)
     return isinstance(last, cst.Raise)
+
+
+def _else_raises(node: cst.If) -> tuple[cst.BaseExpression, ...]:
+    """The conditions of an ``if`` and its ``elif`` of which one has to hold, since what is left raises; empty where it does not."""
+    tests = [node.test]
+    last = node.orelse
+    while isinstance(last, cst.If):
+        tests.append(last.test)
+        last = last.orelse
+    return tuple(tests) if isinstance(last, cst.Else) and _only_raises(last.body) else ()
+
+
+def _launches(steps: Iterable[Recorded]) -> int:
+    """How many of ``steps`` launch kernels."""
+    return sum(isinstance(bare(step), (Launch, Repeat)) for step in steps)
 
 
 def _written(recorded: Recorded) -> Iterator[int]:

@@ -12,9 +12,11 @@ import libcst as cst
 from kernlint.interpret.host.objects import lineage
 from kernlint.interpret.host.releases import has
 from kernlint.interpret.host.values import ShapeOf, computed_from_read
-from kernlint.interpret.kernel import Range
-from kernlint.interpret.python import Raised, bounded, rounded
+from kernlint.interpret.python.control import Raised
+from kernlint.interpret.python.methods import rounded
+from kernlint.interpret.python.operators import bounded
 from kernlint.interpret.torch.functions import torch_function
+from kernlint.interpret.triton.ranges import Range
 from kernlint.interpret.values import Builtin, Instance, Namespace, OpenFloat, ReadValue, Unknown, is_concrete
 from kernlint.workload import Expr, Tensor
 from kernlint.workload import expr as ex

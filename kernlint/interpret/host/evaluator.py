@@ -31,13 +31,13 @@ from kernlint.interpret.host.objects import (
 )
 from kernlint.interpret.host.operators import HostOperators
 from kernlint.interpret.host.values import LongList, ShapeOf, Tuner, computed_from_read
-from kernlint.interpret.kernel import Range
-from kernlint.interpret.python import MAX_UNROLL
+from kernlint.interpret.python.environment import MAX_UNROLL
 from kernlint.interpret.torch import indexing
 from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.functions import tensor_attribute
 from kernlint.interpret.torch.indexing import MAX_VIEWS
 from kernlint.interpret.torch.shapes import product
+from kernlint.interpret.triton.ranges import Range
 from kernlint.interpret.values import (
     Builtin,
     Class,
@@ -266,7 +266,7 @@ class HostEvaluator(HostOperators):
                 return self.symbol_for(
                     value.tensor, f"{value.what}[{index}]" if value.what == "shape" else f"stride({index})"
                 )
-            return Unknown("shape slice")
+            return self.part_of_shape(value, index)
         if isinstance(value, Instance) and "_items" in value.attrs:
             value = value.attrs["_items"]
         if isinstance(value, Instance) and value.kind == "device properties":

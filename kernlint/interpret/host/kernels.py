@@ -9,7 +9,7 @@ import libcst as cst
 
 from kernlint.interpret.api import Target
 from kernlint.interpret.host.values import HostDescriptor
-from kernlint.interpret.kernel import read_kernel
+from kernlint.interpret.triton.reading import read_kernel
 from kernlint.interpret.values import Function, Jit
 from kernlint.syntax.tree import Module
 from kernlint.workload import Fault, Kernel, Size, Span, Tensor
@@ -56,7 +56,7 @@ def refused_by_front_end(
     """What the front end refuses of a kernel with these arguments; remembered, as the kernel itself is."""
     key = (jit.function.node, bare, _signature(arguments), _signature(constexprs))
     if key not in h.refused:
-        from kernlint.interpret.frontend import check_kernel  # most programs are read without a target
+        from kernlint.interpret.frontend.check import check_kernel
 
         h.refused[key] = check_kernel(jit, arguments, constexprs, target, bare)
     return h.refused[key]

@@ -11,7 +11,7 @@ from kernlint.interpret.edits import Literal
 from kernlint.interpret.host.binding import grid_fault, launch_faults
 from kernlint.interpret.host.kernels import inside_kernel, kernel_of, refused_by_front_end, unread_kernel
 from kernlint.interpret.host.values import HostDescriptor
-from kernlint.interpret.python import spread
+from kernlint.interpret.python.evaluator import spread
 from kernlint.interpret.swapped_kernels import KernelCall
 from kernlint.interpret.values import Builtin, Condition, Config, Function, Jit, Presumed, Unknown
 from kernlint.records import dataclass, replace

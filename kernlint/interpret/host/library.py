@@ -14,7 +14,8 @@ from kernlint.interpret.host.device import OF_THE_GPU, current_target, device_pr
 from kernlint.interpret.host.releases import demand
 from kernlint.interpret.host.tuners import decorator
 from kernlint.interpret.host.values import HostDescriptor
-from kernlint.interpret.python import MAX_UNROLL, bounded
+from kernlint.interpret.python.environment import MAX_UNROLL
+from kernlint.interpret.python.operators import bounded
 from kernlint.interpret.torch import layers
 from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.functions import torch_function

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
@@ -12,8 +12,10 @@ import libcst as cst
 from kernlint.interpret.host.first_call import Once, Recorded
 from kernlint.interpret.host.rounds import rounds_of
 from kernlint.interpret.host.values import LongList
-from kernlint.interpret.kernel import Range
-from kernlint.interpret.python import MAX_UNROLL, Break, Continue, Raised, Return, same
+from kernlint.interpret.python.control import Break, Continue, Raised, Return
+from kernlint.interpret.python.environment import MAX_UNROLL
+from kernlint.interpret.python.operators import same
+from kernlint.interpret.triton.ranges import Range
 from kernlint.interpret.values import Scope, Unknown
 from kernlint.records import replace
 from kernlint.syntax.counters import counter
@@ -115,11 +117,11 @@ def _recorded(h: HostEvaluator) -> int:
 def _rest(h: HostEvaluator, node: cst.For, items: list[Any], scope: Scope) -> bool:
     """The last ``items`` of a list as one Repeat, if the first of them makes device work: a list that long holds the
     candidates of a search. False where it makes none, which changes nothing."""
-    before = dict(scope.vars)
+    put_back = _putting_back(scope)
     with h.recording() as body:
         _iteration(h, node, node.target, items[0], scope)
     if not _works(body):
-        scope.vars = before
+        put_back()
         return False
     h.record(_loop(len(items), body, h.span(node), h.symbol))
     return True
@@ -137,12 +139,12 @@ def _looped(
     there is none, to be unrolled."""
     if not h.sinks or (items is not None and len(items) <= UNROLL_LAUNCHES):
         return False
-    before, budget, initial = dict(scope.vars), h.budget, _lengths(scope)
+    before, budget, initial, put_back = dict(scope.vars), h.budget, _lengths(scope), _putting_back(scope)
     if items is not None:
         with h.recording() as steps:
             _iteration(h, node, target, items[0], scope)
         if not _works(steps):
-            scope.vars = before
+            put_back()
             if len(items) <= MAX_UNROLL:
                 h.budget = max(h.budget, budget - 1000)
                 return False
@@ -164,8 +166,7 @@ def _followed_at_once(
     rounds = rounds_of(iterable, f"round_{h.loops_at_once}")
     if rounds is None or not h.sinks:
         return False
-    entry, lengths = dict(scope.vars), _lengths(scope)
-    lists = [(value, [*value]) for value in entry.values() if isinstance(value, list)]
+    entry, lengths, put_back = dict(scope.vars), _lengths(scope), _putting_back(scope)
     grown: dict[str, int] = {}
     found: list[list[Recorded]] = []
     whole = True
@@ -178,9 +179,7 @@ def _followed_at_once(
         finally:
             h.rounds -= 1
         if not _works(steps):
-            scope.vars = entry
-            for value, before in lists:
-                value[:] = before
+            put_back()
             return False
         found.append(steps)
     _lengthen(h, scope, grown, rounds.count, lengths)
@@ -324,6 +323,19 @@ def _counts(numbers: Sequence[Any]) -> bool:
 def _lengths(scope: Scope) -> dict[str, int]:
     """The lengths of the lists of a scope, by name."""
     return {name: len(value) for name, value in scope.vars.items() if isinstance(value, list)}
+
+
+def _putting_back(scope: Scope) -> Callable[[], None]:
+    """What gives the variables of ``scope`` the values that they have now, and the lists among these their items."""
+    entry = dict(scope.vars)
+    lists = [(value, [*value]) for value in entry.values() if isinstance(value, list)]
+
+    def put_back() -> None:
+        scope.vars = dict(entry)
+        for value, items in lists:
+            value[:] = items
+
+    return put_back
 
 
 def _works(steps: Iterable[Recorded]) -> bool:

@@ -9,7 +9,8 @@ import libcst as cst
 
 from kernlint.interpret.host.state import HostState
 from kernlint.interpret.host.values import ShapeOf, computed_from_read
-from kernlint.interpret.python import extend, python_compare, same
+from kernlint.interpret.python.methods import extend
+from kernlint.interpret.python.operators import python_compare, same
 from kernlint.interpret.torch.elementwise import elementwise
 from kernlint.interpret.torch.functions import torch_function
 from kernlint.interpret.values import Class, Config, Function, Jit, Namespace, OpenFloat, ReadValue, Unknown

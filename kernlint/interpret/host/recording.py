@@ -12,7 +12,7 @@ from kernlint.interpret.edits import Edits
 from kernlint.interpret.host.first_call import Once, Recorded
 from kernlint.interpret.host.journal import OutOfReach
 from kernlint.interpret.host.values import LongList
-from kernlint.interpret.python import Evaluator
+from kernlint.interpret.python.evaluator import Evaluator
 from kernlint.interpret.values import Instance
 from kernlint.workload import Call, Collected, Dtype, Expr, Fault, Span, Tensor
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from kernlint.interpret.python import Raised
+from kernlint.interpret.python.control import Raised
 from kernlint.interpret.values import Namespace, Unknown
 from kernlint.records import dataclass
 

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from kernlint.interpret.kernel import Range
+from kernlint.interpret.triton.ranges import Range
 from kernlint.records import dataclass, replace
 from kernlint.workload import Expr, Size, Symbol, Tensor
 from kernlint.workload import expr as ex

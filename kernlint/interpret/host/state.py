@@ -14,7 +14,7 @@ from kernlint.interpret.host.device import HostFacts
 from kernlint.interpret.host.journal import Journal
 from kernlint.interpret.host.recording import Recording, as_data
 from kernlint.interpret.host.values import ContiguityTest, DtypeOf, ShapeOf
-from kernlint.interpret.python import Raised
+from kernlint.interpret.python.control import Raised
 from kernlint.interpret.swapped_kernels import KernelCalls
 from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.shapes import contiguous_strides, product
@@ -51,8 +51,12 @@ class HostState(Recording):
         self.used_overrides: set[str] = set()
         self.assumed_sizes = assumed_sizes
         self.used_sizes: set[str] = set()
-        self.resolved = dict(resolved)
+        #: What is known of sizes, and what is learned of them now, both of the arguments of ``owner``, a function or class.
+        self.resolved: Mapping[Symbol, Size] = dict(resolved)
         self.learned: dict[Symbol, Size] = {}
+        self.owner = ""
+        self.learned_of: dict[str, dict[Symbol, Size]] = {"": self.learned}
+        self.resolved_of: Callable[[str], Mapping[Symbol, Size]] = lambda owner: self.resolved
         self.refined: dict[int, Tensor] = {}
         self.contiguous: set[int] = set()
         #: The names that open sizes go by; the values, and for tensors the element types, that checks leave them; pairs of tensors
@@ -86,8 +90,8 @@ class HostState(Recording):
         self.zeros: list[Expr] = []
         #: Storages that a branch which was not followed writes.
         self.untaken: set[int] = set()
-        #: Arguments of unknown type that turn out to be integers.
-        self.integers: set[str] = set()
+        #: Arguments of unknown type that turn out to be integers, with the ``owner`` that they are of.
+        self.integers: set[tuple[str, str]] = set()
         #: Arguments that must be tensors although their default is None: (function, parameter).
         self.needed: set[tuple[str, str]] = set()
         #: Says whether the program is sure to be read again, so that nobody will look into the kernels launched now.
@@ -106,6 +110,8 @@ class HostState(Recording):
         self.finder: Callable[[Module, str, int], Callable[[str], Any] | None] | None = None
         #: Forward passes of autograd functions: the class, its context, the arguments and the result.
         self.passes: list[tuple[Class, Instance, tuple[Any, ...], Any]] = []
+        #: Whether what is followed is a forward pass that a backward pass comes after.
+        self.differentiated = False
         #: Loops that were followed at once so far: each has a symbol of its own.
         self.loops_at_once = 0
         #: How many of them are being followed.
@@ -156,9 +162,19 @@ class HostState(Recording):
             return x
         return replace(x, dtype=dtype, shape=shape, strides=strides)
 
+    def turn_to(self, entry: str) -> None:
+        """From here on arguments are those of ``entry``: what is learned of them says nothing of arguments of the same names that
+        another function has."""
+        self.owner = entry.partition(".")[0]
+        self.resolved = self.resolved_of(self.owner)
+        self.learned = self.learned_of.setdefault(self.owner, {})
+
     def refine(self, x: Tensor, **facts: Any) -> Tensor:
         known = replace(self.current(x), **facts)
-        self.refined[x.storage.id] = known
+        before = self.refined.get(x.storage.id)
+        # A type that is known on this way through the program alone is no fact about the tensor.
+        dtype = known.dtype if "dtype" in facts else before.dtype if before is not None else None
+        self.refined[x.storage.id] = replace(known, dtype=dtype)
         for one, other in self.alike if "dtype" in facts else ():
             twin = other if one.storage.id == x.storage.id else one if other.storage.id == x.storage.id else None
             if twin is not None and self.current(twin).dtype is None:
@@ -185,7 +201,9 @@ class HostState(Recording):
         of the same shape have that rank too."""
         for back in range(1, len(shape) + 1):
             symbol = Symbol(f"{x.name or 'tensor'}.shape[{-back}]")
-            if symbol not in ex.lift(shape[-back]).atoms():
+            if isinstance(self.learned.get(symbol), int):
+                checks.equate_values(self, self.learned[symbol], shape[-back])
+            elif symbol not in ex.lift(shape[-back]).atoms():
                 self.learned.setdefault(symbol, shape[-back])
         numel = Symbol(f"{x.name or 'tensor'}.numel")
         elements = product(shape)
@@ -204,6 +222,16 @@ class HostState(Recording):
             return ShapeOf(x, "shape")
         self.shapes_told[id(x.shape)] = x.shape, x
         return x.shape
+
+    def part_of_shape(self, shape: ShapeOf, index: Any) -> Any:
+        """The first or the last few extents (``x.shape[-2:]``) of a tensor of unknown rank."""
+        if isinstance(index, slice) and index.step is None and shape.what == "shape":
+            first, last = index.start, index.stop
+            if isinstance(first, int) and -checks.MOST_RANKS <= first < 0 and last is None:
+                return tuple(self.symbol_for(shape.tensor, f"shape[{axis}]") for axis in range(first, 0))
+            if first in (None, 0) and isinstance(last, int) and 0 < last <= checks.MOST_RANKS:
+                return tuple(self.symbol_for(shape.tensor, f"shape[{axis}]") for axis in range(last))
+        return Unknown("shape slice")
 
     def strides(self, x: Tensor) -> Any:
         x = self.current(x)
@@ -290,7 +318,7 @@ class HostState(Recording):
                 and value.shape is None
                 and not value.dtype
             ):
-                self.integers.add(value.name)
+                self.integers.add((self.owner, value.name))
 
     def escape(self, value: Any, local: bool = False) -> None:
         """``value`` is given to something that is not followed, or that outlives the call."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from kernlint.interpret.kernel import argument_block
-from kernlint.interpret.values import Block, Builtin, Descriptor, Jit, ReadValue, Unknown
+from kernlint.interpret.triton.reading import argument_block
+from kernlint.interpret.triton.values import Block, Descriptor
+from kernlint.interpret.values import Builtin, Jit, ReadValue, Unknown
 from kernlint.records import dataclass
 from kernlint.workload import Size, Span, Tensor
 
