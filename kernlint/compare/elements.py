@@ -47,6 +47,8 @@ class Elements:
         self.reads: dict[str, set[int]] = {}
         #: Whether something looked at what nobody has written.
         self.undefined = False
+        #: Some of it is left as it was for what the kernel reads.
+        self.spared = False
         self._known: dict[tuple[int, int], tuple[Value, Points, Column]] = {}
 
     def at(self, value: Value, points: Points) -> Column:

@@ -12,16 +12,19 @@ from kernlint.generate.attention_kernel import AttentionWriter
 from kernlint.generate.calls.reader import Reader
 from kernlint.generate.host import Host, allocation, launch_text, returned, values_of
 from kernlint.generate.kernel import Kernel
+from kernlint.generate.lifted import lifted, seen, with_known_arguments
+from kernlint.generate.opened import Differs
 from kernlint.generate.parts import in_parts
-from kernlint.generate.plan import plan, view_value
+from kernlint.generate.plan import plan
 from kernlint.generate.product_kernel import ProductWriter
 from kernlint.generate.terms import Buffer
 from kernlint.generate.tile_kernel import TileWriter
-from kernlint.generate.values import CannotGenerate, Named, Unbound, Value, exchanged
+from kernlint.generate.values import CannotGenerate, Divided, Named, Unbound, Value, exchanged
 from kernlint.generate.work import Work
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.host.loops import SHORT_LOOP
 from kernlint.interpret.program import Program
+from kernlint.interpret.question import Fact
 from kernlint.interpret.torch.shapes import contiguous_strides
 from kernlint.records import replace
 from kernlint.workload import Dtype, Expr, Opaque, Repeat, Symbol, Tensor, TorchOp, Workload
@@ -33,6 +36,9 @@ _WRITERS: Mapping[str, type[ProductWriter] | type[AttentionWriter]] = {
 }
 #: Kernels of one call up to which it is worth writing them.
 _MOST_KERNELS = 8
+
+#: What sizes are taken to be that nothing tells.
+_ANY = 2048
 
 
 class Rewritten:
@@ -47,6 +53,8 @@ def rewritten(program: Program, entry: str) -> Rewritten:
     """``entry`` of ``program`` with the computation of the reference. Raises :class:`CannotGenerate`."""
     constants = _constants(program)
     sizes: dict[str, Expr] = {name: Expr.atom(Symbol(name)) for name, v in constants.items() if isinstance(v, int)}
+    if program.reference is None:
+        sizes = _extents(program, entry, constants, sizes)
     hopeless: bool | None = None
     for _ in range(2 * len(constants) + 2):
         try:
@@ -69,6 +77,20 @@ def rewritten(program: Program, entry: str) -> Rewritten:
                 break
             del sizes[known[0]]
     raise CannotGenerate("its sizes are not known")
+
+
+def _extents(
+    program: Program, entry: str, constants: Mapping[str, int | float], sizes: dict[str, Expr]
+) -> dict[str, Expr]:
+    """Those of ``sizes`` that a tensor is large by: all others say how a program goes about it."""
+    overrides = {**program.question.overrides, **{name: sizes.get(name, n) for name, n in constants.items()}}
+    asked = replace(program.question, overrides=overrides, detailed=True, kernels=False)
+    workload = program.variant(program.kernel, asked).workload(entry, NO_EDITS)
+    if workload is None:
+        return {}
+    tensors = [one for one in (*workload.arguments.values(), *workload.held.values()) if isinstance(one, Tensor)]
+    used = {atom for tensor in tensors for extent in tensor.shape or () for atom in lift(extent).atoms()}
+    return {name: size for name, size in sizes.items() if Symbol(name) in used}
 
 
 def _is_hopeless(program: Program, entry: str, constants: Mapping[str, int | float]) -> bool:
@@ -96,14 +118,6 @@ def _decisive(program: Program, entry: str, constants: Mapping[str, int | float]
 
 class _Lost(Exception):
     """The reference is not followed to its end while so many sizes are open."""
-
-
-class Divided(Exception):
-    """The size ``name`` is divided into equal parts: it had better be written as ``whole``, a product."""
-
-    def __init__(self, name: str, whole: Expr) -> None:
-        super().__init__(name)
-        self.name, self.whole = name, whole
 
 
 def _constants(program: Program) -> dict[str, int | float]:
@@ -155,25 +169,63 @@ class _Writing:
             elif isinstance(value, float):
                 overrides[name] = Named(value, name)
         self.sizes = _numbers(open_sizes, constants)
+        #: The arguments whose element type is known from what happens to them.
+        untold: set[str] = set()
         self.text = program.kernel.text
         question = replace(program.question, overrides=overrides, detailed=True, kernels=False)
-        variant = program.variant(program.kernel, question)
-        workload = variant.workload(entry, NO_EDITS)
-        if workload is None or workload.reference is None:
-            raise CannotGenerate("there is no reference to write it from")
-        self.workload: Workload = workload
-        reference = workload.reference
+        workload = program.variant(program.kernel, question).workload(entry, NO_EDITS)
+        if workload is None:
+            raise CannotGenerate(f"`{entry}` is not followed")
         module = program.reference or program.kernel
         for word in ("autocast", "set_default_dtype"):
             if re.search(rf"\b{word}\b", module.text):
-                raise CannotGenerate(f"the reference changes element types behind the scenes ({word})")
-        self._check_followed(reference)
-        self.reference: Workload = reference
-        self.reader = Reader(reference, self.sizes)
+                raise CannotGenerate(f"the computation changes element types behind the scenes ({word})")
+        if workload.reference is None:
+            untold = {name for name, one in workload.arguments.items() if isinstance(one, Tensor) and one.dtype is None}
+            workload = with_known_arguments(workload)
+            values = self._lifted(program, workload, open_sizes, constants)
+        else:
+            self._check_followed(workload.reference)
+            reader = Reader(workload.reference, self.sizes)
+            values = [seen(reader, tensor) for tensor in values_of(workload.reference.result)]
+        self.workload: Workload = workload
+        self.reference: Workload = workload.reference or workload
+        #: The values of the tensors that are returned, by their identity.
+        self.results = dict(zip(map(id, values_of(self.reference.result)), values))
         self.host = Host(workload.arguments, workload.held, ())
         self.names: dict[int, str] = {}
         self.buffers: dict[int, Buffer] = {}
         self.used_inputs: dict[str, Tensor] = {}
+        self.untold = untold
+
+    def _lifted(
+        self, program: Program, workload: Workload, sizes: Mapping[str, Expr], constants: Mapping[str, int | float]
+    ) -> list[Value]:
+        """The results as ``workload``, which has no reference, computes them itself."""
+        told = [Symbol(name) for name in workload.symbols if Symbol(name) not in self.sizes]
+        self.sizes |= dict.fromkeys(told, _ANY)
+
+        def read(at: Mapping[Symbol, int]) -> Workload:
+            numbers = {name: lift(size).evaluate(at) for name, size in sizes.items()}  # type: ignore[arg-type]
+            overrides = {**program.question.overrides, **{n: int(one) for n, one in numbers.items() if one is not None}}
+            facts = (*program.question.facts, *(Fact(one.name, size=at[one]) for one in told))
+            asked = replace(program.question, overrides=overrides, facts=facts, detailed=True)
+            found = program.variant(program.kernel, asked).workload(workload.entry, NO_EDITS)
+            if found is None:
+                raise CannotGenerate(f"`{workload.entry}` is not followed")
+            return found
+
+        try:
+            made = lifted(read, {one: int(n) for one, n in self.sizes.items() if isinstance(one, Symbol)})
+            if len(values_of(workload.result)) != len(made):
+                raise Differs("a result that depends on the sizes")
+        except Differs as error:
+            self.lost = True
+            if sizes:
+                raise _Lost from None
+            raise CannotGenerate(str(error)) from None
+        self.lost = False
+        return made
 
     def _check_followed(self, reference: Workload) -> None:
         """Raise :class:`Unbound` for a size without which the reference is not followed."""
@@ -271,10 +323,7 @@ class _Writing:
     # -- all of it --------------------------------------------------------------------------------------------------
 
     def write(self) -> Rewritten:
-        results = values_of(self.reference.result)
-        outputs: dict[int, Value] = {}
-        for tensor in results:
-            outputs[id(tensor)] = view_value(self.reader.view(tensor), tensor.shape or ())
+        outputs = self.results
         self._look_for_parts(outputs.values())
         works = plan(list({id(v): v for v in outputs.values()}.values()), self.sizes)
         whole = outputs, works
@@ -320,7 +369,10 @@ class _Writing:
             known = [(axis, n) for axis, n in enumerate(tensor.shape or ()) if isinstance(n, int)]
             if known and not name.startswith("self."):
                 found.append(f"assert {' and '.join(f'{name}.shape[{axis}] == {n}' for axis, n in known)}")
-        return found
+        told = [
+            f"{name}.dtype == torch.{self.used_inputs[name].dtype}" for name in self.used_inputs if name in self.untold
+        ]
+        return [*found, *([f"assert {' and '.join(told)}"] if told else [])]
 
     def _cut(self, works: Sequence[Work]) -> dict[int, Value]:
         """Reductions that had better be done in parts, as what puts the parts together."""

@@ -28,6 +28,14 @@ class Unbound(Exception):
         self.name = name
 
 
+class Divided(Exception):
+    """The size ``name`` is divided into equal parts: it had better be written as ``whole``, a product."""
+
+    def __init__(self, name: str, whole: Expr) -> None:
+        super().__init__(name)
+        self.name, self.whole = name, whole
+
+
 class Named(float):
     """A number that the source calls ``name``: a constant of the module, or an argument of the constructor."""
 

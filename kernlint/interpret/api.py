@@ -44,6 +44,8 @@ class Target:
     arch: str = "90"
     #: Whether somebody asked for this release; else it is only the newest one, and the code may be for an older.
     named: bool = True
+    #: What the project asks for, where that is older than all releases that are known: what it refuses is not known.
+    asked: str = ""
 
     @property
     def release(self) -> str:

@@ -111,6 +111,21 @@ def clues(program: Program, workload: Workload, tensor: Tensor) -> list[Clue]:
     return sorted(found, key=lambda clue: SOURCES.index(clue.source))
 
 
+#: What states a type, where others only speak for one.
+_STATED = ("check", "annotation", "docstring", "comment")
+
+
+def stated(program: Program, workload: Workload) -> dict[str, Clue]:
+    """The untyped arguments whose element types the code or the prose beside it states, as far as that matters for speed, with
+    what states them."""
+    found = {}
+    for tensor in untyped(workload):
+        clue = clues(program, workload, tensor)[0]
+        if clue.source in _STATED and len({(dtype.bits, dtype.kind) for dtype in clue.dtypes}) == 1:
+            found[tensor.name] = clue
+    return found
+
+
 def is_data(found: Sequence[Clue]) -> bool:
     """Whether the tensor with the clues ``found`` may be what a kernel works on: no mask, index, scale or statistic."""
     return found[-1].source == "usual"

@@ -14,7 +14,8 @@ import libcst as cst
 
 from kernlint.records import dataclass
 from kernlint.syntax.tree import Module
-from kernlint.workload import Expr, Span, Tuning
+from kernlint.workload import Expr, Size, Span, Tuning
+from kernlint.workload import expr as ex
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,29 @@ class Condition(Unknown):
     """A condition on open sizes: it holds where all of ``zeros`` are zero (``n % 64 == 0``)."""
 
     zeros: tuple[Expr, ...] = ()
+
+
+@dataclass(frozen=True)
+class Comparison(Unknown):
+    """An order of two numbers that is not known: ``left name right``."""
+
+    name: str = "<"
+    left: Size = 0
+    right: Size = 0
+
+    @property
+    def denied(self) -> Comparison:
+        return Comparison(self.reason, {"<": ">=", "<=": ">", ">": "<=", ">=": "<"}[self.name], self.left, self.right)
+
+    def chosen(self, a: Size, b: Size) -> Size | None:
+        """What is ``a`` where it holds and else ``b``, if these are the two numbers compared: the lesser or the larger."""
+        if (a, b) not in ((self.left, self.right), (self.right, self.left)):
+            return None
+        return ex.minimum(a, b) if (a == self.left) == (self.name in ("<", "<=")) else ex.maximum(a, b)
+
+
+class Guess(int):
+    """One of several numbers, which of them is not known; arithmetic makes it a plain one."""
 
 
 @dataclass(frozen=True)

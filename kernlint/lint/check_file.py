@@ -260,8 +260,12 @@ class _Check:
                 failure = "too deeply nested to analyse"
             except Exception as error:
                 failure = _internal(error)
+            told = set()
             for (_, span), (finding, found_as) in best.items():
-                yield finding, span, found_as
+                same = finding.code, span.line, finding.message
+                if same not in told or found_as.finding.change is not None:
+                    told.add(same)
+                    yield finding, span, found_as
         if self.crashed and not failure:
             failure = "; ".join(sorted(self.crashed))
         if failure:
@@ -278,6 +282,7 @@ class _Check:
         from kernlint.analysis import host_facts, target_for
         from kernlint.cost.device import find_device
         from kernlint.interpret.assume import parse_fact
+        from kernlint.interpret.pins import pinned, requirement_files
         from kernlint.interpret.program import Program
         from kernlint.interpret.question import Question
         from kernlint.rules.registry import all_rules
@@ -285,6 +290,9 @@ class _Check:
 
         device = find_device(self.job.settings.device)
         target = target_for(self.job.settings.target_triton, device)
+        if self.job.settings.target_triton is None:
+            target = pinned(module.path, target)
+            self.helpers |= set(map(str, requirement_files(module.path)))
         rules = [rule for rule in all_rules() if rule.code in self.codes]
         self.silent = {rule.code for rule in rules if rule.silent_if_open} - self.job.settings.asked
         asked = target if any(rule.category in NOT_ABOUT_SPEED for rule in rules) else None
@@ -303,9 +311,27 @@ class _Check:
         for workload in program.workloads():
             for call, concerned in calls_for(workload, rules):
                 yield from self._of_workload(program, call, device, concerned)
+            yield from self._of_stated(program, workload, device, rules)
         rules = [rule for rule in rules if rule.bare]
         for workload in program.bare_kernels() if rules and not self.late else ():
             yield from self._of_workload(program, workload, device, rules)
+
+    def _of_stated(
+        self, program: Program, workload: Workload, device: Device, rules: list[Rule]
+    ) -> Iterator[Candidate]:
+        """What rules about speed find where open arguments have the types that checks, annotations and prose state."""
+        from kernlint.interpret.edits import NO_EDITS
+        from kernlint.interpret.evidence import stated
+
+        clues = {} if self.late else self._guarded("evidence", lambda: stated(program, workload), {})
+        concerned = [rule for rule in rules if rule.category not in NOT_ABOUT_SPEED and not rule.silent_if_open]
+        if not clues or not concerned:
+            return
+        typed = program.at(dtypes={name: clue.dtypes[0] for name, clue in clues.items()})
+        call = typed.workload(workload.entry, NO_EDITS)
+        assumed = tuple(f"assumed: `{name}` is {clue.dtypes[0]} ({clue.because})" for name, clue in clues.items())
+        for candidate in self._of_workload(typed, call, device, concerned) if call is not None else ():
+            yield replace(candidate, assumed=assumed)
 
     def _of_workload(
         self, program: Program, workload: Workload, device: Device, rules: list[Rule]
@@ -362,27 +388,33 @@ class _Check:
             for scope, priced in candidate.gains.items()
         }
         gain = Gain(self.job.settings.device, scopes) if scopes else None
-        proven = "info" if gain is None and rule.remark_if_open else found.severity
-        severity = self.job.settings.severity.get(rule.code, proven)
-        if not self._pays(rule, gain):
-            severity = "info"
         return Finding(
             code=rule.code,
             name=rule.name,
-            severity=severity,
+            severity=self._severity(candidate, gain),
             category=rule.category,
             message=self._said(found.message, span),
             file=self.file,
             place=_place(span),
             kernel=found.kernel,
-            evidence=tuple(self._fact(e.text, e.span) for e in found.evidence),
+            evidence=(*(self._fact(e.text, e.span) for e in found.evidence), *candidate.assumed),
             advice=self._said(found.change.method, span) if found.change is not None else "",
             gain=gain,
         )
 
+    def _severity(self, candidate: Candidate, gain: Gain | None) -> str:
+        """What rests on an assumption is a remark, and so is what is only slow, unless the change is sure to gain at sizes that
+        the code tells."""
+        rule, proven = candidate.finding.rule, candidate.finding.severity
+        if candidate.assumed or not self._pays(rule, gain):
+            return "info"
+        if proven == "warning" and rule.category not in NOT_ABOUT_SPEED and (gain is None or not gain.sure):
+            proven = "info"
+        return self.job.settings.severity.get(rule.code, proven)
+
     def _pays(self, rule: Rule, gain: Gain | None) -> bool:
-        """Whether the change of a finding is worth failing a build: whatever it gains where that is not the point. A choice
-        that somebody may have measured must be sure to gain."""
+        """Whether the change of a finding is worth making: whatever it gains where that is not the point. A choice that somebody
+        may have measured must be sure to gain."""
         if gain is None or rule.category in NOT_ABOUT_SPEED:
             return True
         least = self.job.settings.options.get((rule.code, MIN_GAIN.name), MIN_GAIN.default)
@@ -408,7 +440,8 @@ class _Check:
         pays = self._pays(candidate.finding.rule, gain)
         change = candidate.finding.change
         program = candidate.program
-        if not pays or change is None or program is None or program.kernel.text != self.code:
+        unsure = bool(candidate.assumed) or not pays
+        if unsure or change is None or program is None or program.kernel.text != self.code:
             return None
         made = candidate.attempt.rewriting
         if made is None or not candidate.attempt.automatic:

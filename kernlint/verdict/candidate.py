@@ -53,6 +53,8 @@ class Candidate:
     entry: str = ""
     bare: bool = False
     device_named: bool = True
+    #: What it rests on that is no proof; such a finding is a remark, and its change is not made.
+    assumed: tuple[str, ...] = ()
     #: Whether there was no work left to price it.
     unfinished: bool = False
     #: The speedup of device time from this alone, where a cause proposes it.

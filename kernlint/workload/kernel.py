@@ -170,13 +170,18 @@ class Store(Access):
 @dataclass(frozen=True)
 class Atomic(Access):
     """``tl.atomic_*``; ``op`` is add, max, cas, ... ``alike`` says that the value is one number for all lanes, which the
-    source tells, ``relaxed`` that it orders no other access (``sem="relaxed"``)."""
+    source tells. ``sem`` is what it orders, as Triton has it."""
 
     op: str = "add"
     depends: frozenset[int] = frozenset()
     mask_known: bool = True
     alike: bool = False
-    relaxed: bool = False
+    sem: str = "acq_rel"
+
+    @property
+    def releases(self) -> bool:
+        """Whether what stands before it is done when it is seen."""
+        return self.sem in ("acq_rel", "release")
 
 
 @dataclass(frozen=True)

@@ -33,7 +33,6 @@ class TwoPassVariance(Rule):
     name = "two-pass-variance"
     category = "algorithm"
     severity = "warning"
-    remark_if_open = True
     silent_if_open = True
     summary = "a row is read once for its mean and a second time for its variance"
     what_it_does = """

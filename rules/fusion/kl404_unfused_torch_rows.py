@@ -26,7 +26,6 @@ class UnfusedTorchRows(Rule):
     category = "fusion"
     operator = "generate"
     severity = "warning"
-    remark_if_open = True
     silent_if_open = True
     summary = "a norm, softmax, quantisation or activation beside Triton kernels is spelt out in torch calls"
     what_it_does = """

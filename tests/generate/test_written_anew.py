@@ -521,12 +521,6 @@ def test_what_a_loss_is_told_is_not_overheard(loss: str) -> None:
     assert "size_average" in reason or "weight" in reason
 
 
-def test_without_a_reference_there_is_nothing_to_write_from() -> None:
-    source, _ = program("return x", TWO, SIZES, "x")
-    asked = Program(parse_module(source, "before.py"), None, Question())
-    assert "no reference" in written_anew(asked, "ModelNew.forward").reason
-
-
 def test_a_doubling_chain_ends() -> None:
     steps = "\n".join(
         "x = torch.cat([x[:, : T // 2] + x[:, T // 2 :], x[:, : T // 2] - x[:, T // 2 :]], -1)" for _ in range(24)

@@ -86,7 +86,7 @@ class Atomics(Terms):
             sectors = max(1.0, addresses * size / SECTOR_BYTES)
             request_ns = max(request_ns, deepest * self._address_ns(node) / sectors)
             waits = c.returned if node.op in ("cas", "xchg") or self._is_read(node) else 1.0
-            rate /= max(waits, 1.0 if node.relaxed else c.ordered)
+            rate /= max(waits, 1.0 if node.sem == "relaxed" else c.ordered)
         return max(operations / rate, operations / active * request_ns, same_address)
 
     def _is_read(self, node: Atomic) -> bool:

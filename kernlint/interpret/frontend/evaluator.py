@@ -77,7 +77,7 @@ class FrontEnd(FrontEndArithmetic):
 
     def execute(self, node: cst.CSTNode, scope: Scope) -> None:
         refused = _STATEMENTS.get(type(node))
-        if type(node) is cst.Raise and self.doubts:
+        if type(node) is cst.Raise and (self.doubts or self.choices):
             return  # behind a compile-time condition it stands for values that nobody is to pass
         if refused is not None and not self.target.speaks(refused[0]):
             self.fault("unsupported-syntax", node, f"{refused[1]} is not supported in a kernel", refused[0])
@@ -259,10 +259,21 @@ class FrontEnd(FrontEndArithmetic):
             return self.fault("host-function", node, f"`{self.code(node.func)[:60]}` is a tensor and cannot be called")
         return Unknown("call")
 
+    def exec_If(self, node: cst.If, scope: Scope) -> None:
+        self.choices += 1
+        try:
+            super().exec_If(node, scope)
+        finally:
+            self.choices -= 1
+
     def undecided(self, node: cst.If, test: Any, scope: Scope) -> None:
         if isinstance(test, Typed):
             demand_scalar_condition(self, test, node.test, "if")
-            run_time_if(self, node, scope)
+            choices, self.choices = self.choices, 0
+            try:
+                run_time_if(self, node, scope)
+            finally:
+                self.choices = choices
         else:
             compile_time_if(self, node, test, scope)
 

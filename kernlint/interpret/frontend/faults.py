@@ -36,6 +36,8 @@ class FrontEndFaults(Evaluator):
         self.found: dict[tuple[str, Span], Fault] = {}
         #: How many constructs around the current one may not be compiled at all.
         self.doubts = 0
+        #: Compile-time conditions around the statement, since the last run-time one.
+        self.choices = 0
         #: The switch of the kernel, off by default, under which alone the statement is compiled.
         self.switch = ""
         self.local_names: dict[cst.CSTNode, frozenset[str]] = {}

@@ -11,7 +11,7 @@ from kernlint.interpret.host import checks
 from kernlint.interpret.host.first_call import Recorded, bare
 from kernlint.interpret.host.values import ContiguityTest
 from kernlint.interpret.python.control import Break, Continue, Raised, Return
-from kernlint.interpret.values import Scope
+from kernlint.interpret.values import Comparison, Scope
 from kernlint.workload import Launch, Repeat, Tensor, TorchOp
 
 if TYPE_CHECKING:
@@ -81,10 +81,11 @@ def follow_branches(h: HostEvaluator, node: cst.If, test: Any, scope: Scope) -> 
             del leaves, outcomes  # a frame that holds what it raises, and so itself, stays with all it knows
     others = [o for i, o in enumerate(outcomes) if i != best and o[2] is None]
     merged = dict(vars)
+    holds = test.denied if best and isinstance(test, Comparison) else test
     if not weight[best]:
         for other, _, _ in others:
             for name, value in other.items():
-                merged[name] = h.merge(merged[name], value, test, node) if name in merged else value
+                merged[name] = h.merge(merged[name], value, holds, node) if name in merged else value
             for name in narrowed:
                 if getattr(other.get(name), "dtype", None) != getattr(vars.get(name), "dtype", None):
                     merged[name] = before[name]  # its type is known on one way alone

@@ -406,10 +406,12 @@ class HostEvaluator(HostOperators):
         return isinstance(function, Namespace) and function.path == "torch.cuda.graph"
 
     def exec_Assert(self, node: cst.Assert, scope: Scope) -> None:
-        """A check the program makes is a fact about its arguments."""
+        """A check the program makes is a fact about its arguments; nothing else depends on what comes of it."""
+        choices = self.open_choices
         if self.truth(self.eval(node.test, scope)) is False:
             self.contradict(node, f"`assert {self.code(node.test)}` fails")
         checks.holds(self, node.test, scope)
+        self.open_choices = choices
 
     def tested(self, value: Any, node: cst.BaseExpression) -> None:
         if isinstance(value, Tensor) and not self.perhaps_number(value):

@@ -13,7 +13,7 @@ from kernlint.interpret.host.kernels import inside_kernel, kernel_of, refused_by
 from kernlint.interpret.host.values import HostDescriptor
 from kernlint.interpret.python.evaluator import spread
 from kernlint.interpret.swapped_kernels import KernelCall
-from kernlint.interpret.values import Builtin, Condition, Config, Function, Jit, Presumed, Unknown
+from kernlint.interpret.values import Builtin, Condition, Config, Function, Guess, Jit, Presumed, Unknown
 from kernlint.records import dataclass, replace
 from kernlint.syntax.names import dotted_name
 from kernlint.syntax.tree import Module
@@ -46,12 +46,13 @@ class _Passed:
 @dataclass(frozen=True)
 class _Bound:
     """The parameters of a kernel in one launch; ``opened`` and ``premises`` are as ``open_constexprs`` and ``premises`` of a
-    :class:`~kernlint.workload.Launch`."""
+    :class:`~kernlint.workload.Launch`, ``guessed`` the numbers that may be others."""
 
     arguments: dict[str, Any]
     constexprs: dict[str, Any]
     opened: dict[str, Expr]
     premises: dict[str, tuple[Expr, ...]]
+    guessed: dict[str, int]
 
 
 def launch(h: HostEvaluator, kernel: Jit, grid: Any, args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> Any:
@@ -132,6 +133,9 @@ def launch_one(
     extents = _grid(h, grid, node)
     draft = not h.reads_kernels or h.is_draft()
     kernel = unread_kernel(function) if draft else kernel_of(h, jit, arguments, constexprs, extents, span)
+    if bound.guessed:
+        guesses = (f"{name} = {number}" for name, number in bound.guessed.items())
+        kernel = replace(kernel, assumed=(*kernel.assumed, *guesses))
     if kernel.complete:
         # What the kernel never points into is no tensor.
         pointers = {a.base for a, _ in kernel.walk(Access)}  # type: ignore[union-attr]
@@ -210,10 +214,12 @@ def _passed(
 
 def _by_parameter(h: HostEvaluator, function: Function, values: Mapping[str, Any]) -> _Bound:
     """``values`` by parameter, as the kernel ``function`` gets them."""
-    bound = _Bound({}, {}, {}, {})
+    bound = _Bound({}, {}, {}, {}, {})
     for param in parameters(function.node):
         name = param.name.value
         value = values.get(name, Unknown("missing argument"))
+        if isinstance(value, Guess):
+            bound.guessed[name] = value = int(value)
         if not _is_constexpr(param, function.module):
             bound.arguments[name] = _argument(h, value)
             continue

@@ -115,6 +115,15 @@ def _is_main_guard(node: cst.If) -> bool:
     return isinstance(node.test, cst.Comparison) and dotted_name(node.test.left) == "__name__"
 
 
+def _without_managers(body: Sequence[cst.CSTNode]) -> Iterator[cst.CSTNode]:
+    """The statements of a block with those of its ``with`` blocks in their place."""
+    for statement in body:
+        if isinstance(statement, cst.With):
+            yield from _without_managers(statement.body.body)
+        else:
+            yield statement
+
+
 def _known_statements(module: Module) -> dict[cst.FunctionDef, frozenset[cst.CSTNode]]:
     return {}
 
@@ -219,6 +228,8 @@ class _Places:
             return self.container(function.value, depth + 1)
         if dotted_name(function) in ("getattr", "hasattr") and len(call.args) > 1:
             return self._attribute(call)
+        if isinstance(function, cst.Name) and not call.args and function.value not in self.names.local:
+            return f"{function.value}()"  # which hands out what is kept, if that is looked up and filled
         return None
 
     def _attribute(self, call: cst.Call) -> str | None:
@@ -263,9 +274,11 @@ class _Places:
         return None
 
     def _is_off(self, test: cst.CSTNode, holds: bool) -> bool:
-        """Whether ``test`` is a parameter that by its default is false (true, if not ``holds``)."""
+        """Whether ``test`` is a parameter that by its default is false (true, if not ``holds``), or a setting of the module."""
         if isinstance(test, cst.UnaryOperation) and isinstance(test.operator, cst.Not):
             return self._is_off(test.expression, not holds)
+        if isinstance(test, cst.Call) and not test.args:
+            return True
         if not isinstance(test, cst.Name):
             return False
         default = next((p.default for p in parameters(self.function) if p.name.value == test.value), None)
@@ -286,6 +299,7 @@ class _Places:
 
     def statements(self, body: Sequence[cst.CSTNode]) -> Iterator[cst.CSTNode]:
         """Those of a block, and of the blocks in it, that run once."""
+        body = list(_without_managers(body))
         for index, statement in enumerate(body):
             if type(statement) is cst.SimpleStatementLine:
                 continue
@@ -307,7 +321,7 @@ class _Places:
                         yield from self.statements(orelse.body.body)
                 elif orelse is not None:
                     yield from self.statements([orelse])
-            elif isinstance(statement, (cst.With, cst.For, cst.While)):
+            elif isinstance(statement, (cst.For, cst.While)):
                 yield from self.statements(statement.body.body)
             elif isinstance(statement, cst.Try):
                 yield from self.statements(statement.body.body)

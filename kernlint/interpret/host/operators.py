@@ -13,7 +13,18 @@ from kernlint.interpret.python.methods import extend
 from kernlint.interpret.python.operators import python_compare, same
 from kernlint.interpret.torch.elementwise import elementwise
 from kernlint.interpret.torch.functions import torch_function
-from kernlint.interpret.values import Class, Config, Function, Jit, Namespace, OpenFloat, ReadValue, Unknown
+from kernlint.interpret.values import (
+    Class,
+    Comparison,
+    Config,
+    Function,
+    Guess,
+    Jit,
+    Namespace,
+    OpenFloat,
+    ReadValue,
+    Unknown,
+)
 from kernlint.records import replace
 from kernlint.workload import Dtype, Expr, Tensor
 from kernlint.workload import dtype as dt
@@ -35,6 +46,10 @@ _OP_NAMES = {
 }
 
 
+#: Operators that make whole numbers of whole numbers.
+_WHOLE = frozenset({"+", "-", "*", "//", "%"})
+
+
 class HostOperators(HostState):
     """Python's operators, down to the torch functions that they stand for."""
 
@@ -50,7 +65,10 @@ class HostOperators(HostState):
             if name == "/" and not isinstance(a, Tensor):
                 # torch divides a number by a tensor in two steps.
                 a, b, name = self._operator("reciprocal", [b], node), a, "*"
-            return self._operator(_OP_NAMES.get(name, name), [a, b], node)
+            result = self._operator(_OP_NAMES.get(name, name), [a, b], node)
+            if isinstance(result, Tensor) and name in _WHOLE:
+                self.computed_from[result.storage.id] = tuple(x for x in (a, b) if isinstance(x, Tensor))
+            return result
         if isinstance(a, ReadValue) or isinstance(b, ReadValue):
             return computed_from_read(name, (a, b))
         if all(isinstance(v, (int, float, Expr, OpenFloat)) for v in (a, b)) and (
@@ -94,7 +112,9 @@ class HostOperators(HostState):
         if same(a, b):
             return a
         if isinstance(a, (int, Expr)) and isinstance(b, (int, Expr)) and not isinstance(a, bool):
-            return a if isinstance(a, int) and not isinstance(b, int) else b
+            bounded = test.chosen(a, b) if isinstance(test, Comparison) else None
+            guess = a if isinstance(a, int) and not isinstance(b, int) else b
+            return bounded if bounded is not None else Guess(guess) if isinstance(guess, int) else guess
         if isinstance(a, Tensor) and isinstance(b, Tensor):
             return either(a, b)
         if isinstance(a, ReadValue) and isinstance(b, ReadValue):

@@ -76,6 +76,8 @@ class HostState(Recording):
         #: Storages in the memory of the host, and those of results that are plain numbers if the arguments are.
         self.hosted: set[int] = set()
         self.perhaps: set[int] = set()
+        #: What Python's arithmetic has made results of, by their storage: numbers, where the results are.
+        self.computed_from: dict[int, tuple[Tensor, ...]] = {}
         #: Storages whose size the host has read from a tensor, with the places where it did.
         self.read_sizes: dict[int, frozenset[Span]] = {}
         #: Whether something of the call may be seen elsewhere although it is not returned.
@@ -319,6 +321,8 @@ class HostState(Recording):
                 and not value.dtype
             ):
                 self.integers.add((self.owner, value.name))
+            elif isinstance(value, Tensor) and value.storage.id in self.perhaps:
+                self.used_as_integers(self.computed_from.get(value.storage.id, ()))
 
     def escape(self, value: Any, local: bool = False) -> None:
         """``value`` is given to something that is not followed, or that outlives the call."""

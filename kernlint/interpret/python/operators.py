@@ -13,6 +13,7 @@ from kernlint.interpret.python.control import Raised
 from kernlint.interpret.values import (
     MAX_ITEMS,
     Builtin,
+    Comparison,
     Condition,
     Instance,
     Namespace,
@@ -151,6 +152,9 @@ def symbolic_binary(name: str, a: ex.Size, b: ex.Size) -> Any:
     return bounded(ex.opaque(op, a, b)) if op else Unknown("arithmetic")
 
 
+_ORDERS = frozenset({"<", "<=", ">", ">="})
+
+
 def python_compare(name: str, function: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
     if isinstance(a, Presumed) or isinstance(b, Presumed):
         a, b = (bool(v) if isinstance(v, Presumed) else v for v in (a, b))
@@ -164,7 +168,7 @@ def python_compare(name: str, function: Callable[[Any, Any], Any], a: Any, b: An
             return function(difference, 0)
         if name == "==" and isinstance(difference, Expr):
             return Condition("symbolic comparison", (difference,))
-        return Unknown("symbolic comparison")
+        return Comparison("symbolic comparison", name, a, b) if name in _ORDERS else Unknown("symbolic comparison")
     if isinstance(a, Unknown) or isinstance(b, Unknown):
         return Unknown("comparison")
     if name in ("is", "is not") and (a is None or b is None):

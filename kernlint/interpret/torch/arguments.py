@@ -57,6 +57,13 @@ def _tensors_within(values: Any) -> Iterator[Tensor]:
             yield from _tensors_within(value)
 
 
+def note_sizes(h: HostState, x: Tensor, values: Any) -> None:
+    """``values`` are the sizes of ``x``, which is made: whole numbers, some of which may have been read from a tensor."""
+    if len(values) > 1 or any(isinstance(value, (tuple, list)) for value in values):
+        h.used_as_integers(tensors_in(values))  # one alone may be a tuple that nobody knows
+    note_read_sizes(h, x, values)
+
+
 def note_read_sizes(h: HostState, x: Tensor, values: Any) -> None:
     """Remember where the host has read those of ``values``, the sizes of ``x``, that it has read from a tensor."""
     for value in values:

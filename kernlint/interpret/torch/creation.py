@@ -12,7 +12,7 @@ from kernlint.interpret.torch.arguments import (
     Kwargs,
     argument,
     dtype_given,
-    note_read_sizes,
+    note_sizes,
     on_cpu,
     shape_given,
 )
@@ -43,7 +43,7 @@ def _create(origin: str, kind: str, random: bool = False) -> Handler:
             values = [kwargs["size"]]
         shape = shape_given(values)
         result = h.allocate(dtype_given(kwargs, default), shape, origin, node)
-        note_read_sizes(h, result, values)
+        note_sizes(h, result, values)
         if on_cpu(kwargs):
             return h.host_tensor(result)
         bare = origin == "empty" or (bool(h.edits.unfilled) and h.span(node) in h.edits.unfilled)
@@ -80,7 +80,7 @@ def _new(origin: str, kind: str) -> Handler:
         values = args[1:] if kind != "new_full" else args[1:2]
         shape = shape_given([kwargs["size"]] if "size" in kwargs else values)
         result = h.allocate(dtype_given(kwargs, x.dtype if isinstance(x, Tensor) else None), shape, origin, node)
-        note_read_sizes(h, result, [kwargs["size"]] if "size" in kwargs else values)
+        note_sizes(h, result, [kwargs["size"]] if "size" in kwargs else values)
         if on_cpu(kwargs) or (isinstance(x, Tensor) and h.is_hosted(x) and "device" not in kwargs):
             return h.host_tensor(result)
         bare = origin == "empty" or (bool(h.edits.unfilled) and h.span(node) in h.edits.unfilled)

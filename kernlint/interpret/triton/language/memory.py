@@ -199,7 +199,7 @@ def atomic(k: KernelEvaluator, op: str, args: Args, kwargs: Kwargs, node: cst.CS
         value.loads if value is not None else frozenset(),
         _mask_known(mask),
         alike=value is not None and _is_number(value),
-        relaxed=argument(args, kwargs, 3, "sem") == "relaxed",
+        sem=sem if isinstance(sem := argument(args, kwargs, 3, "sem"), str) else "acq_rel",
         **_address(k, pointer, mask, stretched),
     )
     k.emit(made)
