@@ -118,6 +118,9 @@ PRIOR_WEIGHT = 0.02
 #: Where mma.sync is the widest instruction: cycles per cycle at peak, and what is exposed and overlaps. Chosen on the odd rows of
 #: ``benchmarks/a100_rows.py`` (published times of products by an A100): with Hopper's they are 20 % too slow.
 NATIVE_TENSOR, NATIVE = 1.0, {"exposed": 0.1, "overlap": 3.0}
+#: Issue cycles of 128 casts of fp32 to pairs of halves on the way to mma.sync: an instruction for a pair, 64 a cycle (CUDA C++
+#: Programming Guide, sm_80 to sm_90), and as long to move them.
+NATIVE_CAST = 2.0
 
 #: What a row of each group counts in the fit: the grid of the first file repeats its few shapes, the others do not.
 GROUP_WEIGHT = {"gemm": 1.0, "gemm-2": 2.0, "attention": 3.0, "recurrent": 3.0, "seed": 0.0}
@@ -297,6 +300,7 @@ class Fit:
                 result[table] = rounded
         # Never measured: a cast on another path costs what it costs there, any other cast the mean of its path.
         casts = result["convert"]
+        casts["mma.float32->float16"] = NATIVE_CAST
         for path in ("fma", "mma", "wgmma", "wgmma.stored"):
             for cast in MEASURED_CASTS:
                 casts.setdefault(f"{path}.{cast}", casts.get(f"mma.{cast}", casts.get(f"wgmma.{cast}")))

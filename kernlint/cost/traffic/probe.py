@@ -83,7 +83,9 @@ class Probe:
             if None in gaps:
                 return None
             inside += all(gap > 0 for gap in gaps if gap is not None)
-        return inside / len(points)
+        programs = math.prod(self.grid)
+        # One of many programs may be the one.
+        return inside / len(points) if inside or programs <= len(points) else 1 / programs
 
     def _lattice(self) -> list[Point]:
         """Many programs and iterations spread over the launch: each coordinate runs through its range at a pace of its own."""

@@ -16,6 +16,7 @@ from kernlint.interpret.python.control import Raised
 from kernlint.interpret.python.methods import rounded
 from kernlint.interpret.python.operators import bounded
 from kernlint.interpret.torch.functions import torch_function
+from kernlint.interpret.torch.shapes import product
 from kernlint.interpret.triton.ranges import Range
 from kernlint.interpret.values import Builtin, Instance, Namespace, OpenFloat, ReadValue, Unknown, is_concrete
 from kernlint.workload import Expr, Tensor
@@ -139,12 +140,12 @@ def math_function(name: str, args: list[Any]) -> Any:
         and isinstance(args[0], (tuple, list))
         and all(isinstance(a, (int, Expr)) for a in args[0])
     ):
-        product: Any = 1
+        found: Any = 1
         for factor in args[0]:
-            product = bounded(product((product, factor)))
-            if isinstance(product, Unknown):
+            found = bounded(product((found, factor)))
+            if isinstance(found, Unknown):
                 break
-        return product
+        return found
     numbers = all(isinstance(a, (int, float, Expr, OpenFloat)) for a in args) and not is_concrete(args)
     if numbers and name in ("sqrt", "exp", "exp2", "log", "log2", "log10", "pow", "fabs"):
         return OpenFloat(f"math.{name}")

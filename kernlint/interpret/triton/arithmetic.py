@@ -225,6 +225,8 @@ class KernelArithmetic(KernelRecording):
                 bounds = ((y, x),)
             elif name == ">=":
                 bounds = ((y, x + 1),)
+            elif name == "==" and not shape:
+                bounds = ((x, y + 1), (y, x + 1))
         loads, carried = left.loads | right.loads, left.carried | right.carried
         form = numerics.of_comparison(name, left, right)
         classes = residue_class(x, y) if name == "==" else ()
