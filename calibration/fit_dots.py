@@ -118,7 +118,7 @@ PRIOR_WEIGHT = 0.02
 #: Where mma.sync is the widest instruction: cycles per cycle at peak, and what is exposed and overlaps. Chosen on the odd rows of
 #: ``benchmarks/a100_rows.py`` (published times of products by an A100): with Hopper's they are 20 % too slow.
 NATIVE_TENSOR, NATIVE = 1.0, {"exposed": 0.1, "overlap": 3.0}
-#: Issue cycles of 128 casts of fp32 to pairs of halves on the way to mma.sync: an instruction for a pair, 64 a cycle (CUDA C++
+#: Issue cycles of 128 casts of fp32 to two halves at a time on the way to mma.sync: an instruction for a pair, 64 a cycle (CUDA C++
 #: Programming Guide, sm_80 to sm_90), and as long to move them.
 NATIVE_CAST = 2.0
 

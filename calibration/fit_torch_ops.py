@@ -50,7 +50,7 @@ START = {
     "reduce_all": {"floor_us": 6.0, "element_ps": 0.5},
     "reduce_index": {"floor_us": 2.8, "element_ps": 1.5, "row_ns": 0.45},
     "softmax_short": {"floor_us": 1.7, "element_ps": 1.8, "chain_ns": 3.0},
-    "softmax_long": {"floor_us": 2.0, "element_ps": 3.0, "passes": 2.0},
+    "softmax_long": {"floor_us": 2.0, "element_ps": 3.0, "passes": 2.0, "chain_ns": 0.4},
     "norm": {"floor_us": 2.5, "row_ns": 1.0, "chain_ns": 1.5, "passes": 1.5},
     "scan": {"floor_us": 1.5, "element_ps": 5.0, "chain_ns": 900.0},
     "reduce_extreme": {"floor_us": 4.0, "element_ps": 0.5, "row_ns": 0.1},

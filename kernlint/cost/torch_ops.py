@@ -206,7 +206,7 @@ def _movement(op: TorchOp, device: Device, c: Constants, reuse: Mapping[int, flo
     far = bytes_moved = read * passes + written
     if name == "softmax_long" and width * _bits(op.reads[0] if op.reads else None) / 8 > _STAGED_ROW:
         # The rows that are under way come round again, from memory where the L2 does not hold them.
-        held = 2 * min(rows, _ROWS_ON_AN_SM * device.sm_count) * read / max(1.0, rows)
+        held = min(rows, _ROWS_ON_AN_SM * device.sm_count) * read / max(1.0, rows)
         missed = ramp(held, c.rates["l2_keeps"] * speed.cache, c.rates["l2_drops"] * speed.cache)
         bytes_moved = read * _ROW_READS + written
         far = read * (1 + (_ROW_READS - 1) * missed) + written
