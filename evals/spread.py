@@ -25,6 +25,7 @@ from kernlint.cost.device import find_device
 from kernlint.cost.estimate import estimate
 from kernlint.headroom.causes import ORDER
 from kernlint.headroom.headroom import headroom_of
+from kernlint.request import Request
 
 HERE = Path(__file__).parent
 TARGET = HERE.parent / "kernlint" / "cost" / "data" / "headroom.json"
@@ -50,10 +51,12 @@ def residual(case: tuple[Path, dict[str, int], str, float]) -> tuple[str, float]
     """The largest cause and the slope that its error takes; None where there is none, or times are open."""
     folder, sizes, card, gain = case
     reading = read_program(
-        (folder / "before.py").read_text(),
-        reference=(folder / "reference.py").read_text(),
-        device=card,
-        overrides=sizes,
+        Request(
+            (folder / "before.py").read_text(),
+            reference=(folder / "reference.py").read_text(),
+            device=card,
+            overrides=sizes,
+        )
     )
     device = find_device(card)
     for workload in reading.workloads[:1]:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from kernlint.workload import Expr, Size, Symbol, Tensor, Workload
+from kernlint.workload import Expr, Repeat, Size, Symbol, Tensor, Workload
 from kernlint.workload.expr import Atom, lift
 
 RUNGS = ("decode", "medium", "large")
@@ -76,6 +76,9 @@ def ladder(workload: Workload, names: Sequence[str]) -> list[dict[Symbol, Size]]
     ranks = {tensor.name: len(tensor.shape) for tensor in workload.inputs if tensor.shape is not None}
     called = workload.hints.names
     roles = {name: _role(name, called.get(name, ()), ranks) for name in names if not _STRIDE.fullmatch(name)}
+    for name in _looped(workload) & roles.keys():
+        if not called.get(name):
+            roles[name] = "few"  # problems of a list that the host goes through
     outer = [name for name in (*called, *names) if name.endswith(".shape[0]")]
     stacked = {name.partition(".")[0] for name in outer if _role(name, called.get(name, ()), ranks) == "experts"}
     for name in roles:
@@ -95,6 +98,13 @@ def ladder(workload: Workload, names: Sequence[str]) -> list[dict[Symbol, Size]]
             return None
         found.append(sizes | _dense(workload.inputs))
     return found
+
+
+def _looped(workload: Workload) -> set[str]:
+    """The sizes that loops of the host run over."""
+    counts = (step.count for step, _ in workload.first_call().walk() if isinstance(step, Repeat))
+    atoms = (atom for count in counts if isinstance(count, Expr) for atom in count.atoms())
+    return {atom.name for atom in atoms if isinstance(atom, Symbol)}
 
 
 def _role(name: str, called: Sequence[str], ranks: Mapping[str, int]) -> str | None:

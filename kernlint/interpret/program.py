@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from weakref import WeakSet
 
+from kernlint.interpret.earlier import Earlier, Readings
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.elsewhere import Elsewhere
 from kernlint.interpret.question import Fact, Question
@@ -33,13 +34,20 @@ class Program:
     that is called.
     """
 
-    def __init__(self, kernel: Module, reference: Module | None = None, question: Question | None = None) -> None:
+    def __init__(
+        self,
+        kernel: Module,
+        reference: Module | None = None,
+        question: Question | None = None,
+        earlier: Earlier | None = None,
+    ) -> None:
         self.kernel = kernel
         self.reference = reference
         self.question = question or Question()
         self._kernels: dict[Any, Kernel] = {}
         self._refused: dict[Any, tuple[Fault, ...]] = {}
         self._kernel_calls: KernelCalls = {}
+        self._earlier = None if earlier is None else Readings(earlier)
         #: The functions that apply private autograd functions, by the entry that is the backward pass of these.
         self._callers: dict[str, str] = {}
         #: By edits and the one entry that was followed, empty for all.

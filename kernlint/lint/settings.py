@@ -14,8 +14,8 @@ from typing import Any
 from kernlint.lint.patterns import Patterns
 from kernlint.lint.selection import Choice, asked_for, codes_of, entries, parse_selector, selected_codes
 from kernlint.records import dataclass
+from kernlint.request import DEFAULT_DEVICE
 
-DEFAULT_DEVICE = "h100-sxm"
 DEFAULT_TIMEOUT_S = 60.0
 
 #: What a folder is searched for.

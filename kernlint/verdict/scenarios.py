@@ -12,11 +12,11 @@ from typing import Any
 from kernlint.cost.device import Device
 from kernlint.cost.estimate import estimate
 from kernlint.interpret.api import Target
+from kernlint.interpret.callers import CallSite, Nothing
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.evidence import SOURCES, Clue, clues, is_data, open_names, untyped
 from kernlint.interpret.ladder import MIDDLE, RUNGS, ladder
 from kernlint.interpret.program import Program
-from kernlint.interpret.project import CallSite, Nothing
 from kernlint.interpret.question import Fact
 from kernlint.records import dataclass, replace
 from kernlint.verdict.model import AssumedFact

@@ -336,6 +336,10 @@ class Branch:
 Node = Union[Load, Store, Atomic, Dot, Reduce, Scan, Compute, Loop, Branch]
 
 
+#: The note on a kernel that loads the addresses of what it works on, as a product of each of a list of problems does.
+BEHIND_ADDRESSES = "what loaded addresses point to"
+
+
 @dataclass(frozen=True)
 class Kernel:
     """A ``@triton.jit`` function, specialised for one launch.

@@ -10,6 +10,7 @@ from kernlint.errors import UsageError
 from kernlint.interpret.assume import parse_fact
 from kernlint.interpret.program import Program
 from kernlint.interpret.question import Question
+from kernlint.request import Request
 from kernlint.syntax.tree import parse_module
 from kernlint.workload import HostSync, Launch, Repeat, Tensor, TorchOp, Workload, concrete
 
@@ -574,7 +575,7 @@ def get_inputs():
 """
     from kernlint.analysis import read_program
 
-    (workload,) = read_program(source).workloads
+    (workload,) = read_program(Request(source)).workloads
     assert workload.launches()[0].grid == (256,)
 
 

@@ -11,6 +11,7 @@ import pytest
 from kernlint.analysis import Analysis, analysis
 from kernlint.interpret.evidence import _beside
 from kernlint.interpret.ladder import _role
+from kernlint.request import Request
 from kernlint.schema import load
 
 STREAM = """
@@ -60,7 +61,7 @@ UPCAST = """
 
 @cache
 def ask(source: str, *assumptions: str) -> Analysis:
-    return analysis(textwrap.dedent(source), assumptions=assumptions)
+    return analysis(Request(textwrap.dedent(source), assumptions=tuple(assumptions)))
 
 
 def stream(kernel: str = "copy", value: str = "x * 2", annotation: str = "", check: str = "pass") -> Analysis:
@@ -140,6 +141,32 @@ def test_a_type_that_a_check_fixes_is_no_assumption():
 def test_a_call_that_waits_for_a_value_is_answered_too():
     found = stream(check="if x.sum().item() > 0: pass")
     assert found.verdict.details is not None and found.judgement.certainty == "assumed"
+
+
+def test_times_behind_loaded_addresses_are_not_decided():
+    found = ask("""
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def double(table, n, BLOCK: tl.constexpr):
+            x_ptr = tl.load(table + tl.program_id(0)).to(tl.pointer_type(tl.float16))
+            for start in range(0, n, BLOCK):
+                offs = start + tl.arange(0, BLOCK)
+                x = tl.load(x_ptr + offs, mask=offs < n)
+                tl.store(x_ptr + offs, tl.dot(x[:, None], x[None, :]).to(tl.float16), mask=offs < n)
+
+        def apply(xs):
+            table = torch.tensor([x.data_ptr() for x in xs], dtype=torch.int64, device="cuda")
+            for x in xs:
+                assert x.numel() == 4096
+            double[(len(xs),)](table, 4096, BLOCK=64)
+    """)
+    (launch,) = found.judgement.workload.launches()
+    assert [str(operand.dtype) for dot in launch.kernel.dots() for operand in (dot.a, dot.b)] == ["float16"] * 2
+    assert not found.verdict.worth_optimizing and found.judgement.certainty == "unknown"
+    assert found.verdict.reason.startswith("Not decided: what `double` reads and writes lies behind addresses")
 
 
 def test_nothing_to_go_by_is_not_decided():

@@ -8,13 +8,14 @@ from kernlint.analysis import analysis
 from kernlint.operators.catalogue import all_operators
 from kernlint.report.budget import budget
 from kernlint.report.budget_text import render
+from kernlint.request import Request
 from kernlint.rules.registry import all_rules, find_rule
 from kernlint.schema import load
 from kernlint.verdict.why_not import why_not
 
 
 def judged(code, change=lambda text: text):
-    return analysis(change(textwrap.dedent(find_rule(code).bad)), path="k.py", device="h100-sxm")
+    return analysis(Request(change(textwrap.dedent(find_rule(code).bad)), path="k.py", device="h100-sxm"))
 
 
 def test_operators_have_names_of_their_own():

@@ -9,7 +9,7 @@ from typing import Any
 
 from kernlint.generate.launches.graph import Graph
 from kernlint.generate.launches.kernels import Lanes, Pointer, Test, address
-from kernlint.generate.launches.places import Beyond, Bound, axes_of, numbers, replaced, span_of, with_rests
+from kernlint.generate.launches.places import Beyond, Bound, axes_of, masked, numbers, replaced, span_of, with_rests
 from kernlint.generate.launches.solve import Solution
 from kernlint.generate.values import CannotGenerate, Value, View, element, identity, lane, lanes_of
 from kernlint.records import replace
@@ -130,7 +130,7 @@ class LaunchReader:
 
     def _solved(self, flat: Expr, whole: Tensor, bounds: Sequence[Bound]) -> Solution:
         """For the atoms of an address what they are at each element of ``whole``."""
-        box = self._masked(bounds)
+        box = masked(self.graph.box, bounds)
         shape, strides = numbers(whole.shape), numbers(whole.strides)
         groups = [[d] for d in range(len(shape))]
         while True:
@@ -150,18 +150,6 @@ class LaunchReader:
                 at = at * shape[axis] + (lane(axis) if shape[axis] != 1 else 0)
             targets.append(at)
         return Solution(list(zip(axes, targets, numbers(seen.shape))), box, self.graph.box)
-
-    def _masked(self, bounds: Sequence[Bound]) -> dict[Atom, tuple[int, int]]:
-        """The ranges of atoms, of lanes as far as masks leave them."""
-        box = dict(self.graph.box)
-        for _, place, high in bounds:
-            atoms = place.atoms()
-            if high is None or len(atoms) != 1 or high.value is None:
-                continue
-            (atom,) = atoms
-            if place == Expr.atom(atom) and atom in box:
-                box[atom] = box[atom][0], min(box[atom][1], high.value - 1)
-        return box
 
     def _prove(self, back: Expr, whole: Tensor, bounds: Sequence[Bound]) -> None:
         """Raise where ``back``, the address that is worked out for an element of ``whole``, is another one where ``bounds`` hold."""

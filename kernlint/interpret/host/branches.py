@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -70,6 +70,12 @@ def follow_branches(h: HostEvaluator, node: cst.If, test: Any, scope: Scope) -> 
     elif first and leaves is None and isinstance(outcomes[1 - best][2] if len(outcomes) > 1 else None, Return):
         # What returns before anything is launched is no call that launches.
         (checks.holds if best == 0 else checks.fails)(h, node.test, scope)
+    if leaves is None and h.ways_out:
+        h.ways_out[-1] += [
+            _way_out(h, node, arm, skipped, way)
+            for arm, (_, skipped, way) in enumerate(outcomes)
+            if arm != best and isinstance(way, Return)
+        ]
     for step in steps:
         h.record(step)
     left_out = [steps for index, (_, steps, _) in enumerate(outcomes) if index != best]
@@ -90,6 +96,19 @@ def follow_branches(h: HostEvaluator, node: cst.If, test: Any, scope: Scope) -> 
                 if getattr(other.get(name), "dtype", None) != getattr(vars.get(name), "dtype", None):
                     merged[name] = before[name]  # its type is known on one way alone
     scope.vars = merged
+
+
+def _way_out(h: HostEvaluator, node: cst.If, arm: int, steps: list[Recorded], leaves: Return) -> Callable[[], Any]:
+    """What follows one arm of ``node``, which ``leaves`` the function."""
+    value, line, code = leaves.value, h.span(node.test).line, h.code(node.test)
+
+    def follow() -> Any:
+        h.assume(f"line {line}: `{code}` {'holds' if arm == 0 else 'does not hold'}")
+        for step in steps:
+            h.record(step)
+        return value
+
+    return follow
 
 
 def _only_raises(body: cst.BaseSuite) -> bool:

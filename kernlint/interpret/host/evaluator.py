@@ -18,7 +18,7 @@ from kernlint.interpret.host.branches import follow_branches
 from kernlint.interpret.host.journal import Entry
 from kernlint.interpret.host.launches import launch, warm_up
 from kernlint.interpret.host.library import call_external, external_attribute
-from kernlint.interpret.host.loops import follow_for, follow_while
+from kernlint.interpret.host.loops import follow_comprehension, follow_for, follow_while
 from kernlint.interpret.host.memoised import is_memoised, memoises, run_once
 from kernlint.interpret.host.modules import import_modules, import_names, put_off_class
 from kernlint.interpret.host.objects import (
@@ -127,6 +127,12 @@ class HostEvaluator(HostOperators):
         value = super().eval_Name(node, scope)
         return self.current(value) if isinstance(value, Tensor) else value
 
+    def eval_ListComp(self, node: cst.ListComp, scope: Scope) -> Any:
+        found = follow_comprehension(self, node, scope)
+        return super().eval_ListComp(node, scope) if found is None else found
+
+    eval_GeneratorExp = eval_ListComp
+
     def eval_Integer(self, node: cst.Integer, scope: Scope) -> Any:
         value = super().eval_Integer(node, scope)
         if isinstance(value, Literal) and self.calls:
@@ -196,6 +202,8 @@ class HostEvaluator(HostOperators):
             return [indexing.index(self, value, i, cst.Name("x")) for i in range(value.shape[0])]
         if isinstance(value, Instance) and "_items" in value.attrs:
             return list(value.attrs["_items"])
+        if isinstance(value, LongList) and value.length != len(value):
+            return None
         return super().iterate(value)
 
     def getattr(self, value: Any, name: str, node: cst.CSTNode) -> Any:

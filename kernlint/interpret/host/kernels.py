@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -45,7 +46,10 @@ def kernel_of(
     if kernel is not None and kernel.counts_programs:
         kernel = h.kernels.get(exact)
     if kernel is None:
-        kernel = read_kernel(jit, inside, constexprs, grid, h.edits)
+        read = partial(read_kernel, jit, inside, constexprs, grid, h.edits)
+        given = {**inside, **constexprs}
+        edited = any(key[1:4])
+        kernel = read() if h.readings is None or edited else h.readings.ask(jit, ("kernel", exact[1]), given, read)
         h.kernels[coarse] = h.kernels[exact] = kernel
     return kernel
 
@@ -58,7 +62,11 @@ def refused_by_front_end(
     if key not in h.refused:
         from kernlint.interpret.frontend.check import check_kernel
 
-        h.refused[key] = check_kernel(jit, arguments, constexprs, target, bare)
+        check = partial(check_kernel, jit, arguments, constexprs, target, bare)
+        made = frozenset(jit.heuristics), tuple(frozenset(config.kwargs) for config in jit.configs)
+        asked = "refused", target, bare, jit.unspecialised, jit.open_ended, made
+        values = {**arguments, **constexprs}
+        h.refused[key] = check() if h.readings is None else h.readings.ask(jit, asked, values, check)
     return h.refused[key]
 
 

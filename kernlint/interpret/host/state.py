@@ -8,12 +8,13 @@ from typing import Any, NoReturn
 import libcst as cst
 
 from kernlint.interpret.api import Target
+from kernlint.interpret.earlier import Readings
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.host import checks
 from kernlint.interpret.host.device import HostFacts
 from kernlint.interpret.host.journal import Journal
 from kernlint.interpret.host.recording import Recording, as_data
-from kernlint.interpret.host.values import ContiguityTest, DtypeOf, ShapeOf
+from kernlint.interpret.host.values import ContiguityTest, DtypeOf, LongList, OpenItems, ShapeOf
 from kernlint.interpret.python.control import Raised
 from kernlint.interpret.swapped_kernels import KernelCalls
 from kernlint.interpret.torch.arguments import tensors_in
@@ -105,6 +106,8 @@ class HostState(Recording):
         self.refused: dict[Any, tuple[Fault, ...]] = {}
         #: The tensors by their shapes (by identity) that were asked for.
         self.shapes_told: dict[int, tuple[Any, Tensor]] = {}
+        #: What earlier versions of the program tell of its kernels, where there are any.
+        self.readings: Readings | None = None
         #: How the kernels of the launches (under their first configurations) came about, where anybody may read them again.
         self.kernel_calls: KernelCalls | None = None
         #: Gives the value of a name in another module of the same tree (importing module, package, level); None where
@@ -304,6 +307,15 @@ class HostState(Recording):
 
     def list_length(self, values: Any) -> Size | None:
         return getattr(values, "length", len(values)) if isinstance(values, (list, tuple)) else None
+
+    def open_items(self, value: Any) -> OpenItems | None:
+        """What a loop goes through that is given an argument of which nothing is known, or a list that another loop filled; None
+        for anything else."""
+        if isinstance(value, LongList):
+            return OpenItems(value[-1], value.length) if value and value.length is not None else None
+        if not isinstance(value, Tensor) or not self.perhaps_number(value):
+            return None
+        return OpenItems(self.unknown_tensor(""), self.symbol_for(value, "shape[0]"))
 
     def name_size(self, name: str, value: Any) -> None:
         """Remember what an open size is called."""
