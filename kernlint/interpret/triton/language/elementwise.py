@@ -13,7 +13,7 @@ from kernlint.interpret.triton.tiles import align, broadcast
 from kernlint.interpret.triton.values import Block, PointerType
 from kernlint.interpret.values import Function, Jit, Unknown
 from kernlint.records import replace
-from kernlint.workload import Cast, Dtype, ProgramId
+from kernlint.workload import Cast, Dtype, Expr, ProgramId
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
 from kernlint.workload.kernel import BEHIND_ADDRESSES, Pad
