@@ -31,6 +31,7 @@ PAIRS = Path(__file__).parents[2] / "fixtures" / "pairs"
 
 #: Pairs whose kernels are read, with the number of kernels that they become.
 READ = {
+    "attention-naive": 1,
     "contiguous-copies": 1,
     "elementwise-ok": 1,
     "fuse-elementwise-chain": 1,
@@ -144,6 +145,8 @@ def _written(body: str, grid: str = "triton.cdiv(x.numel(), 128)") -> Attempt:
         "tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)",
         "tl.store(y + (n - 1 - i), tl.load(x + i, mask=i < n), mask=i < n)",
         "tl.store(y + i, tl.load(x + (n - 1 - i), mask=i < n, other=1.0), mask=i < n)",
+        "tl.store(y + i, tl.load(x + i, mask=i < 320), mask=i < 320)\n"
+        "tl.store(y + 320 + i, tl.load(x + i, mask=i < 320) * 2.0, mask=i < 320)",
         "j = tl.where(i < n, i, 0)\ntl.store(y + i, tl.load(x + i, mask=i < n, other=0.0), mask=i < n)",
     ],
 )

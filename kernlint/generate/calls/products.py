@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kernlint.generate.calls.shares import attention
 from kernlint.generate.calls.writer import Writer, wide
 from kernlint.generate.values import (
     CannotGenerate,
@@ -56,7 +55,7 @@ def multiplied(w: Writer, views: tuple[View, View], over: tuple[Size, ...]) -> V
     if None in extents or math.prod(extent or 1 for extent in extents) > _FEW:
         if _is_vector(w, views):
             return _summed(w, views, over)
-        return attention(Value("product", w.shape, w.dtype, views, {"over": over}), w.sizes)
+        return Value("product", w.shape, w.dtype, views, {"over": over})
     total: Any = None
     for number in range(math.prod(extent or 1 for extent in extents)):
         at: list[Expr] = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from kernlint.generate.calls.canonical import reduces, through, without_casts
 from kernlint.generate.seen import PRODUCTS
@@ -13,6 +13,19 @@ from kernlint.workload.expr import Atom, lift
 
 #: Elements that a program holds for each row, of a query and of what is added up.
 _LEAST, _MOST = 16, 256
+
+
+def attended(values: Sequence[Value], sizes: Mapping[Atom, float]) -> list[Value]:
+    """``values`` with attention in the place of the products that are."""
+    new: dict[int, Value] = {}
+    made: dict[int, Value] = {}
+    seen: set[int] = set()
+    for one in [one for value in values for one in value.walk(seen) if one.op == "product"]:
+        inner = exchanged(one, new, made)
+        found = attention(inner, sizes)
+        if found is not inner:
+            new[id(one)] = found
+    return [exchanged(value, new, made) for value in values]
 
 
 def attention(made: Value, sizes: Mapping[Atom, float]) -> Value:
