@@ -209,3 +209,12 @@ def test_what_is_written_computes_it_at_odd_sizes(tmp_path: Path, name: str) -> 
         timeout=300,
     )
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_a_number_of_the_source_is_not_called_like_what_the_kernel_carries() -> None:
+    """`scale` is what an attention kernel scales its sums by from block to block."""
+    source = _with_inputs("attention-naive")
+    made = _attempt(source, overrides=_sizes("attention-naive", "as given"))
+    assert made.rewriting is not None
+    kernel = apply_edits(source, made.rewriting.edits).split("def fused_kernel")[1].split("class ")[0]
+    assert "scale = tl.exp(" in kernel and "scores * scale_2" in kernel and ", scale_2," in kernel
