@@ -112,8 +112,7 @@ def _topk(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     shape = x.shape
     if axis is not None and isinstance(k, (int, Expr)) and x.shape is not None:
         shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
-    result = h.allocate(x.dtype, shape, "result", node)
-    h.torch_op("topk", "scan", (x,), (result,), node, flops=x.numel)
+    result = h.result_of("topk", "scan", (x,), x.dtype, shape, node, flops=x.numel)
     return (result, replace(result, dtype=dt.INT64))
 
 
@@ -123,9 +122,7 @@ def _loss(name: str, kind: str = "softmax") -> Handler:
         if not isinstance(x, Tensor):
             return Unknown(name)
         shape: Shape | None = () if kwargs.get("reduction", "mean") != "none" else None
-        result = h.allocate(x.dtype, shape, "result", node)
-        h.torch_op(name, kind, tensors_in(args), (result,), node, flops=x.numel)
-        return result
+        return h.result_of(name, kind, tensors_in(args), x.dtype, shape, node, flops=x.numel)
 
     return handler
 
@@ -138,9 +135,7 @@ def _cross_entropy(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) 
         return _loss("cross_entropy")(h, args, kwargs, node)
     logs = _rowwise("log_softmax", "softmax")(h, [x, 1 if len(x.shape) > 1 else 0], {}, node)
     shape: Shape | None = target.shape if kwargs.get("reduction", "mean") == "none" else ()
-    result = h.allocate(x.dtype, shape, "result", node)
-    h.torch_op("nll_loss", "gather", (logs, target), (result,), node, flops=target.numel)
-    return result
+    return h.result_of("nll_loss", "gather", (logs, target), x.dtype, shape, node, flops=target.numel)
 
 
 TABLE: dict[str, Handler] = {

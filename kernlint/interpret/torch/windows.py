@@ -132,9 +132,7 @@ def pool(name: str) -> Handler:
             step = window if stride is None else stride
             geometry = _along(rank, (window, 1), (padding, 0), (dilation, 1), (step, 1))
             shape = (*outer, *map(partial(_windows, up=up), spatial, *geometry))
-        result = h.allocate(x.dtype, shape, "result", node)
-        h.torch_op(name, "reduce", (x,), (result,), node, flops=x.numel, dims={"inner": 1})
-        return result
+        return h.result_of(name, "reduce", (x,), x.dtype, shape, node, flops=x.numel, dims={"inner": 1})
 
     return handler
 
