@@ -23,7 +23,8 @@ from kernlint.interpret.program import Program
 from kernlint.interpret.project import launchers
 from kernlint.interpret.question import Question
 from kernlint.interpret.reading.launching import may_launch
-from kernlint.interpret.recorded import RecordedProgram, Recording
+from kernlint.interpret.recorded.program import RecordedProgram
+from kernlint.interpret.recorded.recording import Recording
 from kernlint.perf.model import Performance
 from kernlint.perf.read import read_performance
 from kernlint.records import dataclass, replace

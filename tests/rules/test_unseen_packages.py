@@ -7,7 +7,8 @@ import textwrap
 
 import pytest
 
-from kernlint.lint.check_file import Job, check_file
+from kernlint.lint.check_file import check_file
+from kernlint.lint.job import Job
 from kernlint.lint.settings import FileSettings
 from kernlint.rules.registry import find_rule
 from tests.support.values import HEADER
