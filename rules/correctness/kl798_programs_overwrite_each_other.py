@@ -7,8 +7,8 @@ from itertools import combinations
 
 from kernlint.records import dataclass
 from kernlint.rules.base import Rule
-from kernlint.rules.correctness.bounds import followed, versions
 from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.proofs.bounds import followed, versions
 from kernlint.rules.proofs.indices import addresses
 from kernlint.rules.proofs.iteration_domain import Site, open_symbols, sites, told
 from kernlint.rules.proofs.touched_elements import Touched
