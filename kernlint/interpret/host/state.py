@@ -14,7 +14,7 @@ from kernlint.interpret.host import checks
 from kernlint.interpret.host.device import HostFacts
 from kernlint.interpret.host.journal import Journal
 from kernlint.interpret.host.recording import Recording, as_data
-from kernlint.interpret.host.values import ContiguityTest, DtypeOf, ShapeOf
+from kernlint.interpret.host.values import ContiguityTest, DtypeOf, LongList, OpenItems, ShapeOf
 from kernlint.interpret.python.control import Raised
 from kernlint.interpret.swapped_kernels import KernelCalls
 from kernlint.interpret.torch.arguments import tensors_in
@@ -307,6 +307,15 @@ class HostState(Recording):
 
     def list_length(self, values: Any) -> Size | None:
         return getattr(values, "length", len(values)) if isinstance(values, (list, tuple)) else None
+
+    def open_items(self, value: Any) -> OpenItems | None:
+        """What a loop goes through that is given an argument of which nothing is known, or a list that another loop filled; None
+        for anything else."""
+        if isinstance(value, LongList):
+            return OpenItems(value[-1], value.length) if value and value.length is not None else None
+        if not isinstance(value, Tensor) or not self.perhaps_number(value):
+            return None
+        return OpenItems(self.unknown_tensor(""), self.symbol_for(value, "shape[0]"))
 
     def name_size(self, name: str, value: Any) -> None:
         """Remember what an open size is called."""

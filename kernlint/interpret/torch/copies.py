@@ -184,7 +184,7 @@ def _cat(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         if count is not None and count != len(parts):  # filled by a loop: all but the first are like the last
             rest = ex.lift(count) - len(parts)
             total = ex.simplify(ex.lift(total) + rest * (tensors[-1].shape or (1,))[axis])
-        shape = (*shape[:axis], total, *shape[axis + 1 :])
+        shape = (*shape[:axis], total, *shape[axis + 1 :]) if count is not None else None
     else:
         shape = None
     result = h.allocate(common_dtype(tensors), shape, "result", node)

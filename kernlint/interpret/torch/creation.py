@@ -17,7 +17,7 @@ from kernlint.interpret.torch.arguments import (
     shape_given,
 )
 from kernlint.interpret.torch.shapes import is_dense
-from kernlint.interpret.values import Unknown
+from kernlint.interpret.values import OpenFloat, ReadValue, Unknown
 from kernlint.records import replace
 from kernlint.workload import Dtype, Expr, Size, Tensor
 from kernlint.workload import dtype as dt
@@ -121,15 +121,18 @@ def _tensor(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     data = args[0] if args else None
     if isinstance(data, Tensor):
         return data
-    shape: list[int] = []
+    shape: list[Size | None] = []
     inner = data
     while isinstance(inner, (list, tuple)):
-        shape.append(len(inner))
+        shape.append(h.list_length(inner))
         inner = inner[0] if inner else 0
     default: Dtype | None = dt.FLOAT32 if isinstance(inner, float) else dt.BOOL if isinstance(inner, bool) else dt.INT64
     if isinstance(inner, Unknown):
         default = None
-    result = h.allocate(dtype_given(kwargs, default), tuple(shape), "constant", node)
+    told = not isinstance(data, Unknown) or isinstance(data, (OpenFloat, ReadValue))
+    known = tuple(extent for extent in shape if extent is not None)
+    whole = known if told and len(known) == len(shape) else None
+    result = h.allocate(dtype_given(kwargs, default), whole, "constant", node)
     device = kwargs.get("device")
     if device is None or on_cpu(kwargs):
         return h.host_tensor(result) if h.sinks else result

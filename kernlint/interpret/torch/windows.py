@@ -133,7 +133,11 @@ def pool(name: str) -> Handler:
             geometry = _along(rank, (window, 1), (padding, 0), (dilation, 1), (step, 1))
             shape = (*outer, *map(partial(_windows, up=up), spatial, *geometry))
         result = h.allocate(x.dtype, shape, "result", node)
-        h.torch_op(name, "reduce", (x,), (result,), node, flops=x.numel, dims={"inner": 1})
+        dims = {"inner": 1}
+        if not name.startswith("adaptive"):
+            taps = ex.concrete(ex.simplify(product(_along(rank, (window, 1))[0])))
+            dims |= {"taps": taps} if taps is not None else {}
+        h.torch_op(name, "reduce", (x,), (result,), node, flops=x.numel, dims=dims)
         return result
 
     return handler
