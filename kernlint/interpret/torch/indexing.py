@@ -247,6 +247,17 @@ def _one_hot(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any
     return result
 
 
+def _diagonal(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    """``torch.diag`` of a vector: zeros with it along a diagonal."""
+    x, diagonal = argument(args, kwargs, 0, "input"), argument(args, kwargs, 1, "diagonal", default=0)
+    if not isinstance(x, Tensor) or x.shape is None or len(x.shape) != 1 or not isinstance(diagonal, int):
+        return Unknown("diag")
+    side = ex.simplify(ex.lift(x.shape[0]) + abs(diagonal))
+    result = h.allocate(x.dtype, (side, side), "result", node)
+    h.torch_op("diag", "fill", (x,), (result,), node)
+    return result
+
+
 def dynamic(name: str) -> Handler:
     def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         tensors = tensors_in(args)
@@ -258,6 +269,7 @@ def dynamic(name: str) -> Handler:
 
 
 TABLE: dict[str, Handler] = {
+    "diag": _diagonal,
     "select": _select,
     "narrow": _narrow,
     "chunk": _chunk,

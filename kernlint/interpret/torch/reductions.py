@@ -11,7 +11,7 @@ from kernlint.interpret.torch.elementwise import elementwise
 from kernlint.interpret.torch.shapes import Shape, axis_of
 from kernlint.interpret.values import Unknown
 from kernlint.records import replace
-from kernlint.workload import Dtype, Expr, Tensor
+from kernlint.workload import Dtype, Expr, Tensor, concrete
 from kernlint.workload import dtype as dt
 
 if TYPE_CHECKING:
@@ -84,6 +84,8 @@ def _rowwise(name: str, kind: str, flops: int = 5) -> Handler:
         count = x.numel
         axis = axis_of(argument(args, kwargs, 1, "dim"), len(x.shape)) if x.shape else None
         dims = {"inner": int(axis == len(x.shape) - 1)} if axis is not None and x.shape else {}
+        groups = concrete(argument(args, kwargs, 1, "num_groups")) if name == "group_norm" else None
+        dims |= {"groups": groups} if groups is not None else {}
         h.torch_op(name, kind, (x, *extra), (result,), node, None if count is None else flops * count, dims)
         return result
 
