@@ -98,7 +98,7 @@ class LightTree(Expressions):
             if self._next(self._end(node.targets[0])) == ",":
                 raise Unusual("del")
             return new.del_(targets[0])
-        return new.del_(new.tuple([new.element(target) for target in targets], NONE, NONE))
+        return new.del_(new.tuple_([new.element(target) for target in targets], NONE, NONE))
 
     def _of_names(self, node: ast.Global | ast.Nonlocal) -> Any:
         make = new.global_ if type(node) is ast.Global else new.nonlocal_
