@@ -237,6 +237,68 @@ CASES = {
     "place": ({"forward": "return x.round().argmax(-1), x.round().argmin(0), x.round().half().argmax(1, keepdim=True)"}, 2),
     "place of all": ({"forward": "return torch.argmin(torch.floor(x))"}, 1),
     "place of NaN": ({"forward": "return torch.where(x > 2.5, x / 0.0 * 0.0, x.round()).argmin(1)", "constants": "B = 48\nT = 64"}, 1),
+    "extremes with places": (
+        {"forward": "v, i = x.round().max(-1)\nm = x.half().min(0, keepdim=True)\nreturn v, i, m.values, m.indices, i.max(0)[0]"},
+        3,
+    ),
+    "largest few": (
+        {
+            "forward": (
+                "p, e = torch.topk(torch.softmax(x, -1), 3, dim=-1)\nv, i = y.topk(2, 0, largest=False)\n"
+                "return p / p.sum(-1, keepdim=True), e, v, i, (-x).half().topk(1)[1]"
+            ),
+            "inputs": "torch.randn(B, T), torch.randint(-99, 9999, (B, T))[:, :5].contiguous().int()",
+            "arguments": "x, y",
+            "constants": "B = 48\nT = 64",
+        },
+        2,
+    ),
+    "largest where there are NaN": (
+        {
+            "forward": "x = torch.where(x > 2.0, x / 0.0 * 0.0, x)\nreturn x.topk(3, sorted=True)[0], x.min(-1)[0], x.max(-1)[0]",
+            "constants": "B = 48\nT = 64",
+        },
+        1,
+    ),
+    "added at many places": (
+        {
+            "forward": (
+                "s = torch.zeros(K, 3).index_add_(0, i, x * y[:, None])\nn = torch.zeros(K, dtype=torch.int32)\n"
+                "n.scatter_add_(0, i, torch.ones_like(i, dtype=torch.int32))\n"
+                "t = z.clone().scatter_add_(1, j, w)\nreturn s / n.clamp(min=1)[:, None], t"
+            ),
+            "inputs": "torch.randn(T, 3), torch.rand(T), torch.randint(0, K, (T,)), torch.rand(B, K), torch.randint(0, K, (B, 200)), "
+            "torch.rand(B, 200)",
+            "constants": "T = 640\nK = 2000\nB = 48",
+            "arguments": "x, y, i, z, j, w",
+        },
+        5,
+    ),
+    "distances of points": (
+        {
+            "forward": "d = torch.cdist(x, y)\nreturn d.amin(2).square().mean(1) + d.amin(1).mean(1), torch.cdist(z, z, p=1.0)",
+            "inputs": "torch.rand(2, B, 3), torch.rand(2, T, 3), torch.rand(9, 20)",
+            "arguments": "x, y, z",
+            "constants": "B = 48\nT = 64",
+        },
+        4,
+    ),
+    "product with factors": (
+        {
+            "forward": "return torch.addmm(c, x, x.t(), alpha=0.5, beta=2.0) + torch.baddbmm(c, x[None], y[None], beta=0)[0]",
+            "inputs": "torch.randn(B, T), torch.randn(T, B), torch.randn(B)",
+            "arguments": "x, y, c",
+        },
+        2,
+    ),
+    "losses of distributions": (
+        {
+            "forward": "return F.kl_div(torch.log(x), y, reduction='batchmean'), F.triplet_margin_loss(x, y, z, margin=0.5)",
+            "inputs": "torch.rand(B, T) + 0.1, torch.relu(torch.randn(B, T)), torch.rand(B, T)",
+            "arguments": "x, y, z",
+        },
+        3,
+    ),
     "place in a long row": (
         {
             "forward": "return i.argmax(-1), x.round().argmax(-1)",
@@ -551,6 +613,7 @@ def test_a_view_one_step_aside_is_an_index_one_step_on() -> None:
     ("forward", "reason"),
     [
         ("return torch.sort(x).values", "sort"),
+        ("return torch.topk(x, 20)[0]", "many"),
         (
             "h = x[:, 0]\nfor t in range(T):\n    h = h * 0.5 + x[:, t].flip(0) * h.flip(0)\nreturn h",
             "need one another",
@@ -597,7 +660,7 @@ def test_a_view_one_step_aside_is_an_index_one_step_on() -> None:
         ("return x.view(torch.int32) + 1", "bits of float32"),
         ("return x.double().argmax(-1)", "extreme of float64"),
         ("return x.index_add_(0, torch.arange(B), x)", "other elements"),
-        ("return torch.zeros(B * 9, T).index_add_(0, x[:, 0].long(), x)", "many places"),
+        ("return torch.zeros(B * 9, T).half().index_add_(0, x[:, 0].long(), x.half())", "many places"),
         ("return torch.fft.fft(x)", "no kernels can be written"),
     ],
 )
