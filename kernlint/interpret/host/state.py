@@ -287,6 +287,22 @@ class HostState(Recording):
             call = as_data(*self.calling) if self.detailed and self.calling is not None else None
             self.record(TorchOp(name, kind, reads, writes, self.span(node), self.symbol, flops, dims or {}, call))
 
+    def result_of(
+        self,
+        name: str,
+        kind: str,
+        reads: tuple[Tensor, ...],
+        dtype: Dtype | None,
+        shape: tuple[Size, ...] | None,
+        node: cst.CSTNode,
+        flops: int | None = 0,
+        dims: Mapping[str, int] | None = None,
+    ) -> Tensor:
+        """A fresh tensor of ``dtype`` and ``shape``: what the torch operation ``name`` makes of ``reads``."""
+        result = self.allocate(dtype, shape, "result", node)
+        self.torch_op(name, kind, reads, (result,), node, flops, dims)
+        return result
+
     def skips(self, node: cst.CSTNode) -> bool:
         """Whether an edit takes this torch call out of the program."""
         return bool(self.edits.skipped) and self.span(node) in self.edits.skipped
