@@ -169,6 +169,9 @@ class _Part(NamedTuple):
     end_col_offset: int
 
 
+#: What has brackets of its own, always or where it stands alone.
+_BRACKETED = frozenset({ast.Tuple, ast.GeneratorExp, ast.NamedExpr, ast.Yield, ast.YieldFrom})
+
 _NONE: tuple[()] = ()
 _Brackets = tuple[Sequence[cst.LeftParen], Sequence[cst.RightParen]]
 
@@ -365,10 +368,12 @@ class LightTree:
     def _of_with(self, node: ast.With | ast.AsyncWith) -> Any:
         items = []
         for item in node.items:
-            if self._start(item.context_expr) in self._opened:
+            # Brackets around all items are those of the statement, as they are around one that has no name.
+            alone = len(node.items) == 1 and item.optional_vars is None and self._start(item.context_expr) in self._opened
+            if alone and type(item.context_expr) in _BRACKETED:
                 raise Unusual("with")
             asname = _as_name(self._value(item.optional_vars)) if item.optional_vars is not None else None
-            items.append(_with_item(self._value(item.context_expr), asname))
+            items.append(_with_item(self._value(item.context_expr, alone), asname))
         return _with(items, self._body(node.body), _asynchronous() if type(node) is ast.AsyncWith else None)
 
     def _of_try(self, node: ast.Try) -> Any:

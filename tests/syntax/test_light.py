@@ -32,6 +32,12 @@ SOURCES = {
         "try:\n    a\nexcept (A, B) as e:\n    b\nexcept C:\n    c\nexcept:\n    d\nelse:\n    e\nfinally:\n    f\n"
         "with a as b, c:\n    d\n"
     ),
+    "withs": (
+        "with (a): pass\nwith ((a)): pass\nwith (a) as b: pass\nwith (a), (b): pass\nwith (a, b): pass\nwith (a,): pass\n"
+        "with (\n    a as b,\n    (c) as d,\n    f(e),\n): pass\nwith ((a), (b)): pass\nwith (a, b) as c: pass\n"
+        "with (a, b), c: pass\nwith f(a), (b): pass\nwith (a + b).c: pass\nwith (f)(a): pass\nwith (a)[b] as c: pass\n"
+        "async def g():\n    async with (a as b, c): pass\n    async with (await d): pass\n"
+    ),
     "functions": (
         "@a\n@(b.c)\nasync def f(a, b: int = 1, /, c=(2), *d, e, g: 'x' = 3, **h) -> (int):\n"
         "    async with a as b: pass\n    async for i in await x: yield i\n    return lambda *, y, z=1: (y, *z)\n"
@@ -93,7 +99,7 @@ def test_a_light_tree_of_a_file(path):
         assert near == (full.span(theirs) if type(theirs) is cst.BooleanOperation else full._near_span(theirs))
 
 
-@pytest.mark.parametrize("source", ["with (a) as b: pass\n", "if a: \\\n  b\n", "match a:\n    case 1: pass\n"])
+@pytest.mark.parametrize("source", ["with (a := b): pass\n", "if a: \\\n  b\n", "match a:\n    case 1: pass\n"])
 def test_what_only_libcst_reads(source):
     with pytest.raises(Unusual):
         LightTree(source, ast.parse(source))
