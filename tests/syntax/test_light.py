@@ -126,3 +126,11 @@ def test_a_place_that_python_does_not_tell_is_that_of_libcst():
 )
 def test_deep_source(source):
     assert parse_module(source + "\n", "x.py").tree.body
+
+
+def test_what_stands_in_a_text_is_not_looked_for_elsewhere():
+    module = parse_module("a = f'{g(1)}'\nb = h(2)\n", "x.py")
+    inside, outside = module.of(cst.Call)
+    assert module.at(module.span(outside), cst.Call) is outside
+    assert "_with_layout" not in vars(module)
+    assert module.at(module.span(inside), cst.Call) is inside
