@@ -369,7 +369,9 @@ class LightTree:
         items = []
         for item in node.items:
             # Brackets around all items are those of the statement, as they are around one that has no name.
-            alone = len(node.items) == 1 and item.optional_vars is None and self._start(item.context_expr) in self._opened
+            alone = (
+                len(node.items) == 1 and item.optional_vars is None and self._start(item.context_expr) in self._opened
+            )
             if alone and type(item.context_expr) in _BRACKETED:
                 raise Unusual("with")
             asname = _as_name(self._value(item.optional_vars)) if item.optional_vars is not None else None
