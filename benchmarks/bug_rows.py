@@ -26,7 +26,8 @@ from bug_reasons import REASONS
 from evidence import rules_of_rows
 
 from kernlint.fix import fix_source
-from kernlint.lint.check_file import Job, check_file
+from kernlint.lint.check_file import check_file
+from kernlint.lint.job import Job
 from kernlint.lint.model import SEVERITIES
 from kernlint.lint.settings import FileSettings
 from kernlint.request import Request

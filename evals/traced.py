@@ -20,11 +20,12 @@ from typing import Any
 from kernlint.analysis import host_facts
 from kernlint.cost.device import find_device
 from kernlint.errors import KernlintError
-from kernlint.interpret.agreement import differences
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.program import Program
 from kernlint.interpret.question import Question
-from kernlint.interpret.recorded import RecordedProgram, Recording
+from kernlint.interpret.recorded.agreement import differences
+from kernlint.interpret.recorded.program import RecordedProgram
+from kernlint.interpret.recorded.recording import Recording
 from kernlint.records import dataclass
 from kernlint.request import Request
 from kernlint.syntax.source import read_source

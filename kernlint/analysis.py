@@ -23,7 +23,8 @@ from kernlint.interpret.program import Program
 from kernlint.interpret.project import launchers
 from kernlint.interpret.question import Question
 from kernlint.interpret.reading.launching import may_launch
-from kernlint.interpret.recorded import RecordedProgram, Recording
+from kernlint.interpret.recorded.program import RecordedProgram
+from kernlint.interpret.recorded.recording import Recording
 from kernlint.perf.model import Performance
 from kernlint.perf.read import read_performance
 from kernlint.records import dataclass, replace
@@ -244,7 +245,7 @@ def best_change(reading: Reading, autotune: bool = False, assume: bool = False) 
     judge_one = _Judge(reading, autotune)
     judgements = [judge_one(reading.program, workload, judge_one.allowance) for workload in reading.workloads]
     if assume:
-        judgements = [judge_one.answered(judgement) for judgement in judgements]
+        judgements = [_seen(judge_one.answered(judgement)) for judgement in judgements]
     # Of several public functions the one with the largest saving; of equals the first.
     best = max(judgements, key=lambda j: (j.worth, j.certainty != "unknown", j.saving_us))
     return judge_one.with_other_scenarios(best) if assume else best
@@ -324,6 +325,13 @@ class _Judge:
             facts = plan.facts + tuple(AssumedFact(*fact) for fact in _guessed(plan.workload))
             others.append(_scenario(plan.name, facts, found))
         return replace(judgement, scenarios=(*judgement.scenarios, *others))
+
+
+def _seen(judgement: Judgement) -> Judgement:
+    """``judgement``, but that nothing is decided where it finds nothing to gain in kernels whose memory nobody sees."""
+    if judgement.worth or not judgement.behind_addresses:
+        return judgement
+    return replace(judgement, certainty="unknown", scenarios=(), base=None)
 
 
 def _scenario(name: str, facts: tuple[AssumedFact, ...], judgement: Judgement) -> Scenario:

@@ -292,7 +292,7 @@ def _first_choices(found: _Found, left: list[Candidate], asked: _Question) -> li
     if chosen is None:
         return []
     anew = any(one.anew for one in asked.done)
-    first = [one for one in (chosen, proposal) if one is not None and (one.finding.cause is None or not anew)]
+    first = [one for one in (chosen, proposal) if one is not None and not (one.anew and anew)]
     if chosen.finding.cause is not None:
         best = best_candidate([one for one in left if one.finding.cause is None], asked.scope)
         first = [*first[:1], *([best] if best is not None else [])]
@@ -347,7 +347,7 @@ def _made(version: _Version, found: _Found, candidate: Candidate) -> _Version | 
             gain,
             mends,
             rule.tuning,
-            finding.cause is not None,
+            candidate.anew,
         )
     )
     return after

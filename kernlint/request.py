@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kernlint.records import dataclass
 
 if TYPE_CHECKING:
-    from kernlint.interpret.recorded import Recording
+    from kernlint.interpret.recorded.recording import Recording
 
 DEFAULT_DEVICE = "h100-sxm"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import ClassVar
 
+from kernlint.interpret.project import is_left
 from kernlint.rules.faults import FaultRule
 from kernlint.rules.finding import Context, Evidence
 from kernlint.workload import Fault, Launch
@@ -20,9 +21,10 @@ def other_compiler(context: Context) -> str:
 class RefusalRule(FaultRule, abstract=True):
     """A rule about faults by which the program fails.
 
-    A launch in view makes it an error: the program fails there. Of a kernel that nothing in view launches it is a warning.
-    It is a remark (not said at all for the kinds in ``if_certain``) of code that only a compile-time condition of unknown value lets
-    in, and of a kernel that another vendor's fork of Triton or a very old release compiles: what these refuse is not known.
+    A launch in view makes it an error: the program fails there. Of a kernel that nothing in view launches it is a warning, and a
+    remark if the project does not even mention it. It is a remark (not said at all for the kinds in ``if_certain``) of code that
+    only a compile-time condition of unknown value lets in, and of a kernel that another vendor's fork of Triton or a very old
+    release compiles: what these refuse is not known.
     """
 
     #: The severity where nothing in view launches the kernel.
@@ -32,7 +34,17 @@ class RefusalRule(FaultRule, abstract=True):
         """The rule's own severity where the program fails, a lower one where it may."""
         if self.severity == "info" or other_compiler(context) or not fault.certain:
             return "info"
-        return self.if_open if context.workload.bare else self.severity
+        if not context.workload.bare:
+            return self.severity
+        return "info" if self._is_left(context) else self.if_open
+
+    @staticmethod
+    def _is_left(context: Context) -> bool:
+        """Whether the project never mentions the kernel of a workload without its launch."""
+        key = "never mentioned", context.workload.entry
+        if key not in context.answers:
+            context.answers[key] = is_left(context.program.kernel, context.workload.entry)
+        return bool(context.answers[key])
 
     def evidence_of(self, launch: Launch, fault: Fault, context: Context) -> Iterator[Evidence]:
         """The links of the proof beside the message."""
@@ -46,7 +58,8 @@ class RefusalRule(FaultRule, abstract=True):
             yield Evidence("it is compiled only under a compile-time condition whose value is not known here")
         if context.workload.bare:
             fails = "; it fails wherever it is launched" if fault.certain else ""
-            yield Evidence(f"no launch of `{launch.kernel.name}` is followed here{fails}")
+            what = "the project never mentions" if self._is_left(context) else "no launch is followed here of"
+            yield Evidence(f"{what} `{launch.kernel.name}`{fails}")
             return
         values = ", ".join(f"{n}={v}" for n, v in launch.constexprs.items() if isinstance(v, (int, float, str)))
         if fault.span.line != launch.span.line:

@@ -73,7 +73,7 @@ class AttentionWriter(Contraction):
         self.added, self.added_precision = common_type(weights)
         held = max(next_extent(self.count(self.depth)), next_extent(self.count(self.width)))
         bits = min(self.fed.bits, self.added.bits) if self.fed == self.added else 32
-        self.tile = attention_tile(self.count(self.height), held, self.others, bits)
+        self.tile = attention_tile(self.count(self.height), self.count(self.count_keys), held, bits)
 
     def write(self) -> Kernel:
         printer = self.printer(_WORDS)

@@ -6,11 +6,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from kernlint.generate.axes import Axes, Axis, flat_lane
-from kernlint.generate.kernel import MOST_BESIDE, WIDE, Kernel, NextPower, count_at, function_text, is_large, product_of
+from kernlint.generate.kernel import (
+    MOST_BESIDE,
+    WIDE,
+    Kernel,
+    NextPower,
+    arguments,
+    check_in_place,
+    count_at,
+    function_text,
+    is_large,
+    product_of,
+)
 from kernlint.generate.printer import Names, Printer
 from kernlint.generate.product_tiles import fits
 from kernlint.generate.spelling import Spelled, wrapped
-from kernlint.generate.terms import CHUNK, COLUMNS, Buffer, Term, Terms
+from kernlint.generate.terms import CHUNK, COLUMNS, Bounds, Buffer, Term, Terms
 from kernlint.generate.values import CannotGenerate, Value, lane, looked_through
 from kernlint.generate.work import Work
 from kernlint.records import dataclass
@@ -83,8 +94,8 @@ class Contraction:
         self.address = lift(0)
         for place, stride in zip(stored, out.strides):
             self.address = self.address + place * stride
-        self.bounds = tuple(
-            (low, *looked_through((place,), self.places), high) for low, place, high in self.root.bounds
+        self.bounds: Bounds = tuple(
+            (low, looked_through((place,), self.places)[0], high) for low, place, high in self.root.bounds
         )
         if work.chunks:
             self.result = self.accumulator
@@ -92,7 +103,7 @@ class Contraction:
         self.terms.accumulators[id(self.product)] = self.accumulator
         self.result = self.terms.at(self.root.value, at, self.bounds)
 
-    def lay_out(self, roots: Iterable[Term], summed: Mapping[int, Sequence[Size]]) -> None:
+    def lay_out(self, roots: Sequence[Term], summed: Mapping[int, Sequence[Size]]) -> None:
         """Find the axes of the kernel, which makes these ``roots`` beside its result and sums over the axes ``summed``."""
         kinds = self.kinds
         regions = {COLUMNS: kinds.columns, BATCH: kinds.batch}
@@ -103,6 +114,7 @@ class Contraction:
             [self.address],
             self.terms.loaded,
         )
+        check_in_place((t for one in (*roots, self.result) for t in one.walk()), self.out.name, self.address)
         self.axes.merge()
         #: Axes of rows that get an axis of the grid: a tile then has neighbours in memory, and no division by the others' extent.
         self.outer: list[Axis] = []
@@ -150,6 +162,7 @@ class Contraction:
             printer.lines.append(f"{name} = tl.program_id({number}){'' if name == 'chunk' else '.to(tl.int64)'}")
             self.names.taken.add(name)
             self._divide(printer, name, lanes)
+            printer.single |= {dim for dim, _ in lanes}
 
     def spread(self, printer: Printer, down: int, along: int) -> Printer:
         """A printer for a tile that has the axes from lane ``down`` on as its rows, those from ``along`` on as its columns."""
@@ -203,8 +216,7 @@ class Contraction:
         num_stages: int,
     ) -> Kernel:
         text = "\n".join(body)
-        buffers = [(buffer, False) for buffer in self.terms.buffers.values() if f"{buffer.name}_ptr" in text]
-        buffers.append((self.out, True))
+        buffers = arguments(text, self.terms.buffers.values(), [self.out])
         parameters = [f"{buffer.name}_ptr" for buffer, _ in buffers]
         parameters += [*self.names.sizes.values(), *(name.lower() for name in self.names.numbers)]
         parameters += [f"{name}: tl.constexpr" for name in constants]

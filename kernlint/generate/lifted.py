@@ -64,6 +64,8 @@ def _results(read: Callable[[Mapping[Symbol, int]], Workload], sizes: Mapping[Sy
         if workload.unknowns or workload.open_choices:
             raise CannotGenerate(f"`{workload.entry}` is not followed to its end")
         reader = ProgramReader(workload, {})
+        if reader.updates():
+            raise CannotGenerate(f"`{workload.entry}` changes an argument in place")
         return [seen(reader, tensor) for tensor in values_of(workload.result)]
     except CannotGenerate as error:
         if again:

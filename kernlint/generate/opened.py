@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import combinations_with_replacement
 from typing import Any
 
-from kernlint.generate.values import CannotGenerate, Divided, Value, View
+from kernlint.generate.values import CannotGenerate, Divided, Sized, Value, View
 from kernlint.workload import Expr, Opaque, Size, Symbol
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import Atom, Monomial, lift
@@ -36,6 +37,7 @@ class Opened:
                 self._products.append((made, tuple(numbers)))
         self._sizes: dict[tuple[int, ...], Size] = {}
         self._values: dict[tuple[int, ...], Value] = {}
+        self._scales: dict[tuple[Expr, float, float], Sized] = {}
 
     # -- sizes ------------------------------------------------------------------------------------------------------
 
@@ -115,6 +117,8 @@ class Opened:
 
     def _given(self, given: Sequence[Any]) -> Any:
         first = given[0]
+        if isinstance(first, Value):
+            return self.value(given)
         if isinstance(first, tuple):
             if len({len(one) for one in given}) != 1:
                 raise Differs("what is computed follows no law in the sizes")
@@ -123,11 +127,25 @@ class Opened:
             exprs = [lift(one) for one in given]
             made = self.expr(exprs)
             return ex.simplify(made) if isinstance(first, int) else made
-        if isinstance(first, float) and first != first:
-            return first
+        if isinstance(first, float) and all(isinstance(one, float) for one in given):
+            return self._number(tuple(given))
         if any(type(one) is not type(first) or one != first for one in given):
             raise Differs("a number that follows no law in the sizes")
         return first
+
+    def _number(self, numbers: tuple[float, ...]) -> float:
+        """What is ``numbers`` at the sizes of the readings: the same, or a power of a size."""
+        if len(set(map(repr, numbers))) == 1:
+            return numbers[0]
+        for power in (-0.5, -1.0, 0.5):
+            for size, known in self._products:
+                times = numbers[0] / known[0] ** power
+                if all(math.isclose(n, times * k**power, rel_tol=1e-9) for n, k in zip(numbers, known)):
+                    name = "scale" if not self._scales else f"scale_{len(self._scales) + 1}"
+                    times = 1.0 if math.isclose(times, 1.0, rel_tol=1e-9) else times
+                    key = size, power, times
+                    return self._scales.setdefault(key, Sized(numbers[0], name, size, power, times))
+        raise Differs("a number that follows no law in the sizes")
 
 
 _APPLIED = {"floordiv": ex.floordiv, "mod": ex.mod, "min": ex.minimum, "max": ex.maximum}

@@ -10,8 +10,8 @@ from math import prod
 
 from kernlint.generate.spelling import REPEATS, Spelled, expression, number, operation, wrapped
 from kernlint.generate.terms import Bounds, Term, Terms
-from kernlint.generate.values import CannotGenerate, Named
-from kernlint.workload import Expr, Lane, Opaque, Size, Symbol
+from kernlint.generate.values import CannotGenerate, Named, lanes_of
+from kernlint.workload import Dtype, Expr, Lane, Opaque, Size, Symbol
 from kernlint.workload import dtype as dt
 from kernlint.workload.expr import Monomial, lift
 
@@ -82,6 +82,8 @@ class Printer:
         self.reciprocals = False
         #: How far lanes reach, where a mask sees to it.
         self.extents: Mapping[int, Size] = {}
+        #: Lanes that are numbers among blocks: conditions on them alone do not mix with masks in Triton's interpreter (3.9).
+        self.single: frozenset[int] = frozenset()
         self.lines: list[str] = []
         self.known: dict[int, Spelled] = {}
         self.conditions: dict[str, str] = {}
@@ -90,7 +92,7 @@ class Printer:
         """A printer for a block inside: it knows what is known here, what it finds is known inside only."""
         inner = Printer(self.terms, self.names, self.places, self.mask_of, self.uses, self.simplified, self.reduce)
         inner.known, inner.conditions = dict(self.known), dict(self.conditions)
-        inner.reciprocals, inner.extents = self.reciprocals, self.extents
+        inner.reciprocals, inner.extents, inner.single = self.reciprocals, self.extents, self.single
         return inner
 
     def factors(self, monomial: Monomial) -> list[str]:
@@ -173,12 +175,17 @@ class Printer:
             raise CannotGenerate("a reduction inside another")
         if term.op == "div" and self.reciprocals and term.operands[0].in_columns and not term.operands[1].in_columns:
             # One division for each row, and a multiplication for each element.
-            over = self.terms.new("reciprocal", term.dtype, (term.operands[1],))
+            over = self._reciprocal(term.operands[1], term.dtype)
             return operation("mul", [self._converted(one, term) for one in (term.operands[0], over)], term.dtype)
         operands = [self._converted(one, term) for one in term.operands]
         if term.op in REPEATS and operands[0][1] < 9:
             operands[0] = self.bind(term.operands[0], operands[0][0])
         return operation(term.op, operands, term.dtype)
+
+    def _reciprocal(self, term: Term, dtype: Dtype) -> Term:
+        if term.op == "number" and type(term.number) in (int, float) and term.number:
+            return self.terms.new("number", dtype, number=1.0 / term.number)
+        return self.terms.new("reciprocal", dtype, (term,))
 
     def _converted(self, operand: Term, term: Term) -> Spelled:
         """``operand`` as arithmetic of the result's type takes it."""
@@ -220,6 +227,8 @@ class Printer:
         found = []
         for low, place, high in bounds:
             at = self.expression(place)[0]
+            if self.single and lanes_of((place,)) <= self.single:
+                at = f"tl.full((1, 1), {at}, dtype=tl.int64)"
             if not (place - low).is_natural:
                 found.append(f"{at} >= {self.expression(low)[0]}")
             if high is not None and not self._below(place, high):

@@ -6,11 +6,15 @@ from collections.abc import Callable, Mapping, Sequence
 
 from kernlint.cost.arithmetic import slots_of
 from kernlint.generate.axes import Axes, Axis, Output, flat_lane
+from kernlint.generate.column_loops import Loop, counted_of, is_count
+from kernlint.generate.helpers import helper
 from kernlint.generate.kernel import (
     RESERVED,
     WIDE,
     Kernel,
     NextPower,
+    arguments,
+    check_in_place,
     count_at,
     function_text,
     is_large,
@@ -20,7 +24,7 @@ from kernlint.generate.kernel import (
 from kernlint.generate.parts import GRAIN
 from kernlint.generate.printer import Names, Printer
 from kernlint.generate.recurrences import Recurrences
-from kernlint.generate.reductions import Loop, Whole, counted_of, is_count
+from kernlint.generate.reductions import Whole
 from kernlint.generate.spelling import SIGNS, wrapped
 from kernlint.generate.terms import CHUNK, COLUMNS, Buffer, Term, Terms
 from kernlint.generate.tiles import HELD_ROW, Form, extents_of, parts_of
@@ -62,6 +66,8 @@ class TileWriter:
         roots = [*(one.term for one in self.outputs), *self.terms.loaded.values()]
         self.axes = Axes(work.rows, columns, roots, [one.address for one in self.outputs], self.terms.loaded)
         self.all_terms = self._all_terms()
+        for output in self.outputs:
+            check_in_place(self.all_terms, output.buffer.name, output.address)
         self.reductions = [t for t in self.all_terms if t.op == "reduce"]
         self.helpers: dict[str, str] = {}
         self.recurrences = Recurrences(self)
@@ -193,6 +199,12 @@ class TileWriter:
         inner = {id(t) for one in first for o in one.operands for t in o.walk(set()) if t.op == "reduce"}
         return any(id(t) in inner for t in first) or any(self._in_main(one.term) for one in self.outputs)
 
+    def helper(self, kind: str) -> str:
+        """The name of a function that the kernel calls."""
+        name, source = helper(kind)
+        self.helpers[name] = source
+        return name
+
     def region(self, term: Term) -> int:
         """The first lane of the columns that a reduction goes over."""
         return self.terms.regions[term.over]
@@ -306,6 +318,7 @@ class TileWriter:
         return " & ".join(parts)
 
     def store(self, printer: Printer, outputs: Sequence[Output]) -> None:
+        stores = []
         for output in outputs:
             term = output.term
             if term.op == "narrow" and term.kind == str(output.buffer.value.dtype):
@@ -317,7 +330,8 @@ class TileWriter:
             mask = self.mask(lanes)
             if not self.flat and not mask:
                 raise CannotGenerate("a result of one element from a tile")
-            printer.lines.append(f"tl.store({pointer}, {value}{f', mask={mask}' if mask else ''})")
+            stores.append(f"tl.store({pointer}, {value}{f', mask={mask}' if mask else ''})")
+        printer.lines += stores  # behind all loads: what is stored may be read by another result
 
     def _kernel(self, body: Sequence[str]) -> Kernel:
         text = "\n".join(body)
@@ -344,8 +358,7 @@ class TileWriter:
             grid.append(((self.work.chunks, ""),))
         elif across and self.inner is None:
             grid.append((across[0],))
-        buffers = [(buffer, False) for buffer in self.terms.buffers.values() if f"{buffer.name}_ptr" in text]
-        buffers += [(one, True) for one in {one.buffer.name: one.buffer for one in self.outputs}.values()]
+        buffers = arguments(text, self.terms.buffers.values(), (one.buffer for one in self.outputs))
         parameters = [f"{buffer.name}_ptr" for buffer, _ in buffers]
         parameters += [*self.names.sizes.values(), *(name.lower() for name in self.names.numbers)]
         parameters += [f"{name}: tl.constexpr" for name in constants]

@@ -57,6 +57,22 @@ def count(extents: Iterable[Size], sizes: Mapping[Atom, float]) -> float:
     return math.prod(math.inf if n is None else float(n) for n in counts)
 
 
+def inputs_of(work: Work, works: Iterable[Work]) -> list[Value]:
+    """What ``work``, one of ``works``, reads of what is given."""
+    stored = {id(root.target) for one in works for root in one.roots}
+    waiting = [root.value for root in work.roots]
+    own, seen = set(map(id, waiting)), set[int]()
+    found: list[Value] = []
+    while waiting:
+        value = waiting.pop()
+        if id(value) in seen or (id(value) in stored and id(value) not in own):
+            continue
+        seen.add(id(value))
+        found += [value] if value.op == "input" else []
+        waiting += [view.value for view in value.operands]
+    return found
+
+
 def merged(works: Sequence[Work], stored: Mapping[int, Value], sizes: Mapping[Atom, float]) -> list[Work]:
     made: list[Work] = []
     for work in works:

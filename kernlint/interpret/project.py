@@ -88,6 +88,15 @@ def mentioning(path: str, words: Iterable[str]) -> Iterator[Path]:
             yield file
 
 
+def is_left(module: Module, function: str) -> bool:
+    """Whether nothing of the project that ``module`` is part of mentions its ``function``; false where no project is in view."""
+    if project_root(module.path) is None:
+        return False
+    defined = sum(node.name.value == function for node in module.of(cst.FunctionDef))
+    mentions = sum(node.value == function for node in module.of(cst.Name)) + module.text.count(f'"{function}"')
+    return mentions <= defined and not any(mentioning(module.path, [function]))
+
+
 #: Folders of a project that packages stand in.
 _ROOTS = ("", "src", "python", "lib")
 _DEEPEST = 5

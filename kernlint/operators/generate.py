@@ -78,9 +78,18 @@ _ATTEMPTS: WeakKeyDictionary[Program, dict[str, Attempt]] = WeakKeyDictionary()
 
 
 def _attempt(program: Program, entry: str) -> Attempt:
+    """From the reference, else from what the program does itself."""
+    first = _written(program, entry, program.reference is None)
+    if first.rewriting is not None or program.reference is None:
+        return first
+    other = _written(program, entry, True)
+    return other if other.rewriting is not None else first
+
+
+def _written(program: Program, entry: str, itself: bool) -> Attempt:
     module = program.kernel
     try:
-        made = rewritten(program, entry)
+        made = rewritten(program, entry, itself)
         sources = _with_helpers(made.kernels, module.text)
         changes = edits(module.text, entry, sources, made.body)
         check_syntax(module, apply_edits(module.text, changes))
@@ -88,7 +97,7 @@ def _attempt(program: Program, entry: str) -> Attempt:
         return Attempt(None, f"no kernels can be written for it: {error}")
     except SourceError as error:
         return Attempt(None, f"the kernels written for it would not parse ({error})")
-    unproven = UNPROVEN if program.reference is not None else FROM_ITSELF
+    unproven = FROM_ITSELF if itself else UNPROVEN
     notes = (unproven, *((FIXED,) if any(map(_is_of_extents, made.body)) else ()))
     return Attempt(Rewriting(tuple(changes), Effects("unsafe", "reordered", "same", notes)))
 

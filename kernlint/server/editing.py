@@ -16,8 +16,8 @@ from kernlint.records import dataclass
 
 if TYPE_CHECKING:
     from kernlint.interpret.earlier import Earlier
-    from kernlint.lint.check_file import Job
     from kernlint.lint.config import Configurations
+    from kernlint.lint.job import Job
 
 
 @dataclass(frozen=True)
@@ -136,8 +136,8 @@ def edits_between(before: str, after: str) -> tuple[Edit, ...]:
 
 def _job(text: str, asked: Asked, fixes: bool) -> Job | None:
     """The question as one for the linter; None where the file is excluded."""
-    from kernlint.lint.check_file import Job
     from kernlint.lint.discovery import is_excluded
+    from kernlint.lint.job import Job
     from kernlint.lint.reading import read_bytes
 
     configurations = _configurations(asked)

@@ -22,7 +22,8 @@ from libcst.metadata import CodeRange, MetadataWrapper, PositionProvider
 
 from kernlint.errors import SourceError
 from kernlint.syntax.guard import check_depth
-from kernlint.syntax.light import LightTree, Unusual
+from kernlint.syntax.light import LightTree
+from kernlint.syntax.light_expressions import Unusual
 from kernlint.syntax.names import imports_among, origin_of
 from kernlint.syntax.positions import Mismatch, Positions, python_tree
 from kernlint.syntax.source import line_starts, split_lines

@@ -60,13 +60,18 @@ class Candidate:
     #: The speedup of device time from this alone, where a cause proposes it.
     alone: float = 1.0
 
+    @property
+    def anew(self) -> bool:
+        """Whether kernels written anew are the remedy: for a cause, or for what a rule sees that no local change expresses."""
+        return self.finding.cause is not None or self.finding.rule.operator == "generate"
+
     @cached_property
     def attempt(self) -> Attempt:
         """The change made to the source, where a rewrite can make it; computed when first asked for."""
         variant = self.finding.change.variant if self.finding.change is not None else None
         if self.program is None:
             return Attempt(None, NO_REWRITE)
-        if self.finding.cause is not None:
+        if self.anew:
             return written_anew(self.program, self.entry)
         made = attempt(self.program, self.entry, variant, self.bare)
         doubts = self._doubts() if self.finding.rule.tuning else ()

@@ -211,6 +211,12 @@ def _bottleneck(chosen: Candidate, gain: Priced | None, device: Device, judgemen
 def _why_not(judgement: Judgement, device: Device) -> str:
     before = judgement.before.total_us(judgement.scope)
     chosen = judgement.chosen
+    if judgement.behind_addresses and before is not None and judgement.certainty == "unknown":
+        names = _listed([f"`{name}`" for name in judgement.behind_addresses])
+        return (
+            f"Not decided: what {names} reads and writes lies behind addresses that are loaded, and times of that are no more "
+            "than guesses; measured ones, given with --perf, would decide it."
+        )
     if before is None or judgement.certainty == "unknown":
         wanted = " ".join(f"--assume '{fact}'" for fact in judgement.undecided[:6])
         missing = ", ".join(judgement.before.missing[:4])

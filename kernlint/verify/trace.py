@@ -11,7 +11,7 @@ from kernlint.errors import AnalysisError, KernlintError, SourceError
 from kernlint.interpret.assume import parse_fact
 from kernlint.interpret.program import Program
 from kernlint.interpret.question import Question
-from kernlint.interpret.recorded import Recording
+from kernlint.interpret.recorded.recording import Recording
 from kernlint.records import dataclass
 from kernlint.request import DEFAULT_DEVICE, Request
 from kernlint.syntax.source import STDIN_NAME, SourceText

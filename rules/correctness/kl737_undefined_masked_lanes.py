@@ -70,6 +70,6 @@ class UndefinedMaskedLanes(Rule):
         for found in reductions(context.workload):
             # What a combining function of the author's makes of such lanes is not known.
             if found.pad.value == "undefined" and found.reduce.op != "reduce":
-                harmful = described(replace(found, pad=replace(found.pad, value=0.0)))
-                severity = self.severity if harmful else "info"
+                as_zero = described(replace(found, pad=replace(found.pad, value=0.0)))
+                severity = self.severity if as_zero and found.reduce.dtype is not None else "info"
                 yield finding(self, context, found, severity, "which Triton leaves undefined: the load has no `other`")

@@ -25,7 +25,7 @@ class LockReleasedWithoutBarrier(Rule):
     what_it_does = """
         Finds a `while` loop that spins on an atomic, followed by stores and by an atomic on the same address that
         releases the lock, with no `tl.debug_barrier()` between the last store and the release. Triton 3.9 puts a barrier
-        before an atomic with release semantics itself: with `--target-triton 3.9` only `sem="relaxed"` and `sem="acquire"` are reported.
+        before an atomic with release semantics itself, so that only `sem="relaxed"` and `sem="acquire"` are more than a remark there.
         """
     why = """
         One thread releases the lock while others have not stored yet: the next program reads stale values. A spin
@@ -92,14 +92,15 @@ class LockReleasedWithoutBarrier(Rule):
                 if release is None or release.access.span.file != context.program.kernel.path:
                     continue  # what a function of another file does is reported there
                 releases = isinstance(release.node, Atomic) and release.node.releases
-                if releases and target.named and target.version >= _WAITS_BY_ITSELF:
+                waits = releases and target.version >= _WAITS_BY_ITSELF
+                if waits and target.named:
                     continue
                 until = ", and Triton puts none there before 3.9" if releases else ""
                 stores = [s for s in after[: after.index(release)] if isinstance(s.node, Store)]
                 if stores and stores[-1].access.barriers == release.access.barriers:
                     yield Finding(
                         self,
-                        self.severity,
+                        "info" if waits else self.severity,
                         f"the lock `{spin.access.base}` is released with no barrier after the stores that it protects"
                         f"{until}",
                         release.access.span,

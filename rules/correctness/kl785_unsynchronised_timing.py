@@ -31,7 +31,7 @@ class UnsynchronisedTiming(Rule):
         Finds two readings of a host clock (`time.time`, `time.perf_counter` ...) in one function, with a kernel launch between them,
         direct or through a function of the module, and no wait for the device after the last launch. A reading that a wait and
         a third one follow takes the time of issuing beside the whole, which is not reported; where others stand around work of the
-        host alone it is a remark.
+        host alone, or a setting turns the reading on, it is a remark.
         """
     why = """
         A launch returns at once. What is measured is how fast the host issues launches, and on the first call how long Triton compiles;
@@ -70,7 +70,7 @@ class UnsynchronisedTiming(Rule):
             launch, clock = module.span(gap.launch), module.span(gap.clock)
             yield Finding(
                 self,
-                "info" if gap.phases else self.severity,
+                "info" if gap.aside else self.severity,
                 f"`{gap.function}` reads the clock while the launch at line {launch.line} may still run",
                 clock,
                 gap.function,
@@ -86,8 +86,9 @@ class _Gap:
     function: str
     launch: cst.CSTNode
     clock: cst.CSTNode
-    #: Other readings of the function stand around work of the host alone, beside which that of issuing may be what is meant.
-    phases: bool = False
+    #: The clock is read only if somebody wants a log, or others of its readings stand around work of the host alone: the time of
+    #: issuing may be what is meant.
+    aside: bool = False
 
 
 def _gaps(module: Module) -> Iterator[_Gap]:
@@ -142,4 +143,8 @@ def _unsynchronised(
             between.add("launch")
         elif readings:
             between.add("host")
-    return None if gap is None else replace(gap, phases=phases)
+    if gap is None:
+        return None
+    inside = (module.within(branch, cst.Call) for branch in module.own(function.body, cst.If))
+    logged = any(gap.clock in calls and gap.launch not in calls for calls in inside)
+    return replace(gap, aside=phases or logged)

@@ -8,8 +8,9 @@ import pytest
 
 from kernlint.interpret.earlier import Earlier
 from kernlint.interpret.host import kernels
-from kernlint.lint.check_file import Job, Result, check_file
+from kernlint.lint.check_file import check_file
 from kernlint.lint.config import Configurations, Overrides
+from kernlint.lint.job import Job, Result
 
 HELPERS = """
 import triton

@@ -19,6 +19,7 @@ from kernlint.workload import dtype as dt
 
 HEAD = """
 import functools
+import math
 import torch
 import triton
 import triton.language as tl
@@ -134,6 +135,82 @@ def test_extents_and_more_are_unpacked_together():
         """)
     assert argument(found) == "x: unknown[x.shape[0], x.shape[1], x.shape[2]]"
     assert str(found.first_call().launches()[0].grid[0]) == "x.shape[0]*x.shape[1]"
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        "for a, b in zip(xs, ys):",
+        "for i, a in enumerate(xs):",
+        "for a in xs:",
+        "for a, b in zip(xs, xs):",
+        "for a in [x.contiguous() for x in xs]:",
+        "for a in list(x for x in xs):",
+    ],
+)
+def test_lists_of_tensors_that_nobody_knows_are_gone_through(loop):
+    found = read(f"""
+        def f(xs, ys):
+            sizes = []
+            {loop}
+                m, n = a.shape
+                sizes += [m, n]
+                torch.empty(m, n, device=a.device)
+            sizes = torch.tensor(sizes, dtype=torch.int32, device="cuda")
+            k[(len(xs),)](sizes, sizes, len(xs), 2.0, BLOCK=1024)
+        """)
+    assert argument(found) == "sizes: int32[2*xs.shape[0]]"
+    assert str(found.first_call().launches()[0].grid[0]) == "xs.shape[0]"
+
+
+def test_the_sum_over_a_list_that_nobody_knows_is_not_that_of_one_of_it():
+    found = read("""
+        def f(xs):
+            out = torch.empty(8, device="cuda")
+            k[(sum(x.shape[0] for x in xs),)](out, out, 8, 2.0, BLOCK=1024)
+        """)
+    assert str(found.first_call().launches()[0].grid[0]) == "grid[0]"
+
+
+def test_a_list_that_a_loop_of_unknown_length_fills_has_no_length():
+    found = read(
+        """
+        def f(x):
+            sizes = []
+            for i in something(x):
+                sizes.append(i)
+                torch.empty(8, device=x.device)
+            sizes = torch.tensor(sizes, dtype=torch.int32, device="cuda")
+            k[(math.prod([x.shape[0], 2]),)](sizes, sizes, len(sizes), 2.0, BLOCK=1024)
+        """
+    )
+    assert argument(found) == "sizes: int32[?]"
+    assert str(found.first_call().launches()[0].grid[0]) == "2*x.shape[0]"
+
+
+def test_where_one_way_raises_another_is_taken():
+    found = read("""
+        def bins(n):
+            for count in (8, 4):
+                if n <= 64 // count:
+                    return count
+            raise ValueError
+
+        def f(x):
+            M, N = x.shape
+            k[(bins(N),)](x, torch.empty_like(x), x.numel(), 2.0, BLOCK=1024)
+        """, "f")  # fmt: skip
+    assert found.first_call().launches()[0].grid == (4,)
+    assert any("holds" in assumption for assumption in found.assumptions)
+
+
+def test_numbers_are_told_by_what_grids_and_sizes_are_made_of():
+    found = read("""
+        def f(m, n, block):
+            x = torch.randn(m, n, device="cuda")
+            k[((m * n) // block,)](x, x, m * n, 2.0, BLOCK=1024)
+        """)
+    assert argument(found) == "x: float32[m, n]" and str(found.first_call().launches()[0].grid[0]) == "m*n // block"
 
 
 @pytest.mark.parametrize(

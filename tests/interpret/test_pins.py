@@ -8,7 +8,8 @@ import pytest
 
 from kernlint.interpret.api import NEWEST, Target, parse_version, supported
 from kernlint.interpret.pins import pinned
-from kernlint.lint.check_file import Job, check_file
+from kernlint.lint.check_file import check_file
+from kernlint.lint.job import Job
 from kernlint.lint.settings import FileSettings
 
 OLDEST = parse_version(supported()[0])

@@ -14,7 +14,8 @@ from support.lint import CODE, KERNEL, check
 from kernlint.analysis import analyze
 from kernlint.errors import KernlintError
 from kernlint.fix import fix_source
-from kernlint.lint.check_file import Job, check_file
+from kernlint.lint.check_file import check_file
+from kernlint.lint.job import Job
 from kernlint.lint.pool import run_jobs
 from kernlint.lint.settings import FileSettings
 from kernlint.report.json_ import render

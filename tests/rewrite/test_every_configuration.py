@@ -59,32 +59,6 @@ _SCALE = """
         return [torch.randn(4096, 4096, dtype=torch.float16)]
 """
 
-_PRODUCT = """
-    import torch
-    import triton
-    import triton.language as tl
-
-    @triton.autotune(configs=[triton.Config({{"BM": b, "BN": b}}) for b in {blocks}], key=[])
-    @triton.jit
-    def scores(q, k, o, BM: tl.constexpr, BN: tl.constexpr):
-        m = tl.program_id(0) * BM + tl.arange(0, BM)
-        n = tl.program_id(1) * BN + tl.arange(0, BN)
-        d = tl.arange(0, 32)
-        a = tl.load(q + m[:, None] * 32 + d[None, :])
-        b = tl.load(k + n[:, None] * 32 + d[None, :])
-        acc = tl.sum(a[:, None, :] * b[None, :, :], axis=2)
-        tl.store(o + m[:, None] * 4096 + n[None, :], acc)
-
-    class ModelNew(torch.nn.Module):
-        def forward(self, q, k):
-            o = torch.empty(4096, 4096, device=q.device, dtype=torch.float32)
-            scores[lambda meta: (4096 // meta["BM"], 4096 // meta["BN"])](q, k, o)
-            return o
-
-    def get_inputs():
-        return [torch.randn(4096, 32), torch.randn(4096, 32)]
-"""
-
 _UPCAST = """
     import torch
     import triton
@@ -145,15 +119,6 @@ def test_a_fill_stays_where_not_all_configurations_are_known() -> None:
     assert not _candidates(_SCALE.format(configs=f"{known}, *more()"), "KL302")
     many = _SCALE.format(configs='*[triton.Config({"BLOCK": 32 * b}) for b in range(1, 200)]')
     assert not _candidates(many, "KL302")
-
-
-def test_a_product_needs_tiles_that_a_dot_takes_in_every_configuration() -> None:
-    for blocks in itertools.permutations([32, 64]):
-        (candidate,) = _candidates(_PRODUCT.format(blocks=list(blocks)), "KL502")
-        assert candidate.attempt.automatic
-    (candidate,) = _candidates(_PRODUCT.format(blocks=[32, 4]), "KL502")
-    assert not candidate.attempt.automatic and "every configuration" in candidate.attempt.reason
-    assert not any(c.attempt.automatic for c in _candidates(_PRODUCT.format(blocks=[4, 32]), "KL502"))
 
 
 def test_the_literal_of_one_configuration_is_not_the_tile_of_all() -> None:

@@ -14,8 +14,9 @@ from support.mends import came, mended, program, refusal, unchanged
 from support.rewriting import assert_same_results, needs_interpreter
 
 from kernlint.fix import fix_source
-from kernlint.lint.check_file import Job, check_file
+from kernlint.lint.check_file import check_file
 from kernlint.lint.fixing import apply_fixes
+from kernlint.lint.job import Job
 from kernlint.lint.run import Outcome
 from kernlint.lint.settings import FileSettings
 from kernlint.request import Request

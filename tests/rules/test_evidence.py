@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from kernlint.lint.check_file import Job, check_file
+from kernlint.lint.settings import FileSettings
 from tests.rules.test_against_reference import told
 from tests.rules.test_unseen_packages import codes, severities
+from tests.support.values import HEADER
 
 ROW = """
     @triton.jit
@@ -149,3 +154,45 @@ def get_inputs():
 def test_elements_behind_a_length_that_the_kernel_reads() -> None:
     assert told(RAGGED.format(end="tl.load(lengths + row)")) == []
     assert [f.code for f in told(RAGGED.format(end="n - 1"))] == ["KL766"]
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "expected"),
+    [
+        ("", ["info"]),
+        ("from package.kernels import shift\n\ndef run(x):\n    shift[(1,)](x)\n", ["warning"]),
+        ("import other\n\ndef shift(x):\n    pass\n", ["info"]),
+    ],
+)
+def test_a_kernel_that_nothing_in_the_project_uses(tmp_path: Path, elsewhere: str, expected: list[str]) -> None:
+    kernels = tmp_path / "package" / "kernels.py"
+    kernels.parent.mkdir()
+    kernels.write_text(HEADER + "@triton.jit\ndef shift(x):\n    tl.store(x, tl.shifted(x))\n")
+    settings = FileSettings(frozenset({"KL701"}))
+    alone = check_file(Job(str(kernels), kernels.read_bytes(), settings)).findings
+    assert [f.severity for f in alone] == ["warning"]  # no project is in view
+    (tmp_path / "pyproject.toml").write_text("")
+    (tmp_path / "main.py").write_text(elsewhere)
+    found = check_file(Job(str(kernels), kernels.read_bytes(), settings)).findings
+    assert [f.severity for f in found] == expected
+
+
+def test_a_decorator_that_is_a_partial_call() -> None:
+    source = """
+    import functools
+
+    def counted(times, function):
+        return function
+
+    @functools.partial(counted, 3)
+    def run(x):
+        return x + 1
+
+    @triton.jit
+    def copy(x, y):
+        tl.store(y, tl.load(x))
+
+    def call(x, y):
+        copy[(1,)](run(x), y)
+    """
+    assert codes({"KL795", "KL902"}, source) == []

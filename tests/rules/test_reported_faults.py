@@ -10,7 +10,8 @@ import pytest
 
 from kernlint.interpret.program import Program
 from kernlint.interpret.question import Question
-from kernlint.lint.check_file import Job, check_file
+from kernlint.lint.check_file import check_file
+from kernlint.lint.job import Job
 from kernlint.lint.model import Finding
 from kernlint.lint.settings import FileSettings
 from kernlint.rules.registry import all_rules

@@ -7,7 +7,8 @@ import textwrap
 
 import pytest
 
-from kernlint.lint.check_file import Job, check_file
+from kernlint.lint.check_file import check_file
+from kernlint.lint.job import Job
 from kernlint.lint.settings import FileSettings
 from kernlint.rules.registry import find_rule
 from tests.support.values import HEADER
@@ -516,18 +517,17 @@ def test_a_release_that_triton_waits_before() -> None:
         LOCKED.replace("(lock, 0)\n", f'(lock, 0, sem="{sem}")\n') for sem in ("relaxed", "acquire", "release")
     )
     for version, source, expected in (
-        (None, LOCKED, ["before 3.9"]),
-        ("3.8", LOCKED, ["before 3.9"]),
+        (None, LOCKED, [("info", "before 3.9")]),
+        (None, acquire, [("warning", "protects")]),
+        ("3.8", LOCKED, [("warning", "before 3.9")]),
         ("3.9", LOCKED, []),
         ("3.9", release, []),
-        ("3.9", relaxed, ["stores that it protects"]),
-        ("3.9", acquire, ["stores that it protects"]),
+        ("3.9", relaxed, [("warning", "protects")]),
+        ("3.9", acquire, [("warning", "protects")]),
     ):
         settings = FileSettings(frozenset(["KL762"]), target_triton=version)
-        told = check_file(Job("example.py", (HEADER + textwrap.dedent(source)).encode(), settings)).findings
-        assert [finding.message.endswith(end) for finding, end in zip(told, expected, strict=True)] == [True] * len(
-            told
-        )
+        found = check_file(Job("example.py", (HEADER + textwrap.dedent(source)).encode(), settings)).findings
+        assert [(f.severity, f.message[-len(end) :]) for f, (_, end) in zip(found, expected, strict=True)] == expected
 
 
 def test_a_fault_of_a_helper_is_told_where_it_stands(tmp_path) -> None:
@@ -688,6 +688,9 @@ def test_the_time_of_issuing_beside_other_work_of_the_host() -> None:
     source = ISSUED_AND_DONE.replace(end, "").replace(", time.perf_counter() - begin", "")
     looked_up = source.replace(begin, f"        first = time.perf_counter()\n        found = look_up()\n{begin}")
     assert severities("KL785", looked_up) == ["info"]
+    reading = "        issued = time.perf_counter() - begin\n"
+    logged = source.replace(reading, "        if LOG:\n            print(time.perf_counter() - begin)\n")
+    assert severities("KL785", logged.replace("return issued", "return x")) == ["info"]
     # ... but warming up is none of it.
     warm = f"        first = time.perf_counter()\n        fill[(1,)](x, BLOCK=1024)\n{end}{begin}"
     assert severities("KL785", source.replace(begin, warm)) == ["warning"]

@@ -8,7 +8,8 @@ from pathlib import Path
 import libcst as cst
 import pytest
 
-from kernlint.syntax.light import LightTree, Unusual
+from kernlint.syntax.light import LightTree
+from kernlint.syntax.light_expressions import Unusual
 from kernlint.syntax.tree import Module, parse_module
 from kernlint.syntax.walk import walk
 

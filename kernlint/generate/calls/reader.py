@@ -25,7 +25,7 @@ from kernlint.workload.expr import Atom, lift
 #: Torch's names for one operation.
 _SAME = {
     "subtract": "sub", "multiply": "mul", "divide": "div", "true_divide": "div", "negative": "neg", "absolute": "abs",
-    "clip": "clamp", "fmax": "maximum", "fmin": "minimum", "__and__": "bitwise_and", "<": "lt", "<=": "le", ">": "gt",
+    "clip": "clamp", "__and__": "bitwise_and", "<": "lt", "<=": "le", ">": "gt",
     ">=": "ge", "==": "eq", "!=": "ne", "concat": "cat", "concatenate": "cat",
     "mm": "matmul", "bmm": "matmul", "sgn": "sign", "amax": "amax", "amin": "amin", "swish": "silu", "take_along_dim": "gather",
 }  # fmt: skip
@@ -33,7 +33,7 @@ _SAME = {
 
 #: Calls that copy the elements of their one operand.
 _COPIES = frozenset(
-    "contiguous clone to type type_as float half double bfloat16 int long bool char reshape view flatten copy_ cuda "
+    "contiguous clone to type type_as float half double bfloat16 int long bool char reshape view flatten copy cuda "
     "ravel".split()
 )
 
@@ -99,6 +99,17 @@ class Reader:
             object.__setattr__(value, "name", tensor.name)  # the source names a result after it has made it
         return View(value, index_of(base, tensor, self.sizes))
 
+    def updates(self) -> dict[str, Value]:
+        """What becomes of the arguments, and of what the object holds, that are changed in place: by their paths."""
+        found = {}
+        for storage, value in self.inputs.items():
+            now, base = self.holds[storage]
+            if now is not value:
+                made = Value("cast", now.shape, now.dtype, (View(now, identity(now.shape)),), name=value.name)
+                self.holds[storage] = made, base
+                found[value.attributes["path"]] = made
+        return found
+
     # -- steps ------------------------------------------------------------------------------------------------------
 
     def read(self, step: TorchOp) -> None:
@@ -129,10 +140,9 @@ class Reader:
             out.strides,
             out.offset,
         ):
-            raise CannotGenerate(f"{name} changes a part of a tensor in place")
-        if out.storage.id in self.inputs:
-            raise CannotGenerate(f"{name} changes an argument in place")
-        self.holds[out.storage.id] = replace_name(made, out), out
+            self._put(out, View(made, identity(made.shape)))
+        else:
+            self.holds[out.storage.id] = replace_name(made, out), out
 
     def shown(self, given: Any, out: Tensor) -> Value:
         """``given``, a tensor or a number, as it is put into ``out``."""
@@ -167,8 +177,12 @@ class Reader:
         return View(value, index_of(base, replace(w.out, strides=contiguous_strides(w.shape), offset=0), self.sizes))
 
     def _set(self, writer: Writer, out: Tensor, call: Call) -> None:
-        """An assignment to a rectangular part of a tensor: there the new elements, elsewhere the old ones."""
-        if out.storage.id not in self.holds or out.storage.id in self.inputs:
+        """An assignment to a rectangular part of a tensor."""
+        self._put(out, writer.spread(call.args[1], len(out.shape or ())))
+
+    def _put(self, out: Tensor, given: View) -> None:
+        """``out``, a rectangular part of a tensor, becomes ``given``: there the new elements are, elsewhere the old ones."""
+        if out.storage.id not in self.holds:
             raise CannotGenerate("an assignment to a part of a tensor that is not known")
         old, base = self.holds[out.storage.id]
         places = index_of(base, out, self.sizes)
@@ -184,7 +198,6 @@ class Reader:
                 back[dims[0]] = lane(axis) - first
             if first.value != 0 or lift(extent) != lift((base.shape or ())[axis]):
                 bounds.append((first, lane(axis), first + extent))
-        given = writer.spread(call.args[1], len(out.shape or ()))
         index = looked_through(given.index, [back.get(d, lift(0)) for d in range(len(out.shape or ()))])
         views = View(given.value, index), View(old, identity(old.shape))
         made = Value("choose", old.shape, old.dtype, views, {"cases": (tuple(bounds), ())})

@@ -32,7 +32,7 @@ ELEMENTWISE = {
         1,
     ),
     **dict.fromkeys(
-        "add sub mul div maximum minimum lt le gt ge eq ne logical_and logical_or bitwise_and bitwise_or bitwise_xor shift_left "
+        "add sub mul div maximum minimum fmax fmin lt le gt ge eq ne logical_and logical_or bitwise_and bitwise_or bitwise_xor shift_left "
         "shift_right floor_divide remainder atan2".split(),
         2,
     ),

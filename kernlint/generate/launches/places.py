@@ -118,7 +118,7 @@ def axes_of(address: Expr, tensor: Tensor, box: Box, bounds: Sequence[Bound] = (
     """For each axis of ``tensor`` the place at ``address``, counted from the first element of its memory, where ``bounds`` hold. What
     runs over an axis is taken ``apart``, or else raises :class:`Beyond`. Raises :class:`CannotGenerate`."""
     shape, strides = numbers(tensor.shape), numbers(tensor.strides)
-    places = [lift(0)] * len(shape)
+    box, places = masked(box, bounds), [lift(0)] * len(shape)
     rest = address - tensor.offset
     order = sorted((d for d in range(len(shape)) if shape[d] > 1), key=lambda d: -strides[d])
     for axis in order:
@@ -133,6 +133,16 @@ def axes_of(address: Expr, tensor: Tensor, box: Box, bounds: Sequence[Bound] = (
         if span is None or span[0] < 0 or span[1] >= shape[axis]:
             raise Beyond(axis)
     return places
+
+
+def masked(box: Box, bounds: Sequence[Bound]) -> Box:
+    """The ranges of atoms as far as ``bounds`` of one of them leave them."""
+    found = dict(box)
+    for _, place, high in bounds:
+        (atom, *others) = place.atoms() or (None,)
+        if high is not None and high.value is not None and not others and atom in found and place == Expr.atom(atom):
+            found[atom] = found[atom][0], min(found[atom][1], high.value - 1)
+    return found
 
 
 class Beyond(CannotGenerate):

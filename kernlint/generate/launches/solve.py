@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from itertools import pairwise
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise, product
 
 from kernlint.generate.launches.places import Bound, quotient, reach, remainder, tidy
 from kernlint.generate.values import CannotGenerate
 from kernlint.workload import Expr, Opaque
 from kernlint.workload.expr import Atom, lift
 from kernlint.workload.ranges import Range
+
+#: Tiles that are looked at one by one.
+_MOST_TILES = 4096
 
 #: A place over atoms of a program, what it is over the lanes of a result, and how many different ones are asked for (None: not known).
 Equation = tuple[Expr, Expr, "int | None"]
@@ -36,7 +40,9 @@ class Solution:
         open_atoms = [atom for atom in self._known if isinstance(atom, Opaque)]
         if any(not _is_made_of(atom, {**self._finest, **self._digits}) for atom in open_atoms):
             raise CannotGenerate("places that programs are not told by")
-        self.by: list[Mapping[Atom, Expr]] = [self._known, self._finest, self._digits]
+        finest = {atom: place.substitute(self._known) for atom, place in self._finest.items()}  # type: ignore[arg-type]
+        self.by: list[Mapping[Atom, Expr]] = [self._known, finest, self._digits]
+        self.bounds = [bound for bound in self.bounds if not always(bound, lanes)]
 
     def _take(self, place: Expr, target: Expr, extent: int | None) -> None:
         """Take ``place == target`` apart."""
@@ -115,6 +121,39 @@ class Solution:
             many = extent * part.value if extent is not None and part.value else None
             self._paired.add(atom)
             self._waiting.append((whole, over * count + rest, many))
+
+
+def always(bound: Bound, box: Mapping[Atom, Range]) -> bool:
+    """Whether ``bound`` holds for all lanes: those of one tile are looked at together, where they are not told apart in it."""
+    exprs = [one for one in bound if one is not None]
+    lanes = {atom for one in exprs for atom in one.atoms() if not isinstance(atom, Opaque)}
+    steps = dict.fromkeys(lanes, 0)
+    for expr in exprs:
+        for lane, step in _steps(expr):
+            steps[lane] = math.gcd(steps[lane], step)
+    ranges = [range(0, box[lane][1] + 1, steps[lane]) for lane in lanes if lane in box]
+    if len(ranges) < len(lanes) or math.prod(map(len, ranges)) > _MOST_TILES:
+        return False
+    for places in product(*ranges):
+        at = dict(zip(lanes, places))
+        low, place, high = (None if one is None else one.evaluate(at) for one in bound)  # type: ignore[arg-type]
+        if low is None or place is None or not low <= place or (high is not None and place >= high):
+            return False
+    return True
+
+
+def _steps(expr: Expr) -> Iterator[tuple[Atom, int]]:
+    """The lanes in ``expr``, with how many neighbours are the same there."""
+    for monomial in expr.terms:
+        for atom in monomial:
+            if not isinstance(atom, Opaque):
+                yield atom, 1
+            elif atom.op == "floordiv" and atom.args[1].value and len(atom.args[0].terms) == 1:
+                step = atom.args[1].value
+                yield from ((lane, step if atom.args[0] == Expr.atom(lane) else 1) for lane in atom.args[0].atoms())
+            else:
+                for arg in atom.args:
+                    yield from _steps(arg)
 
 
 def _is_made_of(atom: Opaque, known: Mapping[Atom, Expr]) -> bool:

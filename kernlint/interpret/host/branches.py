@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import libcst as cst
@@ -16,6 +16,10 @@ from kernlint.workload import Launch, Repeat, Tensor, TorchOp
 
 if TYPE_CHECKING:
     from kernlint.interpret.host.evaluator import HostEvaluator
+
+
+#: What an arm leaves: the variables, the steps, and how it left the block.
+_Outcome = tuple[dict[str, Any], list[Recorded], Return | Continue | Break | None]
 
 
 def follow_branches(h: HostEvaluator, node: cst.If, test: Any, scope: Scope) -> None:
@@ -37,25 +41,7 @@ def follow_branches(h: HostEvaluator, node: cst.If, test: Any, scope: Scope) -> 
         return
     first = not h.doubts and len(h.calls) == 1 and not any(map(_launches, h.sinks))
     before = dict(scope.vars)
-    outcomes: list[tuple[dict[str, Any], list[Recorded], Return | Continue | Break | None]] = []
-    narrowed: dict[str, Tensor] = {}
-    for arm in (node.body, node.orelse):
-        scope.vars = dict(before)
-        known = checks.narrowed(h, node.test, scope, arm is node.body)
-        narrowed |= known
-        scope.vars |= known
-        leaves: Return | Continue | Break | None = None
-        with h.recording() as steps, h.doubting():
-            try:
-                if isinstance(arm, cst.If):
-                    h.exec_If(arm, scope)
-                elif arm is not None:
-                    h.run(arm.body.body if isinstance(arm, cst.Else) else arm.body, scope)
-            except (Return, Continue, Break) as way:
-                leaves = way.with_traceback(None)
-            except Raised:
-                continue
-        outcomes.append((scope.vars, steps, leaves))
+    outcomes, narrowed = _arms(h, node, scope)
     scope.vars = before
     if not outcomes:
         raise Raised
@@ -70,6 +56,12 @@ def follow_branches(h: HostEvaluator, node: cst.If, test: Any, scope: Scope) -> 
     elif first and leaves is None and isinstance(outcomes[1 - best][2] if len(outcomes) > 1 else None, Return):
         # What returns before anything is launched is no call that launches.
         (checks.holds if best == 0 else checks.fails)(h, node.test, scope)
+    if leaves is None and h.ways_out:
+        h.ways_out[-1] += [
+            _way_out(h, node, arm, skipped, way)
+            for arm, (_, skipped, way) in enumerate(outcomes)
+            if arm != best and isinstance(way, Return)
+        ]
     for step in steps:
         h.record(step)
     left_out = [steps for index, (_, steps, _) in enumerate(outcomes) if index != best]
@@ -90,6 +82,44 @@ def follow_branches(h: HostEvaluator, node: cst.If, test: Any, scope: Scope) -> 
                 if getattr(other.get(name), "dtype", None) != getattr(vars.get(name), "dtype", None):
                     merged[name] = before[name]  # its type is known on one way alone
     scope.vars = merged
+
+
+def _way_out(h: HostEvaluator, node: cst.If, arm: int, steps: list[Recorded], leaves: Return) -> Callable[[], Any]:
+    """What follows one arm of ``node``, which ``leaves`` the function."""
+    value, line, code = leaves.value, h.span(node.test).line, h.code(node.test)
+
+    def follow() -> Any:
+        h.assume(f"line {line}: `{code}` {'holds' if arm == 0 else 'does not hold'}")
+        for step in steps:
+            h.record(step)
+        return value
+
+    return follow
+
+
+def _arms(h: HostEvaluator, node: cst.If, scope: Scope) -> tuple[list[_Outcome], set[str]]:
+    """What each arm leaves that does not raise, and the names that the test tells more of in an arm."""
+    before = dict(scope.vars)
+    outcomes: list[_Outcome] = []
+    narrowed: set[str] = set()
+    for arm in (node.body, node.orelse):
+        scope.vars = dict(before)
+        known = checks.narrowed(h, node.test, scope, arm is node.body)
+        narrowed.update(known)
+        scope.vars |= known
+        leaves: Return | Continue | Break | None = None
+        with h.recording() as steps, h.doubting():
+            try:
+                if isinstance(arm, cst.If):
+                    h.exec_If(arm, scope)
+                elif arm is not None:
+                    h.run(arm.body.body if isinstance(arm, cst.Else) else arm.body, scope)
+            except (Return, Continue, Break) as way:
+                leaves = way.with_traceback(None)
+            except Raised:
+                continue
+        outcomes.append((scope.vars, steps, leaves))
+    return outcomes, narrowed
 
 
 def _only_raises(body: cst.BaseSuite) -> bool:

@@ -11,11 +11,13 @@ import libcst as cst
 
 from kernlint.interpret.host.objects import lineage
 from kernlint.interpret.host.releases import has
-from kernlint.interpret.host.values import ShapeOf, computed_from_read
+from kernlint.interpret.host.values import LongList, OpenItems, ShapeOf, computed_from_read
 from kernlint.interpret.python.control import Raised
+from kernlint.interpret.python.environment import MAX_UNROLL
 from kernlint.interpret.python.methods import rounded
 from kernlint.interpret.python.operators import bounded
 from kernlint.interpret.torch.functions import torch_function
+from kernlint.interpret.torch.shapes import product
 from kernlint.interpret.triton.ranges import Range
 from kernlint.interpret.values import Builtin, Instance, Namespace, OpenFloat, ReadValue, Unknown, is_concrete
 from kernlint.workload import Expr, Tensor
@@ -80,7 +82,9 @@ def _type_test(h: HostEvaluator, name: str, args: list[Any]) -> Any:
 def _sequence(h: HostEvaluator, name: str, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
     if not args:
         return () if name == "tuple" else []
-    if name == "tuple" and isinstance(args[0], ShapeOf):
+    if (name == "tuple" and isinstance(args[0], ShapeOf)) or (
+        name in ("list", "tuple") and isinstance(args[0], LongList)
+    ):
         return args[0]
     if name in ("map", "filter"):
         items = h.iterate(args[1]) if len(args) > 1 else None
@@ -91,7 +95,7 @@ def _sequence(h: HostEvaluator, name: str, args: list[Any], kwargs: dict[str, An
         return [item for item in items if h.truth(h.call(args[0], [item], {}, node)) is not False]
     lists = [h.iterate(a) for a in (args if name == "zip" else args[:1])]
     if any(items is None for items in lists):
-        return Unknown(name)
+        return _open_items(h, name, args, lists)
     items = lists[0] or []
     h.spend(sum(len(each or ()) for each in lists) // 64)
     if name == "zip":
@@ -139,12 +143,12 @@ def math_function(name: str, args: list[Any]) -> Any:
         and isinstance(args[0], (tuple, list))
         and all(isinstance(a, (int, Expr)) for a in args[0])
     ):
-        product: Any = 1
+        total: Any = 1
         for factor in args[0]:
-            product = bounded(product((product, factor)))
-            if isinstance(product, Unknown):
+            total = bounded(product((total, factor)))
+            if isinstance(total, Unknown):
                 break
-        return product
+        return total
     numbers = all(isinstance(a, (int, float, Expr, OpenFloat)) for a in args) and not is_concrete(args)
     if numbers and name in ("sqrt", "exp", "exp2", "log", "log2", "log10", "pow", "fabs"):
         return OpenFloat(f"math.{name}")
@@ -176,6 +180,26 @@ def _extreme(name: str) -> _Special:
     return extreme
 
 
+def _open_items(h: HostEvaluator, name: str, args: list[Any], lists: list[list[Any] | None]) -> Any:
+    """``zip`` or ``enumerate`` of arguments that nothing is known of, lists of tensors say; Unknown where they are something else."""
+    opened = [h.open_items(a) if items is None else None for a, items in zip(args, lists)]
+    if name not in ("zip", "enumerate") or any(o is None and items is None for o, items in zip(opened, lists)):
+        return Unknown(name)
+    if name == "enumerate":
+        return (
+            OpenItems((Unknown("index"), opened[0].item), opened[0].length) if opened[0] is not None else Unknown(name)
+        )
+    known = [items for items in lists if items is not None]
+    if known:
+        count = min(map(len, known))
+        return [
+            tuple(items[i] if items is not None else h.open_items(a).item for a, items in zip(args, lists))
+            for i in range(min(count, MAX_UNROLL))
+        ]
+    found = [each for each in opened if each is not None]
+    return OpenItems(tuple(each.item for each in found), found[0].length)
+
+
 def _len(h: HostEvaluator, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:
     value = args[0] if args else None
     if isinstance(value, Tensor):
@@ -183,7 +207,8 @@ def _len(h: HostEvaluator, args: list[Any], kwargs: dict[str, Any], node: cst.Ca
     if isinstance(value, ShapeOf):
         return Unknown("rank")
     items = h.iterate(value)
-    return len(items) if items is not None else Unknown("length")
+    length = h.list_length(value) if isinstance(value, LongList) else len(items) if items is not None else None
+    return length if length is not None else Unknown("length")
 
 
 def _getattr(h: HostEvaluator, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 import libcst as cst
@@ -18,7 +19,7 @@ from kernlint.interpret.host.branches import follow_branches
 from kernlint.interpret.host.journal import Entry
 from kernlint.interpret.host.launches import launch, warm_up
 from kernlint.interpret.host.library import call_external, external_attribute
-from kernlint.interpret.host.loops import follow_for, follow_while
+from kernlint.interpret.host.loops import follow_comprehension, follow_for, follow_while
 from kernlint.interpret.host.memoised import is_memoised, memoises, run_once
 from kernlint.interpret.host.modules import import_modules, import_names, put_off_class
 from kernlint.interpret.host.objects import (
@@ -127,6 +128,12 @@ class HostEvaluator(HostOperators):
         value = super().eval_Name(node, scope)
         return self.current(value) if isinstance(value, Tensor) else value
 
+    def eval_ListComp(self, node: cst.ListComp, scope: Scope) -> Any:
+        found = follow_comprehension(self, node, scope)
+        return super().eval_ListComp(node, scope) if found is None else found
+
+    eval_GeneratorExp = eval_ListComp
+
     def eval_Integer(self, node: cst.Integer, scope: Scope) -> Any:
         value = super().eval_Integer(node, scope)
         if isinstance(value, Literal) and self.calls:
@@ -196,6 +203,8 @@ class HostEvaluator(HostOperators):
             return [indexing.index(self, value, i, cst.Name("x")) for i in range(value.shape[0])]
         if isinstance(value, Instance) and "_items" in value.attrs:
             return list(value.attrs["_items"])
+        if isinstance(value, LongList) and value.length != len(value):
+            return None
         return super().iterate(value)
 
     def getattr(self, value: Any, name: str, node: cst.CSTNode) -> Any:
@@ -223,23 +232,13 @@ class HostEvaluator(HostOperators):
             if name in ("is_floating_point",):
                 return value.is_float
             return Unknown(name)
-        if isinstance(value, Jit):
-            if name in ("fn", "kernel"):
-                return value
-            if name == "run":
-                return Builtin(name, lambda a, k, n: self.launch(value, k.pop("grid", ()), a, k, n))
-            if name == "warmup":
-                return Builtin(name, lambda a, k, n: warm_up(self, value, k.pop("grid", ()), a, k, n))
-            if name == "best_config":
-                return Unknown("best_config")
+        if isinstance(value, Jit) and name in ("fn", "kernel"):
+            return value
+        if isinstance(value, Jit) and name in ("run", "warmup"):
+            action = self.launch if name == "run" else partial(warm_up, self)
+            return Builtin(name, lambda a, k, n: action(value, k.pop("grid", ()), a, k, n))
         if isinstance(value, Config):
-            if name in value.kwargs and name not in _OF_CONFIG:
-                self.refuse(
-                    "config-attribute", node, f'a triton.Config has no attribute `{name}`; use `.kwargs["{name}"]`'
-                )
-            return {"kwargs": dict(value.kwargs), "num_warps": value.num_warps, "num_stages": value.num_stages}.get(
-                name, Unknown(name)
-            )
+            return self._config_attribute(value, name, node)
         if isinstance(value, Builtin) and value.name == "super":
             return super_attribute(self, value, name)
         if isinstance(value, releases.Version):
@@ -247,6 +246,13 @@ class HostEvaluator(HostOperators):
         if isinstance(value, (list, dict)) and name not in _READING:
             self.changes()
         return super().getattr(value, name, node)
+
+    def _config_attribute(self, value: Config, name: str, node: cst.CSTNode) -> Any:
+        if name in value.kwargs and name not in _OF_CONFIG:
+            self.refuse("config-attribute", node, f'a triton.Config has no attribute `{name}`; use `.kwargs["{name}"]`')
+        return {"kwargs": dict(value.kwargs), "num_warps": value.num_warps, "num_stages": value.num_stages}.get(
+            name, Unknown(name)
+        )
 
     def subscript(self, value: Any, index: Any, node: cst.CSTNode) -> Any:
         if isinstance(value, Tuner):

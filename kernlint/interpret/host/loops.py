@@ -11,7 +11,7 @@ import libcst as cst
 
 from kernlint.interpret.host.first_call import Once, Recorded
 from kernlint.interpret.host.rounds import rounds_of
-from kernlint.interpret.host.values import LongList
+from kernlint.interpret.host.values import LongList, OpenItems
 from kernlint.interpret.python.control import Break, Continue, Raised, Return
 from kernlint.interpret.python.environment import MAX_UNROLL
 from kernlint.interpret.python.operators import same
@@ -53,7 +53,9 @@ def follow_for(h: HostEvaluator, node: cst.For, iterable: Any, scope: Scope) -> 
     if not short and alike and _looped(h, node, node.target, items, span, scope):
         return
     if items is None:
-        _repeat(h, node, node.target, None, Unknown("loop item"), Unknown("loop item"), scope)
+        opened = iterable if isinstance(iterable, OpenItems) else h.open_items(iterable)
+        item, count = (opened.item, opened.length) if opened is not None else (Unknown("loop item"), None)
+        _repeat(h, node, node.target, count, item, item, scope)
         return
     before = _recorded(h)
     for number, item in enumerate(items):
@@ -61,6 +63,30 @@ def follow_for(h: HostEvaluator, node: cst.For, iterable: Any, scope: Scope) -> 
             return
         if not _iteration(h, node, node.target, item, scope):
             return
+
+
+def follow_comprehension(h: HostEvaluator, node: cst.ListComp | cst.GeneratorExp, scope: Scope) -> LongList | None:
+    """A comprehension over arguments of which nothing is known, or a range of open length, as one round of it; None for another."""
+    clause = node.for_in
+    called = clause.iter.func if isinstance(clause.iter, cst.Call) else clause.iter
+    names = ("zip", "enumerate", "range")
+    if not isinstance(called, cst.Name) or (called is not clause.iter and called.value not in names):
+        return None  # what else is called there is followed once alone
+    if clause.ifs or clause.inner_for_in is not None:
+        return None
+    iterable = h.eval(clause.iter, scope)
+    opened = iterable if isinstance(iterable, OpenItems) else h.open_items(iterable)
+    if isinstance(iterable, Range) and h.iterate(iterable) is None and iterable.trip is not None:
+        opened = OpenItems(Unknown("index"), iterable.trip)
+    if opened is None:
+        return None
+    inner = Scope(scope)
+    with h.recording() as body:
+        h.assign(clause.target, opened.item, inner)
+        value = h.eval(node.elt, inner)
+    if body:
+        h.record(_loop(opened.length, body, h.span(node), h.symbol))
+    return LongList([value], opened.length)
 
 
 def follow_while(h: HostEvaluator, node: cst.While, scope: Scope) -> None:
@@ -243,9 +269,10 @@ def _lengthen(
     """Give lists that one iteration appended to (``before`` it they had so many items, ``initial`` ones before the loop) the
     length they have after ``count`` iterations."""
     for name, value in scope.vars.items():
-        if isinstance(value, list) and name in before and len(value) > before[name] and count is not None:
-            grown = ex.lift(count) * (len(value) - before[name])
-            scope.vars[name] = LongList(value, ex.simplify(grown + initial.get(name, 0)))
+        if isinstance(value, list) and name in before and len(value) > before[name]:
+            grown = ex.lift(count) * (len(value) - before[name]) if count is not None else None
+            length = ex.simplify(grown + initial.get(name, 0)) if grown is not None else None
+            scope.vars[name] = LongList(value, length)
 
 
 def _forward(

@@ -149,7 +149,7 @@ def as_data(function: str, args: Iterable[Any], kwargs: Mapping[str, Any]) -> Ca
             raise TypeError("too many parts")
         if value is None or value is ... or isinstance(value, (Tensor, Dtype, bool, int, float, str, Expr)):
             return value
-        if isinstance(value, LongList):
+        if isinstance(value, LongList) and value.length is not None:
             found = Collected(map(plain, value))
             found.length = value.length
             return found

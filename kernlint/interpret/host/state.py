@@ -14,7 +14,7 @@ from kernlint.interpret.host import checks
 from kernlint.interpret.host.device import HostFacts
 from kernlint.interpret.host.journal import Journal
 from kernlint.interpret.host.recording import Recording, as_data
-from kernlint.interpret.host.values import ContiguityTest, DtypeOf, ShapeOf
+from kernlint.interpret.host.values import ContiguityTest, DtypeOf, LongList, OpenItems, ShapeOf
 from kernlint.interpret.python.control import Raised
 from kernlint.interpret.swapped_kernels import KernelCalls
 from kernlint.interpret.torch.arguments import tensors_in
@@ -290,6 +290,22 @@ class HostState(Recording):
             call = as_data(*self.calling) if self.detailed and self.calling is not None else None
             self.record(TorchOp(name, kind, reads, writes, self.span(node), self.symbol, flops, dims or {}, call))
 
+    def result_of(
+        self,
+        name: str,
+        kind: str,
+        reads: tuple[Tensor, ...],
+        dtype: Dtype | None,
+        shape: tuple[Size, ...] | None,
+        node: cst.CSTNode,
+        flops: int | None = 0,
+        dims: Mapping[str, int] | None = None,
+    ) -> Tensor:
+        """A fresh tensor of ``dtype`` and ``shape``: what the torch operation ``name`` makes of ``reads``."""
+        result = self.allocate(dtype, shape, "result", node)
+        self.torch_op(name, kind, reads, (result,), node, flops, dims)
+        return result
+
     def skips(self, node: cst.CSTNode) -> bool:
         """Whether an edit takes this torch call out of the program."""
         return bool(self.edits.skipped) and self.span(node) in self.edits.skipped
@@ -310,6 +326,15 @@ class HostState(Recording):
 
     def list_length(self, values: Any) -> Size | None:
         return getattr(values, "length", len(values)) if isinstance(values, (list, tuple)) else None
+
+    def open_items(self, value: Any) -> OpenItems | None:
+        """What a loop goes through that is given an argument of which nothing is known, or a list that another loop filled; None
+        for anything else."""
+        if isinstance(value, LongList):
+            return OpenItems(value[-1], value.length) if value and value.length is not None else None
+        if not isinstance(value, Tensor) or not self.perhaps_number(value):
+            return None
+        return OpenItems(self.unknown_tensor(""), self.symbol_for(value, "shape[0]"))
 
     def name_size(self, name: str, value: Any) -> None:
         """Remember what an open size is called."""

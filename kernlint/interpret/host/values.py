@@ -35,11 +35,19 @@ class ContiguityTest:
 
 
 class LongList(list[Any]):
-    """A list that a loop filled: ``length`` elements, of which only some stand in it."""
+    """A list that a loop filled: ``length`` elements (None: nobody knows how many), of which only some stand in it."""
 
-    def __init__(self, values: list[Any], length: Size) -> None:
+    def __init__(self, values: list[Any], length: Size | None) -> None:
         super().__init__(values)
         self.length = length
+
+
+@dataclass(frozen=True)
+class OpenItems:
+    """What a loop over arguments of which nothing is known goes through: ``length`` times something like ``item``."""
+
+    item: Any
+    length: Size
 
 
 @dataclass(frozen=True)

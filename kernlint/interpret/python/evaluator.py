@@ -182,6 +182,7 @@ class Evaluator(Expressions):
         scope = Scope(function.closure)
         self.modules.append(function.module)
         self.calls.append(function)
+        self.ways_out.append([])
         try:
             self.bind(function, args, kwargs, scope)
             if isinstance(function.node, cst.Lambda):
@@ -193,7 +194,12 @@ class Evaluator(Expressions):
             return scope.vars[YIELDED] if generates else None
         except Return as result:
             return scope.vars.get(YIELDED, result.value)
+        except Raised:
+            if not self.ways_out[-1]:
+                raise
+            return self.ways_out[-1][-1]()
         finally:
+            self.ways_out.pop()
             self.calls.pop()
             self.modules.pop()
 

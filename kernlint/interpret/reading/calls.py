@@ -11,7 +11,7 @@ from kernlint.interpret.host.first_call import first_steps, later_steps
 from kernlint.interpret.python.control import Break, Continue, OutOfBudget, Raised
 from kernlint.interpret.reading.arguments import ArgumentReading
 from kernlint.interpret.torch.arguments import tensors_in
-from kernlint.interpret.values import Function, Instance
+from kernlint.interpret.values import Function, Instance, Unknown
 from kernlint.records import replace
 from kernlint.workload import Expr, Symbol, Tensor, Workload
 from kernlint.workload.hints import Hints
@@ -68,7 +68,7 @@ class CallReading(ArgumentReading):
                 frozenset(host.annotated),
             ),
             first_steps=first if first != later else None,
-            result=_tensors_of(result),
+            result=_returned(result),
             arguments=_by_parameter(function, args),
             open_choices=host.open_choices,
             held=dict(_held(args[0])) if args and isinstance(args[0], Instance) else {},
@@ -82,9 +82,9 @@ class CallReading(ArgumentReading):
 _MOST_PARTS = 256
 
 
-def _tensors_of(result: Any) -> Any:
-    """``result`` as tuples, lists and dictionaries of tensors, None for anything else in it; None for one of too many parts: lists
-    that hold a list twice grow without end."""
+def _returned(result: Any) -> Any:
+    """``result`` as tuples, lists and dictionaries of tensors and plain values, unknown for anything else in it; unknown for one of too
+    many parts: lists that hold a list twice grow without end."""
     left = _MOST_PARTS
 
     def nested(value: Any) -> Any:
@@ -98,12 +98,14 @@ def _tensors_of(result: Any) -> Any:
             return (tuple if isinstance(value, tuple) else list)(map(nested, value))
         if isinstance(value, dict):
             return {key: nested(one) for key, one in value.items()}
-        return None
+        return (
+            value if value is None or isinstance(value, (bool, int, float, str, Expr)) else Unknown("what is returned")
+        )
 
     try:
         return nested(result)
     except OverflowError:
-        return None
+        return Unknown("what is returned")
 
 
 def _by_parameter(function: Function, args: Sequence[Any]) -> dict[str, Any]:

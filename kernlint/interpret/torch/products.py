@@ -39,9 +39,7 @@ def matmul(
     """``a @ b`` with torch's broadcasting over leading axes; ``extra`` are further operands, such as a bias."""
     result_type = dtype or a.dtype
     if a.shape is None or b.shape is None or not a.shape or not b.shape:
-        result = h.allocate(result_type, None, "result", node)
-        h.torch_op(name, "matmul", (a, b, *extra), (result,), node, flops=None)
-        return result
+        return h.result_of(name, "matmul", (a, b, *extra), result_type, None, node, flops=None)
     m: Size = a.shape[-2] if len(a.shape) > 1 else 1
     k: Size = a.shape[-1]
     n: Size = b.shape[-1] if len(b.shape) > 1 else 1
@@ -70,8 +68,7 @@ def _as_batch(h: HostState, x: Tensor, groups: tuple[int, int, int], node: cst.C
         shape.append(product(x.shape[at : at + count]))
         at += count
     if view_strides(x, tuple(shape)) is None:
-        result = h.allocate(x.dtype, tuple(shape), "result", node)
-        h.torch_op("reshape", "transpose" if is_dense(x) else "copy", (x,), (result,), node)
+        h.result_of("reshape", "transpose" if is_dense(x) else "copy", (x,), x.dtype, tuple(shape), node)
 
 
 def _matmul(name: str) -> Handler:

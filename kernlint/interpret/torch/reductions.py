@@ -11,7 +11,7 @@ from kernlint.interpret.torch.elementwise import elementwise
 from kernlint.interpret.torch.shapes import Shape, axis_of
 from kernlint.interpret.values import Unknown
 from kernlint.records import replace
-from kernlint.workload import Dtype, Expr, Tensor
+from kernlint.workload import Dtype, Expr, Tensor, concrete
 from kernlint.workload import dtype as dt
 
 if TYPE_CHECKING:
@@ -84,6 +84,8 @@ def _rowwise(name: str, kind: str, flops: int = 5) -> Handler:
         count = x.numel
         axis = axis_of(argument(args, kwargs, 1, "dim"), len(x.shape)) if x.shape else None
         dims = {"inner": int(axis == len(x.shape) - 1)} if axis is not None and x.shape else {}
+        groups = concrete(argument(args, kwargs, 1, "num_groups")) if name == "group_norm" else None
+        dims |= {"groups": groups} if groups is not None else {}
         h.torch_op(name, kind, (x, *extra), (result,), node, None if count is None else flops * count, dims)
         return result
 
@@ -112,8 +114,7 @@ def _topk(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     shape = x.shape
     if axis is not None and isinstance(k, (int, Expr)) and x.shape is not None:
         shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
-    result = h.allocate(x.dtype, shape, "result", node)
-    h.torch_op("topk", "scan", (x,), (result,), node, flops=x.numel)
+    result = h.result_of("topk", "scan", (x,), x.dtype, shape, node, flops=x.numel)
     return (result, replace(result, dtype=dt.INT64))
 
 
@@ -123,9 +124,7 @@ def _loss(name: str, kind: str = "softmax") -> Handler:
         if not isinstance(x, Tensor):
             return Unknown(name)
         shape: Shape | None = () if kwargs.get("reduction", "mean") != "none" else None
-        result = h.allocate(x.dtype, shape, "result", node)
-        h.torch_op(name, kind, tensors_in(args), (result,), node, flops=x.numel)
-        return result
+        return h.result_of(name, kind, tensors_in(args), x.dtype, shape, node, flops=x.numel)
 
     return handler
 
@@ -138,9 +137,7 @@ def _cross_entropy(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) 
         return _loss("cross_entropy")(h, args, kwargs, node)
     logs = _rowwise("log_softmax", "softmax")(h, [x, 1 if len(x.shape) > 1 else 0], {}, node)
     shape: Shape | None = target.shape if kwargs.get("reduction", "mean") == "none" else ()
-    result = h.allocate(x.dtype, shape, "result", node)
-    h.torch_op("nll_loss", "gather", (logs, target), (result,), node, flops=target.numel)
-    return result
+    return h.result_of("nll_loss", "gather", (logs, target), x.dtype, shape, node, flops=target.numel)
 
 
 TABLE: dict[str, Handler] = {

@@ -70,11 +70,6 @@ def _relabelled(block: Block, lanes: Mapping[Atom, Expr]) -> Block:
     )
 
 
-def shift_lanes(expr: Expr | None, shift: int) -> Expr | None:
-    """``expr`` in a tile with ``shift`` more leading dimensions."""
-    return expr if expr is None or shift == 0 else expr.substitute(_shifted(shift))
-
-
 def rename_lanes(expr: Expr, names: Mapping[int, int]) -> Expr:
     """``expr`` with each ``Lane(d)`` replaced by ``Lane(names[d])``."""
     return expr.substitute(_lanes(names))

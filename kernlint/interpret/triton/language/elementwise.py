@@ -10,13 +10,13 @@ from kernlint.interpret.api import keywords
 from kernlint.interpret.triton import masked_lanes, numerics, widths
 from kernlint.interpret.triton.language.arguments import Args, Handler, Kwargs, argument
 from kernlint.interpret.triton.tiles import align, broadcast
-from kernlint.interpret.triton.values import Block
+from kernlint.interpret.triton.values import Block, PointerType
 from kernlint.interpret.values import Function, Jit, Unknown
 from kernlint.records import replace
 from kernlint.workload import Cast, Dtype, Expr, ProgramId
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
-from kernlint.workload.kernel import Pad
+from kernlint.workload.kernel import BEHIND_ADDRESSES, Pad
 
 if TYPE_CHECKING:
     from kernlint.interpret.triton.evaluator import KernelEvaluator
@@ -41,6 +41,10 @@ def cast(k: KernelEvaluator, value: Block | None, target: Any, node: cst.CSTNode
     """``value.to(target)``; keeps the memory layout and records the change of type."""
     if value is None:
         return Unknown("cast")
+    if isinstance(target, PointerType) and not value.base:
+        # Loaded from a table of addresses: each element is a place of its own, of a known type.
+        k.give_up(BEHIND_ADDRESSES)
+        return Block(target.element, value.shape, expr=Expr.constant(0), base="*", loads=value.loads)
     if value.base and not isinstance(target, Dtype):
         return replace(value, dtype=getattr(target, "element", value.dtype))
     if not isinstance(target, Dtype):
@@ -66,6 +70,11 @@ def cast(k: KernelEvaluator, value: Block | None, target: Any, node: cst.CSTNode
         result = replace(result, product=None, shadow=None)
     k.compute("cast", "bitcast" if bitcast else str(value.dtype or ""), result, node)
     return result
+
+
+def _pointer_type(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    element = argument(args, kwargs, 0, "element_ty")
+    return PointerType(element if isinstance(element, Dtype) else None)
 
 
 def _cast(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
@@ -164,9 +173,7 @@ def _where(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
             result, shape=shape, loads=result.loads | condition.loads, carried=result.carried | condition.carried
         )
     is_index = x.expr is not None and y.expr is not None and not x.base
-    expr = k.unknown_index() if is_index else None
-    if expr is not None:
-        _note_likely(k, expr, x, y)
+    expr = k.chosen_index(x.expr, y.expr) if is_index else None
     if x.base:
         return replace(result, base=x.base, expr=k.unknown_index(), dtype=x.dtype)
     for arm in (x, y):
@@ -181,16 +188,6 @@ def _where(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
         nonnegative=both,
         form=numerics.of_where(k.perhaps_empty(condition), x, y),
     )
-
-
-def _note_likely(k: KernelEvaluator, chosen: Expr, x: Block, y: Block) -> None:
-    """Remember what ``chosen`` is where it is no constant: a clamped index, say."""
-    for value, other in ((x, y), (y, x)):
-        if value.expr is None or other.expr is None or len(value.shape) > 1:
-            continue
-        if value.expr.value is None and other.expr.value is not None:
-            (atom,) = chosen.atoms()
-            k.likely[atom] = value.expr
 
 
 def _chosen(condition: Block | None, x: Block, y: Block, shape: tuple[int, ...]) -> tuple[Pad, ...]:
@@ -263,6 +260,7 @@ def _inline_asm(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNod
 
 TABLE: dict[str, Handler] = {
     **dict.fromkeys(("cast", "to"), _cast),
+    "pointer_type": _pointer_type,
     "minimum": _extreme("min"),
     "maximum": _extreme("max"),
     "where": _where,
