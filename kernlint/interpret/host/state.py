@@ -56,6 +56,8 @@ class HostState(Recording):
         self.resolved: Mapping[Symbol, Size] = dict(resolved)
         self.learned: dict[Symbol, Size] = {}
         self.owner = ""
+        #: Those that were turned to since somebody has emptied this.
+        self.owners: set[str] = set()
         self.learned_of: dict[str, dict[Symbol, Size]] = {"": self.learned}
         self.resolved_of: Callable[[str], Mapping[Symbol, Size]] = lambda owner: self.resolved
         self.refined: dict[int, Tensor] = {}
@@ -171,6 +173,7 @@ class HostState(Recording):
         """From here on arguments are those of ``entry``: what is learned of them says nothing of arguments of the same names that
         another function has."""
         self.owner = entry.partition(".")[0]
+        self.owners.add(self.owner)
         self.resolved = self.resolved_of(self.owner)
         self.learned = self.learned_of.setdefault(self.owner, {})
 

@@ -161,6 +161,19 @@ def _outer(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return elementwise(h, "outer", [unsqueeze(h, [a, 1], {}, node), unsqueeze(h, [b, 0], {}, node)], node)
 
 
+def _cdist(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    a, b = argument(args, kwargs, 0, "x1"), argument(args, kwargs, 1, "x2")
+    if not isinstance(a, Tensor) or not isinstance(b, Tensor):
+        return Unknown("cdist")
+    shape, flops = None, None
+    if a.shape is not None and b.shape is not None and len(a.shape) > 1 and len(b.shape) > 1:
+        batch = broadcast(a.shape[:-2], b.shape[:-2])
+        shape = None if batch is None else (*batch, a.shape[-2], b.shape[-2])
+        count = None if shape is None else ex.concrete(product((*shape, a.shape[-1])))
+        flops = None if count is None else 3 * count
+    return h.result_of("cdist", "elementwise", (a, b), a.dtype, shape, node, flops=flops)
+
+
 TABLE: dict[str, Handler] = {
     **{name: _matmul(name) for name in ("matmul", "mm", "bmm", "mv", "dot", "_int_mm", "_scaled_mm")},
     **dict.fromkeys(("addmm", "baddbmm"), _addmm),
@@ -168,4 +181,5 @@ TABLE: dict[str, Handler] = {
     "einsum": _einsum,
     **dict.fromkeys(("outer", "ger"), _outer),
     "scaled_dot_product_attention": _attention,
+    "cdist": _cdist,
 }
