@@ -93,9 +93,9 @@ def _run(offset: Expr, lane: Lane) -> int:
     if step is not None:
         return _ARGUMENT if step.value in (1, -1) else 0
     wrapped = [atom for atom in offset.atoms() if isinstance(atom, Opaque) and lane in _lanes(atom)]
-    if len(wrapped) != 1 or wrapped[0].op != "mod" or len(wrapped[0].args) != 2:
+    if len(wrapped) != 1 or wrapped[0].op not in ("mod", "unknown") or len(wrapped[0].args) != 2:
         return 0
-    inner, period = wrapped[0].args
+    inner, period = wrapped[0].args  # of an index that was told to be contiguous, how far it is
     step, factor = inner.coefficient(lane), offset.coefficient(wrapped[0])
     if period.value is None or step is None or factor is None or step.value != 1 or factor.value != 1:
         return 0

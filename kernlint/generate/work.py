@@ -16,13 +16,15 @@ from kernlint.workload.expr import Atom, lift
 @dataclass(frozen=True)
 class Root:
     """``value``, seen from the lanes of a kernel by ``index``, which goes to the memory of ``target``: the same, or one of which
-    it is the part that begins at ``shift`` along each axis; only where ``bounds`` hold."""
+    it is the part that begins at ``shift`` along each axis; only where ``bounds`` hold. Where there are places ``at``, the elements are
+    added to what lies there: expressions over the lanes of ``value`` and the elements of ``target``'s operands."""
 
     value: Value
     index: tuple[Expr, ...]
     target: Value
     shift: tuple[Expr, ...]
     bounds: Bounds = ()
+    at: tuple[Expr, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ def inputs_of(work: Work, works: Iterable[Work]) -> list[Value]:
     stored = {id(root.target) for one in works for root in one.roots}
     waiting = [root.value for root in work.roots]
     own, seen = set(map(id, waiting)), set[int]()
+    waiting += [view.value for root in work.roots if root.at for view in root.target.operands]
     found: list[Value] = []
     while waiting:
         value = waiting.pop()
@@ -107,6 +110,8 @@ def _needed(root: Value, stored: Mapping[int, Value]) -> Iterator[Value]:
 
 def _together(one: Work, other: Work) -> Work | None:
     if one.product is not None or other.product is not None or one.rows != other.rows or one.chunks != other.chunks:
+        return None
+    if any(root.at for root in (*one.roots, *other.roots)):
         return None
     if one.columns and other.columns and one.columns != other.columns:
         return None

@@ -196,6 +196,9 @@ def _calls_in(
     aliases = names if own else _aliases(module, names)
     if not aliases:
         return []
+    starting = [node for node in module.tree.body if _uses(node, aliases, module) and (not own or _starts(node))]
+    if not starting:
+        return []
     program = Program(module, None, Question(host=host))
     try:
         reading = _CallerReading(program, NO_EDITS, {})
@@ -204,9 +207,8 @@ def _calls_in(
         watching.about, watching.wanted, watching.sites = os.path.realpath(target), functions, sites
         watching.called, watching.own = names, own
         watching.budget = min(watching.budget, _FILE_BUDGET)
-        for statement in module.tree.body:
-            if _uses(statement, aliases, module) and (not own or _starts(statement)):
-                _try(reading, statement)
+        for statement in starting:
+            _try(reading, statement)
     finally:
         program.close()
     return sites

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from kernlint.workload import Expr, Repeat, Size, Symbol, Tensor, Workload
+from kernlint.workload import Expr, Repeat, Size, Symbol, Workload
 from kernlint.workload.expr import Atom, lift
 
 RUNGS = ("decode", "medium", "large")
@@ -96,7 +96,7 @@ def ladder(workload: Workload, names: Sequence[str]) -> list[dict[Symbol, Size]]
             sizes[Symbol(name)] = min(allowed, key=lambda one: abs(one - value)) if allowed else value
         if not _within(sizes, workload, frozenset(workload.hints.values)):
             return None
-        found.append(sizes | _dense(workload.inputs))
+        found.append(sizes | _dense(workload, sizes, _SIZES["features"][rung]))
     return found
 
 
@@ -144,10 +144,22 @@ def _by_name(name: str) -> list[str]:
     return [role for role, pattern in _PATTERNS if pattern.fullmatch(name)][:1]
 
 
-def _dense(inputs: Sequence[Tensor]) -> dict[Symbol, Size]:
-    """The strides of tensors of which nothing tells the layout, as those of contiguous ones."""
+def _dense(workload: Workload, sizes: Mapping[Symbol, Size], usual: int) -> dict[Symbol, Size]:
+    """The strides of tensors of which nothing tells the layout, as those of contiguous ones; ``usual`` is the size of an axis of
+    which nothing at all is known."""
     found: dict[Symbol, Size] = {}
-    for tensor in inputs:
+    asked: dict[str, list[int]] = {}
+    for name in workload.symbols:
+        if stride := _STRIDE.fullmatch(name):
+            asked.setdefault(stride["tensor"], []).append(int(stride["axis"]))
+    for name, axes in asked.items():
+        # As many axes as anybody asks about: the last of them is the innermost.
+        step: Size = 1
+        for axis in range(max(axes), -1, -1):
+            found[Symbol(f"{name}.stride({axis})")] = step
+            places = (Symbol(f"{name}.shape[{place}]") for place in (axis, axis - max(axes) - 1))
+            step = step * next((sizes[place] for place in places if place in sizes), usual)
+    for tensor in workload.inputs:
         if tensor.shape is None or tensor.strides is not None:
             continue
         stride: Size = 1

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Any, NoReturn
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
 
 from lsprotocol import types
 from pygls import uris
@@ -25,140 +26,171 @@ def _said(settings: object) -> object:
     return settings
 
 
-def make_server(folder: str) -> Server:
-    """A server with all its features, not yet started, for a session in ``folder``."""
-    server = Server(folder)
+#: What registers each feature with a server.
+_FEATURES: list[Callable[[Server], object]] = []
+_Function = TypeVar("_Function", bound=Callable[..., Any])
 
-    @server.feature(types.INITIALIZE)
-    def initialize(ls: Server, params: types.InitializeParams) -> None:
-        ls.options = Options(_said(plain(params.initialization_options)))
-        ls.pulls = params.capabilities.text_document is not None and (
-            params.capabilities.text_document.diagnostic is not None
+
+def _feature(name: str, options: Any = None) -> Callable[[_Function], _Function]:
+    """Makes a function answer the message ``name`` of the protocol."""
+
+    def register(function: _Function) -> _Function:
+        _FEATURES.append(lambda server: server.feature(name, options)(function))
+        return function
+
+    return register
+
+
+def _command(name: str) -> Callable[[_Function], _Function]:
+    """Makes a function answer the command ``name``."""
+
+    def register(function: _Function) -> _Function:
+        _FEATURES.append(lambda server: server.command(name)(function))
+        return function
+
+    return register
+
+
+@_feature(types.INITIALIZE)
+def _initialize(ls: Server, params: types.InitializeParams) -> None:
+    ls.options = Options(_said(plain(params.initialization_options)))
+    ls.pulls = params.capabilities.text_document is not None and (
+        params.capabilities.text_document.diagnostic is not None
+    )
+
+
+@_feature(types.INITIALIZED)
+async def _initialized(ls: Server, params: types.InitializedParams) -> None:
+    if ls.can("workspace.did_change_watched_files.dynamic_registration"):
+        watchers = [
+            types.FileSystemWatcher(pattern) for pattern in ("**/kernlint.toml", "**/pyproject.toml", "**/*.py")
+        ]
+        await ls.client_register_capability_async(
+            types.RegistrationParams(
+                [
+                    types.Registration(
+                        "kernlint-files",
+                        types.WORKSPACE_DID_CHANGE_WATCHED_FILES,
+                        types.DidChangeWatchedFilesRegistrationOptions(watchers),
+                    )
+                ]
+            )
         )
 
-    @server.feature(types.INITIALIZED)
-    async def initialized(ls: Server, params: types.InitializedParams) -> None:
-        if ls.can("workspace.did_change_watched_files.dynamic_registration"):
-            watchers = [
-                types.FileSystemWatcher(pattern) for pattern in ("**/kernlint.toml", "**/pyproject.toml", "**/*.py")
-            ]
-            await ls.client_register_capability_async(
-                types.RegistrationParams(
-                    [
-                        types.Registration(
-                            "kernlint-files",
-                            types.WORKSPACE_DID_CHANGE_WATCHED_FILES,
-                            types.DidChangeWatchedFilesRegistrationOptions(watchers),
-                        )
-                    ]
-                )
-            )
 
-    @server.feature(types.TEXT_DOCUMENT_DID_OPEN)
-    async def did_open(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
-        ls.opened(params.text_document)
+@_feature(types.TEXT_DOCUMENT_DID_OPEN)
+async def _did_open(ls: Server, params: types.DidOpenTextDocumentParams) -> None:
+    ls.opened(params.text_document)
 
-    @server.feature(types.TEXT_DOCUMENT_DID_CHANGE)
-    async def did_change(ls: Server, params: types.DidChangeTextDocumentParams) -> None:
-        ls.changed(params.text_document.uri, params.text_document.version)
 
-    @server.feature(types.TEXT_DOCUMENT_DID_SAVE)
-    async def did_save(ls: Server, params: types.DidSaveTextDocumentParams) -> None:
-        path = uris.to_fs_path(params.text_document.uri)
-        if path is not None:
-            ls.saved([os.path.abspath(path)])
+@_feature(types.TEXT_DOCUMENT_DID_CHANGE)
+async def _did_change(ls: Server, params: types.DidChangeTextDocumentParams) -> None:
+    ls.changed(params.text_document.uri, params.text_document.version)
 
-    @server.feature(types.TEXT_DOCUMENT_DID_CLOSE)
-    async def did_close(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
-        ls.closed(params.text_document.uri)
 
-    @server.feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
-    async def did_change_files(ls: Server, params: types.DidChangeWatchedFilesParams) -> None:
-        paths = [
-            os.path.abspath(path) for change in params.changes if (path := uris.to_fs_path(change.uri)) is not None
-        ]
-        if any(_CONFIGURATION.search(path) for path in paths):
-            ls.reconfigured()
-        else:
-            ls.saved(paths)
+@_feature(types.TEXT_DOCUMENT_DID_SAVE)
+async def _did_save(ls: Server, params: types.DidSaveTextDocumentParams) -> None:
+    path = uris.to_fs_path(params.text_document.uri)
+    if path is not None:
+        ls.saved([os.path.abspath(path)])
 
-    @server.feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
-    async def did_change_configuration(ls: Server, params: types.DidChangeConfigurationParams) -> None:
-        said = _said(plain(params.settings))
-        if isinstance(said, dict) and said:
-            asks = ls.options.asks_for_reason
-            ls.options = Options(said)
-            ls.options.asks_for_reason = ls.options.asks_for_reason or asks
+
+@_feature(types.TEXT_DOCUMENT_DID_CLOSE)
+async def _did_close(ls: Server, params: types.DidCloseTextDocumentParams) -> None:
+    ls.closed(params.text_document.uri)
+
+
+@_feature(types.WORKSPACE_DID_CHANGE_WATCHED_FILES)
+async def _did_change_files(ls: Server, params: types.DidChangeWatchedFilesParams) -> None:
+    paths = [os.path.abspath(path) for change in params.changes if (path := uris.to_fs_path(change.uri)) is not None]
+    if any(_CONFIGURATION.search(path) for path in paths):
         ls.reconfigured()
+    else:
+        ls.saved(paths)
 
-    @server.feature(
-        types.TEXT_DOCUMENT_DIAGNOSTIC,
-        types.DiagnosticOptions(inter_file_dependencies=True, workspace_diagnostics=False, identifier=SOURCE),
-    )
-    async def diagnostic(ls: Server, params: types.DocumentDiagnosticParams) -> types.DocumentDiagnosticReport:
-        try:
-            found = await ls.diagnostics(ls.document(params.text_document.uri))
-        except Superseded:
-            # The client has the new text on its way, or asks for the new settings; this tells it to come again.
-            raise JsonRpcException("superseded", code=-32802, data={"retriggerRequest": True}) from None
-        name = result_id(found)
-        if params.previous_result_id == name:
-            return types.RelatedUnchangedDocumentDiagnosticReport(name)
-        return types.RelatedFullDocumentDiagnosticReport(found, result_id=name)
 
-    @server.feature(
-        types.TEXT_DOCUMENT_CODE_ACTION,
-        types.CodeActionOptions([types.CodeActionKind.QuickFix, FIX_ALL], resolve_provider=True),
-    )
-    async def code_action(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
-        try:
-            return await ls.actions(params)
-        except Superseded:
-            raise JsonRpcContentModified() from None
-        except KernlintError:  # the diagnostics say it
-            return []
+@_feature(types.WORKSPACE_DID_CHANGE_CONFIGURATION)
+async def _did_change_configuration(ls: Server, params: types.DidChangeConfigurationParams) -> None:
+    said = _said(plain(params.settings))
+    if isinstance(said, dict) and said:
+        asks = ls.options.asks_for_reason
+        ls.options = Options(said)
+        ls.options.asks_for_reason = ls.options.asks_for_reason or asks
+    ls.reconfigured()
 
-    @server.feature(types.CODE_ACTION_RESOLVE)
-    async def resolve(ls: Server, params: types.CodeAction) -> types.CodeAction:
-        params.data = plain(params.data)
-        try:
-            return await ls.resolved(params)
-        except (Superseded, KernlintError) as error:
-            _refuse(error)
 
-    @server.feature(types.TEXT_DOCUMENT_HOVER)
-    async def hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
-        try:
-            return await ls.hover(params)
-        except Superseded:
-            raise JsonRpcContentModified() from None
-        except KernlintError:  # the diagnostics say it
-            return None
+@_feature(
+    types.TEXT_DOCUMENT_DIAGNOSTIC,
+    types.DiagnosticOptions(inter_file_dependencies=True, workspace_diagnostics=False, identifier=SOURCE),
+)
+async def _diagnostic(ls: Server, params: types.DocumentDiagnosticParams) -> types.DocumentDiagnosticReport:
+    try:
+        found = await ls.diagnostics(ls.document(params.text_document.uri))
+    except Superseded:
+        # The client has the new text on its way, or asks for the new settings; this tells it to come again.
+        raise JsonRpcException("superseded", code=-32802, data={"retriggerRequest": True}) from None
+    name = result_id(found)
+    if params.previous_result_id == name:
+        return types.RelatedUnchangedDocumentDiagnosticReport(name)
+    return types.RelatedFullDocumentDiagnosticReport(found, result_id=name)
 
-    @server.feature(types.TEXT_DOCUMENT_CODE_LENS, types.CodeLensOptions(resolve_provider=False))
-    async def code_lens(ls: Server, params: types.CodeLensParams) -> list[types.CodeLens]:
-        try:
-            return await ls.lenses(params)
-        except Superseded:
-            raise JsonRpcContentModified() from None
-        except KernlintError:  # the diagnostics say it
-            return []
 
-    @server.command(SUPPRESS)
-    async def suppress(ls: Server, *arguments: Any) -> None:
-        uri, fingerprint, reason = (str(argument) for argument in (*arguments, "", "", "")[:3])
-        try:
-            await ls.suppress(uri, fingerprint, reason)
-        except (Superseded, KernlintError) as error:
-            _refuse(error)
+@_feature(
+    types.TEXT_DOCUMENT_CODE_ACTION,
+    types.CodeActionOptions([types.CodeActionKind.QuickFix, FIX_ALL], resolve_provider=True),
+)
+async def _code_action(ls: Server, params: types.CodeActionParams) -> list[types.CodeAction]:
+    try:
+        return await ls.actions(params)
+    except Superseded:
+        raise JsonRpcContentModified() from None
+    except KernlintError:  # the diagnostics say it
+        return []
 
-    @server.feature(types.EXIT)
-    def leave(ls: Server, *_: Any) -> None:
-        ls.close()
-        # Not by an exception: threads wait for standard input, which the client may keep open.
-        os._exit(0 if ls.protocol._shutdown else 1)
 
-    return server
+@_feature(types.CODE_ACTION_RESOLVE)
+async def _resolve(ls: Server, params: types.CodeAction) -> types.CodeAction:
+    params.data = plain(params.data)
+    try:
+        return await ls.resolved(params)
+    except (Superseded, KernlintError) as error:
+        _refuse(error)
+
+
+@_feature(types.TEXT_DOCUMENT_HOVER)
+async def _hover(ls: Server, params: types.HoverParams) -> types.Hover | None:
+    try:
+        return await ls.hover(params)
+    except Superseded:
+        raise JsonRpcContentModified() from None
+    except KernlintError:  # the diagnostics say it
+        return None
+
+
+@_feature(types.TEXT_DOCUMENT_CODE_LENS, types.CodeLensOptions(resolve_provider=False))
+async def _code_lens(ls: Server, params: types.CodeLensParams) -> list[types.CodeLens]:
+    try:
+        return await ls.lenses(params)
+    except Superseded:
+        raise JsonRpcContentModified() from None
+    except KernlintError:  # the diagnostics say it
+        return []
+
+
+@_command(SUPPRESS)
+async def _suppress(ls: Server, *arguments: Any) -> None:
+    uri, fingerprint, reason = (str(argument) for argument in (*arguments, "", "", "")[:3])
+    try:
+        await ls.suppress(uri, fingerprint, reason)
+    except (Superseded, KernlintError) as error:
+        _refuse(error)
+
+
+@_feature(types.EXIT)
+def _leave(ls: Server, *_: Any) -> None:
+    ls.close()
+    # Not by an exception: threads wait for standard input, which the client may keep open.
+    os._exit(0 if ls.protocol._shutdown else 1)
 
 
 def _refuse(error: Exception) -> NoReturn:
@@ -166,6 +198,14 @@ def _refuse(error: Exception) -> NoReturn:
     if isinstance(error, Superseded):
         raise JsonRpcContentModified() from None
     raise JsonRpcException(str(error), code=-32803) from None  # RequestFailed
+
+
+def make_server(folder: str) -> Server:
+    """A server with all its features, not yet started, for a session in ``folder``."""
+    server = Server(folder)
+    for register in _FEATURES:
+        register(server)
+    return server
 
 
 def run(folder: str) -> None:

@@ -123,7 +123,7 @@ class Expressions(Places):
             return self._parsed(source, *brackets)
         if value is ...:
             return new.ellipsis(*brackets)
-        make = new.integer if kind is int else new.float if kind is float else new.imaginary
+        make = new.integer if kind is int else new.float_ if kind is float else new.imaginary
         return make(self._source(node), *brackets)
 
     def _of_text(self, node: ast.expr, *brackets: Any) -> Any:
@@ -164,7 +164,7 @@ class Expressions(Places):
         colons = self._bare.count(":", self._start(node) if last is None else self._end(last), self._end(node))
         has_second = step is not None or colons > (node.upper is None)
         second = new.colon() if has_second else cst.MaybeSentinel.DEFAULT
-        return new.slice(lower, upper, step, new.colon(), second)
+        return new.slice_(lower, upper, step, new.colon(), second)
 
     def _of_binary(self, node: ast.BinOp, *brackets: Any) -> Any:
         return new.binary(self._value(node.left), new.BINARY[type(node.op)][0](), self._value(node.right), *brackets)
@@ -206,7 +206,7 @@ class Expressions(Places):
         lpar, rpar = brackets
         if self._is_bracketed(node):
             lpar, rpar = (new.left(), *lpar), (new.right(), *rpar)
-        return new.tuple(self._elements(node.elts), lpar, rpar)
+        return new.tuple_(self._elements(node.elts), lpar, rpar)
 
     def _elements(self, elements: Iterable[ast.expr]) -> list[Any]:
         return [
@@ -215,10 +215,10 @@ class Expressions(Places):
         ]
 
     def _of_list(self, node: ast.List, *brackets: Any) -> Any:
-        return new.list(self._elements(node.elts), *brackets)
+        return new.list_(self._elements(node.elts), *brackets)
 
     def _of_set(self, node: ast.Set, *brackets: Any) -> Any:
-        return new.set(self._elements(node.elts), *brackets)
+        return new.set_(self._elements(node.elts), *brackets)
 
     def _of_dict(self, node: ast.Dict, *brackets: Any) -> Any:
         elements = [
@@ -227,7 +227,7 @@ class Expressions(Places):
             else new.dict_element(self._value(key), self._value(value))
             for key, value in zip(node.keys, node.values)
         ]
-        return new.dict(elements, *brackets)
+        return new.dict_(elements, *brackets)
 
     def _clauses(self, generators: list[ast.comprehension]) -> Any:
         found = None

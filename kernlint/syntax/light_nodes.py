@@ -41,7 +41,7 @@ def _compiled(cls: type[Any], given: Sequence[str]) -> Callable[..., Any]:
 
 
 name = maker(cst.Name, "value", "lpar", "rpar")
-integer, float, imaginary = (maker(kind, "value", "lpar", "rpar") for kind in (cst.Integer, cst.Float, cst.Imaginary))
+integer, float_, imaginary = (maker(kind, "value", "lpar", "rpar") for kind in (cst.Integer, cst.Float, cst.Imaginary))
 string = maker(cst.SimpleString, "value", "lpar", "rpar")
 ellipsis = maker(cst.Ellipsis, "lpar", "rpar")
 attribute = maker(cst.Attribute, "value", "attr", "lpar", "rpar")
@@ -50,7 +50,7 @@ arg = maker(cst.Arg, "value", "keyword", "star")
 subscript = maker(cst.Subscript, "value", "slice", "lpar", "rpar")
 subscript_element = maker(cst.SubscriptElement, "slice", "comma")
 index = maker(cst.Index, "value", "star")
-slice = maker(cst.Slice, "lower", "upper", "step", "first_colon", "second_colon")
+slice_ = maker(cst.Slice, "lower", "upper", "step", "first_colon", "second_colon")
 colon = maker(cst.Colon)
 comma = maker(cst.Comma)
 binary = maker(cst.BinaryOperation, "left", "operator", "right", "lpar", "rpar")
@@ -60,7 +60,9 @@ comparison = maker(cst.Comparison, "left", "comparisons", "lpar", "rpar")
 comparison_target = maker(cst.ComparisonTarget, "operator", "comparator")
 if_exp = maker(cst.IfExp, "test", "body", "orelse", "lpar", "rpar")
 lambda_ = maker(cst.Lambda, "params", "body", "lpar", "rpar")
-tuple, list, set, dict = (maker(kind, "elements", "lpar", "rpar") for kind in (cst.Tuple, cst.List, cst.Set, cst.Dict))
+tuple_, list_, set_, dict_ = (
+    maker(kind, "elements", "lpar", "rpar") for kind in (cst.Tuple, cst.List, cst.Set, cst.Dict)
+)
 element, starred_element = maker(cst.Element, "value"), maker(cst.StarredElement, "value")
 dict_element, starred_dict_element = maker(cst.DictElement, "key", "value"), maker(cst.StarredDictElement, "value")
 list_comp, set_comp, generator = (

@@ -143,6 +143,38 @@ def test_a_call_that_waits_for_a_value_is_answered_too():
     assert found.verdict.details is not None and found.judgement.certainty == "assumed"
 
 
+def test_columns_that_all_programs_update_are_summed_up_first():
+    found = ask("""
+        import torch
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def columns(x_ptr, s_ptr, stride, N, BLOCK: tl.constexpr):
+            cols = tl.arange(0, BLOCK)
+            x = tl.load(x_ptr + tl.program_id(0) * stride + cols, mask=cols < N, other=0.0)
+            tl.store(x_ptr + tl.program_id(0) * stride + cols, x * 2, mask=cols < N)
+            tl.atomic_add(s_ptr + cols, x, mask=cols < N)
+
+        def column_sums(x):
+            M, N = x.shape
+            assert x.dtype == torch.float32
+            s = torch.zeros(N, device=x.device, dtype=torch.float32)
+            columns[(M,)](x, s, x.stride(0), N, BLOCK=triton.next_power_of_2(N))
+            return s
+    """)
+    headroom = found.judgement.headroom
+    assert found.verdict.worth_optimizing and headroom is not None and headroom.achievable_us < headroom.now_us / 2
+
+
+def test_strides_of_tensors_of_unknown_rank_are_those_of_dense_ones():
+    found = ask(UPCAST.replace("N, _ = b.shape", "N = b.shape[0]").replace("rn[None, :] * K + rk", "rn[None, :] * S + rk")
+                .replace("M, N, K, BM: tl", "M, N, K, S, BM: tl").replace("M, N, K, BM=64", "M, N, K, b.stride(0), BM=64"))  # fmt: skip
+    dense = ask(UPCAST)
+    times = [one.judgement.before.total_us("gpu") for one in (found, dense)]
+    assert None not in times and 0.8 < times[0] / times[1] < 1.25  # type: ignore[operator]
+
+
 def test_times_behind_loaded_addresses_are_not_decided():
     found = ask("""
         import torch

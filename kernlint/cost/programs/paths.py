@@ -103,8 +103,14 @@ class Paths(Caches):
         if isinstance(node, Dot):
             return self._arithmetic_ns("arith", node.m * node.n * node.k * node.batch, None, executions)
         if isinstance(node, Branch):
+            # An arm that few programs take is met once, not in each wave.
             return max(
-                (self.path_ns(arm, executions * share) for arm, share in self.moved.arms(node) if arm), default=0.0
+                (
+                    self.path_ns(arm, executions * share) * min(1.0, share * self.active_programs)
+                    for arm, share in self.moved.arms(node)
+                    if arm
+                ),
+                default=0.0,
             )
         if isinstance(node, Loop):
             return self._loop_ns(node, executions)

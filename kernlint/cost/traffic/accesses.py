@@ -170,6 +170,9 @@ def _anywhere(
     run = contiguous_run(access) * size
     rows = max(1.0, active * size / run) if active else 0.0
     sectors = rows * _sectors_of_run(run, size, aligned=False)
+    if isinstance(access, Store) and not gather and active:
+        # Each element is written once: an arm of a persistent loop that stores now and then is not known to be that.
+        executions = min(executions, whole / (active * size * programs))
     program_bytes = sectors * SECTOR_BYTES * executions
     footprint = min(program_bytes * programs, whole)
     return AccessTraffic(

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from kernlint.cost.evaluate import Point, evaluator, origin, slot
 from kernlint.cost.segments import loaded
 from kernlint.workload import Branch, Expr, Kernel, Loop, LoopIndex, Node, ProgramId, Size
-from kernlint.workload.expr import Atom, lift
+from kernlint.workload.expr import Atom, lift, mostly
 from kernlint.workload.kernel import Bounds
 
 #: Iterations assumed of a loop whose trip count cannot be evaluated; the price then carries a wide sigma.
@@ -83,7 +83,9 @@ class Probe:
             if None in gaps:
                 return None
             inside += all(gap > 0 for gap in gaps if gap is not None)
-        return inside / len(points)
+        programs = math.prod(self.grid)
+        # One of many programs may be the one.
+        return inside / len(points) if inside or programs <= len(points) else 1 / programs
 
     def _lattice(self) -> list[Point]:
         """Many programs and iterations spread over the launch: each coordinate runs through its range at a pace of its own."""
@@ -99,8 +101,8 @@ class Probe:
         return points
 
     def likely(self, size: Size | None) -> Size | None:
-        """``size`` with the loaded bounds of segments as they are in the mean."""
-        return size.substitute(self.bounds) if self.bounds and isinstance(size, Expr) else size
+        """``size`` with the loaded bounds of segments as they are in the mean, and what was not followed as it mostly is."""
+        return mostly(size.substitute(self.bounds)) if isinstance(size, Expr) else size
 
     def mean(self, size: Size | None) -> float | None:
         """Mean over the grid of a size that may depend on program ids; None when it cannot be evaluated."""

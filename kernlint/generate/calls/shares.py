@@ -79,6 +79,9 @@ def _attention(
     if not all(view.value.dtype.is_float and view.value.dtype.bits <= 32 for view in (query, keys, values)):
         return None
     seen = lanes_of((*scores.index, *query.index, *keys.index))
+    shared = lanes_of((*keys.index, *values.index))
+    if all(d in shared or lift(extent).value == 1 for d, extent in enumerate(made.shape)):
+        return None  # each row looks at keys of its own
     columns = [d for d in lanes_of(values.index) - seen if d < rank]
     depth = product.attributes["over"][0]
     for extents in ([made.shape[d] for d in columns], [depth]):
@@ -97,7 +100,7 @@ def _attention(
 
 
 def _products(view: View) -> list[tuple[Value, tuple[Expr, ...]]]:
-    """The products that ``view`` is made of element by element, each with where it is looked at."""
+    """The products that ``view`` is made of element by element, and what is reduced of products, each with where it is looked at."""
     found: dict[tuple[int, tuple[Expr, ...]], tuple[Value, tuple[Expr, ...]]] = {}
     seen: set[tuple[int, tuple[Expr, ...]]] = set()
     waiting = [view]
@@ -107,8 +110,9 @@ def _products(view: View) -> list[tuple[Value, tuple[Expr, ...]]]:
         if key in seen:
             continue
         seen.add(key)
-        if one.value.op in PRODUCTS:
+        along = one.value.op in ("reduce", "scan", "partial")
+        if one.value.op in PRODUCTS or (along and any(inner.op in PRODUCTS for inner in one.value.walk())):
             found[key] = one.value, one.index
-        elif one.value.op not in ("reduce", "scan", "partial"):
+        elif not along:
             waiting += [through(one, inner) for inner in one.value.operands]
     return list(found.values())

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from kernlint.interpret.host.evaluator import HostEvaluator
 
 
+#: What an arm leaves: the variables, the steps, and how it left the block.
+_Outcome = tuple[dict[str, Any], list[Recorded], Return | Continue | Break | None]
+
+
 def follow_branches(h: HostEvaluator, node: cst.If, test: Any, scope: Scope) -> None:
     if isinstance(test, ContiguityTest):
         # `if x.is_contiguous(): fast path` and its negation: take the path of a contiguous tensor.
@@ -37,25 +41,7 @@ def follow_branches(h: HostEvaluator, node: cst.If, test: Any, scope: Scope) -> 
         return
     first = not h.doubts and len(h.calls) == 1 and not any(map(_launches, h.sinks))
     before = dict(scope.vars)
-    outcomes: list[tuple[dict[str, Any], list[Recorded], Return | Continue | Break | None]] = []
-    narrowed: dict[str, Tensor] = {}
-    for arm in (node.body, node.orelse):
-        scope.vars = dict(before)
-        known = checks.narrowed(h, node.test, scope, arm is node.body)
-        narrowed |= known
-        scope.vars |= known
-        leaves: Return | Continue | Break | None = None
-        with h.recording() as steps, h.doubting():
-            try:
-                if isinstance(arm, cst.If):
-                    h.exec_If(arm, scope)
-                elif arm is not None:
-                    h.run(arm.body.body if isinstance(arm, cst.Else) else arm.body, scope)
-            except (Return, Continue, Break) as way:
-                leaves = way.with_traceback(None)
-            except Raised:
-                continue
-        outcomes.append((scope.vars, steps, leaves))
+    outcomes, narrowed = _arms(h, node, scope)
     scope.vars = before
     if not outcomes:
         raise Raised
@@ -109,6 +95,31 @@ def _way_out(h: HostEvaluator, node: cst.If, arm: int, steps: list[Recorded], le
         return value
 
     return follow
+
+
+def _arms(h: HostEvaluator, node: cst.If, scope: Scope) -> tuple[list[_Outcome], set[str]]:
+    """What each arm leaves that does not raise, and the names that the test tells more of in an arm."""
+    before = dict(scope.vars)
+    outcomes: list[_Outcome] = []
+    narrowed: set[str] = set()
+    for arm in (node.body, node.orelse):
+        scope.vars = dict(before)
+        known = checks.narrowed(h, node.test, scope, arm is node.body)
+        narrowed.update(known)
+        scope.vars |= known
+        leaves: Return | Continue | Break | None = None
+        with h.recording() as steps, h.doubting():
+            try:
+                if isinstance(arm, cst.If):
+                    h.exec_If(arm, scope)
+                elif arm is not None:
+                    h.run(arm.body.body if isinstance(arm, cst.Else) else arm.body, scope)
+            except (Return, Continue, Break) as way:
+                leaves = way.with_traceback(None)
+            except Raised:
+                continue
+        outcomes.append((scope.vars, steps, leaves))
+    return outcomes, narrowed
 
 
 def _only_raises(body: cst.BaseSuite) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 import libcst as cst
@@ -231,23 +232,13 @@ class HostEvaluator(HostOperators):
             if name in ("is_floating_point",):
                 return value.is_float
             return Unknown(name)
-        if isinstance(value, Jit):
-            if name in ("fn", "kernel"):
-                return value
-            if name == "run":
-                return Builtin(name, lambda a, k, n: self.launch(value, k.pop("grid", ()), a, k, n))
-            if name == "warmup":
-                return Builtin(name, lambda a, k, n: warm_up(self, value, k.pop("grid", ()), a, k, n))
-            if name == "best_config":
-                return Unknown("best_config")
+        if isinstance(value, Jit) and name in ("fn", "kernel"):
+            return value
+        if isinstance(value, Jit) and name in ("run", "warmup"):
+            action = self.launch if name == "run" else partial(warm_up, self)
+            return Builtin(name, lambda a, k, n: action(value, k.pop("grid", ()), a, k, n))
         if isinstance(value, Config):
-            if name in value.kwargs and name not in _OF_CONFIG:
-                self.refuse(
-                    "config-attribute", node, f'a triton.Config has no attribute `{name}`; use `.kwargs["{name}"]`'
-                )
-            return {"kwargs": dict(value.kwargs), "num_warps": value.num_warps, "num_stages": value.num_stages}.get(
-                name, Unknown(name)
-            )
+            return self._config_attribute(value, name, node)
         if isinstance(value, Builtin) and value.name == "super":
             return super_attribute(self, value, name)
         if isinstance(value, releases.Version):
@@ -255,6 +246,13 @@ class HostEvaluator(HostOperators):
         if isinstance(value, (list, dict)) and name not in _READING:
             self.changes()
         return super().getattr(value, name, node)
+
+    def _config_attribute(self, value: Config, name: str, node: cst.CSTNode) -> Any:
+        if name in value.kwargs and name not in _OF_CONFIG:
+            self.refuse("config-attribute", node, f'a triton.Config has no attribute `{name}`; use `.kwargs["{name}"]`')
+        return {"kwargs": dict(value.kwargs), "num_warps": value.num_warps, "num_stages": value.num_stages}.get(
+            name, Unknown(name)
+        )
 
     def subscript(self, value: Any, index: Any, node: cst.CSTNode) -> Any:
         if isinstance(value, Tuner):

@@ -225,6 +225,8 @@ class KernelArithmetic(KernelRecording):
                 bounds = ((y, x),)
             elif name == ">=":
                 bounds = ((y, x + 1),)
+            elif name == "==" and not shape:
+                bounds = ((x, y + 1), (y, x + 1))
         loads, carried = left.loads | right.loads, left.carried | right.carried
         form = numerics.of_comparison(name, left, right)
         classes = residue_class(x, y) if name == "==" else ()
@@ -267,7 +269,7 @@ class KernelArithmetic(KernelRecording):
             return left
         expr = left.expr if left.expr is not None and left.expr == right.expr else None
         if expr is None and left.expr is not None and right.expr is not None:
-            expr = self.unknown_index()
+            expr = self.chosen_index(left.expr, right.expr)
         dtype = left.dtype if left.dtype == right.dtype else _promoted(left.dtype, right.dtype)
         return Block(
             dtype,

@@ -83,7 +83,6 @@ def read_kernel(
         assumed=tuple(assumed),
         dims=max(evaluator.dims, len(grid)),
         random=tuple(dict.fromkeys(evaluator.random)),
-        likely=tuple(evaluator.likely.items()),
         read=evaluator.recorder.values if evaluator.recorder is not None else None,
         coarse=tuple(evaluator.coarse.values()),
         faults=tuple(sorted(evaluator.faults.values(), key=lambda fault: (fault.span, fault.kind))),

@@ -45,7 +45,6 @@ class KernelRecording(Evaluator):
         self.faults: dict[tuple[str, Span], Fault] = {}
         self.barriers = 0
         self.random: list[Narrow] = []
-        self.likely: dict[Atom, Expr] = {}
         self.recorder: Recorder | None = None
         self.coarse: dict[Span, Coarse] = {}
         #: The masks, by the loads that decide them, of which the branch that is being followed makes sure that some hold.
@@ -74,6 +73,14 @@ class KernelRecording(Evaluator):
         """An integer that was not followed, different from any other."""
         self.next_key += 1
         return ex.opaque("unknown", key=self.next_key)
+
+    def chosen_index(self, x: Expr, y: Expr) -> Expr:
+        """An integer that is one or the other: mostly the one that was followed and is no constant, as a clamped index is; of
+        two constants the larger, as what most programs wait for is the one with the most to do."""
+        self.next_key += 1
+        followed = [one for one in (y, x) if not any(map(_lost, one.atoms()))]
+        followed.sort(key=lambda one: -math.inf if one.value is None else -one.value)
+        return ex.opaque("unknown", *(_told(followed[0]) if followed else ()), key=self.next_key)
 
     @contextmanager
     def recording(self) -> Iterator[list[Node]]:
@@ -172,3 +179,18 @@ class KernelRecording(Evaluator):
         if self.recorder is not None:
             self.recorder.named(name, value)
         return value
+
+
+def _lost(atom: Atom) -> bool:
+    """An integer of which nothing is known."""
+    return isinstance(atom, ex.Opaque) and atom.op == "unknown" and not atom.args
+
+
+def _told(expr: Expr) -> tuple[Expr, ...]:
+    """What there is to say of an index that mostly is ``expr``: of one that was chosen before, what was said of it."""
+    for monomial, coefficient in expr.terms.items():
+        if (len(expr.terms), len(monomial), coefficient) == (1, 1, 1):
+            (atom,) = monomial
+            if isinstance(atom, ex.Opaque) and atom.op == "unknown":
+                return atom.args
+    return (expr,)

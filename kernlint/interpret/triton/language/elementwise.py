@@ -173,9 +173,7 @@ def _where(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
             result, shape=shape, loads=result.loads | condition.loads, carried=result.carried | condition.carried
         )
     is_index = x.expr is not None and y.expr is not None and not x.base
-    expr = k.unknown_index() if is_index else None
-    if expr is not None:
-        _note_likely(k, expr, x, y)
+    expr = k.chosen_index(x.expr, y.expr) if is_index else None
     if x.base:
         return replace(result, base=x.base, expr=k.unknown_index(), dtype=x.dtype)
     for arm in (x, y):
@@ -190,16 +188,6 @@ def _where(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
         nonnegative=both,
         form=numerics.of_where(k.perhaps_empty(condition), x, y),
     )
-
-
-def _note_likely(k: KernelEvaluator, chosen: Expr, x: Block, y: Block) -> None:
-    """Remember what ``chosen`` is where it is no constant: a clamped index, say."""
-    for value, other in ((x, y), (y, x)):
-        if value.expr is None or other.expr is None or len(value.shape) > 1:
-            continue
-        if value.expr.value is None and other.expr.value is not None:
-            (atom,) = chosen.atoms()
-            k.likely[atom] = value.expr
 
 
 def _chosen(condition: Block | None, x: Block, y: Block, shape: tuple[int, ...]) -> tuple[Pad, ...]:

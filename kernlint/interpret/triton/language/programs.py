@@ -9,6 +9,7 @@ import libcst as cst
 from kernlint.interpret.triton.language.arguments import Args, Handler, Kwargs, argument, integer, size_of
 from kernlint.interpret.triton.values import Block
 from kernlint.interpret.values import Unknown
+from kernlint.records import replace
 from kernlint.workload import Expr, ProgramId
 from kernlint.workload import dtype as dt
 from kernlint.workload import expr as ex
@@ -64,6 +65,20 @@ def _swizzle2d(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode
 
 def _hint(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return args[0] if args else kwargs.get("input")
+
+
+def _max_contiguous(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    """``tl.max_contiguous(x, n)``: a clamped index, of which the compiler would not see it, goes in steps of one for ``n`` elements."""
+    value, claimed = _hint(k, args, kwargs, node), argument(args, kwargs, 1, "values")
+    run = integer(claimed[0] if isinstance(claimed, (tuple, list)) and claimed else claimed)
+    if not isinstance(value, Block) or value.expr is None or run is None:
+        return value
+
+    def told(atom: ex.Atom) -> Expr | None:
+        clamped = isinstance(atom, ex.Opaque) and atom.op == "unknown" and len(atom.args) == 1
+        return ex.opaque("unknown", atom.args[0], run, key=atom.key) if clamped else None  # type: ignore[union-attr]
+
+    return replace(value, expr=value.expr.rewrite(told))
 
 
 def _assume(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
@@ -127,7 +142,8 @@ TABLE: dict[str, Handler] = {
     "next_power_of_2": _next_power_of_2,
     "swizzle2d": _swizzle2d,
     "multiple_of": _multiple_of,
-    **dict.fromkeys(("max_contiguous", "max_constancy"), _hint),
+    "max_contiguous": _max_contiguous,
+    "max_constancy": _hint,
     "assume": _assume,
     **dict.fromkeys(("static_assert", "static_print", "device_print", "device_assert"), _nothing),
     "debug_barrier": _barrier,
