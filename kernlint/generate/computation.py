@@ -8,10 +8,10 @@ from typing import Any
 
 from kernlint.errors import UsageError
 from kernlint.generate.calls.reader import Reader
+from kernlint.generate.calls.shares import attended
 from kernlint.generate.host import values_of
 from kernlint.generate.lifted import lifted, seen, with_known_arguments
 from kernlint.generate.opened import Differs
-from kernlint.generate.shares import attended
 from kernlint.generate.values import CannotGenerate, Divided, Named, Unbound, Value
 from kernlint.interpret.edits import NO_EDITS
 from kernlint.interpret.host.loops import SHORT_LOOP
@@ -90,13 +90,12 @@ class Computation:
             reader = Reader(workload.reference, self.sizes)
             updates = reader.updates()
             values = [seen(reader, tensor) for tensor in values_of(workload.reference.result)]
-        made = attended([*values, *updates.values()], self.sizes)
         #: What arguments become that are changed in place, by their paths in the reference.
-        self.updates: dict[str, Value] = dict(zip(updates, made[len(values) :]))
+        self.updates: dict[str, Value] = updates
         self.workload: Workload = workload
         self.reference: Workload = workload if itself else workload.reference or workload
         #: The values of the tensors that are returned, by their identity.
-        self.results = dict(zip(map(id, values_of(self.reference.result)), made))
+        self.results = dict(zip(map(id, values_of(self.reference.result)), values))
         self.untold = untold
 
     def _lifted(
@@ -131,7 +130,7 @@ class Computation:
                 raise Lost from None
             raise CannotGenerate(str(error)) from None
         self.lost = False
-        return made
+        return attended(made, self.sizes)
 
     def _check_followed(self, reference: Workload) -> None:
         """Raise :class:`Unbound` for a size without which the reference is not followed."""
