@@ -18,7 +18,7 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
-from statistics import quantiles
+from statistics import median, quantiles
 
 from kernlint.analysis import read_program
 from kernlint.cost.device import find_device
@@ -29,9 +29,8 @@ from kernlint.request import Request
 
 HERE = Path(__file__).parent
 TARGET = HERE.parent / "kernlint" / "cost" / "data" / "headroom.json"
-#: Sets that were met long ago; later ones join once they are development data too.
-_NAMES = "first third fourth fifth sixth one two three four five six"
-SETS = tuple(HERE / f"2026-11-28-{name}" for name in _NAMES.split())
+#: Sets that are development data; later ones join once they are that too.
+SETS = tuple(sorted(path for path in HERE.glob("2026-11-2[89]-*") if path.is_dir()))
 _FEW, _FLOOR = 6, 0.08
 _WORTH, _Z = 1.2, 1.2816
 
@@ -47,8 +46,8 @@ def measured() -> Iterator[tuple[Path, dict[str, int], str, float]]:
                     yield folder / row["case"], row["set"], name, gain
 
 
-def residual(case: tuple[Path, dict[str, int], str, float]) -> tuple[str, float] | None:
-    """The largest cause and the slope that its error takes; None where there is none, or times are open."""
+def residual(case: tuple[Path, dict[str, int], str, float]) -> tuple[str, float, float, str] | None:
+    """The largest cause, the slope that its error takes, the error and the case; None where there is no cause, or times are open."""
     folder, sizes, card, gain = case
     reading = read_program(
         Request(
@@ -66,8 +65,9 @@ def residual(case: tuple[Path, dict[str, int], str, float]) -> tuple[str, float]
             middle = found.without(found.causes[0])[0]
             if middle < _WORTH:
                 return None  # nothing is proposed
-            error = abs(math.log(middle / gain))
-            return found.causes[0].name, max(0.0, error / _Z - _FLOOR) / math.log(middle)
+            error = math.log(middle / gain)
+            slope = max(0.0, abs(error) / _Z - _FLOOR) / math.log(middle)
+            return found.causes[0].name, slope, error, f"{folder.name} {sizes}"
     return None
 
 
@@ -75,15 +75,20 @@ def main() -> None:
     with ProcessPoolExecutor(2) as pool:
         found = [one for one in pool.map(residual, list(measured()), chunksize=4) if one is not None]
     by_cause: dict[str, list[float]] = {}
-    for name, slope in found:
+    errors: dict[str, list[float]] = {}
+    for name, slope, error, case in found:
         by_cause.setdefault(name, []).append(slope)
-    everything = quantiles([slope for _, slope in found], n=5)[3]
+        errors.setdefault(name, []).append(error)
+        if "--cases" in sys.argv:
+            print(f"{error:+.2f} {name:24} {case}")
+    everything = quantiles([slope for _, slope, _, _ in found], n=5)[3]
     slopes = {
         name: round(quantiles(by_cause[name], n=5)[3] if len(by_cause.get(name, ())) >= _FEW else everything, 2)
         for name in ORDER
     }
     for name in ORDER:
-        print(f"{name:28} {len(by_cause.get(name, ())):4} cases  slope {slopes[name]:.2f}")
+        bias = f"{median(errors[name]):+.2f}" if name in errors else "-"
+        print(f"{name:28} {len(by_cause.get(name, ())):4} cases  slope {slopes[name]:.2f}  median error {bias}")
     if "--write" in sys.argv:
         report = json.loads(TARGET.read_text())
         TARGET.write_text(json.dumps({**report, "floor": _FLOOR, "slope": slopes}, indent=2) + "\n")
