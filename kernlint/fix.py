@@ -410,7 +410,7 @@ def _gain(before: Workload, after: Workload, version: _Version, candidate: Candi
         short = new_us > promised * slack and found.middle < WORTH
         if short or new_us > old_us * (1 + 1e-9):
             raise CannotRewrite(f"the rewritten source would take {new_us:.1f} us, not the predicted {promised:.1f} us")
-    if candidate.anew and (found.middle < WORTH or found.low < 1.0):
+    if candidate.finding.cause is not None and (found.middle < WORTH or found.low < 1.0):
         raise CannotRewrite(f"kernels written anew would take {new_us:.1f} us, the program takes {old_us:.1f} us")
     return found
 

@@ -52,7 +52,6 @@ BOUND_TO_A_RULE = frozenset(
         "module_level_jit",
         "more_configurations",
         "narrowed_masks",
-        "one_pass_variance",
         "partial_sums",
         "pipelined_loop",
         "precise_sums",
@@ -61,7 +60,6 @@ BOUND_TO_A_RULE = frozenset(
         "split_k",
         "triton_names",
         "tuners",
-        "whole_row",
         "wide_indices",
     }
 )

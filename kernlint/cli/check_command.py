@@ -80,6 +80,9 @@ _STDIN_NAME = "<stdin>"
 @click.option("--reference", metavar="FILE", help="Python file with the PyTorch reference of what is checked.")
 @click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="Override a module-level constant.")
 @click.option("--assume", "assumptions", metavar="FACT", multiple=True, help="A fact, as of `kernlint PATH`.")
+@click.option(
+    "--project/--no-project", default=None, help="Take facts from calls in other files of the project.  [default: no]"
+)
 @click.option("--target-triton", metavar="VERSION", help="Triton version that the code is for.")
 @click.option("--exclude", metavar="PATTERN", multiple=True, help="Leave out files and folders, besides the usual.")
 @click.option("--no-respect-gitignore", is_flag=True, help="Check files that git ignores too.")
@@ -121,6 +124,7 @@ def check(
     reference: str | None,
     settings: tuple[str, ...],
     assumptions: tuple[str, ...],
+    project: bool | None,
     target_triton: str | None,
     exclude: tuple[str, ...],
     no_respect_gitignore: bool,
@@ -203,6 +207,7 @@ def check(
         reference=None if reference is None else os.path.abspath(reference),
         assumptions=checked_facts(assumptions),
         constants=tuple(parse_overrides(settings).items()),
+        project=project,
     )
     check_overrides(overrides)
     configurations = Configurations(overrides, config, isolated)

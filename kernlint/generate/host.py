@@ -151,7 +151,8 @@ def allocation(buffer: Buffer, name: str, host: Host, like: Callable[[Dtype], st
     """The line that makes the memory of an intermediate or final result."""
     extents = [wrapped(host.expression(extent), 0) for extent in buffer.value.shape]
     shape = f"({', '.join(extents)},)" if len(extents) == 1 else f"({', '.join(extents)})"
-    return f"{name} = torch.empty({shape}, device={device}, dtype={like(buffer.value.dtype)})"
+    function = "zeros" if buffer.value.op == "added" else "empty"
+    return f"{name} = torch.{function}({shape}, device={device}, dtype={like(buffer.value.dtype)})"
 
 
 def returned(result: Any, spell: Callable[[Tensor], str], host: Host) -> str:

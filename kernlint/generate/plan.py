@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kernlint.generate.product_plan import around_product
-from kernlint.generate.seen import Seen, Stored, is_lane, look
+from kernlint.generate.seen import PRODUCTS, Seen, Stored, is_lane, look
 from kernlint.generate.terms import CHUNK, COLUMNS
 from kernlint.generate.values import CannotGenerate, Value, View, identity, lane, lanes_of, looked_through
 from kernlint.generate.work import SHORT, Root, Work, count, is_short, merged, whole
@@ -120,6 +120,8 @@ def _work(root: Value, stored: dict[int, Value], sizes: Mapping[Atom, float]) ->
         raise CannotGenerate(f"torch function {root.attributes['name']}")
     if root.op == "partial":
         return _partial(root, stored, sizes)
+    if root.op == "added":
+        return _added(root, stored, sizes)
     seen = Seen()
     look(root, identity(root.shape), stored, seen, root)
     dims = [d for d, n in enumerate(root.shape) if lift(n).value != 1]
@@ -176,7 +178,7 @@ _FEW, _AGAIN = 16, 4
 def _partial(root: Value, stored: dict[int, Value], sizes: Mapping[Atom, float]) -> Work:
     """The kernel of a reduction in parts: its rows are those of the result."""
     reduction = root.operands[0].value
-    if reduction.op == "product":
+    if reduction.op in PRODUCTS:
         return replace(_work(reduction, stored, sizes), roots=(whole(root),), chunks=root.attributes["chunks"])
     seen = Seen()
     look(reduction, identity(reduction.shape), stored, seen, reduction)
@@ -188,6 +190,21 @@ def _partial(root: Value, stored: dict[int, Value], sizes: Mapping[Atom, float])
     made = Root(root, index, root, (lift(0),) * len(index))
     rows = tuple(reduction.shape[d] for d in dims)
     return Work((made,), rows, reduction.attributes["over"], None, root.attributes["chunks"])
+
+
+def _added(root: Value, stored: dict[int, Value], sizes: Mapping[Atom, float]) -> Work:
+    """The kernel of elements that are added to the places that other elements tell: it goes through what is added."""
+    source, *indices = root.operands
+    for view in indices:
+        seen = Seen()
+        look(view.value, view.index, stored, seen, root)
+        if seen.reductions or seen.products or seen.scans:
+            raise Stored(view.value)
+    body = Value("cast", root.attributes["space"], root.dtype, (source,), name=source.value.name)
+    work = _work(body, stored, sizes)
+    if work.product is not None:
+        raise Stored(source.value)
+    return replace(work, roots=(replace(work.roots[0], target=root, at=root.attributes["at"]),))
 
 
 def _placed(root: Value, rows: Sequence[int], columns: Sequence[int]) -> Work:

@@ -198,6 +198,7 @@ class Printer:
         spelled = self.spell(operand)
         if (
             term.dtype.is_float
+            and term.op != "of_bits"
             and not operand.dtype.is_float
             and operand.dtype.kind != "bool"
             and operand.op not in ("number", "place")

@@ -45,7 +45,7 @@ def look(value: Value, index: tuple[Expr, ...], stored: Mapping[int, Value], see
     seen.found.append((value, index))
     if value is not root and (id(value) in stored or value.op == "input"):
         return
-    if value.op in ("library", "partial"):
+    if value.op in ("library", "partial", "added"):
         raise Stored(value)
     lanes = list(index)
     if value.op == "scan":

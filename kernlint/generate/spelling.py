@@ -84,6 +84,7 @@ _SHAPED: Mapping[str, Callable[[list[Spelled]], Spelled]] = {
     "bitwise_not": _one("~{}", _UNARY, _UNARY),
     "isnan": _one("{0} != {0}", _COMPARE, _ATOM),
     "bits": _one("{}.to(tl.int32, bitcast=True)", _ATOM, _ATOM),
+    "of_bits": _one("{}.to(tl.float32, bitcast=True)", _ATOM, _ATOM),
     "isinf": _one("tl.abs({}) == float('inf')", _COMPARE),
 }
 

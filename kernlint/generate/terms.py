@@ -152,7 +152,7 @@ class Terms:
             # The kernel that makes it reduces its own part of the columns: what it stores is a state of that reduction.
             term = self.view(value.operands[0], index[:-1])
             return self.new("state", value.dtype, (term,), lanes=term.lanes, kind=value.attributes["state"])
-        if op in ("product", "attention", "scores", "library", "input"):
+        if op in ("product", "attention", "scores", "added", "library", "input"):
             raise CannotGenerate(f"a {op} inside another kernel")
         operands = tuple(self.view(one, index, bounds) for one in value.operands)
         if op == "cast":
@@ -263,10 +263,23 @@ class Terms:
 
     def _pick(self, value: Value, index: tuple[Expr, ...], bounds: Bounds) -> Term:
         table, *others = value.operands
+        values = self._told(others, index, bounds, table if value.attributes["wraps"] else None)
+        places = [place.substitute(values) for place in looked_through(table.index, index)]
+        return self.at(table.value, places, bounds)
+
+    def told(self, at: Sequence[Expr], views: Sequence[View], index: Sequence[Expr]) -> list[Expr]:
+        """The places ``at``, which elements of ``views`` tell, as they are looked at from ``index``."""
+        values = self._told(views, index, (), None)
+        return [place.substitute(values) for place in looked_through(at, index)]
+
+    def _told(
+        self, views: Sequence[View], index: Sequence[Expr], bounds: Bounds, table: View | None
+    ) -> dict[Atom, Size]:
+        """What the elements of ``views`` are called in places; those below zero count from the end of ``table``, where there is one."""
         values: dict[Atom, Size] = {}
-        for number, view in enumerate(others, 1):
+        for number, view in enumerate(views, 1):
             term = self.view(view, index, bounds)
-            if value.attributes["wraps"]:
+            if table is not None:
                 (axis,) = (d for d, place in enumerate(table.index) if Opaque("load", (), number) in place.atoms())
                 extent = self.new("place", dt.INT32, address=lift(table.value.shape[axis]))
                 zero = self.new("number", term.dtype, number=0)
@@ -275,8 +288,7 @@ class Terms:
             key = -1 - id(term)
             self.loaded[key] = term
             values[Opaque("load", (), number)] = Expr.atom(Opaque("load", (), key))
-        places = [place.substitute(values) for place in looked_through(table.index, index)]
-        return self.at(table.value, places, bounds)
+        return values
 
     def _lanes(self, *exprs: Any) -> frozenset[int]:
         found: set[int] = set()

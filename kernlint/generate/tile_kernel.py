@@ -54,10 +54,13 @@ class TileWriter:
         for root in work.roots:
             buffer = buffer_of(root.target)
             assert buffer is not None
+            places = [place + shift for place, shift in zip(root.index, root.shift)]
+            if root.at:
+                places = self.terms.told(root.at, root.target.operands[1:], root.index)
             address = lift(0)
-            for place, shift, stride in zip(root.index, root.shift, buffer.strides):
-                address = address + (place + shift) * stride
-            self.outputs.append(Output(self.terms.at(root.value, root.index), buffer, address))
+            for place, stride in zip(places, buffer.strides):
+                address = address + place * stride
+            self.outputs.append(Output(self.terms.at(root.value, root.index), buffer, address, bool(root.at)))
         if not self.terms.recurrences and any(self._extent(over) > HELD_ROW for over in self.terms.regions):
             made: dict[int, Term] = {}
             self.outputs = [replace(one, term=beside(self.terms, one.term, made)) for one in self.outputs]
@@ -324,13 +327,18 @@ class TileWriter:
             if term.op == "narrow" and term.kind == str(output.buffer.value.dtype):
                 term = term.operands[0]  # which storing does
             value = printer.spell(term)[0]
-            lanes = frozenset(a.dim for a in self.axes.simplified(output.address).atoms() if isinstance(a, Lane))
+            atoms = self.axes.simplified(output.address).atoms()
+            lanes = frozenset(a.dim for a in atoms if isinstance(a, Lane))
+            if output.added:
+                lanes = lanes.union(term.lanes, *(one.lanes for one in self.terms.loaded.values()))
             address = printer.expression(output.address)[0]
             pointer = f"{output.buffer.name}_ptr" if address == "0" else f"{output.buffer.name}_ptr + {address}"
             mask = self.mask(lanes)
             if not self.flat and not mask:
                 raise CannotGenerate("a result of one element from a tile")
-            stores.append(f"tl.store({pointer}, {value}{f', mask={mask}' if mask else ''})")
+            call = "atomic_add" if output.added else "store"
+            order = ', sem="relaxed"' if output.added else ""
+            stores.append(f"tl.{call}({pointer}, {value}{f', mask={mask}' if mask else ''}{order})")
         printer.lines += stores  # behind all loads: what is stored may be read by another result
 
     def _kernel(self, body: Sequence[str]) -> Kernel:

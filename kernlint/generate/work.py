@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from kernlint.generate.seen import Seen, Stored, look
 from kernlint.generate.terms import COLUMNS, Bounds
 from kernlint.generate.values import Value, identity, lanes_of
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.workload import Expr, Size
 from kernlint.workload.expr import Atom, lift
 
@@ -16,13 +16,15 @@ from kernlint.workload.expr import Atom, lift
 @dataclass(frozen=True)
 class Root:
     """``value``, seen from the lanes of a kernel by ``index``, which goes to the memory of ``target``: the same, or one of which
-    it is the part that begins at ``shift`` along each axis; only where ``bounds`` hold."""
+    it is the part that begins at ``shift`` along each axis; only where ``bounds`` hold. Where there are places ``at``, the elements are
+    added to what lies there: expressions over the lanes of ``value`` and the elements of ``target``'s operands."""
 
     value: Value
     index: tuple[Expr, ...]
     target: Value
     shift: tuple[Expr, ...]
     bounds: Bounds = ()
+    at: tuple[Expr, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,7 @@ def inputs_of(work: Work, works: Iterable[Work]) -> list[Value]:
     stored = {id(root.target) for one in works for root in one.roots}
     waiting = [root.value for root in work.roots]
     own, seen = set(map(id, waiting)), set[int]()
+    waiting += [view.value for root in work.roots if root.at for view in root.target.operands]
     found: list[Value] = []
     while waiting:
         value = waiting.pop()
@@ -106,7 +109,11 @@ def _needed(root: Value, stored: Mapping[int, Value]) -> Iterator[Value]:
 
 
 def _together(one: Work, other: Work) -> Work | None:
+    if one.product is not None and one.product is other.product and one.chunks == other.chunks > 0:
+        return replace(one, roots=(*one.roots, *other.roots))
     if one.product is not None or other.product is not None or one.rows != other.rows or one.chunks != other.chunks:
+        return None
+    if any(root.at for root in (*one.roots, *other.roots)):
         return None
     if one.columns and other.columns and one.columns != other.columns:
         return None

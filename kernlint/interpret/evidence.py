@@ -317,10 +317,10 @@ def _upcast(module: Module, workload: Workload, tensor: Tensor) -> bool:
 
 
 def open_names(workload: Workload, missing: Sequence[str]) -> list[str]:
-    """The open sizes that have to be given: those that times miss, and those that launches get."""
-    names = dict.fromkeys((*missing, *workload.symbols))
-    for tensor in workload.inputs:
-        for extent in tensor.shape or ():
-            if isinstance(extent, Expr) and concrete(extent) is None:
-                names.update(dict.fromkeys(atom.name for atom in extent.atoms() if isinstance(atom, Symbol)))
+    """The open sizes that have to be given: those that times miss, and those of grids and tensors."""
+    names = dict.fromkeys(missing)
+    grids = (extent for launch in workload.first_call().distinct_launches() for extent in launch.grid)
+    for extent in (*grids, *(extent for tensor in workload.inputs for extent in tensor.shape or ())):
+        if isinstance(extent, Expr) and concrete(extent) is None:
+            names.update(dict.fromkeys(atom.name for atom in extent.atoms() if isinstance(atom, Symbol)))
     return list(names)

@@ -12,7 +12,7 @@ from kernlint.interpret.earlier import Earlier, Readings
 from kernlint.interpret.edits import NO_EDITS, Edits
 from kernlint.interpret.elsewhere import Elsewhere
 from kernlint.interpret.question import Fact, Question
-from kernlint.interpret.reading.entries import Reading
+from kernlint.interpret.reading.entries import Followed, Reading
 from kernlint.interpret.reading.modules import ModuleReading
 from kernlint.interpret.substituted import Substitution
 from kernlint.interpret.swapped_kernels import KernelCalls, recoded
@@ -53,8 +53,8 @@ class Program:
         #: By edits and the one entry that was followed, empty for all.
         self._read: dict[tuple[Edits, str], list[Workload]] = {}
         self._bare: dict[Edits, list[Workload]] = {}
-        #: What numbers make of the workloads read, by the other edits and the one entry that was followed, and of an entry.
-        self._substitution: dict[tuple[Edits, str], Substitution] = {}
+        #: What numbers make of each workload read, by the other edits and the one entry that was followed, and of an entry.
+        self._substitution: dict[tuple[Edits, str], dict[str, Substitution]] = {}
         self._substituted: dict[tuple[Edits, str], Workload | None] = {}
         self._open: dict[Span, Kernel | None] = {}
         self._opening: Reading | None = None
@@ -185,7 +185,7 @@ class Program:
             return None, None
         only = entry if base else self._only(entry)
         before = [workload for workload in self.workloads(base, only) if workload.entry == entry]
-        return before[0] if len(before) == 1 else None, self._substitution.get((base, only))
+        return before[0] if len(before) == 1 else None, self._substitution.get((base, only), {}).get(entry)
 
     def _exchanged(self, entry: str, edits: Edits) -> Workload | None:
         """The workload of ``entry`` with the launches that ``edits`` change exchanged; None where that does not do."""
@@ -291,33 +291,46 @@ class Program:
         return self._learned.get(owner, self._resolved)
 
     def _follow(self, edits: Edits, only: str) -> list[Workload]:
+        """Each round follows again what the one before has shown something of."""
+        settled: dict[int, Followed] = {}
+        substitution: dict[str, Substitution] = {}
         for last in (False,) * (_ROUNDS - 1) + (True,):
             reading = Reading(self, edits, self._resolved, only=only, journal=edits == edits.base)
+            reading.settled = settled
             if not edits and not last:
-                reading.host.is_draft = partial(self._learns, reading)
+                reading.host.is_draft = partial(self._is_draft, reading)
             workloads = reading.workloads()
             reading.host.count()
-            if edits or not self._learns(reading):
+            if reading.host.journal is not None:
+                told = Substitution(reading.host, reading.host.journal, self.kernel, edits)
+                kept = {id(workload) for one in settled.values() for workload in one.workloads}
+                substitution.update((workload.entry, told) for workload in workloads if id(workload) not in kept)
+                reading.host.journal = None
+            shown = self._shown(reading)
+            if edits or not shown:
                 break
             self._integers |= reading.host.integers
             self._needed |= reading.host.needed
             for owner, found in reading.host.learned_of.items():
                 self._learned[owner] = _close({**found, **self.resolved_of(owner)})
+            # What the user has said must have been of use in the last round.
+            asked = bool(self.question.facts or self.question.overrides) or "" in shown
+            settled = {} if asked else {n: one for n, one in reading.followed.items() if not one.owners & shown}
         if not edits and not only:
             reading.check_used()
-        if reading.host.journal is not None:
-            self._substitution[edits, only] = Substitution(reading.host, reading.host.journal, self.kernel, edits)
-            reading.host.journal = None
+        self._substitution[edits, only] = substitution
         return workloads
 
-    def _learns(self, reading: Reading) -> bool:
-        """Whether ``reading`` has found out what was not known before: the program is then read once more."""
+    def _shown(self, reading: Reading) -> set[str]:
+        """The functions and classes of whose arguments ``reading`` has shown what was not known before."""
         host = reading.host
-        return bool(
-            any(found.keys() - self.resolved_of(owner).keys() for owner, found in host.learned_of.items())
-            or host.integers - self._integers
-            or host.needed - self._needed
-        )
+        shown = {owner for owner, found in host.learned_of.items() if found.keys() - self.resolved_of(owner).keys()}
+        shown.update(owner for owner, _ in host.integers - self._integers)
+        return shown.union(symbol.partition(".")[0] for symbol, _ in host.needed - self._needed)
+
+    def _is_draft(self, reading: Reading) -> bool:
+        """Whether what is followed now is sure to be followed again."""
+        return reading.host.owner in self._shown(reading)
 
 
 def _close(facts: dict[Symbol, Size]) -> dict[Symbol, Size]:

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kernlint.syntax.tree import Module
     from kernlint.verdict.candidate import Candidate
     from kernlint.verdict.judge import Allowance
+    from kernlint.verdict.scenarios import Plan
     from kernlint.workload import Span, Workload
 
 
@@ -125,20 +126,45 @@ class Asking(Told):
     def _of_stated(
         self, program: Program, workload: Workload, device: Device, rules: list[Rule]
     ) -> Iterator[Candidate]:
-        """What rules about speed find where open arguments have the types that checks, annotations and prose state."""
+        """What rules about speed find where open arguments are what calls of the function give, else where they have the types
+        that checks, annotations and prose state."""
         from kernlint.interpret.edits import NO_EDITS
-        from kernlint.interpret.evidence import stated
+        from kernlint.interpret.evidence import stated, untyped
 
-        nothing: dict[str, Clue] = {}
-        clues = nothing if self.late else self._guarded("evidence", lambda: stated(program, workload), nothing)
         concerned = [rule for rule in rules if rule.category not in NOT_ABOUT_SPEED and not rule.silent_if_open]
-        if not clues or not concerned:
+        if self.late or not concerned or not untyped(workload):
+            return
+        plan = self._guarded("calls", lambda: self._called(program, workload, device), None)
+        if plan is not None:
+            assumed = _assumed((fact.name, fact.value, fact.evidence) for fact in plan.facts)
+            for candidate in self._of_workload(plan.program, plan.workload, device, concerned):
+                yield replace(candidate, assumed=assumed)
+            return
+        nothing: dict[str, Clue] = {}
+        clues = self._guarded("evidence", lambda: stated(program, workload), nothing)
+        if not clues:
             return
         typed = program.at(dtypes={name: clue.dtypes[0] for name, clue in clues.items()})
         call = typed.workload(workload.entry, NO_EDITS)
-        assumed = tuple(f"assumed: `{name}` is {clue.dtypes[0]} ({clue.because})" for name, clue in clues.items())
+        assumed = _assumed((name, clue.dtypes[0], clue.because) for name, clue in clues.items())
         for candidate in self._of_workload(typed, call, device, concerned) if call is not None else ():
             yield replace(candidate, assumed=assumed)
+
+    def _called(self, program: Program, workload: Workload, device: Device) -> Plan | None:
+        """The largest call of the entry of ``workload`` that the file makes itself, or its project if that is asked."""
+        from kernlint.analysis import target_for
+        from kernlint.interpret.callers import call_sites
+        from kernlint.interpret.reading.launching import may_launch
+        from kernlint.verdict.scenarios import Planner
+
+        project = self.job.settings.project
+        if self.sites is None:
+            entries = [one.entry.replace(".backward", ".forward") for one in program.workloads()]
+            self.sites = call_sites(program.kernel, entries, may_launch(program.kernel), program.question.host, project)
+            self.repeatable = self.repeatable and not project  # other files may change
+        owner = workload.entry.partition(".")[0]
+        sites = [site for site in self.sites if site.function.partition(".")[0] == owner]
+        return Planner(program, workload, device, target_for(None, device), sites).called() if sites else None
 
     def _of_workload(
         self, program: Program, workload: Workload, device: Device, rules: list[Rule]
@@ -170,6 +196,14 @@ class Asking(Told):
             self._guarded(rule.code, partial(_ask, rule, context, known, self.allowance, found), None)
             if not (found and rule.category in _OF_THE_DEVICE and program.other_vendor):
                 yield from found
+
+
+def _assumed(facts: Iterable[tuple[str, object, str]]) -> tuple[str, ...]:
+    """What a finding rests on that is no proof, by what speaks for it."""
+    by_evidence: dict[str, list[str]] = {}
+    for name, value, evidence in facts:
+        by_evidence.setdefault(evidence, []).append(f"`{name}` is {value}")
+    return tuple(f"assumed: {', '.join(said)} ({evidence})" for evidence, said in by_evidence.items())
 
 
 def _ask(rule: Rule, context: Context, known: bool, allowance: Allowance, found: list[Candidate]) -> None:

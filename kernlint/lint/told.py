@@ -19,6 +19,7 @@ from kernlint.sandbox import summary_of
 from kernlint.work import OutOfWork
 
 if TYPE_CHECKING:
+    from kernlint.interpret.callers import CallSite
     from kernlint.interpret.earlier import Earlier
     from kernlint.lint.fences import Fences
     from kernlint.rewrite.text import TextEdit
@@ -82,6 +83,8 @@ class Told:
         self.fixing: Allowance | None = None
         self.unfixed: dict[str, None] = {}
         self.helpers: set[str] = set()
+        #: The calls of the file's functions, once somebody has looked for them.
+        self.sites: list[CallSite] | None = None
 
     def _guarded(self, what: str, action: Callable[[], _T], default: _T) -> _T:
         """``action()``, or ``default`` where it crashes: one bad rule must not cost what the others find."""

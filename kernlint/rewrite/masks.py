@@ -15,8 +15,8 @@ from kernlint.rewrite.masked_values import with_fitting_other
 from kernlint.rewrite.site import Site, codemod
 from kernlint.rewrite.source import Source
 from kernlint.rewrite.text import CannotRewrite, TextEdit
-from kernlint.rules.correctness.bounds import overshoots
 from kernlint.rules.correctness.tails import Masked
+from kernlint.rules.proofs.bounds import overshoots
 from kernlint.rules.proofs.iteration_domain import last_element, sites
 from kernlint.syntax.names import variables
 from kernlint.syntax.walk import parameters, walk

@@ -17,6 +17,9 @@ from kernlint.syntax import light_nodes as new
 from kernlint.syntax.light_expressions import Expressions, Make, Unusual
 from kernlint.syntax.light_places import _BLANK, NONE
 
+#: What has brackets of its own, always or where it stands alone.
+_BRACKETED = frozenset({ast.Tuple, ast.GeneratorExp, ast.NamedExpr, ast.Yield, ast.YieldFrom})
+
 
 class LightTree(Expressions):
     """The ``tree`` of LibCST's nodes for the ``text`` that ``python`` is the tree of, and the ``counterparts`` of its nodes in
@@ -140,10 +143,14 @@ class LightTree(Expressions):
     def _of_with(self, node: ast.With | ast.AsyncWith) -> Any:
         items = []
         for item in node.items:
-            if self._start(item.context_expr) in self._opened:
+            # Brackets around all items are those of the statement, as they are around one that has no name.
+            alone = (
+                len(node.items) == 1 and item.optional_vars is None and self._start(item.context_expr) in self._opened
+            )
+            if alone and type(item.context_expr) in _BRACKETED:
                 raise Unusual("with")
             asname = new.as_name(self._value(item.optional_vars)) if item.optional_vars is not None else None
-            items.append(new.with_item(self._value(item.context_expr), asname))
+            items.append(new.with_item(self._value(item.context_expr, alone), asname))
         return new.with_(items, self._body(node.body), new.asynchronous() if type(node) is ast.AsyncWith else None)
 
     def _of_try(self, node: ast.Try) -> Any:

@@ -207,9 +207,18 @@ class Module:
             near = self._near_span(node)
             if near == span:
                 return node
-            if near is None:
+            if near is None and self._may_hold(node, span):
                 unsure.append(node)
         return next((node for node in unsure if self._far_span(node) == span), None)
+
+    def _may_hold(self, node: libcst.CSTNode, span: Span) -> bool:
+        """Whether what is around ``node``, the innermost of it whose place costs little to tell, covers ``span``."""
+        number = self._numbers[id(node)]
+        for around in self.nodes[number - 1 :: -1] if number else ():
+            near = self._near_span(around)
+            if near is not None and self._run(around)[1] > number:
+                return near.contains(span)
+        return True
 
     def _lines_of(self, kind: type[_Node]) -> Mapping[int | None, list[tuple[int, _Node]]]:
         """The nodes of ``kind``, numbered in source order, by the line that they begin on; None where that takes more to tell."""

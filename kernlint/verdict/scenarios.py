@@ -130,6 +130,10 @@ class Planner:
         told = [AssumedFact(fact.name, _said(fact), "call", f"the call at {site.place}") for fact in facts]
         return replace(plan, name=f"call at {site.place}", facts=(*told, *plan.facts))
 
+    def called(self) -> Plan | None:
+        """The largest of the calls; None where there is none that can be followed."""
+        return self._of_site(self.sites[0]) if self.sites else None
+
     def assignments(self) -> list[dict[str, Dtype]]:
         """Types for all untyped arguments, the likeliest first; those that Triton's front end refuses are left out."""
         if not self.tensors:

@@ -244,11 +244,17 @@ def _why_not(judgement: Judgement, device: Device) -> str:
     )
 
 
+#: How much faster a well-written version has to be to be another one.
+_AS_GOOD = 1.02
+
+
 def _closeness(judgement: Judgement) -> str:
     """How near the call is to what a well-written version would take."""
     found = judgement.headroom
     if found is None:
         return ""
+    if found.ratio < _AS_GOOD:
+        return " (a well-written version would take as long)"
     return f" (a well-written version would take about {format_us(found.achievable_us)} us of device time, {found.ratio:.2f}x less)"
 
 

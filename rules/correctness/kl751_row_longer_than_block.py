@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from kernlint.rules.correctness.bounds import Shortfall, ShortfallRule, walked_by_a_loop
+from kernlint.rules.correctness.shortfalls import ShortfallRule
+from kernlint.rules.proofs.bounds import Shortfall, walked_by_a_loop
 from kernlint.workload.expr import Symbol
 
 

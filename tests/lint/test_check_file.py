@@ -51,6 +51,19 @@ def test_types_that_prose_states_make_remarks_without_a_fix(said, codes):
         assert "assumed: `a` is int8 (the docstring of `multiply` says int8 of a)" in finding.evidence
 
 
+def test_calls_that_the_file_makes_itself_make_priced_remarks():
+    source = KERNEL.replace("2048, 2048, 2048, BM", "a.shape[0], b.shape[0], a.shape[1], BM")
+    for name in ("a", "b"):
+        source = source.replace(f'    {name} = torch.empty((2048, 2048), device="cuda", dtype=torch.int8)\n', "", 1)
+    source += '\n\nif __name__ == "__main__":\n    x = torch.ones(4096, 4096, device="cuda", dtype=torch.int8)\n    multiply(x, x)\n'
+    (finding,) = check(source, fixes=True)
+    assert (finding.code, finding.severity, finding.fix) == (CODE, "info", None) and finding.gain is not None
+    assert (
+        f"assumed: `a` is int8[4096,4096], `b` is int8[4096,4096] (the call at k.py:{source.count(chr(10))})"
+        in finding.evidence
+    )
+
+
 def test_a_gain_below_the_least_that_counts_is_information():
     (finding,) = check(KERNEL)
     assert finding.severity == "warning" and finding.gain is not None and finding.gain.best > 1.05

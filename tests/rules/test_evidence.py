@@ -175,3 +175,24 @@ def test_a_kernel_that_nothing_in_the_project_uses(tmp_path: Path, elsewhere: st
     (tmp_path / "main.py").write_text(elsewhere)
     found = check_file(Job(str(kernels), kernels.read_bytes(), settings)).findings
     assert [f.severity for f in found] == expected
+
+
+def test_a_decorator_that_is_a_partial_call() -> None:
+    source = """
+    import functools
+
+    def counted(times, function):
+        return function
+
+    @functools.partial(counted, 3)
+    def run(x):
+        return x + 1
+
+    @triton.jit
+    def copy(x, y):
+        tl.store(y, tl.load(x))
+
+    def call(x, y):
+        copy[(1,)](run(x), y)
+    """
+    assert codes({"KL795", "KL902"}, source) == []

@@ -33,6 +33,12 @@ SOURCES = {
         "try:\n    a\nexcept (A, B) as e:\n    b\nexcept C:\n    c\nexcept:\n    d\nelse:\n    e\nfinally:\n    f\n"
         "with a as b, c:\n    d\n"
     ),
+    "withs": (
+        "with (a): pass\nwith ((a)): pass\nwith (a) as b: pass\nwith (a), (b): pass\nwith (a, b): pass\nwith (a,): pass\n"
+        "with (\n    a as b,\n    (c) as d,\n    f(e),\n): pass\nwith ((a), (b)): pass\nwith (a, b) as c: pass\n"
+        "with (a, b), c: pass\nwith f(a), (b): pass\nwith (a + b).c: pass\nwith (f)(a): pass\nwith (a)[b] as c: pass\n"
+        "async def g():\n    async with (a as b, c): pass\n    async with (await d): pass\n"
+    ),
     "functions": (
         "@a\n@(b.c)\nasync def f(a, b: int = 1, /, c=(2), *d, e, g: 'x' = 3, **h) -> (int):\n"
         "    async with a as b: pass\n    async for i in await x: yield i\n    return lambda *, y, z=1: (y, *z)\n"
@@ -94,7 +100,7 @@ def test_a_light_tree_of_a_file(path):
         assert near == (full.span(theirs) if type(theirs) is cst.BooleanOperation else full._near_span(theirs))
 
 
-@pytest.mark.parametrize("source", ["with (a) as b: pass\n", "if a: \\\n  b\n", "match a:\n    case 1: pass\n"])
+@pytest.mark.parametrize("source", ["with (a := b): pass\n", "if a: \\\n  b\n", "match a:\n    case 1: pass\n"])
 def test_what_only_libcst_reads(source):
     with pytest.raises(Unusual):
         LightTree(source, ast.parse(source))
@@ -121,3 +127,11 @@ def test_a_place_that_python_does_not_tell_is_that_of_libcst():
 )
 def test_deep_source(source):
     assert parse_module(source + "\n", "x.py").tree.body
+
+
+def test_what_stands_in_a_text_is_not_looked_for_elsewhere():
+    module = parse_module("a = f'{g(1)}'\nb = h(2)\n", "x.py")
+    inside, outside = module.of(cst.Call)
+    assert module.at(module.span(outside), cst.Call) is outside
+    assert "_with_layout" not in vars(module)
+    assert module.at(module.span(inside), cst.Call) is inside

@@ -91,8 +91,8 @@ def _group_norm(w: Writer) -> Value:
 
 def _instance_norm(w: Writer) -> Value:
     x = w.tensor(0, "input")
-    if not w.argument(5, "use_input_stats", True):
-        raise CannotGenerate("an instance norm by what it has seen before")
+    if not w.argument(5, "use_input_stats", True) or isinstance(w.argument(1, "running_mean"), Tensor):
+        raise CannotGenerate("an instance norm of kept statistics")
     rank = len(x.shape or ())
     result = standardised(w, x, list(range(2, rank)), w.argument(7, "eps", 1e-5))
     return affine(w, result, *(per_channel(w, w.argument(i, n), rank) for i, n in ((3, "weight"), (4, "bias"))))

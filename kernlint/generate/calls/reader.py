@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from kernlint.generate.calls.loops import Filled, LoopReader, stacked
+from kernlint.generate.calls.places import PAIRS
 from kernlint.generate.calls.table import FUNCTIONS
 from kernlint.generate.calls.writer import ELEMENTWISE, Writer
 from kernlint.generate.layouts import index_of
@@ -115,6 +116,9 @@ class Reader:
     def read(self, step: TorchOp) -> None:
         """What ``step`` makes is known afterwards."""
         call = step.call
+        if call is not None and len(step.writes) == 2 and call.function in PAIRS:
+            self._read_pair(step, call)
+            return
         if call is None or len(step.writes) > 1:
             raise CannotGenerate(f"torch function {step.name} with arguments that are not known")
         name = call.function
@@ -143,6 +147,11 @@ class Reader:
             self._put(out, View(made, identity(made.shape)))
         else:
             self.holds[out.storage.id] = replace_name(made, out), out
+
+    def _read_pair(self, step: TorchOp, call: Call) -> None:
+        for out, made in zip(step.writes, PAIRS[call.function](Writer(self.view, self.sizes, step.writes[0], call))):
+            if made is not None:
+                self.holds[out.storage.id] = replace_name(made, out), out
 
     def shown(self, given: Any, out: Tensor) -> Value:
         """``given``, a tensor or a number, as it is put into ``out``."""

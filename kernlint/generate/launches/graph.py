@@ -37,10 +37,12 @@ class Graph:
     # -- lanes ------------------------------------------------------------------------------------------------------
 
     def lane(self, extent: Size) -> Expr:
-        """A new lane."""
+        """A new lane; along one element there is nothing to tell apart."""
         made, number = lane(next(self._numbers)), lift(extent).value
         if number is None:
             raise CannotGenerate("an axis of unknown extent")
+        if number == 1:
+            return lift(0)
         self.box[_atom(made)] = (0, number - 1)
         return made
 
@@ -131,10 +133,12 @@ class Graph:
 
     def reduce(self, kind: str, body: View, over: Sequence[Expr], dtype: Dtype) -> View:
         """``body`` reduced over the lanes ``over``."""
-        over, body = self._with_inner(kind, body, over)
+        over, body = self._with_inner(kind, body, [at for at in over if at.terms])
         over, body = self._as_one(body, over)
         for at in over:
             body = self._clipped(kind, body, at)
+        if not over:
+            return self.map("cast", dtype, body)
         lanes = [_number(at) for at in over]
         attributes = {"kind": kind, "over": tuple(map(self.extent, lanes))}
         factors = self._factors(body, lanes) if kind == "sum" else None

@@ -9,8 +9,8 @@ from typing import Any
 
 from kernlint.generate.launches.graph import Graph
 from kernlint.generate.launches.kernels import Lanes, Pointer, Test, address
-from kernlint.generate.launches.places import Beyond, Bound, axes_of, masked, numbers, replaced, span_of, with_rests
-from kernlint.generate.launches.solve import Solution
+from kernlint.generate.launches.places import Beyond, Bound, axes_of, masked, numbers, span_of, with_rests
+from kernlint.generate.launches.solve import Solution, always
 from kernlint.generate.values import CannotGenerate, Value, View, element, identity, lane, lanes_of
 from kernlint.records import replace
 from kernlint.workload import Atomic, Expr, Lane, Launch, LoopIndex, Opaque, Store, Tensor
@@ -48,6 +48,8 @@ class LaunchReader:
         self.written = {tensor.storage.id for _, tensor in self.stores}
         #: Where the store at hand writes, over atoms of the program.
         self._own: tuple[int, Expr, int] | None = None
+        #: What was written to parts of a storage, by the first place along an axis: the axis, the last place, and what it is.
+        self._pieces: dict[int, dict[int, tuple[int, int, View]]] = {}
 
     def read(self) -> None:
         for node, tensor in self.stores:
@@ -84,16 +86,58 @@ class LaunchReader:
         graph.box |= {Lane(axis): (0, extent - 1) for axis, extent in enumerate(shape)}
         self._own = tensor.storage.id, pointer.offset + tensor.offset, store.id
         solution = self._solved(flat, whole, bounds)
-        by, left = solution.by, solution.bounds
-        lanes.solved = by
-        value = lanes.elements(given, tile)
-        value = graph.map("cast", whole.dtype, value)
-        bounds = [*(tuple(None if e is None else replaced(e, by, graph.box) for e in b) for b in bounds), *left]
+        lanes.solved = solution.by
+        bounds = [tuple(None if e is None else lanes.final(e) for e in bound) for bound in bounds]
+        bounds = [bound for bound in (*bounds, *solution.bounds) if not always(bound, graph.box)]
         self._prove(lanes.final(flat), whole, bounds)
-        self._check(value, [e for b in bounds for e in b if e is not None])
-        before = View(old, identity(shape))
-        made = graph.choose(bounds, value, before)
-        self.holds[tensor.storage.id] = self._whole(made, whole), whole
+        piece = self._piece(bounds, shape)
+        # What is written to a part is made over the places of that part.
+        lanes.solved = [*solution.by, {Lane(axis): lane(axis) + first for axis, (first, _) in piece.items()}]
+        graph.box |= {Lane(axis): (0, last - first) for axis, (first, last) in piece.items()}
+        value = graph.map("cast", whole.dtype, lanes.elements(given, tile))
+        self._check(value, [e for bound in bounds for e in bound if e is not None])
+        graph.box |= {Lane(axis): (0, extent - 1) for axis, extent in enumerate(shape)}
+        back = {Lane(axis): lane(axis) - first for axis, (first, _) in piece.items()}
+        value = View(value.value, tuple(place.substitute(back) for place in value.index))  # type: ignore[arg-type]
+        self.holds[tensor.storage.id] = self._put(tensor.storage.id, whole, old, value, bounds, piece), whole
+
+    def _piece(self, bounds: Sequence[Bound], shape: Sequence[int]) -> dict[int, tuple[int, int]]:
+        """The first and last place along the axes of which ``bounds`` leave a part."""
+        found: dict[int, tuple[int, int]] = {}
+        for low, place, high in bounds:
+            (axis, *others) = lanes_of((place,)) or (-1,)
+            beside = place - lane(axis)
+            if others or axis >= len(shape) or beside.value is None or low.value is None:
+                continue
+            first, last = found.get(axis, (0, shape[axis] - 1))
+            last = last if high is None or high.value is None else min(last, high.value - 1 - beside.value)
+            found[axis] = max(first, low.value - beside.value), last
+        return {axis: span for axis, span in found.items() if 0 <= span[0] <= span[1]}
+
+    def _put(
+        self, storage: int, whole: Tensor, old: Value, value: View, bounds: Sequence[Bound], piece: Mapping[int, Any]
+    ) -> Value:
+        """What memory holds after ``value`` was written where ``bounds`` hold."""
+        shape = numbers(whole.shape)
+        pieces = self._pieces.setdefault(storage, {})
+        if len(piece) == 1 == len({place for _, place, _ in bounds}):
+            ((axis, (first, last)),) = piece.items()
+            pieces[first] = axis, last, value
+        ordered = sorted(pieces.items())
+        starts = [first for first, _ in ordered]
+        ends = [last + 1 for _, (_, last, _) in ordered]
+        axes = {axis for _, (axis, _, _) in ordered}
+        if len(axes) == 1 and len(ordered) > 1 and starts == [0, *ends[:-1]] and ends[-1] == shape[min(axes)]:
+            (axis,) = axes
+            cases = tuple(
+                ((lift(first), lane(axis), lift(last + 1) if last + 1 < shape[axis] else None),)
+                for first, (_, last, _) in ordered
+            )
+            extents = tuple((first, last + 1 - first) for first, (_, last, _) in ordered)
+            attributes = {"cases": cases, "axis": axis, "extents": extents}
+            views = tuple(one for _, (_, _, one) in ordered)
+            return Value("choose", shape, value.value.dtype, views, attributes, whole.name)
+        return self._whole(self.graph.choose(bounds, value, View(old, identity(shape))), whole)
 
     def _shape(self, store: ssa.Value) -> tuple[int, ...]:
         pointer = self.values.argument(store, "pointer")

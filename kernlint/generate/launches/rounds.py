@@ -12,7 +12,7 @@ from kernlint.generate.values import CannotGenerate, View
 from kernlint.records import dataclass
 from kernlint.workload import Expr, LoopIndex, Opaque
 from kernlint.workload import dtype as dt
-from kernlint.workload.expr import Atom, lift
+from kernlint.workload.expr import lift
 from kernlint.workload.values import Value
 
 
@@ -155,7 +155,7 @@ def _accumulated(rounds: _Rounds, phi: Value, place: Place) -> View:
         if rest is not None and not _depends(rest, {id(own.value), *others}):
             return _with_start(rounds, op, kind, rest, start)
     if not _depends(after, {id(own.value), *others}):
-        return graph.look(after, {_atom(rounds.at): lift(rounds.count - 1)})
+        return graph.look(after, {atom: lift(rounds.count - 1) for atom in rounds.at.atoms()})
     raise CannotGenerate("a loop that carries what is no sum, product or extreme")
 
 
@@ -198,8 +198,3 @@ def _case(view: View) -> Sequence[Any]:
 
 def _depends(view: View, values: set[int]) -> bool:
     return any(id(one) in values for one in view.value.walk())
-
-
-def _atom(place: Expr) -> Atom:
-    (atom,) = place.atoms()
-    return atom

@@ -98,11 +98,13 @@ def lineage(cls: Class) -> Iterator[Class]:
             waiting += reversed(here.bases)
 
 
-def misfit(function: Function, args: list[Any], kwargs: dict[str, Any], node: cst.Call) -> str:
+def misfit(function: Function, args: list[Any], kwargs: dict[str, Any], node: cst.CSTNode) -> str:
     """Why Python would not make a call of a function of a module; empty where it would, or may."""
     called, module = function.node, function.module
-    if not isinstance(called, cst.FunctionDef) or called not in module.tree.body or any(a.star for a in node.args):
+    if not isinstance(called, cst.FunctionDef) or called not in module.tree.body:
         return ""
+    if not isinstance(node, cst.Call) or any(a.star for a in node.args):
+        return ""  # a decorator, which is called with what it decorates
     origins = (origin_of(d.decorator, module.imports) or "" for d in called.decorators)
     passed_on = all(origin in ("torch.no_grad", "torch.inference_mode") for origin in origins)
     return binding_problem(called, args, kwargs) if passed_on else ""

@@ -56,6 +56,8 @@ class HostState(Recording):
         self.resolved: Mapping[Symbol, Size] = dict(resolved)
         self.learned: dict[Symbol, Size] = {}
         self.owner = ""
+        #: Those that were turned to since somebody has emptied this.
+        self.owners: set[str] = set()
         self.learned_of: dict[str, dict[Symbol, Size]] = {"": self.learned}
         self.resolved_of: Callable[[str], Mapping[Symbol, Size]] = lambda owner: self.resolved
         self.refined: dict[int, Tensor] = {}
@@ -171,6 +173,7 @@ class HostState(Recording):
         """From here on arguments are those of ``entry``: what is learned of them says nothing of arguments of the same names that
         another function has."""
         self.owner = entry.partition(".")[0]
+        self.owners.add(self.owner)
         self.resolved = self.resolved_of(self.owner)
         self.learned = self.learned_of.setdefault(self.owner, {})
 
@@ -286,6 +289,22 @@ class HostState(Recording):
         if self.sinks:
             call = as_data(*self.calling) if self.detailed and self.calling is not None else None
             self.record(TorchOp(name, kind, reads, writes, self.span(node), self.symbol, flops, dims or {}, call))
+
+    def result_of(
+        self,
+        name: str,
+        kind: str,
+        reads: tuple[Tensor, ...],
+        dtype: Dtype | None,
+        shape: tuple[Size, ...] | None,
+        node: cst.CSTNode,
+        flops: int | None = 0,
+        dims: Mapping[str, int] | None = None,
+    ) -> Tensor:
+        """A fresh tensor of ``dtype`` and ``shape``: what the torch operation ``name`` makes of ``reads``."""
+        result = self.allocate(dtype, shape, "result", node)
+        self.torch_op(name, kind, reads, (result,), node, flops, dims)
+        return result
 
     def skips(self, node: cst.CSTNode) -> bool:
         """Whether an edit takes this torch call out of the program."""

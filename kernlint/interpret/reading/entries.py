@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import libcst as cst
@@ -15,16 +16,30 @@ from kernlint.interpret.reading.launching import may_launch
 from kernlint.interpret.reading.models import entry_name, is_autograd
 from kernlint.interpret.trace import Trace
 from kernlint.interpret.values import Class, Function, Jit
-from kernlint.records import replace
+from kernlint.records import dataclass, replace
 from kernlint.workload import Workload
+
+
+@dataclass(frozen=True)
+class Followed:
+    """The ``workloads`` of a function or class that is an entry, and the ``owners`` of the arguments that were made for it."""
+
+    workloads: tuple[Workload, ...]
+    owners: frozenset[str]
 
 
 class Reading(KernelReading):
     """One pass over the program with the symbols resolved so far. Where several functions are entries it follows all, or the
     one called ``only``."""
 
+    #: What a pass before has told of entries of which it has left nothing to learn, and what this one tells, by the identity of
+    #: their nodes.
+    settled: Mapping[int, Followed] = MappingProxyType({})
+    followed: dict[int, Followed]
+
     def workloads(self) -> list[Workload]:
         """Those that the question is about."""
+        self.followed = {}
         entry = self.question.entry
         if entry is not None:
             return [self._named(entry)]
@@ -47,8 +62,8 @@ class Reading(KernelReading):
         if self.only:
             caller = self.program._callers.get(self.only)
             candidates = [v for v in candidates if self.only in _entries(v) or entry_name(v) == caller]
-        public = [w for value in candidates if not value.name.startswith("_") for w in self._launching(value)]
-        return public or [w for value in candidates if value.name.startswith("_") for w in self._launching(value)]
+        public = [w for value in candidates if not value.name.startswith("_") for w in self._followed(value)]
+        return public or [w for value in candidates if value.name.startswith("_") for w in self._followed(value)]
 
     def traced(self, entry: str) -> Trace:
         """The values that are met when ``entry`` is followed."""
@@ -60,6 +75,16 @@ class Reading(KernelReading):
         self.workloads()
         self.host.budget = budget
         return self.trace
+
+    def _followed(self, value: Function | Class) -> tuple[Workload, ...]:
+        """The workloads of an entry, as a pass before has found them where nothing was left to learn."""
+        found = self.settled.get(id(value.node))
+        if found is None:
+            self.host.owners.clear()
+            workloads = tuple(self._launching(value))
+            found = Followed(workloads, frozenset(self.host.owners))
+        self.followed[id(value.node)] = found
+        return found.workloads
 
     def _launching(self, value: Function | Class) -> Iterator[Workload]:
         """The workload of a function or layer, if it launches anything."""

@@ -187,9 +187,7 @@ def _cat(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         shape = (*shape[:axis], total, *shape[axis + 1 :]) if count is not None else None
     else:
         shape = None
-    result = h.allocate(common_dtype(tensors), shape, "result", node)
-    h.torch_op("cat", "cat", tensors, (result,), node)
-    return result
+    return h.result_of("cat", "cat", tensors, common_dtype(tensors), shape, node)
 
 
 def _stack(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
@@ -202,9 +200,7 @@ def _stack(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     axis = axis_of(dim, len(shape) + 1)
     count = h.list_length(parts)
     result_shape = (*shape[:axis], count, *shape[axis:]) if axis is not None and count is not None else None
-    result = h.allocate(common_dtype(tensors), result_shape, "result", node)
-    h.torch_op("stack", "cat", tensors, (result,), node)
-    return result
+    return h.result_of("stack", "cat", tensors, common_dtype(tensors), result_shape, node)
 
 
 def _repeat(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode, tiles: bool = False) -> Any:
@@ -217,9 +213,7 @@ def _repeat(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode, tiles: 
     if times is not None and x.shape is not None and len(times) >= len(x.shape):
         old = (1,) * (len(times) - len(x.shape)) + x.shape
         shape = tuple(ex.simplify(ex.lift(a) * b) for a, b in zip(old, times))
-    result = h.allocate(x.dtype, shape, "result", node)
-    h.torch_op("repeat", "copy", (x,), (result,), node)
-    return result
+    return h.result_of("repeat", "copy", (x,), x.dtype, shape, node)
 
 
 def _repeat_interleave(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
@@ -230,9 +224,7 @@ def _repeat_interleave(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNo
     axis = axis_of(argument(args, kwargs, 2, "dim"), len(x.shape)) if x.shape is not None else None
     if axis is not None and isinstance(times, (int, Expr)) and x.shape is not None:
         shape = (*x.shape[:axis], ex.simplify(ex.lift(x.shape[axis]) * times), *x.shape[axis + 1 :])
-    result = h.allocate(x.dtype, shape, "result", node)
-    h.torch_op("repeat_interleave", "copy", (x,), (result,), node)
-    return result
+    return h.result_of("repeat_interleave", "copy", (x,), x.dtype, shape, node)
 
 
 def _pad(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
@@ -242,9 +234,7 @@ def _pad(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     shape = list(x.shape)
     for i in range(len(widths) // 2):
         shape[-1 - i] = ex.simplify(ex.lift(shape[-1 - i]) + widths[2 * i] + widths[2 * i + 1])
-    result = h.allocate(x.dtype, tuple(shape), "result", node)
-    h.torch_op("pad", "copy", (x,), (result,), node)
-    return result
+    return h.result_of("pad", "copy", (x,), x.dtype, tuple(shape), node)
 
 
 def _pixel_shuffle(up: bool) -> Handler:
@@ -264,9 +254,14 @@ def _pixel_shuffle(up: bool) -> Handler:
             sizes = ex.floordiv(channels, factor * factor), ex.lift(high) * factor, ex.lift(wide) * factor
         else:
             sizes = ex.lift(channels) * (factor * factor), ex.floordiv(high, factor), ex.floordiv(wide, factor)
-        result = h.allocate(x.dtype, (*lead, *map(ex.simplify, sizes)), "result", node)
-        h.torch_op("pixel_shuffle" if up else "pixel_unshuffle", "transpose", (x,), (result,), node)
-        return result
+        return h.result_of(
+            "pixel_shuffle" if up else "pixel_unshuffle",
+            "transpose",
+            (x,),
+            x.dtype,
+            (*lead, *map(ex.simplify, sizes)),
+            node,
+        )
 
     return handler
 

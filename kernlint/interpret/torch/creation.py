@@ -27,10 +27,16 @@ if TYPE_CHECKING:
     from kernlint.interpret.host.state import HostState
 
 
+def _filled(h: HostState, name: str, result: Tensor, node: cst.CSTNode, random: bool = False) -> Tensor:
+    """``result``, filled on the device by the function ``name``, unless it is left as it is."""
+    bare = result.storage.origin == "empty" or (bool(h.edits.unfilled) and h.span(node) in h.edits.unfilled)
+    h.torch_op(name, "alloc" if bare else "random" if random else "fill", (), (result,), node)
+    return result
+
+
 def _create(origin: str, kind: str, random: bool = False) -> Handler:
     def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         values = args
-        name = kind
         default: Dtype | None = dt.FLOAT32
         if kind == "full":
             values, fill = args[:1], argument(args, kwargs, 1, "fill_value")
@@ -44,12 +50,7 @@ def _create(origin: str, kind: str, random: bool = False) -> Handler:
         shape = shape_given(values)
         result = h.allocate(dtype_given(kwargs, default), shape, origin, node)
         note_sizes(h, result, values)
-        if on_cpu(kwargs):
-            return h.host_tensor(result)
-        bare = origin == "empty" or (bool(h.edits.unfilled) and h.span(node) in h.edits.unfilled)
-        device_kind = "alloc" if bare else "random" if random else "fill"
-        h.torch_op(name, device_kind, (), (result,), node)
-        return result
+        return h.host_tensor(result) if on_cpu(kwargs) else _filled(h, kind, result, node, random)
 
     return handler
 
@@ -65,11 +66,8 @@ def _create_like(origin: str, kind: str, random: bool = False) -> Handler:
         dense = x.strides is not None and x.is_contiguous is False and is_dense(x)
         if dense and x.strides is not None and kwargs.get("memory_format") != "contiguous_format":
             result = replace(result, strides=x.strides)  # preserve_format
-        if on_cpu(kwargs) or (h.is_hosted(x) and "device" not in kwargs):
-            return h.host_tensor(result)
-        bare = origin == "empty" or (bool(h.edits.unfilled) and h.span(node) in h.edits.unfilled)
-        h.torch_op(kind, "alloc" if bare else "random" if random else "fill", (), (result,), node)
-        return result
+        hosted = on_cpu(kwargs) or (h.is_hosted(x) and "device" not in kwargs)
+        return h.host_tensor(result) if hosted else _filled(h, kind, result, node, random)
 
     return handler
 
@@ -81,11 +79,8 @@ def _new(origin: str, kind: str) -> Handler:
         shape = shape_given([kwargs["size"]] if "size" in kwargs else values)
         result = h.allocate(dtype_given(kwargs, x.dtype if isinstance(x, Tensor) else None), shape, origin, node)
         note_sizes(h, result, [kwargs["size"]] if "size" in kwargs else values)
-        if on_cpu(kwargs) or (isinstance(x, Tensor) and h.is_hosted(x) and "device" not in kwargs):
-            return h.host_tensor(result)
-        bare = origin == "empty" or (bool(h.edits.unfilled) and h.span(node) in h.edits.unfilled)
-        h.torch_op(kind, "alloc" if bare else "fill", (), (result,), node)
-        return result
+        hosted = on_cpu(kwargs) or (isinstance(x, Tensor) and h.is_hosted(x) and "device" not in kwargs)
+        return h.host_tensor(result) if hosted else _filled(h, kind, result, node)
 
     return handler
 

@@ -208,9 +208,7 @@ def _embedding(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> A
     if not isinstance(ids, Tensor) or not isinstance(table, Tensor):
         return Unknown("embedding")
     shape = (*ids.shape, table.shape[-1]) if ids.shape is not None and table.shape else None
-    result = h.allocate(table.dtype, shape, "result", node)
-    h.torch_op("embedding", "gather", (ids, table), (result,), node)
-    return result
+    return h.result_of("embedding", "gather", (ids, table), table.dtype, shape, node)
 
 
 def _gather(name: str) -> Handler:
@@ -231,9 +229,7 @@ def _gather(name: str) -> Handler:
             shape = broadcast((*x.shape[:axis], 1, *x.shape[axis + 1 :]), ids.shape) if axis is not None else None
         elif name.startswith(("scatter", "index_")):
             shape = x.shape
-        result = h.allocate(x.dtype, shape, "result", node)
-        h.torch_op(name, "gather", tensors, (result,), node, dims=dims)
-        return result
+        return h.result_of(name, "gather", tensors, x.dtype, shape, node, dims=dims)
 
     return handler
 
@@ -243,8 +239,9 @@ def _one_hot(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any
     if not isinstance(ids, Tensor):
         return Unknown("one_hot")
     told = isinstance(classes, (int, Expr)) and classes != -1
-    result = h.allocate(dt.INT64, (*ids.shape, classes) if ids.shape is not None and told else None, "result", node)
-    h.torch_op("one_hot", "gather", (ids,), (result,), node)
+    result = h.result_of(
+        "one_hot", "gather", (ids,), dt.INT64, (*ids.shape, classes) if ids.shape is not None and told else None, node
+    )
     if not told:
         h.sync("one_hot waits for the largest class", node, ids)
     return result
@@ -264,8 +261,7 @@ def _diagonal(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> An
 def dynamic(name: str) -> Handler:
     def handler(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
         tensors = tensors_in(args)
-        result = h.allocate(tensors[0].dtype if tensors else None, None, "result", node)
-        h.torch_op(name, "scan", tensors, (result,), node)
+        result = h.result_of(name, "scan", tensors, tensors[0].dtype if tensors else None, None, node)
         h.sync(f"{name} waits for the size of its result", node, tensors[0] if tensors else None)
         return result
 

@@ -39,9 +39,7 @@ def matmul(
     """``a @ b`` with torch's broadcasting over leading axes; ``extra`` are further operands, such as a bias."""
     result_type = dtype or a.dtype
     if a.shape is None or b.shape is None or not a.shape or not b.shape:
-        result = h.allocate(result_type, None, "result", node)
-        h.torch_op(name, "matmul", (a, b, *extra), (result,), node, flops=None)
-        return result
+        return h.result_of(name, "matmul", (a, b, *extra), result_type, None, node, flops=None)
     m: Size = a.shape[-2] if len(a.shape) > 1 else 1
     k: Size = a.shape[-1]
     n: Size = b.shape[-1] if len(b.shape) > 1 else 1
@@ -70,8 +68,7 @@ def _as_batch(h: HostState, x: Tensor, groups: tuple[int, int, int], node: cst.C
         shape.append(product(x.shape[at : at + count]))
         at += count
     if view_strides(x, tuple(shape)) is None:
-        result = h.allocate(x.dtype, tuple(shape), "result", node)
-        h.torch_op("reshape", "transpose" if is_dense(x) else "copy", (x,), (result,), node)
+        h.result_of("reshape", "transpose" if is_dense(x) else "copy", (x,), x.dtype, tuple(shape), node)
 
 
 def _matmul(name: str) -> Handler:
@@ -164,6 +161,19 @@ def _outer(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     return elementwise(h, "outer", [unsqueeze(h, [a, 1], {}, node), unsqueeze(h, [b, 0], {}, node)], node)
 
 
+def _cdist(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
+    a, b = argument(args, kwargs, 0, "x1"), argument(args, kwargs, 1, "x2")
+    if not isinstance(a, Tensor) or not isinstance(b, Tensor):
+        return Unknown("cdist")
+    shape, flops = None, None
+    if a.shape is not None and b.shape is not None and len(a.shape) > 1 and len(b.shape) > 1:
+        batch = broadcast(a.shape[:-2], b.shape[:-2])
+        shape = None if batch is None else (*batch, a.shape[-2], b.shape[-2])
+        count = None if shape is None else ex.concrete(product((*shape, a.shape[-1])))
+        flops = None if count is None else 3 * count
+    return h.result_of("cdist", "elementwise", (a, b), a.dtype, shape, node, flops=flops)
+
+
 TABLE: dict[str, Handler] = {
     **{name: _matmul(name) for name in ("matmul", "mm", "bmm", "mv", "dot", "_int_mm", "_scaled_mm")},
     **dict.fromkeys(("addmm", "baddbmm"), _addmm),
@@ -171,4 +181,5 @@ TABLE: dict[str, Handler] = {
     "einsum": _einsum,
     **dict.fromkeys(("outer", "ger"), _outer),
     "scaled_dot_product_attention": _attention,
+    "cdist": _cdist,
 }

@@ -39,10 +39,9 @@ def _reduction(name: str, pair: bool = False, dtype: Dtype | None = None) -> Han
         result = h.allocate(result_type, shape, "result", node)
         axes = _axes(x.shape, dim)
         dims = {"inner": int(bool(axes) and x.shape is not None and max(axes) == len(x.shape) - 1)}
-        h.torch_op(name, "reduce", (x,), (result,), node, flops=x.numel, dims=dims)
-        if pair and dim is not None:
-            return (result, replace(result, dtype=dt.INT64))
-        return result
+        made = (result, h.allocate(dt.INT64, shape, "result", node)) if pair and dim is not None else (result,)
+        h.torch_op(name, "reduce", (x,), made, node, flops=x.numel, dims=dims)
+        return made if len(made) > 1 else result
 
     return handler
 
@@ -114,9 +113,9 @@ def _topk(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) -> Any:
     shape = x.shape
     if axis is not None and isinstance(k, (int, Expr)) and x.shape is not None:
         shape = (*x.shape[:axis], k, *x.shape[axis + 1 :])
-    result = h.allocate(x.dtype, shape, "result", node)
-    h.torch_op("topk", "scan", (x,), (result,), node, flops=x.numel)
-    return (result, replace(result, dtype=dt.INT64))
+    made = h.allocate(x.dtype, shape, "result", node), h.allocate(dt.INT64, shape, "result", node)
+    h.torch_op("topk", "scan", (x,), made, node, flops=x.numel)
+    return made
 
 
 def _loss(name: str, kind: str = "softmax") -> Handler:
@@ -125,9 +124,7 @@ def _loss(name: str, kind: str = "softmax") -> Handler:
         if not isinstance(x, Tensor):
             return Unknown(name)
         shape: Shape | None = () if kwargs.get("reduction", "mean") != "none" else None
-        result = h.allocate(x.dtype, shape, "result", node)
-        h.torch_op(name, kind, tensors_in(args), (result,), node, flops=x.numel)
-        return result
+        return h.result_of(name, kind, tensors_in(args), x.dtype, shape, node, flops=x.numel)
 
     return handler
 
@@ -140,9 +137,7 @@ def _cross_entropy(h: HostState, args: Args, kwargs: Kwargs, node: cst.CSTNode) 
         return _loss("cross_entropy")(h, args, kwargs, node)
     logs = _rowwise("log_softmax", "softmax")(h, [x, 1 if len(x.shape) > 1 else 0], {}, node)
     shape: Shape | None = target.shape if kwargs.get("reduction", "mean") == "none" else ()
-    result = h.allocate(x.dtype, shape, "result", node)
-    h.torch_op("nll_loss", "gather", (logs, target), (result,), node, flops=target.numel)
-    return result
+    return h.result_of("nll_loss", "gather", (logs, target), x.dtype, shape, node, flops=target.numel)
 
 
 TABLE: dict[str, Handler] = {

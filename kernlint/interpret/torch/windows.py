@@ -132,13 +132,11 @@ def pool(name: str) -> Handler:
             step = window if stride is None else stride
             geometry = _along(rank, (window, 1), (padding, 0), (dilation, 1), (step, 1))
             shape = (*outer, *map(partial(_windows, up=up), spatial, *geometry))
-        result = h.allocate(x.dtype, shape, "result", node)
         dims = {"inner": 1}
         if not name.startswith("adaptive"):
             taps = ex.concrete(ex.simplify(product(_along(rank, (window, 1))[0])))
             dims |= {"taps": taps} if taps is not None else {}
-        h.torch_op(name, "reduce", (x,), (result,), node, flops=x.numel, dims=dims)
-        return result
+        return h.result_of(name, "reduce", (x,), x.dtype, shape, node, flops=x.numel, dims=dims)
 
     return handler
 

@@ -1,16 +1,13 @@
-"""Whether accesses stay inside their tensors, and whether indices reach all they should: shared by the mask and grid rules."""
+"""Whether accesses stay inside their tensors, and whether indices reach all they should."""
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from math import gcd
-from typing import ClassVar
 
 from kernlint.records import dataclass
-from kernlint.rules.base import Rule
-from kernlint.rules.finding import Context, Evidence, Finding
+from kernlint.rules.finding import Evidence
 from kernlint.rules.proofs.dataflow import read_tensors, written_tensors
 from kernlint.rules.proofs.iteration_domain import (
     Point,
@@ -23,7 +20,6 @@ from kernlint.rules.proofs.iteration_domain import (
     symbols_of,
     told,
 )
-from kernlint.rules.repair import Repair, mending
 from kernlint.workload import Launch, Span, Tensor, Workload
 from kernlint.workload.expr import Atom, Expr, Lane, LoopIndex, Opaque, ProgramId, Size, lift
 from kernlint.workload.kernel import Access
@@ -276,63 +272,6 @@ def _of_version(workload: Workload, launch: Launch) -> Iterator[Shortfall]:
         found = _shortfall(workload, launch, site, index, bound)
         if found is not None:
             yield found
-
-
-@dataclass(frozen=True)
-class CoveringGrid(Repair):
-    """The program whose ``launch`` has as many programs as its mask has tiles."""
-
-    launch: Span
-
-
-class ShortfallRule(Rule, abstract=True):
-    """Reports indices that stop short, once a launch: those that are ``is_ours``."""
-
-    #: Whether a shortfall is an error whatever the sizes are, not only at sizes in view.
-    any_size: ClassVar[bool] = False
-
-    def check(self, context: Context) -> Iterable[Finding]:
-        seen = set()
-        for short in shortfalls(context.workload):
-            launch = short.launch
-            if not self.is_ours(short) or (launch.kernel.name, launch.span) in seen:
-                continue
-            seen.add((launch.kernel.name, launch.span))
-            when = "" if short.always else ", under some configurations of its autotuner"
-            proven = short.always and (self.any_size or not short.sizes)
-            reached = f"its largest value is {short.reached - 1}{short.where}"
-            yield Finding(
-                self,
-                self.severity if proven else "warning",
-                self.message(short) + when,
-                launch.span,
-                launch.function,
-                launch.kernel.name,
-                (
-                    Evidence(f"the mask bounds the index by {short.bound}; {reached}", short.site.access.span),
-                    Evidence(
-                        f"the grid is ({', '.join(map(str, launch.grid))}), the tile {short.site.access.shape}",
-                        launch.span,
-                    ),
-                ),
-                mending(
-                    context,
-                    CoveringGrid(launch.span),
-                    self.message(short),
-                    "Count the tiles that the kernel steps by, rounded up: `triton.cdiv(size, BLOCK)`.",
-                    f"Compute the grid at line {launch.span.line} from the size that the mask bounds and the kernel's own tile.",
-                )
-                if short.from_programs
-                else None,
-            )
-
-    @abstractmethod
-    def is_ours(self, short: Shortfall) -> bool:
-        """Whether the rule is about this kind of shortfall."""
-
-    @abstractmethod
-    def message(self, short: Shortfall) -> str:
-        """What the finding says."""
 
 
 def walked_by_a_loop(short: Shortfall) -> bool:
