@@ -16,8 +16,9 @@ from kernlint.generate.contraction import (
     lossless,
 )
 from kernlint.generate.kernel import Kernel, NextPower, next_power
+from kernlint.generate.parts import GRAIN
 from kernlint.generate.printer import Printer
-from kernlint.generate.product_tiles import attention_tile
+from kernlint.generate.product_tiles import attention_parts, attention_tile
 from kernlint.generate.spelling import wrapped
 from kernlint.generate.terms import Buffer, Term
 from kernlint.generate.values import Value, lane, lanes_of, looked_through
@@ -27,9 +28,7 @@ from kernlint.workload import dtype as dt
 from kernlint.workload.expr import Atom, lift
 
 #: What the lines of the kernel call things.
-_WORDS = (
-    "pid_m query keys values scores top total new_top shift scale low above acc start first last BM BN BD BV".split()
-)
+_WORDS = "pid_m query keys values scores top total new_top shift scale low above acc start first last length BM BN BD BV".split()
 _LEAST = 'float("-inf")'
 #: The sizes of the least blocks that the tensor core takes.
 _SIDE = 16
@@ -37,9 +36,6 @@ _SIDE = 16
 
 class AttentionWriter(Contraction):
     """Writes the kernel of ``work``, which is built around attention."""
-
-    #: Few rows are not dealt out to programs by keys.
-    chunks = 0
 
     def __init__(
         self, work: Work, name: str, buffer_of: Callable[[Value], Buffer | None], sizes: Mapping[Atom, float]
@@ -74,6 +70,9 @@ class AttentionWriter(Contraction):
         held = max(next_extent(self.count(self.depth)), next_extent(self.count(self.width)))
         bits = min(self.fed.bits, self.added.bits) if self.fed == self.added else 32
         self.tile = attention_tile(self.count(self.height), self.count(self.count_keys), held, bits)
+        programs = -(-self.count(self.height) // self.tile.m) * self.others
+        #: Into how many parts the keys had better be cut, 0 where they need not be.
+        self.chunks = 0 if work.chunks else attention_parts(programs, self.count(self.count_keys))
 
     def write(self) -> Kernel:
         printer = self.printer(_WORDS)
@@ -94,16 +93,36 @@ class AttentionWriter(Contraction):
             lines.append(f"first = {first}")
         if last != n:
             lines.append(f"last = {last}")
-        lines.append(f"for start in range({'0' if first == '0' else 'first'}, {n if last == n else 'last'}, BN):")
+        if self.work.chunks:
+            lines.append(f"length = tl.cdiv({n}, {GRAIN} * CHUNKS) * {GRAIN}")
+            first = "chunk * length" if first == "0" else "tl.maximum(first, chunk * length)"
+            lines.append(f"last = tl.minimum((chunk + 1) * length, {n if last == n else 'last'})")
+            last = "last"
+        else:
+            first, last = "0" if first == "0" else "first", n if last == n else "last"
+        lines.append(f"for start in range({first}, {last}, BN):")
         inner = printer.scope()
-        self._step(inner, n)
+        self._step(inner, last if self.work.chunks else n)
         lines += [f"    {line}" for line in inner.lines]
+        constants = {"BM": self.tile.m, "BN": self.tile.k, "BD": _block(self.depth), "BV": _block(self.width)}
+        tiles = ((self.height, "BM"),)
+        if self.work.chunks:
+            self._store_parts(printer)
+            constants["CHUNKS"] = self.work.chunks
+            return self.kernel(lines, constants, tiles, self.tile.num_warps, self.tile.num_stages)
         total = "tl.where(total > 0.0, total, 1.0)" if self.product.attributes["guarded"] else "total"
         lines.append(f"acc = acc / {total}")
         self.finish(printer, ("acc", 9))
-        constants = {"BM": self.tile.m, "BN": self.tile.k, "BD": _block(self.depth), "BV": _block(self.width)}
-        tiles = ((self.height, "BM"),)
         return self.kernel(lines, constants, tiles, self.tile.num_warps, self.tile.num_stages)
+
+    def _store_parts(self, printer: Printer) -> None:
+        """Store what the keys of a part add up to, their maximum and the sum of their exponentials."""
+        last = self.spread(printer, ROWS, COLUMNS)
+        for root, buffer, address in zip(self.work.roots, self.outs, self.addresses):
+            state = root.target.attributes["state"]
+            mask = "row_mask[:, None]" + (" & col_mask[None, :]" if state == "acc" else "")
+            pointer = f"{buffer.name}_ptr + {last.expression(address)[0]}"
+            printer.lines.append(f"tl.store({pointer}, {state}, mask={mask})")
 
     def _step(self, inner: Printer, n: str) -> None:
         """What is done with the keys of one step."""

@@ -71,15 +71,15 @@ class Contraction:
         kinds: Kinds,
     ) -> None:
         assert work.product is not None
-        (self.root,) = work.roots
+        self.root = work.roots[0]
         self.work, self.product, self.name, self.sizes, self.kinds = work, work.product, name, sizes, kinds
         if not kinds.rows or not kinds.columns:
             raise CannotGenerate("a product with a vector")
         target = self.root.target
         self.terms = Terms(lambda value: None if value is target else buffer_of(value))
-        out = buffer_of(target)
-        assert out is not None
-        self.out = out
+        #: The memory of what is stored: of parts of attention there are several.
+        self.outs = [buffer for root in work.roots if (buffer := buffer_of(root.target)) is not None]
+        self.out = self.outs[0]
         self.names = Names()
         #: Where the axes of the product are among the lanes of the kernel.
         self.places: list[Expr] = [lift(0)] * len(self.product.shape)
@@ -91,9 +91,8 @@ class Contraction:
         self.accumulator = Term("product", dt.FLOAT32, lanes=frozenset(lanes))
         at = looked_through(self.root.index, self.places)
         stored = [lane(CHUNK), *self.places] if work.chunks else at
-        self.address = lift(0)
-        for place, stride in zip(stored, out.strides):
-            self.address = self.address + place * stride
+        self.addresses = [_address(buffer, stored) for buffer in self.outs]
+        self.address = self.addresses[0]
         self.bounds: Bounds = tuple(
             (low, looked_through((place,), self.places)[0], high) for low, place, high in self.root.bounds
         )
@@ -111,7 +110,7 @@ class Contraction:
             [n for _, n in kinds.rows],
             {**{first: [n for _, n in part] for first, part in regions.items()}, **summed},
             [*roots, self.result, *self.terms.loaded.values()],
-            [self.address],
+            self.addresses,
             self.terms.loaded,
         )
         check_in_place((t for one in (*roots, self.result) for t in one.walk()), self.out.name, self.address)
@@ -134,14 +133,14 @@ class Contraction:
 
     @property
     def wide(self) -> str:
-        buffers = [*self.terms.buffers.values(), self.out]
+        buffers = [*self.terms.buffers.values(), *self.outs]
         return WIDE if any(is_large(self.count(product_of(one.value.shape))) for one in buffers) else ""
 
     # -- text -------------------------------------------------------------------------------------------------------
 
     def printer(self, words: Iterable[str]) -> Printer:
         """What writes the lines of the kernel, in which ``words`` are taken."""
-        self.names.taken |= {f"{name}_ptr" for name in (*self.terms.buffers, self.out.name)}
+        self.names.taken |= {f"{name}_ptr" for name in (*self.terms.buffers, *(one.name for one in self.outs))}
         self.names.taken |= {*_PLACES.values(), *_MASKS.values(), *words}
         uses: dict[int, int] = {}
         for term in self.result.walk(set()):
@@ -216,7 +215,7 @@ class Contraction:
         num_stages: int,
     ) -> Kernel:
         text = "\n".join(body)
-        buffers = arguments(text, self.terms.buffers.values(), [self.out])
+        buffers = arguments(text, self.terms.buffers.values(), self.outs)
         parameters = [f"{buffer.name}_ptr" for buffer, _ in buffers]
         parameters += [*self.names.sizes.values(), *(name.lower() for name in self.names.numbers)]
         parameters += [f"{name}: tl.constexpr" for name in constants]
@@ -232,6 +231,13 @@ def _narrow_type(term: Term) -> Dtype | None:
     if term.op == "narrow":
         return {"float16": dt.FLOAT16, "bfloat16": dt.BFLOAT16}.get(term.kind)
     return None
+
+
+def _address(buffer: Buffer, places: Sequence[Expr]) -> Expr:
+    address = lift(0)
+    for place, stride, extent in zip(places, buffer.strides, buffer.value.shape):
+        address = address if lift(extent).value == 1 else address + place * stride
+    return address
 
 
 def lossless(term: Term) -> tuple[Term, Dtype]:

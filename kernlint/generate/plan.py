@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from kernlint.generate.product_plan import around_product
-from kernlint.generate.seen import Seen, Stored, is_lane, look
+from kernlint.generate.seen import PRODUCTS, Seen, Stored, is_lane, look
 from kernlint.generate.terms import CHUNK, COLUMNS
 from kernlint.generate.values import CannotGenerate, Value, View, identity, lane, lanes_of, looked_through
 from kernlint.generate.work import SHORT, Root, Work, count, is_short, merged, whole
@@ -178,7 +178,7 @@ _FEW, _AGAIN = 16, 4
 def _partial(root: Value, stored: dict[int, Value], sizes: Mapping[Atom, float]) -> Work:
     """The kernel of a reduction in parts: its rows are those of the result."""
     reduction = root.operands[0].value
-    if reduction.op == "product":
+    if reduction.op in PRODUCTS:
         return replace(_work(reduction, stored, sizes), roots=(whole(root),), chunks=root.attributes["chunks"])
     seen = Seen()
     look(reduction, identity(reduction.shape), stored, seen, reduction)

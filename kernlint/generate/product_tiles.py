@@ -65,3 +65,13 @@ def attention_tile(m: float, keys: float, held: float, bits: int) -> Tile:
         rows //= 2
     step = 64 if keys > 64 and (bits == 16 or held <= 128) else 32
     return Tile(rows, int(held), step, 4, 3 if bits == 16 else 2, 1)
+
+
+#: Parts of the keys at most, so that one kernel puts them together, and keys of a part at least.
+_PARTS, _KEYS = 16, 512
+
+
+def attention_parts(programs: float, keys: float) -> int:
+    """Into how many parts the keys had better be cut where there are so many programs, 0 where they need not be."""
+    parts = int(min(2 * _SMS // programs, _PARTS, keys // _KEYS))
+    return parts if parts > 1 else 0

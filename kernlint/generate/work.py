@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from kernlint.generate.seen import Seen, Stored, look
 from kernlint.generate.terms import COLUMNS, Bounds
 from kernlint.generate.values import Value, identity, lanes_of
-from kernlint.records import dataclass
+from kernlint.records import dataclass, replace
 from kernlint.workload import Expr, Size
 from kernlint.workload.expr import Atom, lift
 
@@ -109,6 +109,8 @@ def _needed(root: Value, stored: Mapping[int, Value]) -> Iterator[Value]:
 
 
 def _together(one: Work, other: Work) -> Work | None:
+    if one.product is not None and one.product is other.product and one.chunks == other.chunks > 0:
+        return replace(one, roots=(*one.roots, *other.roots))
     if one.product is not None or other.product is not None or one.rows != other.rows or one.chunks != other.chunks:
         return None
     if any(root.at for root in (*one.roots, *other.roots)):

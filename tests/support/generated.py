@@ -335,13 +335,28 @@ CASES = {
         },
         2,
     ),
+    "attention of few over many keys": (
+        {
+            "forward": (
+                "s = (q.view(2, 2, 3, 16) @ k.transpose(-1, -2)).float() / 4.0\n"
+                "i = torch.arange(T, device=q.device)\ns = s.masked_fill((i[None, :] >= n[:, None])[:, None, None], float('-inf'))\n"
+                "a = (torch.softmax(s, -1).to(v.dtype) @ v).view(2, 6, 16)\n"
+                "m = (i < T // 3)[None] & (n > 300)[:, None]\n"
+                "return a, F.scaled_dot_product_attention(q[:, :, None], k, v, attn_mask=m[:, None, None], enable_gqa=True)"
+            ),
+            "inputs": "torch.randn(2, 6, 16), torch.randn(2, 2, T, 16), torch.randn(2, 2, T, 16), torch.randint(1, 900, (2,)) % 600",
+            "constants": "T = 1100",
+            "arguments": "q, k, v, n",
+        },
+        4,
+    ),
     "attention of one": (
         {
             "forward": "return F.scaled_dot_product_attention(q, k, v, attn_mask=m, enable_gqa=True)",
             "inputs": "torch.randn(2, 6, 1, 16), torch.randn(2, 3, B, 16), torch.randn(2, 3, B, 16), torch.randn(1, B)",
             "arguments": "q, k, v, m",
         },
-        3,
+        1,
     ),
     "attention of repeated heads": (
         {

@@ -54,9 +54,9 @@ def multiplied(w: Writer, views: tuple[View, View], over: tuple[Size, ...]) -> V
     rank = len(w.shape)
     extents = [lift(extent).value for extent in over]
     if None in extents or math.prod(extent or 1 for extent in extents) > _FEW:
-        if _is_vector(w, views):
-            return _summed(w, views, over)
-        return attention(Value("product", w.shape, w.dtype, views, {"over": over}), w.sizes)
+        product = Value("product", w.shape, w.dtype, views, {"over": over})
+        made = attention(product, w.sizes)
+        return _summed(w, views, over) if made is product and _is_vector(w, views) else made
     total: Any = None
     for number in range(math.prod(extent or 1 for extent in extents)):
         at: list[Expr] = []
