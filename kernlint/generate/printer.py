@@ -29,6 +29,7 @@ class Names:
         self.taken: set[str] = {"tl", "triton", "torch"}
         #: Sizes, and products of sizes: each is an argument, so that Triton sees what it is a multiple of.
         self.sizes: dict[Expr, str] = {}
+        #: Numbers that the source has names for, by the parameters that take them.
         self.numbers: dict[str, Named] = {}
 
     def new(self, wish: str) -> str:
@@ -49,10 +50,12 @@ class Names:
         return self.sizes[size]
 
     def number(self, value: Named) -> str:
-        if value.name not in self.numbers:
-            self.numbers[value.name] = value
-            self.taken.add(value.name.lower())
-        return value.name.lower()
+        for name, known in self.numbers.items():
+            if (known.name, float(known)) == (value.name, float(value)):
+                return name
+        name = self.new(value.name)
+        self.numbers[name] = value
+        return name
 
 
 class Printer:
