@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 
 from kernlint.generate.values import CannotGenerate
+from kernlint.records import dataclass
 from kernlint.workload import Expr, Opaque, Tensor
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import Atom, lift
@@ -14,6 +15,25 @@ from kernlint.workload.ranges import bounds as bounds_of
 
 #: ``low <= place < high``.
 Bound = tuple[Expr, Expr, "Expr | None"]
+
+
+#: A place in a tile: an expression for each of its axes.
+Place = tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """``offset`` elements from the first one of the tensor that is the argument ``base``."""
+
+    base: str
+    offset: Expr
+
+
+@dataclass(frozen=True)
+class Test:
+    """Where all ``bounds`` hold."""
+
+    bounds: tuple[Bound, ...]
 
 
 def changed(bound: Bound, change: Callable[[Expr], Expr]) -> Bound:

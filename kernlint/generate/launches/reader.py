@@ -8,8 +8,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kernlint.generate.launches.graph import Graph
-from kernlint.generate.launches.kernels import Lanes, Pointer, Test, address
-from kernlint.generate.launches.places import Beyond, Bound, axes_of, changed, masked, numbers, span_of, with_rests
+from kernlint.generate.launches.kernels import Lanes
+from kernlint.generate.launches.operations import address
+from kernlint.generate.launches.places import (
+    Beyond,
+    Bound,
+    Pointer,
+    Test,
+    axes_of,
+    changed,
+    masked,
+    numbers,
+    span_of,
+    with_rests,
+)
 from kernlint.generate.launches.solve import Solution, always
 from kernlint.generate.values import CannotGenerate, Value, View, element, identity, lane, lanes_of
 from kernlint.records import replace

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kernlint.generate.launches.graph import NEUTRAL
-from kernlint.generate.launches.kernels import Lanes, Place, Pointer
-from kernlint.generate.values import CannotGenerate, View
+from kernlint.generate.launches.places import Place, Pointer
+from kernlint.generate.values import CannotGenerate, View, looked_through
 from kernlint.records import dataclass
 from kernlint.workload import Expr, LoopIndex, Opaque
 from kernlint.workload import dtype as dt
 from kernlint.workload.expr import lift
 from kernlint.workload.values import Value
+
+if TYPE_CHECKING:
+    from kernlint.generate.launches.kernels import Lanes
 
 
 def at_round(lanes: Lanes, phi: Value, place: Place) -> Any:
@@ -190,8 +193,6 @@ def _rest(rounds: _Rounds, op: str, kind: str, after: View, own: View) -> View |
 
 
 def _case(view: View) -> Sequence[Any]:
-    from kernlint.generate.values import looked_through
-
     (case, _) = view.value.attributes["cases"]
     return [tuple(None if e is None else looked_through((e,), view.index)[0] for e in bound) for bound in case]
 
