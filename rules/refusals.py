@@ -64,4 +64,4 @@ class RefusalRule(FaultRule, abstract=True):
         values = ", ".join(f"{n}={v}" for n, v in launch.constexprs.items() if isinstance(v, (int, float, str)))
         if fault.span.line != launch.span.line:
             text = f"`{launch.kernel.name}` is launched here" + (f" with {values}" if values else "")
-            yield Evidence(text, launch.span)
+            yield Evidence(f"{text}: the launch fails" if fault.certain else text, launch.span)

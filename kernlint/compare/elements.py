@@ -178,6 +178,11 @@ class Elements:
         made = [sum(part) for part in chunks(column, size)]
         return made if points.count > 1 else made[0]
 
+    def _attention(self, value: Value, points: Points) -> Column:
+        if "product" not in value.attributes:
+            raise NotCompared("attention by groups of heads")
+        return self.at(value.attributes["product"], points)
+
     def _choose(self, value: Value, points: Points) -> Column:
         made: list[Any] = [math.nan] * points.count
         left = list(range(points.count))

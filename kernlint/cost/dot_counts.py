@@ -103,8 +103,8 @@ _L2_ANSWER_BYTES = 64
 _LANES = 128
 #: Transcendental results of an SM in a cycle (CUDA C++ Programming Guide, arithmetic throughput, sm_80 to sm_90).
 _SPECIAL_PER_CYCLE = 16
-#: Time of the whole card to start one program, measured with empty programs on an H100.
-_LAUNCH_NS_PER_PROGRAM = 0.65
+#: Time of the whole card to start one program, measured with empty programs on an H100, and its clock.
+_LAUNCH_NS_PER_PROGRAM, _MEASURED_MHZ = 0.65, 1980
 #: Share of the data sheet's bandwidth that streaming kernels reach.
 _DRAM_EFFICIENCY = 0.9
 #: Times the L2 that are as good as any more: everything comes from DRAM.
@@ -246,7 +246,7 @@ def count_loop(loop: DotLoop, device: Device) -> LoopCounts:
         spill_cycles=spilled_bytes(loop, device) / _SMEM_BYTES_PER_CYCLE,
         epilogue_cycles=loop.epilogue_bytes / programs / _L2_BYTES_PER_CYCLE,
         dram_us=_dram_bytes(loop, slots) / (device.memory_bandwidth_gb_per_s * 1e3 * _DRAM_EFFICIENCY),
-        launch_rate_us=programs * _LAUNCH_NS_PER_PROGRAM * 1e-3 * 132 / device.sm_count,
+        launch_rate_us=programs * _LAUNCH_NS_PER_PROGRAM * 1e-3 * _MEASURED_MHZ / device.boost_clock_mhz,
         clock_mhz=device.boost_clock_mhz,
         refills=(loop.entries - 1) / iterations if iterations else 0.0,
         native=float(not has_wgmma(device)),

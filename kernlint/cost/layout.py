@@ -136,5 +136,5 @@ def _opaque_divisor(atom: Opaque, lane: Lane) -> int:
     """1 for a value of unknown divisibility; a modulo or division by a multiple of 16 keeps a vector whole."""
     if not any(lane in arg.atoms() for arg in atom.args):
         return 1
-    period = atom.args[1].value if len(atom.args) == 2 and atom.op in ("mod", "floordiv") else None
+    period = atom.args[1].value if len(atom.args) == 2 and atom.op in ("mod", "floordiv", "unknown") else None
     return _ARGUMENT if period is not None and period % _ARGUMENT == 0 else 1

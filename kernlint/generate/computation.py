@@ -8,6 +8,7 @@ from typing import Any
 
 from kernlint.errors import UsageError
 from kernlint.generate.calls.reader import Reader
+from kernlint.generate.calls.shares import attended
 from kernlint.generate.host import values_of
 from kernlint.generate.lifted import lifted, seen, with_known_arguments
 from kernlint.generate.opened import Differs
@@ -129,7 +130,7 @@ class Computation:
                 raise Lost from None
             raise CannotGenerate(str(error)) from None
         self.lost = False
-        return made
+        return attended(made, self.sizes)
 
     def _check_followed(self, reference: Workload) -> None:
         """Raise :class:`Unbound` for a size without which the reference is not followed."""

@@ -31,7 +31,7 @@ def edits(text: str, entry: str, kernels: Sequence[str], body: Sequence[str]) ->
     lines = "".join(f"{indent}{line}\n" if line else "\n" for line in body)
     end = function.end_lineno or 0
     made = [TextEdit(starts[begin], _offset(text, starts, end), lines)]
-    made += _imports(tree, starts, text)
+    made += _imports(tree, top, starts, text)
     place = starts[_first_line(top) - 1]
     made.append(TextEdit(place, place, "".join(f"{kernel}\n\n\n" for kernel in kernels)))
     for node in _unused(tree, function, body):
@@ -46,9 +46,10 @@ def edits(text: str, entry: str, kernels: Sequence[str], body: Sequence[str]) ->
 _IMPORTED = {"torch": "import torch", "triton": "import triton", "tl": "import triton.language as tl"}
 
 
-def _imports(tree: ast.Module, starts: Sequence[int], text: str) -> list[TextEdit]:
-    """The imports that generated code needs and the module does not have, behind its last one."""
-    imports = [top for top in tree.body if isinstance(top, (ast.Import, ast.ImportFrom))]
+def _imports(tree: ast.Module, before: ast.stmt, starts: Sequence[int], text: str) -> list[TextEdit]:
+    """The imports that generated code needs and the module does not have ``before`` it, behind the last one there."""
+    above = [top for top in tree.body if top.lineno < before.lineno]
+    imports = [top for top in above if isinstance(top, (ast.Import, ast.ImportFrom))]
     bound = {alias.asname or alias.name for top in imports for alias in top.names}
     missing = [line for name, line in _IMPORTED.items() if name not in bound]
     if not missing or not imports:

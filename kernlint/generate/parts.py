@@ -76,8 +76,7 @@ def _attention(attention: Value, chunks: int) -> Value:
     if attention.attributes["guarded"]:
         some = Value("gt", shape, dt.BOOL, (View(total, identity(shape)), zero))
         one = View(Value("number", (), dt.FLOAT32, attributes={"value": 1.0}), ())
-        views = View(some, identity(shape)), View(total, identity(shape)), one
-        total = Value("where", shape, dt.FLOAT32, views)
+        total = Value("where", shape, dt.FLOAT32, (View(some, identity(shape)), View(total, identity(shape)), one))
     views = View(added, identity(shape)), View(total, identity(shape))
     return Value("div", shape, attention.dtype, views, name=attention.name)
 

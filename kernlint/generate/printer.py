@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Callable, Mapping
 from keyword import iskeyword
 from math import prod
 
+from kernlint.generate.precision import is_single
 from kernlint.generate.spelling import REPEATS, Spelled, expression, number, operation, wrapped
 from kernlint.generate.terms import Bounds, Term, Terms
 from kernlint.generate.values import CannotGenerate, Named, lanes_of
@@ -29,6 +29,7 @@ class Names:
         self.taken: set[str] = {"tl", "triton", "torch"}
         #: Sizes, and products of sizes: each is an argument, so that Triton sees what it is a multiple of.
         self.sizes: dict[Expr, str] = {}
+        #: Numbers that the source has names for, by the parameters that take them.
         self.numbers: dict[str, Named] = {}
 
     def new(self, wish: str) -> str:
@@ -49,10 +50,12 @@ class Names:
         return self.sizes[size]
 
     def number(self, value: Named) -> str:
-        if value.name not in self.numbers:
-            self.numbers[value.name] = value
-            self.taken.add(value.name.lower())
-        return value.name.lower()
+        for name, known in self.numbers.items():
+            if (known.name, float(known)) == (value.name, float(value)):
+                return name
+        name = self.new(value.name)
+        self.numbers[name] = value
+        return name
 
 
 class Printer:
@@ -190,7 +193,7 @@ class Printer:
     def _converted(self, operand: Term, term: Term) -> Spelled:
         """``operand`` as arithmetic of the result's type takes it."""
         is_double = term.dtype == dt.FLOAT64 and operand.op == "number" and isinstance(operand.number, float)
-        if is_double and (isinstance(operand.number, Named) or not _is_single(operand.number)):
+        if is_double and (isinstance(operand.number, Named) or not is_single(operand.number)):
             raise CannotGenerate("a number in float64, of which Triton keeps float32")
         if operand.op == "number" and not isinstance(operand.number, (Named, Expr)) and term.op not in _COMPARISONS:
             wide = term.dtype if not (term.op == "where" and operand is term.operands[0]) else operand.dtype
@@ -254,14 +257,6 @@ def _is_zero_outside(term: Term) -> bool:
         first = first.operands[0]
     guarded = first.op == "load" and set(term.bounds) <= set(first.bounds)
     return guarded and second.op == "number" and not isinstance(second.number, (Named, Expr)) and second.number == 0
-
-
-def _is_single(value: float) -> bool:
-    """Whether float32 holds ``value`` as it is."""
-    try:
-        return bool(struct.unpack("f", struct.pack("f", value))[0] == value)
-    except OverflowError:
-        return False
 
 
 _COMPARISONS = frozenset({"lt", "le", "gt", "ge", "eq", "ne"})

@@ -7,11 +7,10 @@ none.
 
 from __future__ import annotations
 
-import math
-import struct
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from kernlint.generate.precision import rounded
 from kernlint.generate.values import CannotGenerate, Value, View, looked_through
 from kernlint.records import dataclass
 from kernlint.workload import Dtype, Expr, Lane, Opaque, Size
@@ -166,7 +165,7 @@ class Terms:
             if source == target or (term.op == "load" and term.kind == str(target)):
                 return term
             if term.op == "number" and type(term.number) in (int, float):
-                return self.new("number", dt.FLOAT32, number=_rounded(float(term.number), target))
+                return self.new("number", dt.FLOAT32, number=rounded(float(term.number), target))
             # Rounded as the source asks for, and computed with in fp32 from there.
             return self.new("narrow", dt.FLOAT32, (term,), kind=str(target), name=value.name)
         if register_type(target) == term.dtype:
@@ -314,22 +313,6 @@ class Terms:
         if key not in self._same:
             self._same[key] = Term(op, dtype, operands, lanes, **rest)
         return self._same[key]
-
-
-def _rounded(value: float, dtype: Dtype) -> float:
-    """``value`` as an element of ``dtype``, a half type, keeps it."""
-    if not math.isfinite(value):
-        return value
-    if dtype == dt.FLOAT16:
-        try:
-            return float(struct.unpack("e", struct.pack("e", value))[0])
-        except OverflowError:
-            return math.copysign(math.inf, value)
-    if dtype != dt.BFLOAT16:
-        raise CannotGenerate(f"a number in {dtype}")
-    (bits,) = struct.unpack("I", struct.pack("f", value))
-    bits += 0x7FFF + (bits >> 16 & 1)  # ties go to the even neighbour
-    return float(struct.unpack("f", struct.pack("I", bits & 0xFFFF0000))[0])
 
 
 def _rejoined(address: Expr) -> Expr:

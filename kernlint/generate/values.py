@@ -55,8 +55,8 @@ class Sized(Named):
     times: float
 
     def __new__(cls, value: float, name: str, size: Expr, power: float, times: float) -> Sized:
-        number = super().__new__(cls, value, name)
-        number.size, number.power, number.times = size, power, times
+        number = float.__new__(cls, value)
+        number.name, number.size, number.power, number.times = name, size, power, times
         return number
 
 
@@ -80,7 +80,7 @@ class Value:
     along the last axis, after the update at each place: the first half of the operands are what the states begin with, over the other
     axes, the second half what they become; ``attributes["carried"]`` stand for them before that), ``carried``,
     ``product`` (operands 0 and 1 multiplied and summed over ``attributes["over"]``), ``attention``
-    (:mod:`kernlint.generate.calls.shares`), ``choose`` (operand ``i`` where the bounds ``attributes["cases"][i]`` hold, the first that
+    (:mod:`kernlint.generate.shares`), ``choose`` (operand ``i`` where the bounds ``attributes["cases"][i]`` hold, the first that
     do), ``pick``
     (operand 0 at a place that the other operands tell), ``added`` (zero, and what is added of the elements of operand 0 over
     ``attributes["space"]`` at the places ``attributes["at"]``, which the other operands tell), ``partial`` (the

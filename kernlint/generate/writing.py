@@ -15,7 +15,7 @@ from kernlint.generate.plan import plan
 from kernlint.generate.product_kernel import ProductWriter
 from kernlint.generate.terms import Buffer
 from kernlint.generate.tile_kernel import TileWriter
-from kernlint.generate.values import CannotGenerate, Value, exchanged
+from kernlint.generate.values import CannotGenerate, Named, Value, exchanged
 from kernlint.generate.work import Work, inputs_of
 from kernlint.interpret.program import Program
 from kernlint.interpret.torch.shapes import contiguous_strides
@@ -37,6 +37,10 @@ class Rewritten:
         self.body = body
 
 
+def _is_plain(number: Any) -> bool:
+    return isinstance(number, (int, float)) and not isinstance(number, Named)
+
+
 class Writing(Computation):
     """Writes kernels for what is computed."""
 
@@ -49,6 +53,7 @@ class Writing(Computation):
         itself: bool,
     ) -> None:
         super().__init__(program, entry, constants, open_sizes, itself)
+        self.itself = itself
         self.host = Host(self.workload.arguments, self.workload.held, ())
         self.names: dict[int, str] = {}
         self.buffers: dict[int, Buffer] = {}
@@ -179,7 +184,20 @@ class Writing(Computation):
         told = [
             f"{name}.dtype == torch.{self.used_inputs[name].dtype}" for name in self.used_inputs if name in self.untold
         ]
+        told += self._numbers() if self.itself else []
         return [*found, *([f"assert {' and '.join(told)}"] if told else [])]
+
+    def _numbers(self) -> list[str]:
+        """What the arguments and attributes are that are plain numbers: a program that is read itself may depend on any of them."""
+        seen: set[int] = set()
+        values = [one for value in self.results.values() for one in value.walk(seen)]
+        used = {float(one.attributes["value"]) for one in values if _is_plain(one.attributes.get("value"))}
+        given = {**self.workload.arguments, **{f"self.{name}": one for name, one in self.workload.held.items()}}
+        return [
+            f"{name} == {one!r}"
+            for name, one in given.items()
+            if _is_plain(one) and name.count(".") <= 1 and (not isinstance(one, float) or float(one) in used)
+        ]
 
     def _cut(self, works: Sequence[Work]) -> dict[int, Value]:
         """Reductions that had better be done in parts, as what puts the parts together."""

@@ -265,7 +265,8 @@ def _try(reading: Reading, node: cst.CSTNode) -> None:
             else:
                 host.modules.append(reading.kernel_module)
                 try:
-                    host.run(node.body.body if is_guarded_main(node) else [node], reading.scope)
+                    guarded = isinstance(node, cst.If) and is_guarded_main(node)
+                    host.run(node.body.body if guarded else [node], reading.scope)  # type: ignore[attr-defined]
                 finally:
                     host.modules.pop()
     except (Raised, Break, Continue, Return, OutOfBudget, RecursionError):
@@ -306,9 +307,9 @@ def _cases(reading: Reading, function: Function) -> list[dict[str, Any]]:
             host.modules.pop()
         for names, values in pairs:
             listed = [name.strip() for name in names.split(",")] if isinstance(names, str) else names
-            items = host.iterate(values)
-            if isinstance(listed, (list, tuple)) and items:
-                columns.append(([str(name) for name in listed], items))
+            taken = host.iterate(values)
+            if isinstance(listed, (list, tuple)) and taken:
+                columns.append(([str(name) for name in listed], taken))
     cases: list[dict[str, Any]] = []
     for index in range(min(_MOST_CASES, max((len(values) for _, values in columns), default=1))):
         case: dict[str, Any] = {}
@@ -338,8 +339,9 @@ def _columns(reading: Reading, decorator: cst.Decorator) -> list[tuple[Any, Any]
     several = len(names) if isinstance(names, list) else 1
     rows = [value if isinstance(value, (tuple, list)) else (value,) * several for value in values]
     fixed = told.get("args")
-    pairs = [(names, rows if several > 1 else [row[0] for row in rows]), (told.get("line_arg"), told.get("line_vals"))]
-    return [*pairs, *([name, [value]] for name, value in (fixed if isinstance(fixed, dict) else {}).items())]
+    swept = rows if several > 1 else [row[0] for row in rows if row]
+    constant = [(name, [value]) for name, value in fixed.items()] if isinstance(fixed, dict) else []
+    return [(names, swept), (told.get("line_arg"), told.get("line_vals")), *constant]
 
 
 def _call_methods(reading: Reading, cls: Class) -> None:

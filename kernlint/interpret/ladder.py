@@ -150,15 +150,15 @@ def _dense(workload: Workload, sizes: Mapping[Symbol, Size], usual: int) -> dict
     found: dict[Symbol, Size] = {}
     asked: dict[str, list[int]] = {}
     for name in workload.symbols:
-        if stride := _STRIDE.fullmatch(name):
-            asked.setdefault(stride["tensor"], []).append(int(stride["axis"]))
+        if place := _STRIDE.fullmatch(name):
+            asked.setdefault(place["tensor"], []).append(int(place["axis"]))
     for name, axes in asked.items():
         # As many axes as anybody asks about: the last of them is the innermost.
         step: Size = 1
         for axis in range(max(axes), -1, -1):
             found[Symbol(f"{name}.stride({axis})")] = step
-            places = (Symbol(f"{name}.shape[{place}]") for place in (axis, axis - max(axes) - 1))
-            step = step * next((sizes[place] for place in places if place in sizes), usual)
+            extents = (Symbol(f"{name}.shape[{number}]") for number in (axis, axis - max(axes) - 1))
+            step = step * next((sizes[extent] for extent in extents if extent in sizes), usual)
     for tensor in workload.inputs:
         if tensor.shape is None or tensor.strides is not None:
             continue

@@ -28,7 +28,6 @@ class PairwiseSquaredDifferences(Rule):
     code = "KL511"
     name = "pairwise-squared-differences"
     category = "algorithm"
-    operator = "generate"
     severity = "warning"
     summary = "squared distances of rows to rows are formed by subtracting element by element instead of from norms and tl.dot"
     what_it_does = """

@@ -9,7 +9,7 @@ import libcst as cst
 from kernlint.interpret.api import NEWEST, Target
 from kernlint.interpret.jit_source import assignment
 from kernlint.rules.base import Rule
-from kernlint.rules.finding import Context, Finding
+from kernlint.rules.finding import Context, Evidence, Finding
 from kernlint.rules.proofs.jit_functions import Decorated, functions, keyword, strings
 from kernlint.rules.refusals import other_compiler
 from kernlint.syntax.names import origin_of
@@ -90,7 +90,10 @@ class TunerCannotWrap(Rule):
         for function in functions(module):
             for node, text in _problems(function, module, target):
                 severity = "info" if other_compiler(context) else self.severity
-                yield Finding(self, severity, text, module.span(node), function.name, function.name)
+                raises = Evidence(
+                    f"Triton {target.release} raises where the module is imported or the kernel first launched"
+                )
+                yield Finding(self, severity, text, module.span(node), function.name, function.name, (raises,))
 
 
 def _problems(function: Decorated, module: Module, target: Target) -> Iterator[tuple[cst.CSTNode, str]]:

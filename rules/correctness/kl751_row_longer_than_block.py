@@ -71,4 +71,4 @@ class RowLongerThanBlock(ShortfallRule):
 
     def message(self, short: Shortfall) -> str:
         held = f"the tile holds {short.reached} of {short.needed} columns{short.where}"
-        return f"{held}, and no loop goes over the rest"
+        return f"{held}, and no loop goes over the rest, which is left out"

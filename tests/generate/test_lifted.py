@@ -31,6 +31,7 @@ PAIRS = Path(__file__).parents[2] / "fixtures" / "pairs"
 
 #: Pairs whose kernels are read, with the number of kernels that they become.
 READ = {
+    "attention-naive": 1,
     "contiguous-copies": 1,
     "elementwise-ok": 1,
     "fuse-elementwise-chain": 1,
@@ -144,6 +145,8 @@ def _written(body: str, grid: str = "triton.cdiv(x.numel(), 128)") -> Attempt:
         "tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)",
         "tl.store(y + (n - 1 - i), tl.load(x + i, mask=i < n), mask=i < n)",
         "tl.store(y + i, tl.load(x + (n - 1 - i), mask=i < n, other=1.0), mask=i < n)",
+        "tl.store(y + i, tl.load(x + i, mask=i < 320), mask=i < 320)\n"
+        "tl.store(y + 320 + i, tl.load(x + i, mask=i < 320) * 2.0, mask=i < 320)",
         "j = tl.where(i < n, i, 0)\ntl.store(y + i, tl.load(x + i, mask=i < n, other=0.0), mask=i < n)",
     ],
 )
@@ -206,3 +209,12 @@ def test_what_is_written_computes_it_at_odd_sizes(tmp_path: Path, name: str) -> 
         timeout=300,
     )
     assert done.returncode == 0, done.stderr[-2000:]
+
+
+def test_a_number_of_the_source_is_not_called_like_what_the_kernel_carries() -> None:
+    """`scale` is what an attention kernel scales its sums by from block to block."""
+    source = _with_inputs("attention-naive")
+    made = _attempt(source, overrides=_sizes("attention-naive", "as given"))
+    assert made.rewriting is not None
+    kernel = apply_edits(source, made.rewriting.edits).split("def fused_kernel")[1].split("class ")[0]
+    assert "scale = tl.exp(" in kernel and "scores * scale_2" in kernel and ", scale_2," in kernel

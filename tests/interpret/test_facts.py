@@ -405,6 +405,29 @@ def test_contexts_that_are_set_up_apart_and_class_methods():
         assert read(source, "F.backward").first_call().launches()[0].grid == (128,)
 
 
+def test_attributes_that_hooks_and_properties_give():
+    found = read("""
+        class Layer(torch.nn.Module):
+            def __init__(self, n=512):
+                super().__init__()
+                self.weight = torch.nn.Parameter(torch.ones(n, dtype=torch.float16))
+                self.register_forward_pre_hook(self.prepare)
+
+            def prepare(self, module, args):
+                self.block = 2 * self.n
+                self.scaled = self.weight * 2
+
+            @property
+            def n(self):
+                return self.weight.shape[0]
+
+            def forward(self, x):
+                k[(self.n,)](self.scaled, torch.empty_like(x), self.n, 2.0, BLOCK=self.block)
+        """)
+    launch = found.first_call().launches()[0]
+    assert argument(found) == "scaled: float16[512]" and launch.grid == (512,) and launch.constexprs["BLOCK"] == 1024
+
+
 # -- what a user gives ------------------------------------------------------------------------------------------------
 
 OPEN = """

@@ -135,7 +135,7 @@ class _Price(Atomics):
         self._count_indices()
         rounds = self._waves() - 1
         terms = {
-            "launch": self.programs * c.program_interval_ns / 1000,
+            "launch": self.programs * c.program_interval_ns / self.scale.clock / 1000,
             "memory": self.dram_bytes / (device.memory_bandwidth_gb_per_s * c.dram_efficiency) / 1000,
             "l2": self._l2_us(),
             "lines": self._lines_us(),

@@ -17,12 +17,26 @@ from kernlint.workload.expr import Atom, lift
 _LEAST, _MOST = 16, 256
 
 
+def attended(values: Sequence[Value], sizes: Mapping[Atom, float]) -> list[Value]:
+    """``values`` with attention in the place of the products that are."""
+    new: dict[int, Value] = {}
+    made: dict[int, Value] = {}
+    seen: set[int] = set()
+    for one in [one for value in values for one in value.walk(seen) if one.op == "product"]:
+        inner = exchanged(one, new, made)
+        found = attention(inner, sizes)
+        if found is not inner:
+            new[id(one)] = found
+    return [exchanged(value, new, made) for value in values]
+
+
 def attention(made: Value, sizes: Mapping[Atom, float]) -> Value:
     """``made``, a product, as attention where one of its operands is a softmax of a product, along what it sums over; else as it is.
 
     The operands of attention are the scores before the softmax, made of ``attributes["scores"]`` in the place of the inner product;
     what is added up; and both operands of the inner product, queries first. Behind the axes of the result come the summed one and
-    the one of the inner product. Where it is ``guarded``, a row that looks at nothing is zero."""
+    the one of the inner product. Where it is ``guarded``, a row that looks at nothing is zero.
+    ``attributes["product"]`` is ``made``, where the axes are the same."""
     for number, view in enumerate(made.operands):
         found = _softmax(view, made) if len(made.attributes["over"]) == 1 else None
         if found is not None:
@@ -87,7 +101,7 @@ def _attention(
     attributes = {"over": over, "scores": place, "weights": weights.value.dtype, "guarded": guarded}
     operands = (held, values, query, keys)
     if _has_rows(made.shape, operands):
-        built = Value("attention", made.shape, made.dtype, operands, attributes, made.name)
+        built = Value("attention", made.shape, made.dtype, operands, {**attributes, "product": made}, made.name)
         return built if _fits(built, sizes) else None
     return _by_groups(made, operands, attributes, sizes)
 

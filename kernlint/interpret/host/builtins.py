@@ -13,7 +13,6 @@ from kernlint.interpret.host.objects import lineage
 from kernlint.interpret.host.releases import has
 from kernlint.interpret.host.values import LongList, OpenItems, ShapeOf, computed_from_read
 from kernlint.interpret.python.control import Raised
-from kernlint.interpret.python.environment import MAX_UNROLL
 from kernlint.interpret.python.methods import rounded
 from kernlint.interpret.python.operators import bounded
 from kernlint.interpret.torch.functions import torch_function
@@ -191,11 +190,11 @@ def _open_items(h: HostEvaluator, name: str, args: list[Any], lists: list[list[A
         )
     known = [items for items in lists if items is not None]
     if known:
-        count = min(map(len, known))
-        return [
-            tuple(items[i] if items is not None else h.open_items(a).item for a, items in zip(args, lists))
-            for i in range(min(count, MAX_UNROLL))
+        columns = [
+            items if items is not None else [h.unknown_tensor("") for _ in range(min(map(len, known)))]
+            for items in lists
         ]
+        return list(zip(*columns))
     found = [each for each in opened if each is not None]
     return OpenItems(tuple(each.item for each in found), found[0].length)
 

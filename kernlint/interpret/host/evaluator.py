@@ -33,7 +33,7 @@ from kernlint.interpret.host.objects import (
 from kernlint.interpret.host.operators import HostOperators
 from kernlint.interpret.host.values import LongList, ShapeOf, Tuner, computed_from_read
 from kernlint.interpret.python.environment import MAX_UNROLL
-from kernlint.interpret.torch import indexing
+from kernlint.interpret.torch import indexing, layers
 from kernlint.interpret.torch.arguments import tensors_in
 from kernlint.interpret.torch.functions import tensor_attribute
 from kernlint.interpret.torch.indexing import MAX_VIEWS
@@ -365,6 +365,10 @@ class HostEvaluator(HostOperators):
 
     def invoke(self, function: Function, args: list[Any], kwargs: dict[str, Any]) -> Any:
         node = function.node
+        if function.name == "forward" and args and isinstance(args[0], Instance):
+            for hook in args[0].attrs.get(layers.PRE_HOOKS, ()):
+                given = self.call(hook, [args[0], tuple(args[1:])], {}, node)  # type: ignore[arg-type]
+                args = [args[0], *given] if isinstance(given, tuple) else args
         kept = function.memoised or (
             isinstance(node, cst.FunctionDef) and bool(node.decorators) and is_memoised(node, function.module.imports)
         )

@@ -130,6 +130,10 @@ def construct(h: HostState, path: str, args: list[Any], kwargs: dict[str, Any], 
     return instance
 
 
+#: The attribute that keeps what is called before ``forward``.
+PRE_HOOKS = "_forward_pre_hooks"
+
+
 def attribute(h: HostState, instance: Instance, name: str) -> Any:
     """An attribute that neither the instance nor its class defines: a method of ``nn.Module``."""
     if name in _METHODS_THAT_RETURN_SELF:
@@ -142,6 +146,8 @@ def attribute(h: HostState, instance: Instance, name: str) -> Any:
         return Builtin(name, lambda a, k, n: _register(instance, a, k))
     if name == "register_parameter":
         return Builtin(name, lambda a, k, n: _register(instance, a, k))
+    if name == "register_forward_pre_hook":
+        return Builtin(name, lambda a, k, n: instance.attrs.setdefault(PRE_HOOKS, []).append(a[0]) if a else None)
     if name == "append" and "_items" in instance.attrs:
         return Builtin(name, lambda a, k, n: instance.attrs["_items"].append(a[0]) if a else None)
     if name == "save_for_backward":
@@ -165,7 +171,14 @@ def _save(h: HostState, context: Instance, args: list[Any]) -> None:
 
 def changes(name: str) -> bool:
     """Whether the method ``name`` of ``nn.Module`` may change the module."""
-    return name in ("append", "register_buffer", "register_parameter", *_METHODS_THAT_RETURN_SELF, *_CASTS)
+    return name in (
+        "append",
+        "register_buffer",
+        "register_parameter",
+        "register_forward_pre_hook",
+        *_METHODS_THAT_RETURN_SELF,
+        *_CASTS,
+    )
 
 
 def _register(instance: Instance, args: list[Any], kwargs: dict[str, Any]) -> None:

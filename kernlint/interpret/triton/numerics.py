@@ -284,7 +284,7 @@ def _quotient(a: Block, b: Block) -> Verdict:
         return Verdict(
             SUSPECT,
             "zero-divisor",
-            "the divisor is the largest magnitude of a tile, zero where the tile is all zero",
+            "the divisor is the largest magnitude of a tile, zero where the tile is all zero: the quotient is NaN or infinite there",
             certain=False,
         )
     if a.form is not None and not b.loads and b.constant != 0:
