@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from kernlint.generate.launches.graph import Graph
-from kernlint.generate.launches.places import Bound, numbers, reach, replaced, tidy
+from kernlint.generate.launches.places import Bound, changed, numbers, reach, replaced, tidy
 from kernlint.generate.values import CannotGenerate, View, element
 from kernlint.records import dataclass
 from kernlint.workload import Dtype, Expr, Launch, Tensor
@@ -98,7 +98,7 @@ class Lanes:
         return replaced(place, self.solved, self.graph.box)
 
     def bounds(self, test: Test) -> list[Bound]:
-        return [tuple(None if e is None else self.final(e) for e in bound) for bound in test.bounds]  # type: ignore[misc]
+        return [changed(bound, self.final) for bound in test.bounds]
 
     def index(self, value: Value, place: Place = ()) -> Expr:
         found = self.operand(value, place)
@@ -245,7 +245,7 @@ def _parameter(lanes: Lanes, value: Value, place: Place) -> Any:
     given = lanes.launch.arguments.get(value.detail)
     if isinstance(given, Tensor):
         return Pointer(value.detail, lift(0))
-    if isinstance(given, bool) or (isinstance(given, float) and not isinstance(given, Expr)):
+    if isinstance(given, (bool, float)):
         return given
     if isinstance(given, (int, Expr)):
         return lift(given)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from kernlint.generate.values import CannotGenerate
 from kernlint.workload import Expr, Opaque, Tensor
@@ -14,6 +14,12 @@ from kernlint.workload.ranges import bounds as bounds_of
 
 #: ``low <= place < high``.
 Bound = tuple[Expr, Expr, "Expr | None"]
+
+
+def changed(bound: Bound, change: Callable[[Expr], Expr]) -> Bound:
+    """``bound`` with each of its expressions changed."""
+    low, place, high = bound
+    return change(low), change(place), None if high is None else change(high)
 
 
 def reach(place: Expr, box: Box) -> Range | None:
@@ -215,5 +221,5 @@ def numbers(extents: Sequence[ex.Size] | None) -> tuple[int, ...]:
 def replaced(place: Expr, by: Sequence[Mapping[Atom, Expr]], box: Box) -> Expr:
     """``place`` with one set of atoms replaced after the other."""
     for values in by:
-        place = place.substitute(values)  # type: ignore[arg-type]
+        place = place.substitute(values)
     return tidy(place, box)

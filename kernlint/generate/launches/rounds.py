@@ -78,7 +78,7 @@ def _step(lanes: Lanes, phi: Value, place: Place, start: Any) -> Expr | None:
         after = lanes.operand(end, place)
     finally:
         lanes.carried = kept
-    if type(after) is not type(start) or (isinstance(after, Pointer) and after.base != start.base):
+    if type(after) is not type(start) or getattr(after, "base", "") != getattr(start, "base", ""):
         raise CannotGenerate("an address that a loop changes in other ways than by a step")
     step = after.offset - probe.offset if isinstance(after, Pointer) else after - probe
     moving = {atom, *(one for one in step.atoms() if isinstance(one, LoopIndex) and one.loop == phi.node)}
