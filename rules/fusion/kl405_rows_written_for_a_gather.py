@@ -42,7 +42,6 @@ class RowsWrittenForAGather(Rule):
     code = "KL405"
     name = "rows-written-for-a-gather"
     category = "fusion"
-    operator = "generate"
     severity = "warning"
     summary = "a kernel writes whole rows of which the next step picks a few elements"
     what_it_does = """
