@@ -134,7 +134,7 @@ def pool(name: str) -> Handler:
             shape = (*outer, *map(partial(_windows, up=up), spatial, *geometry))
         dims = {"inner": 1}
         if not name.startswith("adaptive"):
-            taps = ex.concrete(ex.simplify(product(_along(rank, (window, 1))[0])))
+            taps = ex.concrete(ex.simplify(product(tuple(_along(rank, (window, 1))[0]))))
             dims |= {"taps": taps} if taps is not None else {}
         return h.result_of(name, "reduce", (x,), x.dtype, shape, node, flops=x.numel, dims=dims)
 
