@@ -18,7 +18,7 @@ from kernlint.workload import Repeat, Size, Step, Tensor, Workload
 #: Numbers that may be computed for a comparison.
 MOST_NUMBERS = 700_000
 #: Elements of a result that are looked at, if these are not made of too much, and how many at most: for as long as they are cheap.
-ENOUGH, _MOST_ELEMENTS = 5, 32
+ENOUGH, _MOST_ELEMENTS = 8, 32
 _CHEAP = 150_000
 #: How far apart numbers may lie that stand for the same, in parts of what elements of the result mostly are.
 _TOLERANCE = 1e-2

@@ -5,12 +5,14 @@ from __future__ import annotations
 
 from math import ceil
 
+from kernlint.cost import gathers
 from kernlint.cost.device import Device
 from kernlint.cost.dot_launch import dot_loop, kernel_time
 from kernlint.cost.dot_loop import DotLoop
 from kernlint.cost.dots import dot_time
+from kernlint.cost.traffic.accesses import traffic
 from kernlint.records import replace
-from kernlint.workload import Launch, Load, ProgramId, concrete
+from kernlint.workload import Dot, Launch, Load, ProgramId, concrete
 
 #: Results that a launch computes over those that it stores, up to which its tiles cover just these.
 _PADDED = 1.25
@@ -21,9 +23,20 @@ _MANY = 8
 class Retiled:
     """Times of ``launch``, which is built around one dot in a loop, with other tiles."""
 
-    def __init__(self, loop: DotLoop, extents: tuple[float, float, float], scale: float, device: Device) -> None:
-        self._loop, self._scale, self._device = loop, scale, device
+    def __init__(
+        self, launch: Launch, loop: DotLoop, extents: tuple[float, float, float], dot: Dot, device: Device
+    ) -> None:
+        self._loop, self._device = loop, device
         self._rows, self._columns, self._batch = extents
+        moved, priced = traffic(launch), gathers.constants()
+        #: Cycles that a program takes to gather a row and a column.
+        self._gathered = (
+            gathers.gathered_cycles(launch, moved, priced, (dot.a,)) / dot.m,
+            gathers.gathered_cycles(launch, moved, priced, (dot.b,)) / dot.n,
+        )
+        self._scale = 1.0
+        step = loop.steps[0]
+        self._scale = kernel_time(launch, device).us / self.us(step.m, step.n, step.k, loop.num_warps, loop.num_stages)
 
     @staticmethod
     def of(launch: Launch, device: Device) -> Retiled | None:
@@ -58,22 +71,23 @@ class Retiled:
             special_elements_per_iteration=loop.special_elements_per_iteration * moved,
             most_iterations=loop.most_iterations * old.k / k,
         )
-        return self._scale * dot_time(changed, self._device).us
+        row, column = self._gathered
+        gathered = gathers.gather_us(row * m + column * n, programs, self._device)
+        return self._scale * (dot_time(changed, self._device).us + gathered)
 
 
 def _retiled(launch: Launch, device: Device) -> Retiled | None:
-    loop = dot_loop(launch) if launch.programs is not None else None
+    dots = launch.kernel.dots()
+    loop = dot_loop(launch) if launch.programs is not None and len(dots) == 1 else None
     if loop is None or len(loop.steps) != 1 or not loop.iterations:
         return None
-    time, extents = kernel_time(launch, device), _extents(launch, loop)
-    if extents is None or "gather" in time.terms:
-        return None
-    return Retiled(loop, extents, time.us / dot_time(loop, device).us, device)
+    extents = _extents(launch, loop, dots[0])
+    return Retiled(launch, loop, extents, dots[0], device) if extents is not None else None
 
 
-def _extents(launch: Launch, loop: DotLoop) -> tuple[float, float, float] | None:
+def _extents(launch: Launch, loop: DotLoop, dot: Dot) -> tuple[float, float, float] | None:
     """The rows and columns that the tiles of ``launch`` cover of each of so many products."""
-    step, grid = loop.steps[0], _grid(launch, loop)
+    step, grid = loop.steps[0], _grid(launch, loop, dot)
     stored = max((t.numel or 0 for s in launch.kernel.stores() if (t := launch.tensor(s.base)) is not None), default=0)
     area = loop.programs * step.m * step.n
     padded = area / stored if stored else 0.0
@@ -89,11 +103,10 @@ def _extents(launch: Launch, loop: DotLoop) -> tuple[float, float, float] | None
     return (rows, columns / padded, batch) if grid_m >= grid_n else (rows / padded, columns, batch)
 
 
-def _grid(launch: Launch, loop: DotLoop) -> tuple[int, int] | None:
+def _grid(launch: Launch, loop: DotLoop, dot: Dot) -> tuple[int, int] | None:
     """The tiles along the rows and along the columns; None where that is not known."""
     if loop.grid_m and loop.grid_n:
         return loop.grid_m, loop.grid_n
-    (dot,) = launch.kernel.dots()
     loads = {load.id: load for load, _ in launch.kernel.walk(Load) if isinstance(load, Load)}
     axes = []
     for operand in (dot.a, dot.b):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations_with_replacement
 from typing import Any
 
@@ -90,7 +90,7 @@ class Opened:
         if len(parts) != len(atoms) or len({(one.op, one.key, len(one.args)) for one in parts}) != 1:
             raise Differs("what is computed follows no law in the sizes")
         args = [self.expr(same) for same in zip(*(one.args for one in parts))]
-        made = _APPLIED.get(parts[0].op)
+        made: Callable[..., Size] | None = _APPLIED.get(parts[0].op)
         return lift(made(*args)) if made is not None else Expr.atom(Opaque(parts[0].op, tuple(args), parts[0].key))
 
     # -- values -----------------------------------------------------------------------------------------------------
@@ -148,7 +148,12 @@ class Opened:
         raise Differs("a number that follows no law in the sizes")
 
 
-_APPLIED = {"floordiv": ex.floordiv, "mod": ex.mod, "min": ex.minimum, "max": ex.maximum}
+_APPLIED: Mapping[str, Callable[..., Size]] = {
+    "floordiv": ex.floordiv,
+    "mod": ex.mod,
+    "min": ex.minimum,
+    "max": ex.maximum,
+}
 
 
 def _kind(atom: Atom) -> tuple[str, Any]:

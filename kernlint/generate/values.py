@@ -55,8 +55,8 @@ class Sized(Named):
     times: float
 
     def __new__(cls, value: float, name: str, size: Expr, power: float, times: float) -> Sized:
-        number = super().__new__(cls, value, name)
-        number.size, number.power, number.times = size, power, times
+        number = float.__new__(cls, value)
+        number.name, number.size, number.power, number.times = name, size, power, times
         return number
 
 

@@ -257,7 +257,7 @@ class Graph:
 
     def look(self, view: View, moved: Mapping[Atom, Expr]) -> View:
         """``view`` with lanes replaced, and made anew where that or the extents at hand make something else of it."""
-        index = tuple(tidy(place.substitute(moved), self.box) for place in view.index)  # type: ignore[arg-type]
+        index = tuple(tidy(place.substitute(moved), self.box) for place in view.index)
         key = id(view.value), index, self._outside
         if key not in self._looked:
             self._looked[key] = self._again(view.value, index)
@@ -299,7 +299,7 @@ class Graph:
         renamed: dict[Atom, Expr] = {Lane(old): lane(new) for new, old in enumerate([*used, *over])}
 
         def own(one: Expr | None) -> Expr | None:
-            return None if one is None else one.substitute(renamed)  # type: ignore[arg-type]
+            return None if one is None else one.substitute(renamed)
 
         views = tuple(View(v.value, tuple(map(own, v.index))) for v in operands)  # type: ignore[arg-type]
         if "cases" in attributes:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from kernlint.generate.values import CannotGenerate
+from kernlint.records import dataclass
 from kernlint.workload import Expr, Opaque, Tensor
 from kernlint.workload import expr as ex
 from kernlint.workload.expr import Atom, lift
@@ -14,6 +15,31 @@ from kernlint.workload.ranges import bounds as bounds_of
 
 #: ``low <= place < high``.
 Bound = tuple[Expr, Expr, "Expr | None"]
+
+
+#: A place in a tile: an expression for each of its axes.
+Place = tuple[Expr, ...]
+
+
+@dataclass(frozen=True)
+class Pointer:
+    """``offset`` elements from the first one of the tensor that is the argument ``base``."""
+
+    base: str
+    offset: Expr
+
+
+@dataclass(frozen=True)
+class Test:
+    """Where all ``bounds`` hold."""
+
+    bounds: tuple[Bound, ...]
+
+
+def changed(bound: Bound, change: Callable[[Expr], Expr]) -> Bound:
+    """``bound`` with each of its expressions changed."""
+    low, place, high = bound
+    return change(low), change(place), None if high is None else change(high)
 
 
 def reach(place: Expr, box: Box) -> Range | None:
@@ -215,5 +241,5 @@ def numbers(extents: Sequence[ex.Size] | None) -> tuple[int, ...]:
 def replaced(place: Expr, by: Sequence[Mapping[Atom, Expr]], box: Box) -> Expr:
     """``place`` with one set of atoms replaced after the other."""
     for values in by:
-        place = place.substitute(values)  # type: ignore[arg-type]
+        place = place.substitute(values)
     return tidy(place, box)

@@ -8,8 +8,20 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from kernlint.generate.launches.graph import Graph
-from kernlint.generate.launches.kernels import Lanes, Pointer, Test, address
-from kernlint.generate.launches.places import Beyond, Bound, axes_of, masked, numbers, span_of, with_rests
+from kernlint.generate.launches.kernels import Lanes
+from kernlint.generate.launches.operations import address
+from kernlint.generate.launches.places import (
+    Beyond,
+    Bound,
+    Pointer,
+    Test,
+    axes_of,
+    changed,
+    masked,
+    numbers,
+    span_of,
+    with_rests,
+)
 from kernlint.generate.launches.solve import Solution, always
 from kernlint.generate.values import CannotGenerate, Value, View, element, identity, lane, lanes_of
 from kernlint.records import replace
@@ -79,15 +91,13 @@ class LaunchReader:
         mask = lanes.optional(store, "mask")
         tests = [lanes.operand(mask, tile)] if mask is not None else []
         tests += [self._condition(lanes, region) for region in store.region.around() if region.test]
-        bounds = [
-            tuple(None if e is None else with_rests(e, graph.box) for e in bound) for bound in self._bounds(tests)
-        ]
+        bounds = [changed(bound, lambda e: with_rests(e, graph.box)) for bound in self._bounds(tests)]
         shape = numbers(whole.shape)
         graph.box |= {Lane(axis): (0, extent - 1) for axis, extent in enumerate(shape)}
         self._own = tensor.storage.id, pointer.offset + tensor.offset, store.id
         solution = self._solved(flat, whole, bounds)
         lanes.solved = solution.by
-        bounds = [tuple(None if e is None else lanes.final(e) for e in bound) for bound in bounds]
+        bounds = [changed(bound, lanes.final) for bound in bounds]
         bounds = [bound for bound in (*bounds, *solution.bounds) if not always(bound, graph.box)]
         self._prove(lanes.final(flat), whole, bounds)
         piece = self._piece(bounds, shape)
@@ -205,7 +215,9 @@ class LaunchReader:
         shape, draw, seen = numbers(whole.shape), random.Random(0), 0
         spans = [span_of(lane(axis), {Lane(axis): (0, extent - 1)}, bounds) for axis, extent in enumerate(shape)]
         for _ in range(_SAMPLES):
-            at = {Lane(axis): draw.randint(*span) for axis, span in enumerate(spans) if span is not None}
+            at: dict[Atom, float] = {
+                Lane(axis): draw.randint(*span) for axis, span in enumerate(spans) if span is not None
+            }
             if all(_holds(bound, at) for bound in bounds):
                 seen += 1
                 if back.evaluate(at) != target.evaluate(at):
@@ -246,8 +258,8 @@ class LaunchReader:
             raise CannotGenerate("bits looked at as another type")
         address = pointer.offset + tensor.offset
         if tensor.storage.id in self.written:
-            storage, own, store = self._own
-            if (storage, own) != (tensor.storage.id, address) or load.id > store:
+            own = self._own
+            if own is None or own[:2] != (tensor.storage.id, address) or load.id > own[2]:
                 raise CannotGenerate("a kernel that reads what it writes itself")
         address = lanes.final(address)
         picks = [atom for atom in address.atoms() if isinstance(atom, Opaque) and atom.op == "load"]
@@ -273,7 +285,7 @@ class LaunchReader:
             graph.box[Opaque("load", (), number)] = (0, shape[axes[0]] - 1)
             moved[atom] = element(number)
             operands.append(lanes.picked[atom.key])
-        index = tuple(axes_of(address.substitute(moved), whole, graph.box, bounds))  # type: ignore[arg-type]
+        index = tuple(axes_of(address.substitute(moved), whole, graph.box, bounds))
         operands[0] = View(value, index)
         return graph.pick(operands)
 

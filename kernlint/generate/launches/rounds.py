@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kernlint.generate.launches.graph import NEUTRAL
-from kernlint.generate.launches.kernels import Lanes, Place, Pointer
-from kernlint.generate.values import CannotGenerate, View
+from kernlint.generate.launches.places import Place, Pointer
+from kernlint.generate.values import CannotGenerate, View, looked_through
 from kernlint.records import dataclass
 from kernlint.workload import Expr, LoopIndex, Opaque
 from kernlint.workload import dtype as dt
 from kernlint.workload.expr import lift
 from kernlint.workload.values import Value
+
+if TYPE_CHECKING:
+    from kernlint.generate.launches.kernels import Lanes
 
 
 def at_round(lanes: Lanes, phi: Value, place: Place) -> Any:
@@ -78,7 +81,7 @@ def _step(lanes: Lanes, phi: Value, place: Place, start: Any) -> Expr | None:
         after = lanes.operand(end, place)
     finally:
         lanes.carried = kept
-    if type(after) is not type(start) or (isinstance(after, Pointer) and after.base != start.base):
+    if type(after) is not type(start) or getattr(after, "base", "") != getattr(start, "base", ""):
         raise CannotGenerate("an address that a loop changes in other ways than by a step")
     step = after.offset - probe.offset if isinstance(after, Pointer) else after - probe
     moving = {atom, *(one for one in step.atoms() if isinstance(one, LoopIndex) and one.loop == phi.node)}
@@ -190,8 +193,6 @@ def _rest(rounds: _Rounds, op: str, kind: str, after: View, own: View) -> View |
 
 
 def _case(view: View) -> Sequence[Any]:
-    from kernlint.generate.values import looked_through
-
     (case, _) = view.value.attributes["cases"]
     return [tuple(None if e is None else looked_through((e,), view.index)[0] for e in bound) for bound in case]
 

@@ -40,7 +40,7 @@ class Solution:
         open_atoms = [atom for atom in self._known if isinstance(atom, Opaque)]
         if any(not _is_made_of(atom, {**self._finest, **self._digits}) for atom in open_atoms):
             raise CannotGenerate("places that programs are not told by")
-        finest = {atom: place.substitute(self._known) for atom, place in self._finest.items()}  # type: ignore[arg-type]
+        finest = {atom: place.substitute(self._known) for atom, place in self._finest.items()}
         self.by: list[Mapping[Atom, Expr]] = [self._known, finest, self._digits]
         self.bounds = [bound for bound in self.bounds if not always(bound, lanes)]
 
@@ -115,7 +115,7 @@ class Solution:
             quotients = [one for one in self._known if Expr.atom(one) == twin]
             if not quotients and twin.value is None:
                 continue
-            count = tidy(part.substitute(self._known), self._lanes)  # type: ignore[arg-type]
+            count = tidy(part.substitute(self._known), self._lanes)
             over = self._known[quotients[0]] if quotients else twin
             extent = self._extents.get(quotients[0]) if quotients else 1
             many = extent * part.value if extent is not None and part.value else None
@@ -126,8 +126,8 @@ class Solution:
 def always(bound: Bound, box: Mapping[Atom, Range]) -> bool:
     """Whether ``bound`` holds for all lanes: those of one tile are looked at together, where they are not told apart in it."""
     exprs = [one for one in bound if one is not None]
-    lanes = {atom for one in exprs for atom in one.atoms() if not isinstance(atom, Opaque)}
-    steps = dict.fromkeys(lanes, 0)
+    lanes: set[Atom] = {atom for one in exprs for atom in one.atoms() if not isinstance(atom, Opaque)}
+    steps: dict[Atom, int] = dict.fromkeys(lanes, 0)
     for expr in exprs:
         for lane, step in _steps(expr):
             steps[lane] = math.gcd(steps[lane], step)
@@ -136,7 +136,7 @@ def always(bound: Bound, box: Mapping[Atom, Range]) -> bool:
         return False
     for places in product(*ranges):
         at = dict(zip(lanes, places))
-        low, place, high = (None if one is None else one.evaluate(at) for one in bound)  # type: ignore[arg-type]
+        low, place, high = (None if one is None else one.evaluate(at) for one in bound)
         if low is None or place is None or not low <= place or (high is not None and place >= high):
             return False
     return True

@@ -172,7 +172,9 @@ def _where(k: KernelEvaluator, args: Args, kwargs: Kwargs, node: cst.CSTNode) ->
         result = replace(
             result, shape=shape, loads=result.loads | condition.loads, carried=result.carried | condition.carried
         )
-    expr = k.chosen_index(x.expr, y.expr) if x.expr is not None and y.expr is not None and not x.base else None
+    expr = None
+    if x.expr is not None and y.expr is not None and not x.base:
+        expr = k.chosen_index(x.expr, y.expr)
     if x.base:
         return replace(result, base=x.base, expr=k.unknown_index(), dtype=x.dtype)
     for arm in (x, y):
