@@ -126,11 +126,12 @@ class Told:
 
     def _severity(self, candidate: Candidate, gain: Gain | None) -> str:
         """What rests on an assumption is a remark, and so is what is only slow, unless the change is sure to gain at sizes that
-        the code tells."""
+        the code tells, or gains at any."""
         rule, proven = candidate.finding.rule, candidate.finding.severity
         if candidate.assumed or not self._pays(rule, gain):
             return "info"
-        if proven == "warning" and rule.category not in NOT_ABOUT_SPEED and (gain is None or not gain.sure):
+        sure = rule.at_any_size if gain is None else gain.sure
+        if proven == "warning" and rule.category not in NOT_ABOUT_SPEED and not sure:
             proven = "info"
         return self.job.settings.severity.get(rule.code, proven)
 

@@ -164,7 +164,8 @@ def _of_lanes(launch: Launch, store: Site) -> _Collision | None:
                 for p in (other, point)
             ]
             if set(read[0]).isdisjoint(read[1]):
-                here, there = {Lane(dim): other[Lane(dim)]}, {Lane(dim): lane}
+                here: dict[Atom, int] = {Lane(dim): other[Lane(dim)]}
+                there: dict[Atom, int] = {Lane(dim): lane}
                 return _Collision(access.base, int(element), here, there, store, store)
     return None
 
